@@ -1,0 +1,1 @@
+"""MRC endpoints: a transport without I/O, a NIC driver around it, an agent in every host."""

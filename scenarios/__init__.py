@@ -1,0 +1,1 @@
+"""Experiments: a timeline of faults beside the checks that judge it."""

@@ -1,0 +1,232 @@
+"""What an execution of a P4 program offers: the seam between control (P4Runtime, control socket) and data plane.
+
+Two engines implement `Engine`: `switch.reference` (Python, traced) and `switch.native` (C emitted for the
+program). Neither reads a clock or opens a socket: `now_ns` and packets are arguments. Names are the fully
+qualified names of the BMv2 JSON (which P4Info repeats without a leading dot). Keys, masks and action arguments
+are non-negative ints; engines know every width from the program.
+
+The P4Runtime server validates before it calls, so an engine may raise `EngineError` for what only it can know
+(a full table, a duplicate) and must leave its state unchanged when it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from switch.model import Program
+
+CPU_PORT_DEFAULT = 510  # simple_switch_grpc users pass --cpu-port; 510 keeps clear of drop port 511
+DROP_PORT = 511
+PRIORITIES = 8  # queue 7 is served first
+
+
+class EngineError(Exception):
+    """A request that the data plane cannot carry out; nothing was changed."""
+
+
+# --- match keys, one value per match field, in the table's field order ---------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lpm:
+    value: int
+    prefix_len: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ternary:
+    value: int
+    mask: int
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    low: int
+    high: int  # inclusive
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    value: int | None  # None matches anything
+
+
+Match = Exact | Lpm | Ternary | Range | Optional
+
+
+# --- what an entry does ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ActionCall:
+    name: str
+    args: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRef:
+    """An action profile member."""
+
+    member_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRef:
+    """An action selector group."""
+
+    group_id: int
+
+
+EntryAction = ActionCall | MemberRef | GroupRef
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    matches: tuple[Match, ...]
+    action: EntryAction
+    priority: int = 0  # P4Runtime's sense: among ternary, range and optional entries the larger number wins
+
+
+# --- externs and packet replication -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CounterValue:
+    packets: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeterConfig:
+    """Two-rate three-colour marker (RFC 2698). Rates in units/s, bursts in units; a unit is the meter's own."""
+
+    cir: int
+    cburst: int
+    pir: int
+    pburst: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    port: int
+    instance: int  # egress_rid
+
+
+# --- ports and queues (the traffic manager) -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class QueueConfig:
+    """One of a port's eight strict-priority queues. A zero limit or rate is no limit."""
+
+    depth_packets: int = 0
+    depth_bytes: int = 0
+    rate_pps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PortConfig:
+    """One port's transmit side. A packet occupies the port for its frame bytes / rate_bps, or 1 / rate_pps."""
+
+    up: bool = True
+    rate_bps: int = 0  # bits/s of Ethernet frame bytes (no FCS, preamble, gap); 0: as fast as it goes
+    rate_pps: int = 0
+    delay_ns: int = 0  # propagation: added after the last bit is sent
+    loss: float = 0.0  # share of packets lost silently after transmission, 0..1
+    loss_seed: int = 0
+    queues: tuple[QueueConfig, ...] = field(default_factory=lambda: (QueueConfig(),) * PRIORITIES)
+
+
+@dataclass(frozen=True, slots=True)
+class PortCounters:
+    """Since the start of the device. Drops say where a packet died outside the P4 program."""
+
+    rx_packets: int = 0
+    rx_bytes: int = 0
+    tx_packets: int = 0
+    tx_bytes: int = 0
+    drop_queue_full: int = 0  # the priority queue was at its depth
+    drop_port_down: int = 0  # enqueued to, or waiting at, a port that is down; or received on one
+    drop_loss: int = 0  # seeded loss
+    drop_wiped: int = 0  # in a queue when the device was stopped or crashed
+    drop_no_program: int = 0  # received while no pipeline was loaded, or while stopped
+    drop_socket: int = (
+        0  # lost by the kernel before we read it (PACKET_STATISTICS): outside the modelled fabric
+    )
+    queue_packets: int = 0  # now waiting
+    queue_bytes: int = 0
+    queue_packets_max: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Transmitted:
+    """A frame leaving the switch: the last bit has left (and propagated) at `t_ns`."""
+
+    t_ns: int
+    port: int
+    frame: bytes
+
+
+class Engine(Protocol):
+    """One switch's data plane. Without a program it drops everything (drop_no_program)."""
+
+    # program
+    def load(self, program: Program) -> None: ...
+    def reset(self) -> None:
+        """Forget program, entries, externs and queued packets, as a power cycle does. Port configuration stays."""
+
+    # tables
+    def insert_entry(self, table: str, entry: Entry) -> int:
+        """Return a handle that stays valid until the entry is deleted."""
+
+    def modify_entry(self, table: str, handle: int, action: EntryAction) -> None: ...
+    def delete_entry(self, table: str, handle: int) -> None: ...
+    def set_default_action(self, table: str, action: ActionCall | None) -> None:
+        """None restores the program's own default."""
+
+    # action profiles and selectors
+    def set_member(self, profile: str, member_id: int, action: ActionCall) -> None: ...
+    def delete_member(self, profile: str, member_id: int) -> None: ...
+    def set_group(self, profile: str, group_id: int, members: Sequence[tuple[int, int]]) -> None:
+        """Members as (member id, weight)."""
+
+    def delete_group(self, profile: str, group_id: int) -> None: ...
+
+    # externs
+    def read_counter(self, name: str, index: int) -> CounterValue: ...
+    def write_counter(self, name: str, index: int, value: CounterValue) -> None: ...
+    def read_direct_counter(self, table: str, handle: int) -> CounterValue: ...
+    def write_direct_counter(self, table: str, handle: int, value: CounterValue) -> None: ...
+    def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None:
+        """None: everything is green."""
+
+    def set_direct_meter(self, table: str, handle: int, config: MeterConfig | None) -> None: ...
+    def read_register(self, name: str, index: int) -> int: ...
+    def write_register(self, name: str, index: int, value: int) -> None: ...
+
+    # replication
+    def set_multicast_group(self, group_id: int, replicas: Sequence[Replica]) -> None: ...
+    def delete_multicast_group(self, group_id: int) -> None: ...
+    def set_clone_session(
+        self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int
+    ) -> None: ...
+    def delete_clone_session(self, session_id: int) -> None: ...
+
+    # ports
+    def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None: ...
+    def port_counters(self, port: int, now_ns: int) -> PortCounters: ...
+
+    # time and packets
+    def receive(self, port: int, frame: bytes, now_ns: int) -> None: ...
+    def advance(self, now_ns: int) -> list[Transmitted]:
+        """Everything that has left by `now_ns`, in order of time. The CPU port is one more port."""
+
+    def next_event_ns(self) -> int | None:
+        """When `advance` next has something to do; None when nothing waits."""

@@ -1,0 +1,1 @@
+"""The fabric as pure functions of one plan file, and its emulation in Mininet."""
