@@ -157,9 +157,7 @@ class PortCounters:
     drop_loss: int = 0  # seeded loss
     drop_wiped: int = 0  # in a queue when the device was stopped or crashed
     drop_no_program: int = 0  # received while no pipeline was loaded, or while stopped
-    drop_socket: int = (
-        0  # lost by the kernel before we read it (PACKET_STATISTICS): outside the modelled fabric
-    )
+    drop_socket: int = 0  # lost by the kernel before we read it (PACKET_STATISTICS): outside the modelled fabric
     queue_packets: int = 0  # now waiting
     queue_bytes: int = 0
     queue_packets_max: int = 0
@@ -214,9 +212,7 @@ class Engine(Protocol):
     # replication
     def set_multicast_group(self, group_id: int, replicas: Sequence[Replica]) -> None: ...
     def delete_multicast_group(self, group_id: int) -> None: ...
-    def set_clone_session(
-        self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int
-    ) -> None: ...
+    def set_clone_session(self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int) -> None: ...
     def delete_clone_session(self, session_id: int) -> None: ...
 
     # ports
