@@ -1,0 +1,272 @@
+"""The NIC profile: what one host's NIC knows of the fabric, read from the JSON file that `docs/contracts.md` defines.
+
+A profile is all an endpoint learns of the world: its ports, the DSCPs, and per destination the list of paths with
+their entropy values (EVs). It is checked whole when it is read, so the code behind it never has to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv6Address, IPv6Network
+from pathlib import Path as FilePath
+from typing import Any, TypeVar
+
+VERSION = 1
+ENCAPSULATIONS = ("srv6", "none")
+
+# Ethernet 14 and the headers of a data packet up to its payload, plus the ICRC behind it:
+# IPv6 40, UDP 8, BTH 12, METH 4, TSETH 4, RETH 16, ImmDt 4, ICRC 4; another IPv6 40 in front when encapsulated.
+HEADER_BYTES_MAX = {"none": 92, "srv6": 132}
+
+T = TypeVar("T")
+
+
+class ProfileError(ValueError):
+    """The profile breaks a rule; the message names the file, the field, the rule and the valid choices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dscp:
+    """The six-bit code points of the traffic classes (OCP MRC: no-trim, trimmable, ...); `roce` is the baseline's."""
+
+    no_trim: int
+    trimmable: int
+    trimmable_retransmit: int
+    trimmed: int
+    trimmed_lasthop: int
+    control: int
+    roce: int
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One plane port. `port` counts from 1, as in the port status mask of the endpoint operations."""
+
+    port: int
+    plane: int
+    interface: str
+    mac: bytes
+    gateway_mac: bytes
+    address: IPv6Address
+    usid_address: IPv6Address
+    """Where a uSID list that ends at this port arrives: block, NIC uSID, zeros."""
+    rate_bps: int
+    """Of Ethernet frame bytes: no FCS, preamble or gap."""
+    delay_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One path to one destination: leave by `port` with destination address `da`; `via` is the spine or None."""
+
+    ev: int
+    port: int
+    plane: int
+    via: str | None
+    da: IPv6Address
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    host: str
+    index: int
+    address: IPv6Address
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SelfProbe:
+    """A uSID list that visits `target` and comes back to the sending port."""
+
+    target: str
+    port: int
+    da: IPv6Address
+
+
+@dataclass(frozen=True, slots=True)
+class NicProfile:
+    host: str
+    index: int
+    address: IPv6Address
+    usid_block: IPv6Network
+    mtu: int
+    """IP MTU of every port, outer header included, bytes."""
+    pmtu: int
+    """Payload bytes of a full data packet."""
+    trim_size: int
+    udp_port: int
+    base_rtt_ns: int
+    dscp: Dscp
+    encapsulation: str
+    ports: tuple[Port, ...]
+    self_probes: tuple[SelfProbe, ...]
+    destinations: Mapping[str, Destination]
+
+    def port(self, number: int) -> Port:
+        return next(port for port in self.ports if port.port == number)
+
+
+def load(path: str | FilePath) -> NicProfile:
+    """Read and check a profile. Raises `ProfileError` for a file that is not there, not JSON, or breaks a rule."""
+    try:
+        text = FilePath(path).read_text()
+    except OSError as error:
+        raise ProfileError(f"{path}: cannot read the NIC profile: {error.strerror}") from error
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ProfileError(f"{path}: not JSON: {error}") from error
+    try:
+        return parse(data)
+    except ProfileError as error:
+        raise ProfileError(f"{path}: {error}") from error
+
+
+def parse(data: Any) -> NicProfile:
+    """Check a decoded profile and give it types. Raises `ProfileError`."""
+    top = _Fields("profile", data)
+    version = top.integer("version", 0)
+    if version != VERSION:
+        raise ProfileError(f"profile.version is {version}; this endpoint reads version {VERSION}")
+    encapsulation = top.string("encapsulation")
+    if encapsulation not in ENCAPSULATIONS:
+        raise ProfileError(f"profile.encapsulation is {encapsulation!r}; valid: {', '.join(ENCAPSULATIONS)}")
+    ports = tuple(_port(fields) for fields in top.rows("ports"))
+    if not ports:
+        raise ProfileError("profile.ports is empty; a NIC has at least one port")
+    numbers = [port.port for port in ports]
+    for name, values in (("port", numbers), ("interface", [port.interface for port in ports])):
+        if len(set(values)) != len(values):
+            raise ProfileError(f"profile.ports: two ports have the same {name}: {values}")
+    mtu, pmtu = top.integer("mtu", 1280, 65535), top.integer("pmtu", 256, 65535)
+    header_bytes = HEADER_BYTES_MAX[encapsulation]
+    if pmtu + header_bytes > mtu:
+        raise ProfileError(
+            f"profile.mtu is {mtu}, but pmtu {pmtu} + {header_bytes} bytes of headers and ICRC = {pmtu + header_bytes}"
+        )
+    host, destinations = top.string("host"), top.mapping("destinations")
+    return NicProfile(
+        host=host,
+        index=top.integer("index", 0),
+        address=top.converted("address", IPv6Address),
+        usid_block=top.converted("usid_block", IPv6Network),
+        mtu=mtu,
+        pmtu=pmtu,
+        trim_size=top.integer("trim_size", 0, 65535),
+        udp_port=top.integer("udp_port", 1, 65535),
+        base_rtt_ns=top.integer("base_rtt_ns", 1),
+        dscp=_dscp(top.fields("dscp")),
+        encapsulation=encapsulation,
+        ports=ports,
+        self_probes=tuple(_self_probe(fields, numbers) for fields in top.rows("self_probes")),
+        destinations={
+            name: _destination(name, _Fields(f"profile.destinations.{name}", value), numbers)
+            for name, value in destinations.items()
+        },
+    )
+
+
+def _dscp(fields: _Fields) -> Dscp:
+    return Dscp(**{name: fields.integer(name, 0, 63) for name in Dscp.__slots__})
+
+
+def _port(fields: _Fields) -> Port:
+    return Port(
+        port=fields.integer("port", 1, 32),
+        plane=fields.integer("plane", 0),
+        interface=fields.string("interface"),
+        mac=fields.converted("mac", _mac),
+        gateway_mac=fields.converted("gateway_mac", _mac),
+        address=fields.converted("address", IPv6Address),
+        usid_address=fields.converted("usid_address", IPv6Address),
+        rate_bps=fields.integer("rate_bps", 0),
+        delay_ns=fields.integer("delay_ns", 0),
+    )
+
+
+def _destination(name: str, fields: _Fields, ports: list[int]) -> Destination:
+    paths = tuple(_path(row, ports) for row in fields.rows("paths"))
+    if not paths:
+        raise ProfileError(f"{fields.name}.paths is empty; a destination has at least one path")
+    if len({path.ev for path in paths}) != len(paths):
+        raise ProfileError(f"{fields.name}.paths: an EV names one path, but one occurs twice")
+    return Destination(name, fields.integer("index", 0), fields.converted("address", IPv6Address), paths)
+
+
+def _path(fields: _Fields, ports: list[int]) -> Path:
+    return Path(
+        ev=fields.integer("ev", 0, 2**32 - 1),
+        port=_known_port(fields, ports),
+        plane=fields.integer("plane", 0),
+        via=None if fields.get("via") is None else fields.string("via"),
+        da=fields.converted("da", IPv6Address),
+    )
+
+
+def _self_probe(fields: _Fields, ports: list[int]) -> SelfProbe:
+    return SelfProbe(fields.string("target"), _known_port(fields, ports), fields.converted("da", IPv6Address))
+
+
+def _known_port(fields: _Fields, ports: list[int]) -> int:
+    number = fields.integer("port", 1)
+    if number not in ports:
+        raise ProfileError(f"{fields.name}.port is {number}; the profile's ports are {ports}")
+    return number
+
+
+def _mac(text: str) -> bytes:
+    octets = bytes.fromhex(text.replace(":", ""))
+    if len(octets) != 6 or text.count(":") != 5:
+        raise ValueError("a MAC address is six hexadecimal octets joined by ':'")
+    return octets
+
+
+class _Fields:
+    """A JSON object under its own name, so that every complaint says where it is."""
+
+    def __init__(self, name: str, data: Any) -> None:
+        if not isinstance(data, dict):
+            raise ProfileError(f"{name} is {type(data).__name__}; it must be an object")
+        self.name = name
+        self._data = data
+
+    def get(self, key: str) -> Any:
+        if key not in self._data:
+            raise ProfileError(f"{self.name}.{key} is missing; present: {', '.join(sorted(self._data)) or 'nothing'}")
+        return self._data[key]
+
+    def integer(self, key: str, low: int, high: int | None = None) -> int:
+        value = self.get(key)
+        if not isinstance(value, int) or isinstance(value, bool) or value < low or (high is not None and value > high):
+            raise ProfileError(f"{self.name}.{key} is {value!r}; it must be an integer from {low} to {high or 'any'}")
+        return value
+
+    def string(self, key: str) -> str:
+        value = self.get(key)
+        if not isinstance(value, str) or not value:
+            raise ProfileError(f"{self.name}.{key} is {value!r}; it must be a non-empty string")
+        return value
+
+    def converted(self, key: str, convert: Callable[[str], T]) -> T:
+        text = self.string(key)
+        try:
+            return convert(text)
+        except ValueError as error:
+            raise ProfileError(f"{self.name}.{key} is {text!r}: {error}") from error
+
+    def mapping(self, key: str) -> dict[str, Any]:
+        value = self.get(key)
+        if not isinstance(value, dict):
+            raise ProfileError(f"{self.name}.{key} is {type(value).__name__}; it must be an object")
+        return value
+
+    def fields(self, key: str) -> _Fields:
+        return _Fields(f"{self.name}.{key}", self.get(key))
+
+    def rows(self, key: str) -> list[_Fields]:
+        value = self.get(key)
+        if not isinstance(value, list):
+            raise ProfileError(f"{self.name}.{key} is {type(value).__name__}; it must be a list")
+        return [_Fields(f"{self.name}.{key}[{index}]", row) for index, row in enumerate(value)]
