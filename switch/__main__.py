@@ -1,0 +1,32 @@
+"""`python -m switch`: compile, serve, stf, trace. Each module registers its own words."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+# A module here has `register(subparsers)`, which adds parsers whose default `run` takes the namespace and returns
+# the exit status. Absent modules (a partial installation) leave the others usable.
+COMMANDS = ("switch.frontend.cli", "switch.serve", "switch.reference.cli")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m switch", description="A P4 compiler and an embedded P4 switch.")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in COMMANDS:
+        try:
+            module = importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not name.startswith(error.name):
+                raise
+            continue
+        module.register(subparsers)
+    namespace = parser.parse_args(arguments)
+    status: int = namespace.run(namespace)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,211 @@
+"""The devices of one switch process: what P4Runtime, the control socket and the data plane share.
+
+A `Device` is one switch: its engine, its loaded pipeline, its ports, whether it runs. `DeviceTable` finds them by
+device id. The `DataPlane` is what owns sockets, clock and thread (`switch.native.runtime`); everything here only asks
+it. Calls may come from the gRPC loop and from the control socket's thread: `Device.lock` guards one device,
+`DeviceTable.lock` the set of them.
+
+Life of a device, as on a real switch whose management processor shares its power:
+
+- `stop`: forwards nothing; links stay up, tables and P4Runtime sessions are kept. `start` undoes it.
+- `crash`: pipeline, tables, externs and queues are gone and it forwards nothing; link and queue configuration stays.
+  Every P4Runtime stream to the device ends (UNAVAILABLE) and the highest election ids are forgotten, as after a
+  full restart (P4Runtime specification, "Client Arbitration Update"). Then it reports no pipeline
+  (FAILED_PRECONDITION) until one is pushed; `start` makes it forward again, empty or with what was pushed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+from switch.config import ConfigError, DeviceConfig
+from switch.engine import Engine, PortConfig, PortCounters
+
+if TYPE_CHECKING:
+    from switch.model import Program
+    from switch.p4rt.store import Store
+
+PacketIn = Callable[[bytes], None]
+
+
+class DeviceState(Enum):
+    RUNNING = "running"
+    STOPPED = "stopped"
+
+
+class DeviceEvent(Enum):
+    """What observers are told; the journal's `switch` line carries the value as `state`."""
+
+    ADDED = "added"
+    RUNNING = "running"
+    STOPPED = "stopped"
+    CRASHED = "crashed"
+    REMOVED = "removed"
+
+
+class DataPlane(Protocol):
+    """Drives engines in real time over interfaces. Thread-safe."""
+
+    def now_ns(self) -> int:
+        """CLOCK_MONOTONIC."""
+
+    def prepare(self, program: Program) -> None:
+        """Make `Engine.load(program)` quick (compile, cache). May take seconds; called without any lock held."""
+
+    def create(self, config: DeviceConfig, packet_in: PacketIn) -> Engine:
+        """An engine attached to the configured interfaces, with the ports configured, forwarding once it has a program.
+
+        `packet_in` is called (from any thread) with each frame that leaves by the CPU port.
+        Raises ConfigError when an interface or namespace is missing.
+        """
+
+    def destroy(self, device_id: int) -> None: ...
+    def set_running(self, device_id: int, running: bool) -> None:
+        """Stopped: received frames are dropped (drop_no_program), queues are dropped (drop_wiped)."""
+
+    def packet_out(self, device_id: int, frame: bytes) -> None:
+        """Let a frame arrive at the device's CPU port."""
+
+    def close(self) -> None: ...
+
+
+class Device:
+    """One switch. `store` is the control plane's picture of its pipeline and entries, None without a pipeline."""
+
+    def __init__(self, config: DeviceConfig, data_plane: DataPlane) -> None:
+        self.config = config
+        self.data_plane = data_plane
+        self.lock = threading.RLock()
+        self.state = DeviceState.RUNNING
+        self.store: Store | None = None
+        self.packet_in: PacketIn | None = None  # set by the P4Runtime server
+        self.ports: dict[int, PortConfig] = {spec.port: spec.config for spec in config.ports}
+        self.engine = data_plane.create(config, self._on_packet_in)
+
+    @property
+    def device_id(self) -> int:
+        return self.config.device_id
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+    def _on_packet_in(self, frame: bytes) -> None:
+        listener = self.packet_in
+        if listener is not None:
+            listener(frame)
+
+    def configure_port(self, port: int, config: PortConfig) -> None:
+        """Apply a port's whole configuration. Raises ConfigError for a port that the device does not have."""
+        with self.lock:
+            if port not in self.ports:
+                raise ConfigError(f"device {self.name}: no port {port}; it has {sorted(self.ports)}")
+            self.engine.configure_port(port, config, self.data_plane.now_ns())
+            self.ports[port] = config
+
+    def port_counters(self) -> dict[int, PortCounters]:
+        with self.lock:
+            now_ns = self.data_plane.now_ns()
+            return {port: self.engine.port_counters(port, now_ns) for port in self.ports}
+
+    def describe(self) -> dict[str, object]:
+        """The control socket's `devices` row."""
+        with self.lock:
+            store = self.store
+            return {
+                "device_id": self.device_id,
+                "name": self.name,
+                "state": self.state.value,
+                "program": store.pipeline.name if store else None,
+                "entries": store.entry_count() if store else 0,
+                "ports": sorted(self.ports),
+            }
+
+
+class DeviceTable:
+    """The devices of this process by id, and the verbs of the control socket that concern a whole device."""
+
+    def __init__(self, data_plane: DataPlane) -> None:
+        self.data_plane = data_plane
+        self.lock = threading.RLock()
+        self._devices: dict[int, Device] = {}
+        self._observers: list[Callable[[Device, DeviceEvent], None]] = []
+
+    def __iter__(self) -> Iterator[Device]:
+        with self.lock:
+            return iter(list(self._devices.values()))
+
+    def __len__(self) -> int:
+        return len(self._devices)
+
+    def get(self, device_id: int) -> Device | None:
+        return self._devices.get(device_id)
+
+    def find(self, device_id: object) -> Device:
+        """The device, or ConfigError naming those that exist."""
+        device = self._devices.get(device_id) if isinstance(device_id, int) else None
+        if device is None:
+            known = ", ".join(f"{d.device_id} ({d.name})" for d in self) or "none"
+            raise ConfigError(f"no device {device_id!r}; devices: {known}")
+        return device
+
+    def observe(self, observer: Callable[[Device, DeviceEvent], None]) -> None:
+        """Call `observer` after each change, from the thread that made it."""
+        self._observers.append(observer)
+
+    def _tell(self, device: Device, event: DeviceEvent) -> None:
+        for observer in self._observers:
+            observer(device, event)
+
+    def add(self, config: DeviceConfig) -> Device:
+        with self.lock:
+            for other in self._devices.values():
+                if other.device_id == config.device_id or other.name == config.name:
+                    raise ConfigError(f"device {config.device_id} ({config.name}): the id or the name is taken")
+            device = Device(config, self.data_plane)
+            self._devices[config.device_id] = device
+        self._tell(device, DeviceEvent.ADDED)
+        return device
+
+    def remove(self, device_id: object) -> None:
+        with self.lock:
+            device = self.find(device_id)
+            del self._devices[device.device_id]
+            with device.lock:
+                device.store = None
+                self.data_plane.destroy(device.device_id)
+        self._tell(device, DeviceEvent.REMOVED)
+
+    def stop(self, device_id: object) -> Device:
+        return self._set_state(device_id, DeviceState.STOPPED, DeviceEvent.STOPPED)
+
+    def start(self, device_id: object) -> Device:
+        return self._set_state(device_id, DeviceState.RUNNING, DeviceEvent.RUNNING)
+
+    def crash(self, device_id: object) -> Device:
+        device = self.find(device_id)
+        with device.lock:
+            self.data_plane.set_running(device.device_id, False)
+            device.state = DeviceState.STOPPED
+            device.engine.reset()
+            device.store = None
+        self._tell(device, DeviceEvent.CRASHED)
+        return device
+
+    def _set_state(self, device_id: object, state: DeviceState, event: DeviceEvent) -> Device:
+        device = self.find(device_id)
+        with device.lock:
+            if device.state is state:
+                return device
+            self.data_plane.set_running(device.device_id, state is DeviceState.RUNNING)
+            device.state = state
+        self._tell(device, event)
+        return device
+
+    def close(self) -> None:
+        for device in self:
+            self.remove(device.device_id)
+        self.data_plane.close()

@@ -1,0 +1,106 @@
+"""The serve configuration: what it accepts, and that its errors name the key, the rule and the valid choices."""
+
+import json
+
+import pytest
+
+from switch.config import ConfigError, changed_port, changed_queue, load_config, parse_config, parse_device
+from switch.engine import PortConfig, QueueConfig
+
+EXAMPLE = {
+    "grpc": "127.0.0.1:9559",
+    "control": "127.0.0.1:9560",
+    "journal": "switch.jsonl",
+    "devices": [
+        {
+            "device_id": 1,
+            "name": "p0l0",
+            "cpu_port": 510,
+            "seed": 1,
+            "engine": "native",
+            "ports": [
+                {
+                    "port": 1,
+                    "interface": "p0l0-eth1",
+                    "netns": "/run/netns/x",
+                    "rate_bps": 10_000_000,
+                    "delay_ns": 1000,
+                    "queues": [{"priority": 0, "depth_packets": 64}],
+                }
+            ],
+        }
+    ],
+}
+
+
+def test_the_documented_example_is_accepted_whole():
+    config = parse_config(EXAMPLE)
+    (device,) = config.devices
+    (port,) = device.ports
+    assert (device.device_id, device.name, device.cpu_port, device.seed, device.engine) == (1, "p0l0", 510, 1, "native")
+    assert (port.port, port.interface, port.netns) == (1, "p0l0-eth1", "/run/netns/x")
+    assert port.config.rate_bps == 10_000_000
+    assert port.config.delay_ns == 1000
+    assert port.config.queues[0] == QueueConfig(depth_packets=64)
+    assert port.config.queues[1] == QueueConfig()
+
+
+def test_a_file_that_is_missing_or_not_json_is_refused_by_name(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_config(tmp_path / "absent.json")
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    with pytest.raises(ConfigError, match="is not JSON"):
+        load_config(broken)
+    broken.write_text(json.dumps(EXAMPLE))
+    assert load_config(broken).devices[0].name == "p0l0"
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        ({}, "device.device_id: is missing; it must be an integer of 1"),
+        ({"device_id": 0}, "device.device_id: must be an integer of 1"),
+        ({"device_id": 1, "engine": "bmv2"}, "device.engine: 'bmv2' is not one of native, reference"),
+        ({"device_id": 1, "prots": []}, "unknown key 'prots'; valid keys: device_id, name, cpu_port"),
+        ({"device_id": 1, "ports": [{"port": 511}]}, r"device.ports\[0\].port: must be an integer of 1..510"),
+        ({"device_id": 1, "ports": [{"port": 1}, {"port": 1}]}, "must be distinct, but 1 occurs 2 times"),
+        ({"device_id": 1, "ports": [{"port": 510}]}, "must be distinct, but 510"),
+        ({"device_id": 1, "ports": [{"port": 1, "loss": 1.5}]}, "loss: must be a share of 0..1, not 1.5"),
+        ({"device_id": 1, "ports": [{"port": 1, "up": 1}]}, "up: must be true or false, not 1"),
+        ({"device_id": 1, "ports": [{"port": 1, "queues": [{"priority": 8}]}]}, "priority: must be 0..7, not 8"),
+        ({"device_id": 1, "ports": [{"port": 1, "queues": [{}]}]}, "priority: is missing; it must be 0..7"),
+        ({"device_id": 1, "ports": [{"port": 1, "interface": ""}]}, "interface: must be a non-empty string or absent"),
+        ({"device_id": 1, "ports": [{"port": 1, "rate_bps": True}]}, "rate_bps: must be an integer of 0"),
+    ],
+)
+def test_a_bad_device_is_refused_with_the_key_and_the_rule(device, message):
+    with pytest.raises(ConfigError, match=message):
+        parse_device(device)
+
+
+def test_two_devices_may_not_share_an_id_a_name_or_an_interface():
+    first = EXAMPLE["devices"][0]
+    with pytest.raises(ConfigError, match="device_id must be distinct"):
+        parse_config({"devices": [first, {**first, "name": "b", "ports": []}]})
+    with pytest.raises(ConfigError, match="name must be distinct"):
+        parse_config({"devices": [first, {**first, "device_id": 2, "ports": []}]})
+    with pytest.raises(ConfigError, match="interface must be distinct"):
+        parse_config({"devices": [first, {**first, "device_id": 2, "name": "b"}]})
+
+
+@pytest.mark.parametrize("address", ["9559", "127.0.0.1:x", "127.0.0.1:65536", ":1", 9559])
+def test_an_address_without_host_and_port_is_refused(address):
+    with pytest.raises(ConfigError, match='grpc: must be "HOST:PORT"'):
+        parse_config({"grpc": address})
+
+
+def test_port_and_queue_changes_keep_what_they_do_not_name():
+    config = changed_port(PortConfig(rate_bps=5, delay_ns=7), {"loss": 1, "loss_seed": 9})
+    assert (config.rate_bps, config.delay_ns, config.loss, config.loss_seed) == (5, 7, 1.0, 9)
+    config = changed_queue(config, 7, {"depth_bytes": 10})
+    config = changed_queue(config, 7, {"depth_packets": 3})
+    assert config.queues[7] == QueueConfig(depth_packets=3, depth_bytes=10)
+    assert config.loss == 1.0
+    with pytest.raises(ConfigError, match="unknown key 'speed'; valid keys: up, rate_bps"):
+        changed_port(config, {"speed": 1})
