@@ -1,0 +1,121 @@
+"""The plan file: what is accepted, what is refused and in which words."""
+
+import pytest
+
+from topo.plan import OVERHEAD_BYTES
+from topo.planfile import PLANS_DIR, PlanError, load_plan, parse_plan, shipped_plans
+
+MINIMAL = 'name = "x"\n[fabric]\nplanes = 2\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n'
+
+
+def test_shipped_plans_load_and_have_the_promised_shapes():
+    shapes = {name: load_plan(name) for name in shipped_plans()}
+    assert {n: (p.planes, p.leaves, p.spines, p.hosts_per_leaf) for n, p in shapes.items()} == {
+        "tiny": (2, 2, 2, 2),
+        "lab": (4, 4, 4, 2),
+        "rack": (4, 4, 4, 4),
+        "wide": (8, 4, 32, 2),
+        "paper": (8, 512, 256, 256),
+    }
+
+
+def test_the_lab_plan_spells_out_the_defaults():
+    lab = load_plan("lab")
+    short = parse_plan(MINIMAL)
+    for section in ("links", "packets", "queues", "trimming", "dscp", "usid_block", "switch", "encapsulation"):
+        assert getattr(lab, section) == getattr(short, section), section
+
+
+def test_a_plan_is_found_by_its_path_too(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(MINIMAL)
+    assert load_plan(file).name == "x"
+    assert load_plan(str(PLANS_DIR / "tiny.toml")).name == "tiny"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (MINIMAL.replace("planes = 2", "planes = 9"), ["fabric.planes", "from 1 to 8", "9"]),
+        (MINIMAL.replace("planes = 2", "planes = true"), ["fabric.planes", "integer"]),
+        (MINIMAL.replace("leaves = 2\n", ""), ["fabric.leaves is missing", "1 to 512"]),
+        (MINIMAL.replace("spines", "spine"), ["fabric.spine is no key", "spines"]),
+        (MINIMAL + "[links]\nhost_rate_bps = 12.5\n", ["links.host_rate_bps", "an integer", "12.5"]),
+        (MINIMAL + "[queues]\ndepth = 1.2\n", ["queues.depth must exceed queues.trim_lasthop", "1.2", "1.5"]),
+        (MINIMAL + "[queues]\necn_min = 0.9\n", ["queues.ecn_min", "queues.ecn_max", "0.9"]),
+        (MINIMAL + "[dscp]\ntrimmed = 10\n", ["dscp.trimmed must differ from dscp.trimmable", "10"]),
+        (MINIMAL + "[dscp]\ntrimmed = 64\n", ["dscp.trimmed", "0 to 63", "64"]),
+        (MINIMAL + "[trimming]\nsize_bytes = 121\n", ["trimming.size_bytes", "122", "121"]),
+        (MINIMAL + "[trimming]\nenabled = 1\n", ["trimming.enabled must be true or false"]),
+        (MINIMAL + '[srv6]\nusid_block = "fcbb::/16"\n', ["srv6.usid_block", "32 bits"]),
+        (MINIMAL + '[srv6]\nusid_block = "fd00::/32"\n', ["srv6.usid_block", "fd00::/16"]),
+        (MINIMAL + "[srv6]\nusid_block = 7\n", ["srv6.usid_block"]),
+        (MINIMAL + '[switches]\np9l0 = "linux"\n', ["switches.p9l0", "p0l0 to p1l1"]),
+        (MINIMAL + '[switches]\np0l0 = "cisco"\n', ["switches.p0l0", "'embedded', 'bmv2', 'linux'", "cisco"]),
+        ('switch = "ovs"\n' + MINIMAL, ["switch must be one of", "ovs"]),
+        ('encapsulation = "none"\n' + MINIMAL, ["encapsulation", "planes"]),
+        ("[fabric", ["not TOML"]),
+        (MINIMAL + "[link]\n", ["link is no key", "links"]),
+        ("links = 3\n" + MINIMAL, ["links must be a table"]),
+    ],
+)
+def test_a_bad_plan_is_refused_with_the_key_the_rule_and_the_range(text, words):
+    with pytest.raises(PlanError) as caught:
+        parse_plan(text, source="mine.toml")
+    message = str(caught.value)
+    assert message.startswith("mine.toml: ")
+    for word in words:
+        assert word in message
+
+
+def test_an_mtu_too_small_is_refused_with_the_arithmetic():
+    need = 4096 + sum(OVERHEAD_BYTES.values())
+    with pytest.raises(PlanError, match=rf"outer IPv6 40 \+ inner IPv6 40 .* = {need}, but it is {need - 1}"):
+        parse_plan(MINIMAL + f"[links]\nmtu_bytes = {need - 1}\n")
+    assert parse_plan(MINIMAL + f"[links]\nmtu_bytes = {need}\n").links.mtu_bytes == need
+
+
+def test_an_unknown_plan_is_refused_with_the_shipped_ones():
+    with pytest.raises(PlanError, match="no plan 'huge': shipped are lab, paper, rack, tiny, wide"):
+        load_plan("huge")
+
+
+def test_lab_thresholds_leave_room_for_a_scheduler_hiccup():
+    """Three milliseconds of a stalled process must not look like congestion: ECN begins above three packets' time."""
+    plan = load_plan("lab")
+    packet_ns = plan.frame_bytes_max * 8 * 10**9 // plan.links.fabric_rate_bps
+    assert plan.threshold_packets(plan.queues.ecn_min) * packet_ns > 3 * 3_000_000
+    order = [plan.queues.ecn_min, plan.queues.ecn_max, plan.queues.trim, plan.queues.trim_lasthop, plan.queues.depth]
+    packets = [plan.threshold_packets(multiple) for multiple in order]
+    assert packets == sorted(set(packets))
+
+
+def test_the_single_plane_equivalent_has_the_same_hosts_and_the_summed_rate():
+    plan = load_plan("lab")
+    single = plan.single_plane()
+    assert (single.planes, single.leaves, single.spines, single.host_count) == (1, 4, 4, 8)
+    assert single.links.host_rate_bps == 4 * plan.links.host_rate_bps
+    assert single.links.fabric_rate_bps == 4 * plan.links.fabric_rate_bps
+    assert single.encapsulation == "none"
+    assert single.time_scale == plan.time_scale
+
+
+def test_scaling_the_rate_keeps_the_bandwidth_delay_product():
+    plan = load_plan("lab")
+    fast = plan.at_rate(40_000_000)
+    assert fast.base_rtt_ns == pytest.approx(plan.base_rtt_ns / 4, rel=1e-6)
+    assert fast.plane_bdp_bytes == pytest.approx(plan.plane_bdp_bytes, abs=2)
+    assert fast.depth_packets == plan.depth_packets
+    assert fast.time_scale == plan.time_scale / 4
+
+
+def test_names_of_nodes_are_checked_against_the_plan():
+    plan = load_plan("tiny")
+    assert plan.node("h3").name == "h3"
+    for name, words in [("h4", "h0 to h3"), ("p0l2", "p0l0 to p1l1"), ("p2s0", "p0s0 to p1s1"), ("x", "no node")]:
+        with pytest.raises(ValueError, match=words):
+            plan.node(name)
+    with pytest.raises(ValueError, match="is a switch"):
+        plan.host("p0l0")
+    with pytest.raises(ValueError, match="is a host"):
+        plan.switch_node("h0")

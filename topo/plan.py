@@ -1,0 +1,262 @@
+"""The plan: the few numbers that a whole fabric is a pure function of. `topo.planfile` reads and checks the file.
+
+Rates are bit/s of Ethernet frame bytes (no FCS, preamble, gap), sizes bytes, times nanoseconds. Queue thresholds
+are kept in the unit of the UEC guidance, multiples of Plane_BDP (one port's rate × the base round trip), so that
+they follow when rates or delays change.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Literal
+
+from topo.node import Host, Node, Switch, leaf, parse_node, spine
+
+SwitchKind = Literal["embedded", "bmv2", "linux"]
+SWITCH_KINDS: tuple[SwitchKind, ...] = ("embedded", "bmv2", "linux")
+Encapsulation = Literal["srv6", "none"]
+
+ETHERNET_HEADER_BYTES = 14
+IPV6_HEADER_BYTES = 40
+# What surrounds the payload of the largest data packet, from the outer IP header on, in the order on the wire.
+OVERHEAD_BYTES: Mapping[str, int] = MappingProxyType(
+    {
+        "outer IPv6": IPV6_HEADER_BYTES,
+        "inner IPv6": IPV6_HEADER_BYTES,
+        "UDP": 8,
+        "BTH": 12,
+        "METH": 4,
+        "TSETH": 4,
+        "RETH": 16,
+        "ImmDt": 4,
+        "ICRC": 4,
+    }
+)
+# What a receiver of a trimmed packet must still find: Ethernet 14, IPv6 40 + 40, UDP 8, BTH 12, METH 4, TSETH 4.
+TRIM_SIZE_BYTES_MIN = ETHERNET_HEADER_BYTES + 2 * IPV6_HEADER_BYTES + 8 + 12 + 4 + 4
+ACK_FRAME_BYTES = 154  # a SACK with CC_STATE: Ethernet 14, IPv6 80, UDP 8, BTH 12, SETH 28, CC_STATE 8, ICRC 4
+PRIORITY_DATA = 0
+PRIORITY_CONTROL = 7
+PRIORITIES = 8
+BASELINE_EVS = 64  # source ports on offer to the baseline: more than any plan's spines are worth of ECMP members
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    host_rate_bps: int = 10_000_000
+    fabric_rate_bps: int = 10_000_000
+    host_delay_ns: int = 5_000_000
+    fabric_delay_ns: int = 5_000_000
+    mtu_bytes: int = 4338  # IP MTU, outer header included
+    hardware_rate_bps: int = 100_000_000_000  # what host_rate_bps stands for
+
+
+@dataclass(frozen=True, slots=True)
+class Packets:
+    pmtu_bytes: int = 4096  # payload of a full data packet
+    udp_port: int = 4791
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """Multiples of Plane_BDP."""
+
+    ecn_min: float = 0.2  # marking starts
+    ecn_max: float = 0.8  # marking is certain
+    trim: float = 1.0  # a longer queue trims
+    trim_lasthop: float = 1.5  # the same on ports towards hosts
+    no_trim_drop: float = 3.0  # a longer queue drops data that may not be trimmed
+    depth: float = 5.0  # tail drop in the traffic manager, above all others
+    control_depth: float = 1.0  # of the priority queue, in trimmed packets
+
+
+@dataclass(frozen=True, slots=True)
+class Trimming:
+    enabled: bool = True
+    size_bytes: int = 128  # counted from the first Ethernet byte
+    share: float = 0.25  # the most of a port's rate that trimmed packets may take
+
+
+@dataclass(frozen=True, slots=True)
+class Dscp:
+    no_trim: int = 0
+    trimmable: int = 10
+    trimmable_retransmit: int = 12
+    trimmed: int = 20
+    trimmed_lasthop: int = 22
+    control: int = 46
+    roce: int = 26
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    name: str
+    planes: int
+    leaves: int  # per plane
+    spines: int  # per plane
+    hosts_per_leaf: int
+    description: str = ""
+    switch: SwitchKind = "embedded"
+    switch_overrides: Mapping[str, SwitchKind] = field(default_factory=lambda: MappingProxyType({}))
+    encapsulation: Encapsulation = "srv6"
+    usid_block: ipaddress.IPv6Network = field(default=ipaddress.IPv6Network("fcbb:bbbb::/32"))
+    links: Links = field(default=Links())
+    packets: Packets = field(default=Packets())
+    queues: Queues = field(default=Queues())
+    trimming: Trimming = field(default=Trimming())
+    dscp: Dscp = field(default=Dscp())
+
+    # --- nodes ----------------------------------------------------------------------------------------------
+
+    @property
+    def host_count(self) -> int:
+        return self.leaves * self.hosts_per_leaf
+
+    @property
+    def switch_count(self) -> int:
+        return self.planes * (self.leaves + self.spines)
+
+    def hosts(self) -> Iterator[Host]:
+        return (Host(index) for index in range(self.host_count))
+
+    def switches(self) -> Iterator[Switch]:
+        """Plane by plane, leaves before spines."""
+        for plane in range(self.planes):
+            yield from (leaf(plane, index) for index in range(self.leaves))
+            yield from (spine(plane, index) for index in range(self.spines))
+
+    def leaf_of(self, host: Host) -> int:
+        """The index, in every plane, of the leaf that this host hangs on."""
+        return host.index // self.hosts_per_leaf
+
+    def downlink_of(self, host: Host) -> int:
+        """Which of its leaf's hosts this is, from 0."""
+        return host.index % self.hosts_per_leaf
+
+    def host_at(self, leaf_index: int, downlink: int) -> Host:
+        return Host(leaf_index * self.hosts_per_leaf + downlink)
+
+    def node(self, name: str) -> Node:
+        """The node of this name; ValueError with the valid names when the plan has none such."""
+        node = parse_node(name)
+        if isinstance(node, Host):
+            if node.index >= self.host_count:
+                raise ValueError(f"plan {self.name!r} has no {name}: its hosts are h0 to h{self.host_count - 1}")
+            return node
+        count = self.leaves if node.role == "leaf" else self.spines
+        if node.plane >= self.planes or node.index >= count:
+            first, last = Switch(0, node.role, 0), Switch(self.planes - 1, node.role, count - 1)
+            kind = "leaves" if node.role == "leaf" else "spines"
+            raise ValueError(
+                f"plan {self.name!r} has no {name}: its {kind} are {first} to {last}"
+                f" ({self.planes} planes of {count}, counted from 0)"
+            )
+        return node
+
+    def host(self, name: str) -> Host:
+        node = self.node(name)
+        if not isinstance(node, Host):
+            raise ValueError(f"{name} is a switch; a host is wanted: h0 to h{self.host_count - 1}")
+        return node
+
+    def switch_node(self, name: str) -> Switch:
+        node = self.node(name)
+        if not isinstance(node, Switch):
+            raise ValueError(f"{name} is a host; a switch is wanted, such as p0l0 or p0s0")
+        return node
+
+    def kind_of(self, switch: Switch) -> SwitchKind:
+        return self.switch_overrides.get(switch.name, self.switch)
+
+    # --- packets and time -------------------------------------------------------------------------------------
+
+    @property
+    def overhead_bytes(self) -> int:
+        """IP bytes around the payload of the largest data packet."""
+        outer = IPV6_HEADER_BYTES if self.encapsulation == "none" else 0
+        return sum(OVERHEAD_BYTES.values()) - outer
+
+    @property
+    def frame_bytes_max(self) -> int:
+        """The largest Ethernet frame on any link: what one packet of a threshold in packets stands for."""
+        return ETHERNET_HEADER_BYTES + self.links.mtu_bytes
+
+    def path_links(self, *, local: bool = False) -> list[tuple[int, int]]:
+        """(rate_bps, delay_ns) of the links of a path from NIC to NIC, under one leaf or across a spine."""
+        edge = (self.links.host_rate_bps, self.links.host_delay_ns)
+        core = (self.links.fabric_rate_bps, self.links.fabric_delay_ns)
+        return [edge, edge] if local else [edge, core, core, edge]
+
+    @property
+    def base_rtt_ns(self) -> int:
+        """A full data packet across a spine and its SACK back, through empty store-and-forward queues."""
+        return sum(
+            (self.frame_bytes_max + ACK_FRAME_BYTES) * 8 * 1_000_000_000 // rate_bps + 2 * delay_ns
+            for rate_bps, delay_ns in self.path_links()
+        )
+
+    @property
+    def plane_bdp_bytes(self) -> int:
+        return self.links.host_rate_bps * self.base_rtt_ns // (8 * 1_000_000_000)
+
+    def threshold_bytes(self, multiple: float) -> int:
+        """A queue length given as a multiple of Plane_BDP, in bytes."""
+        return round(multiple * self.plane_bdp_bytes)
+
+    def threshold_packets(self, multiple: float) -> int:
+        """The same in full frames, which is what the P4 program and BMv2 count; at least one."""
+        return max(1, round(self.threshold_bytes(multiple) / self.frame_bytes_max))
+
+    @property
+    def depth_packets(self) -> int:
+        """Tail drop of a data queue."""
+        return self.threshold_packets(self.queues.depth)
+
+    @property
+    def control_depth_packets(self) -> int:
+        """Tail drop of the priority queue, whose packets are about as long as trimmed ones."""
+        return max(16, self.threshold_bytes(self.queues.control_depth) // self.trimming.size_bytes)
+
+    @property
+    def time_scale(self) -> float:
+        """How many times slower than the hardware it stands for a port of this fabric is."""
+        return self.links.hardware_rate_bps / self.links.host_rate_bps
+
+    # --- other plans --------------------------------------------------------------------------------------------
+
+    def single_plane(self) -> Plan:
+        """The same leaves, spines and hosts with one plane at port rate × planes: what the RoCE baseline runs on.
+
+        Packets carry no outer header and switches choose by ECMP. Delays and buffers in bytes per plane add up in
+        the one plane because Plane_BDP is recomputed from the faster port.
+        """
+        links = replace(
+            self.links,
+            host_rate_bps=self.links.host_rate_bps * self.planes,
+            fabric_rate_bps=self.links.fabric_rate_bps * self.planes,
+            hardware_rate_bps=self.links.hardware_rate_bps * self.planes,
+        )
+        name = f"{self.name}-single-plane"
+        overrides = {key: kind for key, kind in self.switch_overrides.items() if key.startswith("p0")}
+        return replace(
+            self, name=name, planes=1, links=links, encapsulation="none", switch_overrides=MappingProxyType(overrides)
+        )
+
+    def at_rate(self, host_rate_bps: int) -> Plan:
+        """The same fabric slower or faster: every rate and delay scaled alike, so that Plane_BDP stays."""
+        links = self.links
+
+        def slower(delay_ns: int) -> int:
+            return delay_ns * links.host_rate_bps // host_rate_bps
+
+        scaled = replace(
+            links,
+            host_rate_bps=host_rate_bps,
+            fabric_rate_bps=links.fabric_rate_bps * host_rate_bps // links.host_rate_bps,
+            host_delay_ns=slower(links.host_delay_ns),
+            fabric_delay_ns=slower(links.fabric_delay_ns),
+        )
+        return replace(self, links=scaled)

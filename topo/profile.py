@@ -1,0 +1,84 @@
+"""NIC profiles: all that an endpoint needs to know of the fabric, one JSON object a host (docs/contracts.md)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from topo.address import host_address, nic_usid, port_address, usid_address
+from topo.graph import PortRef, peer
+from topo.node import Host, leaf, spine
+from topo.path import EV_SPINE_BASE, path_da, paths, self_probe
+from topo.plan import BASELINE_EVS, Plan
+
+PROFILE_VERSION = 1
+
+
+def nic_profile(plan: Plan, host: Host) -> dict[str, Any]:
+    return {
+        "version": PROFILE_VERSION,
+        "plan": plan.name,
+        "host": host.name,
+        "index": host.index,
+        "address": str(host_address(plan, host)),
+        "usid_block": str(plan.usid_block),
+        "mtu": plan.links.mtu_bytes,
+        "pmtu": plan.packets.pmtu_bytes,
+        "trim_size": plan.trimming.size_bytes,
+        "udp_port": plan.packets.udp_port,
+        "base_rtt_ns": plan.base_rtt_ns,
+        "plane_bdp_bytes": plan.plane_bdp_bytes,
+        "time_scale": plan.time_scale,
+        "dscp": asdict(plan.dscp),
+        "trimming": plan.trimming.enabled,
+        "encapsulation": plan.encapsulation,
+        "ports": [_port(plan, host, plane) for plane in range(plan.planes)],
+        "self_probes": _self_probes(plan, host) if plan.encapsulation == "srv6" else [],
+        "destinations": {other.name: _destination(plan, host, other) for other in plan.hosts() if other != host},
+    }
+
+
+def write_profile(plan: Plan, host: Host, path: Path) -> None:
+    path.write_text(json.dumps(nic_profile(plan, host), indent=1) + "\n", encoding="utf-8")
+
+
+def _port(plan: Plan, host: Host, plane: int) -> dict[str, Any]:
+    ref = PortRef(host, plane + 1)
+    return {
+        "port": ref.port,
+        "plane": plane,
+        "interface": ref.interface,
+        "mac": ref.mac,
+        "gateway_mac": peer(plan, ref).mac,
+        "address": str(port_address(plan, host, plane)),
+        "usid_address": str(usid_address(plan, [nic_usid(plan.downlink_of(host))])),
+        "rate_bps": plan.links.host_rate_bps,
+        "delay_ns": plan.links.host_delay_ns,
+    }
+
+
+def _self_probes(plan: Plan, host: Host) -> list[dict[str, Any]]:
+    probes = []
+    for plane in range(plan.planes):
+        own = leaf(plane, plan.leaf_of(host))
+        for target in (own, *(spine(plane, index) for index in range(plan.spines))):
+            port, da = self_probe(plan, host, target)
+            probes.append({"target": target.name, "port": port, "da": str(da)})
+    return probes
+
+
+def _destination(plan: Plan, host: Host, other: Host) -> dict[str, Any]:
+    address = str(host_address(plan, other))
+    if plan.encapsulation == "none":
+        rows = [
+            {"ev": EV_SPINE_BASE + seed, "port": 1, "plane": 0, "via": None, "da": address}
+            for seed in range(BASELINE_EVS)
+        ]
+    else:
+        rows = [
+            {"ev": path.ev, "port": path.port, "plane": path.plane, "via": path.via, "da": str(path_da(plan, path))}
+            for path in paths(plan, host, other)
+        ]
+    return {"index": other.index, "address": address, "paths": rows}
