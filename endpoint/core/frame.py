@@ -1,0 +1,133 @@
+"""What stands in front of the BTH: Ethernet, one or two IPv6 headers, UDP; built and taken apart as whole frames.
+
+With SRv6 the outer destination is the uSID list and the inner one the NIC; without, there is one IPv6 header. Both
+carry the same traffic class and flow label. This is the plain way, for control packets, tests and tools; the
+transport sends data from templates (`endpoint.core.packet`).
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import NamedTuple
+
+from endpoint.core import ev as evs
+from endpoint.core import icrc
+
+Buffer = bytes | bytearray | memoryview
+
+ETHERTYPE_IPV6 = 0x86DD
+NEXT_IPV6 = 41
+NEXT_UDP = 17
+HOP_LIMIT = 64
+ETHERNET = 14
+IPV6 = 40
+UDP = 8
+
+_IPV6 = Struct("!IHBB16s16s")
+_UDP = Struct("!HHHH")
+
+ECN_MASK = 3
+ECN_CAPABLE = 2  # ECT(0)
+ECN_MARKED = 3  # CE
+
+
+class MalformedFrame(ValueError):  # noqa: N818 (what it is, not that something failed)
+    """The bytes are no frame of ours; the message says what is wrong."""
+
+
+class Frame(NamedTuple):
+    """A frame taken apart as far as UDP. Traffic class and lengths are the outermost header's."""
+
+    ether_dst: bytes
+    ether_src: bytes
+    outer: tuple[bytes, bytes] | None
+    """Source and destination of the outer IPv6 header, None without encapsulation."""
+    src: bytes
+    dst: bytes
+    traffic_class: int
+    ev: int
+    udp_dport: int
+    offset: int
+    """Where the inner IPv6 header starts."""
+    end: int
+    """Where the inner packet ends by its own length field; beyond the frame's end when it was trimmed."""
+
+    @property
+    def bth(self) -> int:
+        """Where the BTH starts."""
+        return self.offset + IPV6 + UDP
+
+    @property
+    def dscp(self) -> int:
+        return self.traffic_class >> 2
+
+    @property
+    def marked(self) -> bool:
+        """Congestion experienced (RFC 3168)."""
+        return self.traffic_class & ECN_MASK == ECN_MARKED
+
+
+def ipv6(src: bytes, dst: bytes, traffic_class: int, flow_label: int, next_header: int, length: int) -> bytes:
+    """An IPv6 header; `length` is the payload's."""
+    return _IPV6.pack(6 << 28 | traffic_class << 20 | flow_label, length, next_header, HOP_LIMIT, src, dst)
+
+
+def headers(
+    *,
+    ether_dst: bytes,
+    ether_src: bytes,
+    outer: tuple[bytes, bytes] | None,
+    src: bytes,
+    dst: bytes,
+    traffic_class: int,
+    ev: int,
+    udp_dport: int,
+    length: int,
+) -> bytes:
+    """Everything in front of a BTH. `length` is that of BTH, extension headers, data, pad and ICRC."""
+    source_port, flow_label = evs.stripe(ev)
+    inner = ipv6(src, dst, traffic_class, flow_label, NEXT_UDP, UDP + length)
+    parts = [ether_dst, ether_src, ETHERTYPE_IPV6.to_bytes(2, "big")]
+    if outer is not None:
+        parts.append(ipv6(*outer, traffic_class, flow_label, NEXT_IPV6, IPV6 + UDP + length))
+    return b"".join([*parts, inner, _UDP.pack(source_port, udp_dport, UDP + length, 0)])
+
+
+def seal(front: bytes, transport: bytes) -> bytes:
+    """A whole frame: `front` from `headers`, `transport` from the BTH to the pad; the ICRC is added."""
+    offset = len(front) - IPV6 - UDP
+    frame = front + transport
+    return frame + icrc.WIRE.pack(icrc.compute(memoryview(frame)[offset:]))
+
+
+def parse(data: Buffer) -> Frame:
+    """Take a frame apart as far as UDP; the ICRC is not looked at. Raises `MalformedFrame`."""
+    if len(data) < ETHERNET + IPV6 + UDP:
+        raise MalformedFrame(f"{len(data)} bytes are too few for Ethernet, IPv6 and UDP")
+    if data[12] != 0x86 or data[13] != 0xDD:
+        raise MalformedFrame("the ethertype is not IPv6")
+    first, length, next_header, _, src, dst = _IPV6.unpack_from(data, ETHERNET)
+    outer: tuple[bytes, bytes] | None = None
+    offset, inner_first = ETHERNET, first
+    if next_header == NEXT_IPV6:
+        outer, offset = (src, dst), ETHERNET + IPV6
+        if len(data) < offset + IPV6 + UDP:
+            raise MalformedFrame(f"{len(data)} bytes are too few for the inner IPv6 and UDP")
+        inner_first, length, next_header, _, src, dst = _IPV6.unpack_from(data, offset)
+    if first >> 28 != 6 or inner_first >> 28 != 6:
+        raise MalformedFrame("the IP version is not 6")
+    if next_header != NEXT_UDP:
+        raise MalformedFrame(f"the next header is {next_header}, not UDP")
+    source_port, dport, _, _ = _UDP.unpack_from(data, offset + IPV6)
+    return Frame(
+        ether_dst=bytes(data[0:6]),
+        ether_src=bytes(data[6:12]),
+        outer=outer,
+        src=src,
+        dst=dst,
+        traffic_class=first >> 20 & 0xFF,
+        ev=evs.unstripe(source_port, inner_first & 0xFFFFF),
+        udp_dport=dport,
+        offset=offset,
+        end=offset + IPV6 + length,
+    )
