@@ -99,7 +99,7 @@ def _build(document: dict[str, Any]) -> Plan:
         raise PlanError("name: a plan needs a name, a non-empty string")
     fabric = _table(document, "fabric")
     _refuse_unknown("fabric.", fabric, tuple(_FABRIC_RANGES))
-    shape: dict[str, int] = {}
+    shape: dict[str, Any] = {}
     for key, (low, high) in _FABRIC_RANGES.items():
         if key not in fabric:
             raise PlanError(f"fabric.{key} is missing: an integer from {low} to {high}")

@@ -16,7 +16,8 @@ from topo.plan import BASELINE_EVS, Plan
 PROFILE_VERSION = 1
 
 
-def nic_profile(plan: Plan, host: Host) -> dict[str, Any]:
+def nic_profile(plan: Plan, host: Host, *, jitter_ns: int = 0) -> dict[str, Any]:
+    """`jitter_ns`: how late a process may be scheduled in the world that the profile is for; none in virtual time."""
     return {
         "version": PROFILE_VERSION,
         "plan": plan.name,
@@ -29,6 +30,7 @@ def nic_profile(plan: Plan, host: Host) -> dict[str, Any]:
         "trim_size": plan.trimming.size_bytes,
         "udp_port": plan.packets.udp_port,
         "base_rtt_ns": plan.base_rtt_ns,
+        "jitter_ns": jitter_ns,
         "plane_bdp_bytes": plan.plane_bdp_bytes,
         "time_scale": plan.time_scale,
         "dscp": asdict(plan.dscp),
@@ -40,8 +42,8 @@ def nic_profile(plan: Plan, host: Host) -> dict[str, Any]:
     }
 
 
-def write_profile(plan: Plan, host: Host, path: Path) -> None:
-    path.write_text(json.dumps(nic_profile(plan, host), indent=1) + "\n", encoding="utf-8")
+def write_profile(plan: Plan, host: Host, path: Path, *, jitter_ns: int = 0) -> None:
+    path.write_text(json.dumps(nic_profile(plan, host, jitter_ns=jitter_ns), indent=1) + "\n", encoding="utf-8")
 
 
 def _port(plan: Plan, host: Host, plane: int) -> dict[str, Any]:

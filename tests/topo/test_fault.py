@@ -1,0 +1,129 @@
+"""Faults as values: what is refused by name, and what a set of them means for ports and switches."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topo.fault import VERBS, FaultError, denied_evs, healthy, make_fault, port_states, switch_state
+from topo.graph import PortRef, peer
+from topo.node import Host, leaf, spine
+from topo.path import path_of_ev, switches
+from topo.planfile import load_plan
+
+LAB = load_plan("lab")
+UP = PortRef(leaf(1, 0), 5)  # p1l0 towards p1s2
+DOWN = peer(LAB, UP)
+
+
+def test_a_link_fault_touches_both_ends_and_a_one_way_fault_the_transmitter():
+    assert set(port_states(LAB, [make_fault(LAB, "link-down", "p1l0-p1s2")])) == {UP, DOWN}
+    assert set(port_states(LAB, [make_fault(LAB, "link-down", "p1s2–p1l0")])) == {UP, DOWN}
+    assert set(port_states(LAB, [make_fault(LAB, "blackhole", "p1l0>p1s2")])) == {UP}
+    assert set(port_states(LAB, [make_fault(LAB, "blackhole", "p1s2>p1l0")])) == {DOWN}
+
+
+def test_each_number_lands_in_its_unit():
+    states = port_states(
+        LAB,
+        [
+            make_fault(LAB, "loss", "p1l0>p1s2", 20, seed=7),
+            make_fault(LAB, "delay", "p1l0>p1s2", 2.5),
+            make_fault(LAB, "rate", "p1l0>p1s2", 1.5),
+        ],
+    )
+    expected = replace(healthy(LAB, UP), loss=pytest.approx(0.2), delay_ns=2_500_000, rate_bps=1_500_000, loss_seed=7)
+    assert states == {UP: expected}
+
+
+def test_losses_compound_and_a_blackhole_is_total():
+    losses = [make_fault(LAB, "loss", "p1l0>p1s2", 50), make_fault(LAB, "loss", "p1l0-p1s2", 50)]
+    assert port_states(LAB, losses)[UP].loss == pytest.approx(0.75)
+    assert port_states(LAB, [*losses, make_fault(LAB, "blackhole", "p1l0-p1s2")])[UP].loss == 1.0
+
+
+def test_a_nic_port_down_takes_the_carrier_of_both_ends():
+    states = port_states(LAB, [make_fault(LAB, "port-down", "h5.p2")])
+    assert {str(ref): state.up for ref, state in states.items()} == {"h5:3": False, "p2l2:2": False}
+
+
+fault = st.sampled_from(
+    [
+        make_fault(LAB, "link-down", "p1l0-p1s2"),
+        make_fault(LAB, "loss", "p1l0-p1s2", 30),
+        make_fault(LAB, "blackhole", "p1s2>p1l0"),
+        make_fault(LAB, "delay", "p1l0>p1s2", 9),
+        make_fault(LAB, "switch-stop", "p1s2"),
+    ]
+)
+
+
+@given(st.lists(fault), st.data())
+def test_undoing_one_fault_leaves_exactly_what_the_others_mean(faults, data):
+    """State is a function of the faults in force; with none, every port is as the plan says."""
+    assert port_states(LAB, []) == {}
+    order = data.draw(st.permutations(faults))
+    same = [f for f in order if f.verb not in ("delay", "rate")]
+    again = [f for f in faults if f.verb not in ("delay", "rate")]
+    one, other = port_states(LAB, same), port_states(LAB, again)
+    assert one.keys() == other.keys()
+    assert all(one[ref].up == other[ref].up for ref in one)
+    assert all(one[ref].loss == pytest.approx(other[ref].loss) for ref in one)
+
+
+def test_a_crash_outranks_a_stop():
+    stop, crash = make_fault(LAB, "switch-stop", "p1s2"), make_fault(LAB, "switch-crash", "p1s2")
+    assert switch_state([], spine(1, 2)) == "running"
+    assert switch_state([stop], spine(1, 2)) == "stopped"
+    assert switch_state([crash, stop], spine(1, 2)) == "crashed"
+    assert switch_state([crash, stop], spine(1, 3)) == "running"
+
+
+@pytest.mark.parametrize("name", ["p1s2", "p0l1"])
+def test_draining_denies_exactly_the_paths_across_the_switch(name):
+    drain = make_fault(LAB, "drain", name)
+    for host in LAB.hosts():
+        denied = denied_evs(LAB, host, [drain])
+        assert len(set(denied)) == len(denied)
+        for other, ev in denied:
+            crossed = switches(LAB, path_of_ev(LAB, host, LAB.host(other), ev))
+            assert name in [switch.name for switch in crossed]
+    # h0 sits under leaf 0: six of its seven peers are across spines, two of them under leaf 1.
+    expected = 6 if name == "p1s2" else 2 * 4
+    assert len(denied_evs(LAB, Host(0), [drain])) == expected
+
+
+@pytest.mark.parametrize(
+    ("verb", "target", "value", "words"),
+    [
+        ("explode", "p0l0-p0s0", None, ["no fault 'explode'", "link-down", "drain"]),
+        ("loss", "p0l0-p0s0", None, ["loss needs percent", "0 to 100"]),
+        ("loss", "p0l0-p0s0", 101, ["0 to 100", "101"]),
+        ("link-down", "p0l0-p0s0", 3, ["takes no number"]),
+        ("link-down", "p0l0>p0s0", None, ["both directions", "p0l0-p0s0"]),
+        ("link-down", "p0l0-p0l1", None, ["no link p0l0–p0l1", "p0s3"]),
+        ("link-down", "p0l0", None, ["is no link", "p0l0-p0s1"]),
+        ("blackhole", "p0l0-p0s9", None, ["no p0s9", "p0s0 to p3s3"]),
+        ("port-down", "h9.p0", None, ["no h9", "h0 to h7"]),
+        ("port-down", "h1.p4", None, ["no port in plane 4", "0 to 3"]),
+        ("port-down", "p0l0-p0s0", None, ["is no NIC port", "h3.p2"]),
+        ("switch-stop", "h3", None, ["h3 is a host", "switch"]),
+        ("delay", "h0>p0l0", 3, ["transmit side of h0", "p0l0>h0"]),
+    ],
+)
+def test_a_wrong_fault_is_refused_by_name(verb, target, value, words):
+    with pytest.raises(FaultError) as caught:
+        make_fault(LAB, verb, target, value)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_a_fault_that_a_switch_kind_cannot_do_is_refused_by_name():
+    mixed = replace(LAB, switch_overrides={"p0s1": "linux"})
+    with pytest.raises(FaultError, match=r"delay: p0s1 is a linux switch.*linux can do link-down, blackhole, loss"):
+        make_fault(mixed, "delay", "p0l0-p0s1", 3)
+    make_fault(mixed, "delay", "p0l0>p0s1", 3)
+    bmv2 = replace(LAB, switch="bmv2")
+    make_fault(bmv2, "rate", "p0l0-p0s1", 3)
+    assert all(verb.kinds for verb in VERBS.values())
