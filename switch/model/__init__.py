@@ -1,0 +1,11 @@
+"""A typed, immutable model of BMv2 JSON: what a compiler emits and an engine executes.
+
+`load(path or dict)` and `load_program(bytes)` return a `Program` or raise `ModelError`. Truth: docs/JSON_format.md and
+the sources of p4lang/behavioral-model, version 2.24 of the format.
+"""
+
+from switch.model.errors import ModelError, UnsupportedError
+from switch.model.loading.loader import load, load_program
+from switch.model.program import Program
+
+__all__ = ["ModelError", "Program", "UnsupportedError", "load", "load_program"]

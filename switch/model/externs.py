@@ -1,0 +1,118 @@
+"""Counters, meters, registers, calculations, checksums and field lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from switch.model.headers import Header
+
+if TYPE_CHECKING:
+    from switch.model.expressions import Expression, FieldRef
+
+HASH_ALGORITHMS = (
+    "crc16",
+    "crc16_custom",  # the custom ones with their default parameters, which P4Runtime cannot change
+    "crc32",
+    "crc32_custom",
+    "crcCCITT",
+    "csum16",
+    "cksum16",
+    "identity",
+    "xor16",
+    "xor32",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counter:
+    """Counts packets and bytes. A direct counter has one cell an entry of `table`, and size 0."""
+
+    name: str
+    index: int
+    size: int
+    table: str | None = None  # direct: the table that it belongs to
+
+    @property
+    def direct(self) -> bool:
+        return self.table is not None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Meter:
+    """A two-rate three-colour marker: GREEN 0, YELLOW 1, RED 2."""
+
+    name: str
+    index: int
+    size: int
+    bytes: bool  # counts bytes, else packets
+    table: str | None = None  # direct: the table that it belongs to
+    result: FieldRef | None = None  # direct: the field that takes the colour on a hit, before the action
+
+    @property
+    def direct(self) -> bool:
+        return self.table is not None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Register:
+    name: str
+    index: int
+    size: int
+    width_bits: int
+    initial: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FieldInput:
+    field: FieldRef  # left out while its header is invalid
+
+
+@dataclass(frozen=True, slots=True)
+class ConstInput:
+    value: int
+    width_bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderInput:
+    header: Header
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadInput:
+    """Everything after the parsed headers; always the last of the inputs, whatever its place in the list."""
+
+
+CalculationInput = FieldInput | ConstInput | HeaderInput | PayloadInput
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calculation:
+    """A hash or checksum over its inputs, concatenated bit by bit and padded with zero bits to whole bytes."""
+
+    name: str
+    index: int
+    algorithm: str  # one of HASH_ALGORITHMS
+    inputs: tuple[CalculationInput, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checksum:
+    """Verified after parsing, updated before deparsing, where `condition` (if any) holds."""
+
+    name: str
+    target: FieldRef
+    calculation: Calculation
+    condition: Expression | None
+    verify: bool
+    update: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FieldList:
+    """Metadata that survives clone, resubmit or recirculate."""
+
+    name: str
+    id: int
+    fields: tuple[FieldRef, ...]

@@ -1,0 +1,80 @@
+"""Header types and instances, stacks and unions (JSON_format.md: header_types, headers, header_stacks, …).
+
+Definitions compare by identity: a program has one object for each. Indices are positions in the program's tuples,
+dense from 0, whatever the ids in the JSON are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """One field of a header type. A varbit field has width 0 here: its width belongs to each packet."""
+
+    name: str
+    index: int
+    width_bits: int
+    offset_bits: int  # from the start of the header; meaningless after a varbit field
+    signed: bool = False
+    saturating: bool = False
+    varbit: bool = False
+
+    @property
+    def mask(self) -> int:
+        return (1 << self.width_bits) - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeaderType:
+    name: str
+    fields: tuple[Field, ...]
+    max_bytes: int = 0  # of a header with a varbit field; 0: not given
+
+    @property
+    def width_bits(self) -> int:
+        """The width without any varbit field."""
+        return sum(f.width_bits for f in self.fields)
+
+    @property
+    def varbit(self) -> Field | None:
+        return next((f for f in self.fields if f.varbit), None)
+
+    def field(self, name: str) -> Field | None:
+        return next((f for f in self.fields if f.name == name), None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Header:
+    """A header instance, or a metadata struct (always valid, never parsed or deparsed)."""
+
+    name: str
+    index: int
+    type: HeaderType
+    metadata: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stack:
+    name: str
+    index: int
+    type: HeaderType
+    headers: tuple[Header, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Union:
+    """At most one of the headers is valid: making one valid makes the others invalid."""
+
+    name: str
+    index: int
+    members: tuple[str, ...]  # member names, as in the union type
+    headers: tuple[Header, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnionStack:
+    name: str
+    index: int
+    unions: tuple[Union, ...]

@@ -1,0 +1,108 @@
+"""A place in the JSON, which knows its path: every complaint names where and what."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NoReturn
+
+from switch.model.errors import ModelError, UnsupportedError
+
+_HEX = re.compile(r"-?(0[xX])?[0-9a-fA-F]+")
+_SHOWN = 60  # characters of an offending value
+
+
+class Cursor:
+    __slots__ = ("path", "value")
+
+    def __init__(self, value: Any, path: str) -> None:
+        self.value = value
+        self.path = path
+
+    # --- complaints ---
+
+    def fail(self, message: str) -> NoReturn:
+        raise ModelError(f"{self.path}: {message}")
+
+    def unsupported(self, message: str) -> NoReturn:
+        raise UnsupportedError(f"{self.path}: {message}")
+
+    def _wrong(self, expected: str) -> NoReturn:
+        shown = repr(self.value)
+        self.fail(f"expected {expected}, found {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}")
+
+    # --- going down ---
+
+    def _object(self) -> dict[str, Any]:
+        if not isinstance(self.value, dict):
+            self._wrong("an object")
+        return self.value
+
+    def get(self, key: str) -> Cursor:
+        """The member `key`, which must be there (it may be null)."""
+        members = self._object()
+        if key not in members:
+            self.fail(f"the attribute {key!r} is missing")
+        return Cursor(members[key], f"{self.path}.{key}")
+
+    def find(self, key: str) -> Cursor | None:
+        """The member `key`, or None when it is missing or null."""
+        value = self._object().get(key)
+        return None if value is None else Cursor(value, f"{self.path}.{key}")
+
+    def members(self) -> list[tuple[str, Cursor]]:
+        return [(k, Cursor(v, f"{self.path}.{k}")) for k, v in self._object().items()]
+
+    def items(self, size: int | None = None) -> list[Cursor]:
+        """The items of an array, of exactly `size` when given."""
+        if not isinstance(self.value, list):
+            self._wrong("an array")
+        if size is not None and len(self.value) != size:
+            self.fail(f"expected an array of {size} items, found {len(self.value)}")
+        return [Cursor(v, f"{self.path}[{i}]{_name_of(v)}") for i, v in enumerate(self.value)]
+
+    def list_of(self, key: str) -> list[Cursor]:
+        """The items of the array `key`; none when it is missing or null."""
+        array = self.find(key)
+        return [] if array is None else array.items()
+
+    # --- leaves ---
+
+    @property
+    def is_null(self) -> bool:
+        return self.value is None
+
+    def text(self) -> str:
+        if not isinstance(self.value, str):
+            self._wrong("a string")
+        return self.value
+
+    def integer(self, minimum: int = 0, maximum: int | None = None) -> int:
+        if not isinstance(self.value, int) or isinstance(self.value, bool):
+            self._wrong("an integer")
+        if self.value < minimum or (maximum is not None and self.value > maximum):
+            limit = f"at least {minimum}" if maximum is None else f"{minimum} to {maximum}"
+            self.fail(f"{self.value} is out of range: {limit}")
+        return self.value
+
+    def boolean(self) -> bool:
+        if not isinstance(self.value, bool):
+            self._wrong("true or false")
+        return self.value
+
+    def hexstr(self) -> int:
+        """A hexadecimal string, with or without 0x, possibly negative."""
+        if not isinstance(self.value, str) or not _HEX.fullmatch(self.value):
+            self._wrong('a hexadecimal string such as "0x1f"')
+        return int(self.value, 16)
+
+    def hexbits(self, width_bits: int) -> int:
+        """A hexadecimal string of a value that fits `width_bits`."""
+        value = self.hexstr()
+        if not 0 <= value < 1 << width_bits:
+            self.fail(f"{self.value} does not fit {width_bits} bits")
+        return value
+
+
+def _name_of(value: Any) -> str:
+    name = value.get("name") if isinstance(value, dict) else None
+    return f" ({name})" if isinstance(name, str) else ""

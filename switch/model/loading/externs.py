@@ -1,0 +1,140 @@
+"""counter_arrays, meter_arrays, register_arrays, calculations, checksums, field_lists; refused externs."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from switch.model.expressions import FieldRef, Kind
+from switch.model.externs import (
+    HASH_ALGORITHMS,
+    Calculation,
+    CalculationInput,
+    Checksum,
+    ConstInput,
+    Counter,
+    FieldInput,
+    FieldList,
+    HeaderInput,
+    Meter,
+    PayloadInput,
+    Register,
+)
+from switch.model.loading.cursor import Cursor
+from switch.model.loading.expressions import kinded
+from switch.model.loading.scope import Scope, choices, declare, named
+
+_MAX_ARRAY = 1 << 24  # cells: more is surely a mistake, and would take the machine's memory
+
+
+def read_externs(root: Cursor, scope: Scope) -> None:
+    for key, what in (("extern_instances", "extern instances"), ("learn_lists", "digests (learn_lists)")):
+        for at in root.list_of(key):
+            at.unsupported(f"{what} are not supported")
+    for at in root.list_of("parse_vsets"):
+        at.unsupported("parser value sets are not supported")
+    for at in root.list_of("counter_arrays"):
+        declare(scope.counters, at, "counter", partial(_counter, at, scope))
+    for at in root.list_of("meter_arrays"):
+        declare(scope.meters, at, "meter", partial(_meter, at, scope))
+    for at in root.list_of("register_arrays"):
+        declare(scope.registers, at, "register", partial(_register, at, scope))
+    for at in root.list_of("calculations"):
+        declare(scope.calculations, at, "calculation", partial(_calculation, at, scope))
+    for at in root.list_of("field_lists"):
+        _read_field_list(at, scope)
+
+
+def _direct_table(at: Cursor) -> str | None:
+    is_direct = at.find("is_direct")
+    return at.get("binding").text() if is_direct is not None and is_direct.boolean() else None
+
+
+def _counter(at: Cursor, scope: Scope, name: str) -> Counter:
+    table = _direct_table(at)
+    size = at.get("size").integer(maximum=_MAX_ARRAY) if table is None else 0
+    return Counter(name, len(scope.counters), size, table)
+
+
+def _meter(at: Cursor, scope: Scope, name: str) -> Meter:
+    table = _direct_table(at)
+    size = at.get("size").integer(maximum=_MAX_ARRAY) if table is None else 0
+    unit = at.get("type").text()
+    if unit not in ("bytes", "packets"):
+        at.fail(f"a meter counts 'bytes' or 'packets', not {unit!r}")
+    rates = at.get("rate_count").integer()
+    if rates != 2:
+        at.unsupported(f"a meter with {rates} rates; only two-rate three-colour meters are supported")
+    result = None if table is None else scope.stored_field(at.get("result_target"))
+    return Meter(name, len(scope.meters), size, unit == "bytes", table, result)
+
+
+def _register(at: Cursor, scope: Scope, name: str) -> Register:
+    size = at.get("size").integer(maximum=_MAX_ARRAY)
+    return Register(name, len(scope.registers), size, at.get("bitwidth").integer(minimum=1))
+
+
+def _calculation(at: Cursor, scope: Scope, name: str) -> Calculation:
+    return Calculation(name, len(scope.calculations), algorithm(at), calculation_inputs(at, scope))
+
+
+def algorithm(at: Cursor) -> str:
+    name = at.get("algo").text()
+    if name not in HASH_ALGORITHMS:
+        at.unsupported(f"unknown hash algorithm {name!r}; {choices(HASH_ALGORITHMS)}")
+    return name
+
+
+def calculation_inputs(at: Cursor, scope: Scope) -> tuple[CalculationInput, ...]:
+    inputs: list[CalculationInput] = []
+    payload = False
+    for item in at.get("input").items():
+        kind = item.get("type").text()
+        if kind == "field":
+            inputs.append(FieldInput(scope.stored_field(item.get("value"))))
+        elif kind == "hexstr":
+            width = item.get("bitwidth").integer(minimum=1)
+            inputs.append(ConstInput(item.get("value").hexbits(width), width))
+        elif kind == "header":
+            inputs.append(HeaderInput(named(scope.headers, item.get("value"), "header")))
+        elif kind == "payload":
+            payload = True
+        else:
+            item.unsupported(f"unknown input type {kind!r}; there are: field, header, hexstr, payload")
+    if payload:
+        inputs.append(PayloadInput())
+    return tuple(inputs)
+
+
+def _read_field_list(at: Cursor, scope: Scope) -> None:
+    number = at.get("id").integer()
+    if number in scope.field_lists:
+        at.fail(f"a second field list has id {number}")
+    fields: list[FieldRef] = []
+    for element in at.get("elements").items():
+        kind = element.get("type").text()
+        if kind != "field":
+            element.unsupported(f"an element of type {kind!r}: only fields are supported in a field list")
+        fields.append(scope.stored_field(element.get("value")))
+    name = at.find("name")
+    scope.field_lists[number] = FieldList(str(number) if name is None else name.text(), number, tuple(fields))
+
+
+def read_checksums(root: Cursor, scope: Scope) -> tuple[Checksum, ...]:
+    checksums = []
+    for at in root.list_of("checksums"):
+        kind = at.get("type").text()
+        if kind != "generic":
+            at.unsupported(f"checksum type {kind!r}; only 'generic' is supported")
+        condition = at.find("if_cond")
+        verify, update = at.find("verify"), at.find("update")
+        checksums.append(
+            Checksum(
+                at.get("name").text(),
+                scope.stored_field(at.get("target")),
+                named(scope.calculations, at.get("calculation"), "calculation"),
+                None if condition is None else kinded(condition, scope, Kind.BOOL),
+                verify is None or verify.boolean(),
+                update is None or update.boolean(),
+            )
+        )
+    return tuple(checksums)

@@ -1,0 +1,110 @@
+"""The whole file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from switch.model.errors import ModelError
+from switch.model.loading.actions import read_actions
+from switch.model.loading.cursor import Cursor
+from switch.model.loading.externs import read_checksums, read_externs
+from switch.model.loading.parsers import read_deparser, read_parser
+from switch.model.loading.pipelines import read_pipeline
+from switch.model.loading.scope import Scope
+from switch.model.loading.types import read_enums, read_intrinsics, read_types
+from switch.model.program import Program
+
+_MAJOR = 2  # of the format's version
+_MINOR = 24  # the newest minor version known
+_COSMETIC = {"source_info", "program", "__meta__", "pragmas"}
+
+
+def load(source: Mapping[str, Any] | str | Path) -> Program:
+    """Read a program from parsed JSON or from a file. Raises ModelError (UnsupportedError for refused features)."""
+    if isinstance(source, Mapping):
+        return _program(dict(source), "program")
+    path = Path(source)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ModelError(f"{path}: {error.strerror}") from error
+    return load_program(data, path.name)
+
+
+def load_program(data: bytes, name: str = "program") -> Program:
+    """Read a program from the bytes of a BMv2 JSON file; `name` starts the messages of ModelError."""
+    try:
+        value = json.loads(data)
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise ModelError(f"{name}: not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ModelError(f"{name}: a BMv2 program is a JSON object, not {type(value).__name__}")
+    try:
+        return _program(value, name)
+    except RecursionError as error:
+        raise ModelError(f"{name}: expressions are nested too deeply") from error
+
+
+def _program(value: dict[str, Any], name: str) -> Program:
+    root = Cursor(value, name)
+    compiler = _check_version(root)
+    scope = Scope()
+    read_types(root, scope)
+    read_externs(root, scope)
+    actions = read_actions(root, scope)
+    source = root.find("program")
+    parser, deparser = read_parser(root, scope), read_deparser(root, scope)
+    ingress, egress = read_pipeline(root, "ingress", scope), read_pipeline(root, "egress", scope)
+    return Program(
+        name=name if source is None else source.text(),
+        digest=_digest(value),
+        compiler=compiler,
+        header_types=tuple(scope.header_types.values()),
+        headers=tuple(scope.headers.values()),
+        stacks=tuple(scope.stacks.values()),
+        unions=tuple(scope.unions.values()),
+        union_stacks=tuple(scope.union_stacks.values()),
+        intrinsics=read_intrinsics(root, scope),
+        errors=dict(scope.errors),
+        enums=read_enums(root),
+        parser=parser,
+        deparser=deparser,
+        ingress=ingress,
+        egress=egress,
+        actions=actions,
+        calculations=tuple(scope.calculations.values()),
+        checksums=read_checksums(root, scope),
+        counters=tuple(scope.counters.values()),
+        meters=tuple(scope.meters.values()),
+        registers=tuple(scope.registers.values()),
+        profiles=tuple(scope.profiles.values()),
+        field_lists=dict(scope.field_lists),
+    )
+
+
+def _check_version(root: Cursor) -> str:
+    meta = root.find("__meta__")
+    if meta is None:
+        return ""
+    version = meta.find("version")
+    if version is not None:
+        major, minor = (part.integer() for part in version.items(2))
+        if major != _MAJOR or minor > _MINOR:
+            version.unsupported(f"version {major}.{minor} of the format; known is {_MAJOR}.0 to {_MAJOR}.{_MINOR}")
+    compiler = meta.find("compiler")
+    return "" if compiler is None else compiler.text()
+
+
+def _digest(value: dict[str, Any]) -> str:
+    text = json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items() if k not in _COSMETIC}
+    return [_plain(v) for v in value] if isinstance(value, list) else value

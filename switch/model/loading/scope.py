@@ -1,0 +1,99 @@
+"""What names mean while a file is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from switch.model.actions import Action
+from switch.model.expressions import FieldRef, ValidBit
+from switch.model.externs import Calculation, Counter, FieldList, Meter, Register
+from switch.model.headers import Field, Header, HeaderType, Stack, Union, UnionStack
+from switch.model.loading.cursor import Cursor
+from switch.model.pipelines import ActionProfile
+
+VALID_FIELD = "$valid$"
+_CHOICES_SHOWN = 12
+
+T = TypeVar("T")
+
+
+class Scope:
+    def __init__(self) -> None:
+        self.header_types: dict[str, HeaderType] = {}
+        self.headers: dict[str, Header] = {}
+        self.headers_by_id: dict[int, Header] = {}
+        self.stacks: dict[str, Stack] = {}
+        self.unions: dict[str, Union] = {}
+        self.unions_by_id: dict[int, Union] = {}
+        self.union_stacks: dict[str, UnionStack] = {}
+        self.aliases: dict[str, tuple[str, str]] = {}
+        self.errors: dict[str, int] = {}
+        self.registers: dict[str, Register] = {}
+        self.counters: dict[str, Counter] = {}
+        self.meters: dict[str, Meter] = {}
+        self.calculations: dict[str, Calculation] = {}
+        self.field_lists: dict[int, FieldList] = {}
+        self.actions_by_id: dict[int, Action] = {}
+        self.profiles: dict[str, ActionProfile] = {}
+        self.table_count = 0
+
+    def field(self, at: Cursor) -> FieldRef | ValidBit:
+        """A field reference: `[header, field]`."""
+        header_at, field_at = at.items(2)
+        header_name, field_name = header_at.text(), field_at.text()
+        header_name, field_name = self.aliases.get(f"{header_name}.{field_name}", (header_name, field_name))
+        header = self.headers.get(header_name)
+        if header is None:
+            at.fail(f"no header is called {header_name!r}; {choices(self.headers)}")
+        if field_name == VALID_FIELD:
+            return ValidBit(header)
+        return FieldRef(header, field_of(header.type, field_name, at))
+
+    def stored_field(self, at: Cursor) -> FieldRef:
+        """A field reference that is not the read-only $valid$."""
+        found = self.field(at)
+        if isinstance(found, ValidBit):
+            at.fail(f"{found.header.name}.{VALID_FIELD} is read-only: use add_header or remove_header")
+        return found
+
+
+def field_of(header_type: HeaderType, name: str, at: Cursor) -> Field:
+    found = header_type.field(name)
+    if found is None:
+        names = [f.name for f in header_type.fields]
+        at.fail(f"header type {header_type.name!r} has no field {name!r}; {choices(names)}")
+    return found
+
+
+def named(table: dict[str, T], at: Cursor, what: str) -> T:
+    """What `at` names in `table`."""
+    name = at.text()
+    if name not in table:
+        at.fail(f"no {what} is called {name!r}; {choices(table)}")
+    return table[name]
+
+
+def numbered(table: dict[int, T], at: Cursor, what: str) -> T:
+    """What `at` gives the id of in `table`."""
+    number = at.integer()
+    if number not in table:
+        at.fail(f"no {what} has id {number}")
+    return table[number]
+
+
+def declare(table: dict[str, T], at: Cursor, what: str, make: Callable[[str], T]) -> T:
+    """Enter a new object under its name, which must be new."""
+    name = at.get("name").text()
+    if name in table:
+        at.fail(f"a second {what} is called {name!r}")
+    table[name] = make(name)
+    return table[name]
+
+
+def choices(names: Iterable[str]) -> str:
+    listed = sorted(names)
+    if not listed:
+        return "there are none"
+    more = f", … ({len(listed)} in all)" if len(listed) > _CHOICES_SHOWN else ""
+    return "there are: " + ", ".join(listed[:_CHOICES_SHOWN]) + more

@@ -1,0 +1,135 @@
+"""header_types, headers, header_stacks, header unions, field_aliases, errors, enums."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from switch.model.headers import Field, Header, HeaderType, Stack, Union, UnionStack
+from switch.model.intrinsics import NAMES, REQUIRED, Intrinsics
+from switch.model.loading.cursor import Cursor
+from switch.model.loading.scope import Scope, declare, named, numbered
+from switch.model.program import CORE_ERRORS
+
+
+def read_types(root: Cursor, scope: Scope) -> None:
+    """Fill the scope with every header, stack and union."""
+    for at in root.list_of("header_types"):
+        declare(scope.header_types, at, "header type", partial(_header_type, at))
+    for at in root.list_of("headers"):
+        _declare_header(at, scope)
+    for at in root.list_of("header_stacks"):
+        _declare_stack(at, scope)
+    _read_unions(root, scope)
+    for at in root.list_of("field_aliases"):
+        alias, target = at.items(2)
+        header, field = (part.text() for part in target.items(2))
+        scope.field(target)  # must exist
+        scope.aliases[alias.text()] = (header, field)
+    for at in root.list_of("errors"):
+        name, value = at.items(2)
+        scope.errors[name.text()] = value.integer()
+    for core in CORE_ERRORS:
+        if core not in scope.errors:
+            scope.errors[core] = max(scope.errors.values(), default=-1) + 1
+
+
+def _header_type(at: Cursor, name: str) -> HeaderType:
+    fields: list[Field] = []
+    offset = 0
+    for i, field_at in enumerate(at.get("fields").items()):
+        parts = field_at.items()
+        if not 2 <= len(parts) <= 4:
+            field_at.fail("a field is [name, width], [name, width, signed] or [name, width, signed, saturating]")
+        varbit = parts[1].value == "*"
+        width = 0 if varbit else parts[1].integer(minimum=1)
+        signed = len(parts) > 2 and parts[2].boolean()
+        saturating = len(parts) > 3 and parts[3].boolean()
+        if varbit and (signed or saturating):
+            field_at.fail("a varbit field can be neither signed nor saturating")
+        if varbit and any(f.varbit for f in fields):
+            field_at.fail("a header type may have one varbit field only")
+        fields.append(Field(parts[0].text(), i, width, offset, signed, saturating, varbit))
+        offset += width
+    if at.find("length_exp") is not None:
+        at.unsupported("length_exp (P4_14 variable-length headers): use extract_VL, as P4_16 compilers do")
+    longest = at.find("max_length")
+    return HeaderType(name, tuple(fields), 0 if longest is None else longest.integer())
+
+
+def _declare_header(at: Cursor, scope: Scope) -> None:
+    def make(name: str) -> Header:
+        header_type = named(scope.header_types, at.get("header_type"), "header type")
+        metadata = at.get("metadata").boolean()
+        if not metadata and header_type.width_bits % 8:
+            at.fail(f"a header must be whole bytes; {header_type.name!r} has {header_type.width_bits} bits")
+        return Header(name, len(scope.headers), header_type, metadata)
+
+    header = declare(scope.headers, at, "header", make)
+    number = at.get("id").integer()
+    if number in scope.headers_by_id:
+        at.fail(f"a second header has id {number}")
+    scope.headers_by_id[number] = header
+
+
+def _declare_stack(at: Cursor, scope: Scope) -> None:
+    def make(name: str) -> Stack:
+        header_type = named(scope.header_types, at.get("header_type"), "header type")
+        headers = tuple(numbered(scope.headers_by_id, h, "header") for h in at.get("header_ids").items())
+        if not headers:
+            at.fail("a header stack needs at least one header")
+        if any(h.type is not header_type for h in headers):
+            at.fail(f"every header of the stack must be of type {header_type.name!r}")
+        return Stack(name, len(scope.stacks), header_type, headers)
+
+    declare(scope.stacks, at, "header stack", make)
+
+
+def _read_unions(root: Cursor, scope: Scope) -> None:
+    union_types: dict[str, list[tuple[str, HeaderType]]] = {}
+    for at in root.list_of("header_union_types"):
+        members = []
+        for member in at.get("headers").items():
+            name, type_at = member.items(2)
+            members.append((name.text(), named(scope.header_types, type_at, "header type")))
+        union_types[at.get("name").text()] = members
+    for at in root.list_of("header_unions"):
+        members = named(union_types, at.get("union_type"), "header union type")
+        headers = tuple(numbered(scope.headers_by_id, h, "header") for h in at.get("header_ids").items())
+        if len(headers) != len(members) or any(h.type is not m[1] for h, m in zip(headers, members, strict=True)):
+            at.fail("the headers do not agree with the members of the union type")
+        names = tuple(m[0] for m in members)
+
+        def make(name: str, names: tuple[str, ...] = names, headers: tuple[Header, ...] = headers) -> Union:
+            return Union(name, len(scope.unions), names, headers)
+
+        scope.unions_by_id[at.get("id").integer()] = declare(scope.unions, at, "header union", make)
+    for at in root.list_of("header_union_stacks"):
+        unions = tuple(numbered(scope.unions_by_id, u, "header union") for u in at.get("header_union_ids").items())
+        if not unions:
+            at.fail("a header union stack needs at least one union")
+
+        def make_stack(name: str, unions: tuple[Union, ...] = unions) -> UnionStack:
+            return UnionStack(name, len(scope.union_stacks), unions)
+
+        declare(scope.union_stacks, at, "header union stack", make_stack)
+
+
+def read_enums(root: Cursor) -> dict[str, dict[str, int]]:
+    enums = {}
+    for at in root.list_of("enums"):
+        pairs = [entry.items(2) for entry in at.get("entries").items()]
+        enums[at.get("name").text()] = {name.text(): value.integer() for name, value in pairs}
+    return enums
+
+
+def read_intrinsics(root: Cursor, scope: Scope) -> Intrinsics:
+    found = {}
+    for attribute, name in NAMES.items():
+        header_name, field_name = scope.aliases.get(name, tuple(name.split(".")))
+        header = scope.headers.get(header_name)
+        field = header.type.field(field_name) if header is not None else None
+        if header is not None and field is not None:
+            found[attribute] = scope.stored_field(Cursor([header_name, field_name], root.path))
+        elif attribute in REQUIRED:
+            root.fail(f"the field {name} is required by simple_switch, but the program has none")
+    return Intrinsics(**found)

@@ -1,0 +1,70 @@
+"""A whole program, as an engine runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from switch.model.actions import Action
+from switch.model.externs import Calculation, Checksum, Counter, FieldList, Meter, Register
+from switch.model.headers import Header, HeaderType, Stack, Union, UnionStack
+from switch.model.intrinsics import Intrinsics
+from switch.model.parsers import Deparser, Parser
+from switch.model.pipelines import ActionProfile, Pipeline, Table
+
+# The core library's errors; a program that does not list one gets it appended, as simple_switch does.
+CORE_ERRORS = (
+    "NoError",
+    "PacketTooShort",
+    "NoMatch",
+    "StackOutOfBounds",
+    "HeaderTooShort",
+    "ParserTimeout",
+    "ParserInvalidArgument",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """Immutable; every reference is resolved. Tuples are in the order of the JSON, and `index` is the place in them.
+
+    `digest` (SHA-256, hex, of the JSON without source positions and names of files) names the program in caches.
+    """
+
+    name: str
+    digest: str
+    compiler: str
+    header_types: tuple[HeaderType, ...]
+    headers: tuple[Header, ...]
+    stacks: tuple[Stack, ...]
+    unions: tuple[Union, ...]
+    union_stacks: tuple[UnionStack, ...]
+    intrinsics: Intrinsics
+    errors: Mapping[str, int]
+    enums: Mapping[str, Mapping[str, int]]
+    parser: Parser
+    deparser: Deparser
+    ingress: Pipeline
+    egress: Pipeline
+    actions: tuple[Action, ...]
+    calculations: tuple[Calculation, ...]
+    checksums: tuple[Checksum, ...]
+    counters: tuple[Counter, ...]
+    meters: tuple[Meter, ...]
+    registers: tuple[Register, ...]
+    profiles: tuple[ActionProfile, ...]
+    field_lists: Mapping[int, FieldList]
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Of both pipelines, by index."""
+        return tuple(sorted((*self.ingress.tables, *self.egress.tables), key=lambda t: t.index))
+
+    def table(self, name: str) -> Table | None:
+        return next((t for t in self.tables if t.name == name), None)
+
+    def header(self, name: str) -> Header | None:
+        return next((h for h in self.headers if h.name == name), None)
+
+    def error_name(self, value: int) -> str:
+        return next((n for n, v in self.errors.items() if v == value), str(value))
