@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 CPU_PORT_DEFAULT = 510  # simple_switch_grpc users pass --cpu-port; 510 keeps clear of drop port 511
 DROP_PORT = 511
 PRIORITIES = 8  # queue 7 is served first
+FRAME_BYTES_MAX = 16384
+PASSES_MAX = 64  # descendants of one packet in a line: bounds what a program that loops can cost
+WAITING_PACKETS_MAX = 1 << 16  # in one device, however deep its queues are
 
 
 class EngineError(Exception):
@@ -157,6 +160,8 @@ class PortCounters:
     drop_loss: int = 0  # seeded loss
     drop_wiped: int = 0  # in a queue when the device was stopped or crashed
     drop_no_program: int = 0  # received while no pipeline was loaded, or while stopped
+    drop_no_port: int = 0  # received here and sent by the program to a port that the device does not have
+    drop_passes: int = 0  # received here and then cloned, resubmitted or recirculated more than `PASSES_MAX` times
     drop_socket: int = 0  # lost by the kernel before we read it (PACKET_STATISTICS): outside the modelled fabric
     queue_packets: int = 0  # now waiting
     queue_bytes: int = 0
@@ -179,6 +184,9 @@ class Engine(Protocol):
     def load(self, program: Program) -> None: ...
     def reset(self) -> None:
         """Forget program, entries, externs and queued packets, as a power cycle does. Port configuration stays."""
+
+    def set_running(self, running: bool, now_ns: int) -> None:
+        """Stopped: what waits is dropped (drop_wiped), what comes too (drop_no_program); tables and externs stay."""
 
     # tables
     def insert_entry(self, table: str, entry: Entry) -> int:
@@ -220,7 +228,9 @@ class Engine(Protocol):
     def port_counters(self, port: int, now_ns: int) -> PortCounters: ...
 
     # time and packets
-    def receive(self, port: int, frame: bytes, now_ns: int) -> None: ...
+    def receive(self, port: int, frame: bytes, now_ns: int) -> None:
+        """A frame arrives. Raises EngineError for a port that was never configured, or above FRAME_BYTES_MAX."""
+
     def advance(self, now_ns: int) -> list[Transmitted]:
         """Everything that has left by `now_ns`, in order of time. The CPU port is one more port."""
 
