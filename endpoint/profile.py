@@ -98,6 +98,8 @@ class NicProfile:
     trim_size: int
     udp_port: int
     base_rtt_ns: int
+    jitter_ns: int
+    """How late a process may be scheduled in this world (0 when the file does not say): timers allow for it."""
     dscp: Dscp
     encapsulation: str
     ports: tuple[Port, ...]
@@ -157,6 +159,7 @@ def parse(data: Any) -> NicProfile:
         trim_size=top.integer("trim_size", 0, 65535),
         udp_port=top.integer("udp_port", 1, 65535),
         base_rtt_ns=top.integer("base_rtt_ns", 1),
+        jitter_ns=top.integer("jitter_ns", 0) if "jitter_ns" in data else 0,
         dscp=_dscp(top.fields("dscp")),
         encapsulation=encapsulation,
         ports=ports,

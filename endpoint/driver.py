@@ -1,0 +1,192 @@
+"""The NIC driver: packet sockets, link state and the clock around a device that does no I/O.
+
+One loop, no protocol: frames in, timers, frames out, then wait for the first of a frame, a link change, a registered
+descriptor or the device's next deadline. `select` is the wait because its timeout has microseconds (`epoll`'s are
+milliseconds) and the descriptors are few.
+"""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from endpoint import bpf
+from endpoint.carrier import CarrierWatch
+from endpoint.profile import Port
+from endpoint.ring import PacketSocket, ProbeSocket
+
+BATCH_FRAMES = 64
+RING_BYTES = 4 << 20
+# While frames keep coming the loop does not wait; other descriptors are then looked at this often.
+_GLANCE_NS = 1_000_000
+# So many turns with full batches may pass before timers are handled although more frames wait.
+_LATE_TURNS_MAX = 32
+
+
+class Device(Protocol):
+    """What the driver drives: `endpoint.host.Host`, or anything that sends and receives frames."""
+
+    def receive(self, port: int, frames: Sequence[memoryview], now_ns: int) -> None:
+        """The frames are views that are valid only during the call."""
+
+    def receive_probes(self, port: int, frames: Sequence[bytes], now_ns: int) -> None: ...
+    def port_changed(self, port: int, up: bool, now_ns: int) -> None: ...
+    def handle_timer(self, now_ns: int) -> None: ...
+    def next_timer_ns(self) -> int | None: ...
+    def packets_to_send(self, now_ns: int, limit: int) -> Sequence[tuple[int, bytes]]: ...
+
+
+@dataclass(slots=True)
+class PortCounts:
+    """Since the start of the driver."""
+
+    tx_packets: int = 0
+    tx_bytes: int = 0
+    tx_refused: int = 0  # the interface was down, gone or full
+    rx_packets: int = 0
+    rx_bytes: int = 0
+    drop_socket: int = 0  # the ring was full: lost by this host, not by the network
+
+
+class _OpenPort:
+    def __init__(self, port: Port, programs: tuple[bpf.Program, bpf.Program], mtu: int, ring_bytes: int) -> None:
+        self.number = port.port
+        self.up: bool | None = None
+        self.counts = PortCounts()
+        self.data = PacketSocket(port.interface, programs[0], mtu, ring_bytes)
+        try:
+            self.probes = ProbeSocket(port.interface, programs[1])
+        except OSError:
+            self.data.close()
+            raise
+
+    def close(self) -> None:
+        self.data.close()
+        self.probes.close()
+
+
+class Driver:
+    """Opens the profile's ports; `run` drives the device until `stop`."""
+
+    def __init__(
+        self,
+        ports: Sequence[Port],
+        mtu: int,
+        *,
+        data_udp_ports: Sequence[int],
+        probe_udp_ports: Sequence[int],
+        ring_bytes: int = RING_BYTES,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._clock = clock
+        self._stopped = False
+        self._readers: dict[int, Callable[[], None]] = {}
+        programs = tuple(
+            bpf.udp_over_ipv6(udp_ports, bpf.ACCEPT_WHOLE, bpf.REJECT)
+            for udp_ports in (data_udp_ports, probe_udp_ports)
+        )
+        self._carrier = CarrierWatch()
+        self._ports: dict[int, _OpenPort] = {}
+        self._by_interface = {port.interface: port.port for port in ports}
+        try:
+            for port in ports:
+                self._ports[port.port] = _OpenPort(port, (programs[0], programs[1]), mtu, ring_bytes)
+        except OSError as error:
+            self.close()
+            raise OSError(f"cannot open interface {port.interface} of port {port.port}: {error.strerror}") from error
+
+    def add_reader(self, descriptor: int, callback: Callable[[], None]) -> None:
+        """Call back from the loop whenever the descriptor is readable."""
+        self._readers[descriptor] = callback
+
+    def remove_reader(self, descriptor: int) -> None:
+        self._readers.pop(descriptor, None)
+
+    def stop(self) -> None:
+        """Make `run` return after the turn that it is in."""
+        self._stopped = True
+
+    def counts(self) -> dict[int, PortCounts]:
+        for port in self._ports.values():
+            port.counts.drop_socket += port.data.drops()
+        return {number: port.counts for number, port in self._ports.items()}
+
+    def close(self) -> None:
+        for port in self._ports.values():
+            port.close()
+        self._ports.clear()
+        self._carrier.close()
+
+    def run(self, device: Device) -> None:
+        clock, ports = self._clock, list(self._ports.values())
+        self._read_carrier(device)
+        glance_ns = clock() + _GLANCE_NS
+        late_turns = 0
+        while not self._stopped:
+            now_ns = clock()
+            busy, drained = False, True
+            for port in ports:
+                if frames := port.data.receive(BATCH_FRAMES):
+                    busy = True
+                    drained = drained and len(frames) < BATCH_FRAMES
+                    device.receive(port.number, frames, now_ns)
+                    counts = port.counts
+                    counts.rx_packets += len(frames)
+                    counts.rx_bytes += sum(map(len, frames))
+                    frames.clear()
+                    port.data.release()
+            # What has arrived comes before what is overdue: an acknowledgement may be among it.
+            late_turns = 0 if drained else late_turns + 1
+            if drained or late_turns > _LATE_TURNS_MAX:
+                deadline_ns = device.next_timer_ns()
+                if deadline_ns is not None and deadline_ns <= now_ns:
+                    device.handle_timer(now_ns)
+            if outgoing := device.packets_to_send(now_ns, BATCH_FRAMES):
+                busy = True
+                self._send(outgoing)
+            if busy and now_ns < glance_ns:
+                continue
+            deadline_ns = device.next_timer_ns()
+            wait_ns = None if deadline_ns is None else max(0, deadline_ns - clock())
+            self._wait(device, ports, 0 if busy else wait_ns)
+            glance_ns = clock() + _GLANCE_NS
+
+    def _send(self, outgoing: Sequence[tuple[int, bytes]]) -> None:
+        ports = self._ports
+        for number, frame in outgoing:
+            port = ports[number]
+            try:
+                port.data.send(frame)
+            except OSError:
+                port.counts.tx_refused += 1
+            else:
+                port.counts.tx_packets += 1
+                port.counts.tx_bytes += len(frame)
+
+    def _wait(self, device: Device, ports: list[_OpenPort], wait_ns: int | None) -> None:
+        data = {port.data.fileno(): port for port in ports}
+        probes = {port.probes.fileno(): port for port in ports}
+        watched = [self._carrier.fileno(), *data, *probes, *self._readers]
+        readable, _, _ = select.select(watched, [], [], None if wait_ns is None else wait_ns / 1e9)
+        for descriptor in readable:
+            if port := data.get(descriptor):
+                # Frames are left to the loop. An error is not a frame, and would keep the loop awake.
+                port.data.clear_error()
+            elif port := probes.get(descriptor):
+                if frames := port.probes.receive(BATCH_FRAMES):
+                    device.receive_probes(port.number, frames, self._clock())
+            elif callback := self._readers.get(descriptor):
+                callback()
+            elif descriptor == self._carrier.fileno():
+                self._read_carrier(device)
+
+    def _read_carrier(self, device: Device) -> None:
+        for link in self._carrier.read():
+            number = self._by_interface.get(link.interface)
+            port = self._ports.get(number) if number is not None else None
+            if port is not None and port.up != link.up:
+                port.up = link.up
+                device.port_changed(port.number, link.up, self._clock())

@@ -1,0 +1,62 @@
+"""Two network namespaces joined by veth pairs, one a plane, for tests and benchmarks that need real packets."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_CLONE_NEWNET = 0x40000000
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+
+
+@contextmanager
+def back_to_back(planes: int = 4, mtu: int = 4338) -> Iterator[list[str]]:
+    """Namespaces of hosts h0 and h1 with ports `h0-p0`… and `h1-p0`…, MACs as in nic_profiles; gone afterwards."""
+    names = [f"nic{os.getpid()}h{host}" for host in range(2)]
+    try:
+        for name in names:
+            ip("netns", "add", name)
+        for plane in range(planes):
+            ends = [f"h{host}-p{plane}" for host in range(2)]
+            ip("link", "add", ends[0], "netns", names[0], "type", "veth", "peer", "name", ends[1], "netns", names[1])
+            for host in range(2):
+                mac = f"02:00:00:00:{host:02x}:{plane:02x}"
+                ip("-n", names[host], "link", "set", ends[host], "address", mac, "mtu", str(mtu), "up")
+                ip("-n", names[host], "addr", "add", f"fd00:{plane + 1:x}::{host + 1:x}/64", "dev", ends[host], "nodad")
+        yield names
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+
+@contextmanager
+def inside(namespace: str) -> Iterator[None]:
+    """This thread is in the namespace meanwhile; sockets opened and processes started there stay there."""
+    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    try:
+        enter(namespace)
+        yield
+    finally:
+        _setns(own)
+        os.close(own)
+
+
+def enter(namespace: str) -> None:
+    """This thread is in the namespace from now on."""
+    descriptor = os.open(f"/run/netns/{namespace}", os.O_RDONLY)
+    try:
+        _setns(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _setns(descriptor: int) -> None:
+    if _libc.setns(descriptor, _CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")

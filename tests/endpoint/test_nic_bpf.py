@@ -1,0 +1,41 @@
+"""The filters, run by our own interpreter here and by the kernel in test_nic_driver."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from endpoint import bpf
+
+PROGRAM = bpf.udp_over_ipv6((4791, 4971), 7, 3)
+IPV6 = b"\x60" + bytes(5)
+
+
+def packet(*, inner: bool, port: int, ethertype: int = 0x86DD, protocol: int = 17) -> bytes:
+    ethernet = bytes(12) + ethertype.to_bytes(2, "big")
+    last = IPV6 + bytes([protocol, 64]) + bytes(32)
+    headers = IPV6 + bytes([41, 64]) + bytes(32) + last if inner else last
+    return ethernet + headers + bytes(2) + port.to_bytes(2, "big") + bytes(4)
+
+
+def test_both_ports_match_with_and_without_encapsulation():
+    for inner in (False, True):
+        for port in (4791, 4971):
+            assert bpf.run(PROGRAM, packet(inner=inner, port=port)) == 7
+        assert bpf.run(PROGRAM, packet(inner=inner, port=4792)) == 3
+
+
+def test_other_ethertypes_and_protocols_do_not_match():
+    assert bpf.run(PROGRAM, packet(inner=False, port=4791, ethertype=0x0800)) == 3
+    assert bpf.run(PROGRAM, packet(inner=True, port=4791, protocol=6)) == 3
+    assert bpf.run(PROGRAM, packet(inner=False, port=4791, protocol=6)) == 3
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_end_in_one_of_the_two_verdicts_or_in_a_short_load(frame):
+    assert bpf.run(PROGRAM, frame) in (7, 3, 0)
+
+
+def test_tc_is_given_the_number_of_instructions_first():
+    count, *instructions = bpf.tc_bytecode(PROGRAM).split(",")
+    assert int(count) == len(instructions) == len(PROGRAM)
