@@ -1,0 +1,326 @@
+"""The checks: each is a function from a run to one finding, made with the thresholds that a scenario chooses.
+
+`always()` are those that every run must pass; a scenario adds its own from the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from scenarios.judging import counters, goodput, paths, planes, recovery, steps
+from scenarios.judging.run import SECOND_NS, Run, Span
+from scenarios.judging.verdict import Finding
+
+Check = Callable[[Run], Finding]
+
+
+# --- every run ------------------------------------------------------------------------------------------------
+
+
+def bytes_right() -> Check:
+    """All bytes in memory are what was written, and some were."""
+
+    def check(run: Run) -> Finding:
+        results = [line.get("result", {}) for line in run.kind("workload") if line.get("state") == "stop"]
+        verified = sum(int(result.get("bytes_verified", 0)) for result in results)
+        wrong = sum(int(result.get("bytes_wrong", 0)) for result in results)
+        bad_lines = [line for kind in ("step", "transfer") for line in run.kind(kind) if line.get("verified") is False]
+        figures = {"bytes_verified": verified, "bytes_wrong": wrong}
+        if wrong or bad_lines:
+            where = f"first at {bad_lines[0]['node']}" if bad_lines else "no line says where"
+            return Finding("bytes right", False, f"{wrong} bytes differ from what was written ({where})", figures)
+        if not verified:
+            return Finding("bytes right", None, "no byte was verified", figures)
+        return Finding("bytes right", True, f"{verified / 1e6:.1f} MB verified in memory, none wrong", figures)
+
+    return check
+
+
+def messages_complete() -> Check:
+    """Every message that was posted has completed."""
+
+    def check(run: Run) -> Finding:
+        started = {(line["node"], line.get("name")) for line in run.kind("workload") if line.get("state") == "start"}
+        stops = {
+            (line["node"], line.get("name")): line.get("result", {})
+            for line in run.kind("workload")
+            if line.get("state") == "stop"
+        }
+        posted = sum(int(result.get("messages_posted", 0)) for result in stops.values())
+        completed = sum(int(result.get("messages_completed", 0)) for result in stops.values())
+        figures = {"posted": posted, "completed": completed}
+        missing = sorted(started - set(stops), key=str)
+        if missing:
+            return Finding("messages", False, f"the workload on {missing[0][0]} never ended", figures)
+        if not posted:
+            return Finding("messages", None, "no message was posted", figures)
+        if completed != posted:
+            return Finding("messages", False, f"{posted - completed} of {posted} messages did not complete", figures)
+        return Finding("messages", True, f"all {posted} messages completed", figures)
+
+    return check
+
+
+def no_qp_error() -> Check:
+    def check(run: Run) -> Finding:
+        errors = [line for line in run.kind("qp") if str(line.get("new", "")).lower() == "error"]
+        if errors:
+            first = errors[0]
+            reason = (
+                f"{len(errors)} queue pairs failed, first {first['node']} → {first.get('peer')}: {first.get('cause')}"
+            )
+            return Finding("no QP error", False, reason, {"errors": len(errors)})
+        if not run.agent_samples:
+            return Finding("no QP error", None, "no host reported its queue pairs")
+        return Finding("no QP error", True, "no queue pair went to ERROR")
+
+    return check
+
+
+def planes_even(limit: float = 0.05, phase: str = "reference") -> Check:
+    """Each plane's share of what all hosts sent in a phase is within `limit` of the mean."""
+
+    def check(run: Run) -> Finding:
+        span = run.phases.get(phase)
+        if span is None:
+            return Finding("planes even", None, f"there was no phase {phase!r}")
+        sent = planes.bytes_sent(run, span)
+        if len(sent) < 2:
+            return Finding("planes even", True, "one plane: nothing to balance", {"planes": sent})
+        if not sum(sent.values()):
+            return Finding("planes even", None, "no plane carried anything")
+        off = planes.spread(sent)
+        figures = {"spread": round(off, 4), "bytes": {str(plane): round(value) for plane, value in sent.items()}}
+        reason = f"the farthest plane is {off:.1%} from the mean in phase {phase!r} (limit {limit:.0%})"
+        return Finding("planes even", off <= limit, reason, figures)
+
+    return check
+
+
+def paths_healed(except_for: Callable[[paths.PathKey], bool] = lambda path: False) -> Check:
+    """At the end no path is ASSUMED_BAD or DENIED, but for those that the scenario leaves broken."""
+
+    def check(run: Run) -> Finding:
+        if not run.agent_samples:
+            return Finding("paths healed", None, "no host reported its paths")
+        bad = [path for path in paths.not_good_at(run, run.end_ns) if not except_for(path)]
+        if bad:
+            path = bad[0]
+            where = f"{path.host} → {path.peer}, plane {path.plane} via {path.via}"
+            return Finding("paths healed", False, f"{len(bad)} paths are not good at the end, first {where}")
+        return Finding("paths healed", True, "every path ended in good health")
+
+    return check
+
+
+def tables_unchanged() -> Check:
+    """The static tables read back at the end are those that the plan asks for."""
+
+    def check(run: Run) -> Finding:
+        verifies = [line for line in run.kind("tables") if line.get("action") == "verify"]
+        if not verifies:
+            return Finding("tables unchanged", None, "tables were not verified at the end")
+        differences = int(verifies[-1].get("differences", 0))
+        if differences:
+            return Finding("tables unchanged", False, f"{differences} table entries differ from the plan's")
+        return Finding("tables unchanged", True, "every switch holds exactly the plan's entries")
+
+    return check
+
+
+def always(
+    planes_limit: float = 0.05, healed_except: Callable[[paths.PathKey], bool] = lambda path: False
+) -> list[Check]:
+    """What every run must pass. `healed_except` tells which paths the scenario leaves broken."""
+    return [
+        bytes_right(),
+        messages_complete(),
+        no_qp_error(),
+        planes_even(planes_limit),
+        paths_healed(healed_except),
+        tables_unchanged(),
+    ]
+
+
+# --- for scenarios to choose ------------------------------------------------------------------------------------
+
+
+def faults_happened(at_least: int) -> Check:
+    """Without its faults a run shows nothing."""
+
+    def check(run: Run) -> Finding:
+        count = len(run.faults)
+        holds = True if count >= at_least else None
+        return Finding(
+            "faults", holds, f"{count} faults were injected (at least {at_least} are needed)", {"faults": count}
+        )
+
+    return check
+
+
+def goodput_kept(limit: float = 0.03, phase: str = "faults", hosts: Sequence[str] | None = None) -> Check:
+    """Goodput in a phase is within `limit` of the reference phase's, from below."""
+
+    def check(run: Run) -> Finding:
+        reference, span = run.phases.get("reference"), run.phases.get(phase)
+        if reference is None or span is None:
+            return Finding("goodput kept", None, f"phases 'reference' and {phase!r} are both needed")
+        before, during = (
+            goodput.over(run, whole_steps(run, reference), hosts),
+            goodput.over(run, whole_steps(run, span), hosts),
+        )
+        if before <= 0:
+            return Finding("goodput kept", None, "the reference phase carried nothing")
+        share = during / before
+        figures = {"reference_bps": round(before), "faults_bps": round(during), "share": round(share, 4)}
+        reason = f"goodput in phase {phase!r} is {share:.1%} of the reference phase's (at least {1 - limit:.0%})"
+        return Finding("goodput kept", share >= 1 - limit, reason, figures)
+
+    return check
+
+
+def whole_steps(run: Run, span: Span) -> Span:
+    """The part of a span that whole training steps fill; the span itself where there are none.
+
+    A phase that ends in the middle of a step's silence or burst would be a few per cent off for no reason.
+    """
+    inside = steps.within(steps.steps(run), span)
+    if len(inside) < 2:
+        return span
+    return Span(span.name, inside[0].start_ns, inside[-1].end_ns)
+
+
+def step_p99_within(factor: float, phase: str = "faults") -> Check:
+    """The 99th percentile of step times in a phase is at most `factor` times the reference phase's."""
+
+    def check(run: Run) -> Finding:
+        all_steps = steps.steps(run)
+        reference, span = run.phases.get("reference"), run.phases.get(phase)
+        if reference is None or span is None:
+            return Finding("step times", None, f"phases 'reference' and {phase!r} are both needed")
+        before = steps.times(steps.within(all_steps, reference))
+        during = steps.times(steps.overlapping(all_steps, span))
+        if before is None or during is None or before.count < 5:
+            return Finding("step times", None, "too few training steps to compare")
+        share = during.p99_ns / before.p99_ns
+        times = f"p99 step {during.p99_ns / 1e6:.0f} ms against {before.p99_ns / 1e6:.0f} ms"
+        reason = f"{times}: {share:.2f} times (at most {factor:g})"
+        return Finding("step times", share <= factor, reason, {"ratio": round(share, 3)})
+
+    return check
+
+
+def retransmission_timeouts(at_most: int = 0) -> Check:
+    def check(run: Run) -> Finding:
+        if not run.agent_samples:
+            return Finding("timeouts", None, "no host reported its queue pairs")
+        fired = counters.qp_totals(run)["rto"]
+        return Finding(
+            "timeouts", fired <= at_most, f"{fired} retransmission timeouts fired (at most {at_most})", {"rto": fired}
+        )
+
+    return check
+
+
+def switches_trimmed(at_least: int = 1) -> Check:
+    def check(run: Run) -> Finding:
+        trims = counters.qp_totals(run)["trims"]
+        holds = True if trims >= at_least else None
+        return Finding(
+            "trimming", holds, f"{trims} packets were trimmed (at least {at_least} are needed)", {"trims": trims}
+        )
+
+    return check
+
+
+def reference_load(at_least: float = 0.60) -> Check:
+    """Links carried at least this share of their rate in the reference phase, while hosts communicated."""
+
+    def check(run: Run) -> Finding:
+        reference = run.phases.get("reference")
+        rate = run.options.get("host_rate_bps")
+        inside = steps.within(steps.steps(run), reference) if reference else []
+        if reference is None or not rate or not inside:
+            return Finding("load", None, "no training steps in a reference phase")
+        comm = sum(step.comm_ns for step in inside)
+        total = sum(step.total_ns for step in inside)
+        span = Span("reference", inside[0].start_ns, inside[-1].end_ns)
+        sent = sum(planes.bytes_sent(run, span).values())
+        share = sent * 8e9 / comm / (int(rate) * len(run.agent_samples))
+        figures = {"load": round(share, 3), "comm_share": round(comm / total, 3)}
+        reason = f"links carried {share:.0%} of their rate while communicating, {comm / total:.0%} of each step"
+        holds = True if share >= at_least and comm / total >= 0.5 else None
+        return Finding("load", holds, reason, figures)
+
+    return check
+
+
+def recovered(within_s: float) -> Check:
+    """After every fault goodput is back at the reference level within so many seconds of the fault's beginning."""
+
+    def check(run: Run) -> Finding:
+        items = recovery.recoveries(run, recovery.bin_ns(run))
+        if not items:
+            return Finding("recovery", None, "no fault, or no reference phase")
+        late = [item for item in items if item.after_ns is None or item.after_ns > within_s * SECOND_NS]
+        if late:
+            return Finding("recovery", False, f"goodput was not back {within_s:g} s after {late[0].fault.title}")
+        slowest = max(item.after_ns or 0 for item in items) / 1e6
+        return Finding("recovery", True, f"slowest recovery {slowest:.0f} ms", {"slowest_ms": round(slowest)})
+
+    return check
+
+
+def flow_rates(run: Run, span: Span, workload: str) -> dict[str, float]:
+    """Rate of each flow of a workload in a span, bit/s, from its `transfer` lines; flows by "source → peer"."""
+    rates: dict[str, float] = {}
+    for line in run.kind("transfer"):
+        if line.get("workload") != workload or line["end_ns"] <= line["start_ns"]:
+            continue
+        overlap = min(line["end_ns"], span.stop_ns) - max(line["start_ns"], span.start_ns)
+        if overlap > 0:
+            flow = f"{line['node']} → {line['peer']}"
+            share = overlap / (line["end_ns"] - line["start_ns"])
+            rates[flow] = rates.get(flow, 0.0) + line["bytes"] * share * 8 * SECOND_NS / span.length_ns
+    return dict(sorted(rates.items()))
+
+
+def flows_even(workload: str, limit: float = 0.10, phase: str = "faults", skip_s: float = 2.0) -> Check:
+    """The flows of a workload have rates within `limit` of their mean, `skip_s` into the phase."""
+
+    def check(run: Run) -> Finding:
+        name = f"{workload} flows even"
+        span = run.phases.get(phase)
+        if span is None:
+            return Finding(name, None, f"there was no phase {phase!r}")
+        rates = flow_rates(run, Span(phase, span.start_ns + round(skip_s * SECOND_NS), span.stop_ns), workload)
+        mean = sum(rates.values()) / len(rates) if rates else 0.0
+        if len(rates) < 2 or mean <= 0:
+            return Finding(name, None, f"{len(rates)} flows were measured")
+        off = max(abs(rate - mean) for rate in rates.values()) / mean
+        figures = {"mbps": {flow: round(rate / 1e6, 2) for flow, rate in rates.items()}, "spread": round(off, 4)}
+        reason = f"{len(rates)} flows of {mean / 1e6:.1f} Mb/s, the farthest {off:.1%} off (limit {limit:.0%})"
+        return Finding(name, off <= limit, reason, figures)
+
+    return check
+
+
+def flow_kept(workload: str, at_least: float = 0.95, phase: str = "faults", skip_s: float = 2.0) -> Check:
+    """A workload's flows together keep at least this share of their rate in the reference phase."""
+
+    def check(run: Run) -> Finding:
+        name = f"{workload} kept"
+        reference, span = run.phases.get("reference"), run.phases.get(phase)
+        if reference is None or span is None:
+            return Finding(name, None, f"phases 'reference' and {phase!r} are both needed")
+        before = sum(flow_rates(run, reference, workload).values())
+        later = Span(phase, span.start_ns + round(skip_s * SECOND_NS), span.stop_ns)
+        during = sum(flow_rates(run, later, workload).values())
+        if before <= 0:
+            return Finding(name, None, f"{workload} carried nothing in the reference phase")
+        share = during / before
+        figures = {"reference_mbps": round(before / 1e6, 2), "faults_mbps": round(during / 1e6, 2)}
+        reason = f"{during / 1e6:.1f} of {before / 1e6:.1f} Mb/s, {share:.1%} (at least {at_least:.0%})"
+        return Finding(name, share >= at_least, reason, figures)
+
+    return check

@@ -1,0 +1,53 @@
+"""Totals of a run: what queue pairs, host ports and switch ports counted, over a span or altogether."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from scenarios.judging.goodput import at, curve, total_of_qps
+from scenarios.judging.run import Run, Span
+
+QP_FIELDS = ("data_packets", "retransmits", "rto", "trims", "ecn", "nacks", "skips", "probes", "acked_bytes")
+
+
+def qp_totals(run: Run, span: Span | None = None) -> dict[str, int]:
+    """Sums over all QPs of all hosts of the counters that a reader asks about first."""
+    span = span or Span("run", 0, run.end_ns)
+    edges = np.array([span.start_ns, span.stop_ns], dtype=float)
+    totals: dict[str, int] = {}
+    for field in QP_FIELDS:
+        total = 0.0
+        for samples in run.agent_samples.values():
+            times, sums = curve(samples, partial(total_of_qps, field=field))
+            first, last = at(times, sums, edges)
+            total += last - (first if span.start_ns >= (times[0] if len(times) else 0) else 0)
+        totals[field] = round(total)
+    return totals
+
+
+def switch_drops(run: Run) -> Counter[str]:
+    """What the traffic managers dropped, by reason, over the whole run."""
+    last: dict[tuple[str, Any], dict[str, Any]] = {}
+    for device, samples in run.switch_samples.items():
+        for line in samples:
+            for port in line["ports"]:
+                last[device, port.get("port")] = port
+    drops: Counter[str] = Counter()
+    for port in last.values():
+        for field, value in port.items():
+            if field.startswith("drop_"):
+                drops[field] += int(value)
+    return drops
+
+
+def host_socket_drops(run: Run) -> dict[str, int]:
+    """Packets that a host's kernel lost before its agent read them, by host."""
+    drops: dict[str, int] = defaultdict(int)
+    for host, samples in run.agent_samples.items():
+        if samples:
+            drops[host] = sum(int(port.get("drop_socket", 0)) for port in samples[-1]["ports"])
+    return dict(drops)

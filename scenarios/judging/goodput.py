@@ -1,0 +1,69 @@
+"""Goodput: bytes that peers acknowledged, over time and over a span.
+
+Agents sample totals; between two samples the total is taken to grow evenly, so that hosts sampled at different instants
+can be added up. A QP that is destroyed keeps its last total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scenarios.journal import Line
+from scenarios.judging.run import SECOND_NS, Run, Span
+
+Floats = npt.NDArray[np.float64]
+
+
+def total_of_qps(line: Line, field: str) -> dict[Any, int]:
+    return {qp["qp"]: int(qp.get(field, 0)) for qp in line["qps"]}
+
+
+def curve(samples: Sequence[Line], totals: Callable[[Line], dict[Any, int]]) -> tuple[Floats, Floats]:
+    """Times (ns) and the sum of all totals at each, keeping the last total of what has disappeared."""
+    last: dict[Any, int] = {}
+    times, sums = [], []
+    for line in samples:
+        last.update(totals(line))
+        times.append(float(line["t_ns"]))
+        sums.append(float(sum(last.values())))
+    return np.array(times), np.array(sums)
+
+
+def at(times: Floats, sums: Floats, when: Floats) -> Floats:
+    """The total at each instant of `when`; before the first sample it is that sample's."""
+    if not len(times):
+        return np.zeros_like(when)
+    return np.interp(when, times, sums)
+
+
+def acknowledged(run: Run, when: Floats, hosts: Sequence[str] | None = None, field: str = "acked_bytes") -> Floats:
+    """Bytes acknowledged to all (or the named) hosts together, up to each instant of `when` (ns)."""
+    total = np.zeros_like(when)
+    for host, samples in run.agent_samples.items():
+        if hosts is None or host in hosts:
+            total += at(*curve(samples, partial(total_of_qps, field=field)), when)
+    return total
+
+
+def over(run: Run, span: Span, hosts: Sequence[str] | None = None) -> float:
+    """Mean goodput in a span, bit/s."""
+    if span.length_ns <= 0:
+        return 0.0
+    edges = np.array([span.start_ns, span.stop_ns], dtype=float)
+    start, stop = acknowledged(run, edges, hosts)
+    return float((stop - start) * 8 * SECOND_NS / span.length_ns)
+
+
+def series(run: Run, bin_ns: int, span: Span, hosts: Sequence[str] | None = None) -> tuple[Floats, Floats]:
+    """Bin centres (seconds since the run's first phase) and goodput in each bin, bit/s."""
+    count = max(1, span.length_ns // bin_ns)
+    edges = span.start_ns + bin_ns * np.arange(count + 1, dtype=float)
+    totals = acknowledged(run, edges, hosts)
+    rates = np.diff(totals) * 8 * SECOND_NS / bin_ns
+    centres = (edges[:-1] + bin_ns / 2 - run.start_ns) / SECOND_NS
+    return centres, rates

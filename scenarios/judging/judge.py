@@ -1,0 +1,40 @@
+"""From a run directory to its verdict, `summary.txt` and `report.html`; can be done again on an old run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from scenarios.journal import write_merged
+from scenarios.judging import evidence, report
+from scenarios.judging.checks import Check
+from scenarios.judging.run import Run
+from scenarios.judging.verdict import Finding, Verdict, conclude
+
+
+def verdict_of(run: Run, checks: Sequence[Check]) -> Verdict:
+    """Whether the evidence is sound, then what each check finds. A check that cannot cope with a run is unknown."""
+    findings = evidence.sound(run)
+    for check in checks:
+        try:
+            findings.append(check(run))
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            name = getattr(check, "__qualname__", "check").split(".")[0]
+            findings.append(Finding(name, None, f"could not be judged: {type(error).__name__}: {error}"))
+    return conclude(findings)
+
+
+def judge(directory: Path, checks: Sequence[Check], story: report.Story) -> Verdict:
+    """Judge a run and write what there is to read into its directory."""
+    run = Run.open(directory)
+    write_merged(run.lines, directory / "journal.jsonl")
+    verdict = verdict_of(run, checks)
+    (directory / "summary.txt").write_text(report.summary(run, story, verdict))
+    (directory / "report.html").write_text(report.html(run, story, verdict))
+    findings = [
+        {"check": f.check, "holds": f.holds, "reason": f.reason, "figures": f.figures} for f in verdict.findings
+    ]
+    document = {"verdict": verdict.word, "findings": findings}
+    (directory / "verdict.json").write_text(json.dumps(document, indent=2) + "\n")
+    return verdict

@@ -1,0 +1,61 @@
+"""Path health: the state of every path (EV of a QP) over time, from the transitions that agents journalled."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from scenarios.judging.run import Run
+
+GOOD = "GOOD"
+
+
+@dataclass(frozen=True, slots=True)
+class PathKey:
+    host: str
+    peer: str
+    plane: int
+    via: str
+    ev: int
+    qp: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateSpan:
+    state: str
+    start_ns: int
+    stop_ns: int
+    cause: str
+
+
+def histories(run: Run) -> dict[PathKey, list[StateSpan]]:
+    """For every path that ever left GOOD, the spans in which it was not good."""
+    changes: dict[PathKey, list[tuple[int, str, str]]] = defaultdict(list)
+    for line in run.kind("ev"):
+        key = PathKey(
+            host=line["node"],
+            peer=str(line.get("peer", "")),
+            plane=int(line.get("plane", -1)),
+            via=str(line.get("via") or "local"),
+            ev=int(line["ev"]),
+            qp=int(line.get("qp", 0)),
+        )
+        changes[key].append((int(line["t_ns"]), str(line["new"]).upper(), str(line.get("cause", ""))))
+    result: dict[PathKey, list[StateSpan]] = {}
+    for key, events in sorted(changes.items(), key=lambda item: (item[0].plane, item[0].via, item[0].host, item[0].ev)):
+        spans = []
+        for index, (t_ns, state, cause) in enumerate(events):
+            stop_ns = events[index + 1][0] if index + 1 < len(events) else run.end_ns
+            if state not in (GOOD, "SKIP"):
+                spans.append(StateSpan(state, t_ns, stop_ns, cause))
+        result[key] = spans
+    return result
+
+
+def not_good_at(run: Run, t_ns: int) -> list[PathKey]:
+    """Paths that are ASSUMED_BAD or DENIED at an instant."""
+    return [
+        key
+        for key, spans in histories(run).items()
+        if any(span.start_ns <= t_ns and (t_ns < span.stop_ns or span.stop_ns == run.end_ns) for span in spans)
+    ]

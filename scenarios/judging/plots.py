@@ -1,0 +1,169 @@
+"""The pictures of a report, as SVG text. Matplotlib draws them; nothing here touches a display or global state."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+
+from scenarios.judging import goodput, paths, planes, steps
+from scenarios.judging.run import SECOND_NS, FaultSpan, Run, Span
+
+INK = "#1f2933"
+FAINT = "#9aa5b1"
+GRID = "#e4e7eb"
+FAULT = "#f7c9c4"
+GOOD = "#2b7a4b"
+BAD = "#c0392b"
+DENIED = "#7b8794"
+PLANES = ("#1f6feb", "#d97706", "#0f9d8a", "#9b3fb5", "#c2410c", "#4d7c0f", "#be185d", "#475569")
+RUNS = ("#1f6feb", "#d97706")
+
+STYLE: Any = {  # Any: matplotlib's own type for it differs from version to version
+    "svg.fonttype": "none",  # text stays text: searchable, and in the reader's own font
+    "svg.hashsalt": "mrclab",  # the same run gives the same file
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": GRID,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+}
+
+
+def figure(height: float) -> tuple[Figure, Axes]:
+    """One chart as wide as the report's column; `height` in inches."""
+    with mpl.rc_context(STYLE):
+        drawing = Figure(figsize=(9.2, height), layout="constrained")
+        return drawing, drawing.subplots()
+
+
+def svg(drawing: Figure, label: str) -> str:
+    """The drawing as an inline `<svg>` with a text alternative, its ids made unique to `label`."""
+    buffer = io.StringIO()
+    with mpl.rc_context(STYLE):
+        drawing.savefig(buffer, format="svg", metadata={"Date": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    slug = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
+    text = re.sub(r'\bid="', f'id="{slug}-', text)
+    text = re.sub(r'(href="#|url\(#)', rf"\1{slug}-", text)
+    return text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+
+
+def mark_faults(axes: Axes, run: Run, faults: Sequence[FaultSpan] | None = None) -> None:
+    for fault in run.faults if faults is None else faults:
+        start = run.seconds(fault.start_ns)
+        stop = run.seconds(fault.stop_ns if fault.stop_ns is not None else run.end_ns)
+        axes.axvspan(start, stop, color=FAULT, alpha=0.7, linewidth=0)
+        axes.axvline(start, color=BAD, linewidth=0.8)
+
+
+def mark_phases(axes: Axes, run: Run) -> None:
+    for span in run.phases.values():
+        start = run.seconds(span.start_ns)
+        axes.axvline(start, color=FAINT, linewidth=0.8, linestyle=":")
+        axes.annotate(
+            span.name, (start, 1.0), (3, -2), xycoords=("data", "axes fraction"), textcoords="offset points",
+            va="top", fontsize=8, color=FAINT,
+        )  # fmt: skip
+
+
+def finish(axes: Axes, run: Run, unit: str) -> None:
+    """What all charts over time share: the same seconds from edge to edge, zero at the bottom, room at the top."""
+    axes.set_xlim(0, run.seconds(whole(run).stop_ns) or 1)
+    axes.set_ylim(0, axes.get_ylim()[1] * 1.1)
+    axes.set_xlabel("seconds")
+    axes.set_ylabel(unit)
+
+
+def whole(run: Run) -> Span:
+    ends = [span.stop_ns for span in run.phases.values()]
+    return Span("run", run.start_ns, max(ends, default=run.end_ns))
+
+
+def goodput_over_time(runs: Sequence[tuple[str, Run]], bin_ns: int) -> str:
+    """Goodput of all hosts together; several runs are overlaid, the first one's faults are marked."""
+    drawing, axes = figure(2.9)
+    mark_faults(axes, runs[0][1])
+    mark_phases(axes, runs[0][1])
+    for index, (name, run) in enumerate(runs):
+        seconds, rates = goodput.series(run, bin_ns, whole(run))
+        axes.plot(seconds, rates / 1e6, color=RUNS[index % len(RUNS)], linewidth=1.4, label=name)
+    finish(axes, runs[0][1], "goodput, Mb/s")
+    if len(runs) > 1:
+        axes.legend(loc="lower right")
+    return svg(drawing, "Goodput over time " + " ".join(name for name, _ in runs))
+
+
+def step_times(runs: Sequence[tuple[str, Run]]) -> str | None:
+    """Every training step as a dot: when it ended, how long it took."""
+    if not any(steps.steps(run) for _, run in runs):
+        return None
+    drawing, axes = figure(2.6)
+    mark_faults(axes, runs[0][1])
+    mark_phases(axes, runs[0][1])
+    for index, (name, run) in enumerate(runs):
+        all_steps = steps.steps(run)
+        ends = [run.seconds(step.end_ns) for step in all_steps]
+        lengths = [step.total_ns / 1e6 for step in all_steps]
+        axes.plot(ends, lengths, ".", markersize=4, color=RUNS[index % len(RUNS)], label=name)
+    finish(axes, runs[0][1], "step time, ms")
+    if len(runs) > 1:
+        axes.legend(loc="upper right")
+    return svg(drawing, "Training step times " + " ".join(name for name, _ in runs))
+
+
+def plane_load(run: Run, bin_ns: int) -> str:
+    """What hosts sent on each plane, over time."""
+    span = whole(run)
+    drawing, axes = figure(2.4)
+    mark_faults(axes, run)
+    edges = span.start_ns + bin_ns * np.arange(max(1, span.length_ns // bin_ns) + 1, dtype=float)
+    centres = (edges[:-1] + bin_ns / 2 - run.start_ns) / SECOND_NS
+    for plane, sent in planes.curves(run, edges).items():
+        rates = np.diff(sent) * 8e9 / bin_ns / 1e6
+        axes.plot(centres, rates, color=PLANES[plane % len(PLANES)], linewidth=1.2, label=f"plane {plane}")
+    finish(axes, run, "sent, Mb/s")
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="lower right", ncols=8, fontsize=8)
+    return svg(drawing, "Load on each plane")
+
+
+def path_health(run: Run) -> str | None:
+    """One line for each path that was ever given up: when it was ASSUMED_BAD or DENIED, grouped by plane."""
+    histories = paths.histories(run)
+    if not histories:
+        return None
+    drawing, axes = figure(min(7.0, 1.1 + 0.035 * max(len(histories), 12)))
+    mark_faults(axes, run)
+    bars: dict[str, list[list[tuple[float, float]]]] = {BAD: [], DENIED: []}
+    last_plane, ticks = None, []
+    for row, (key, spans) in enumerate(histories.items()):
+        if key.plane != last_plane:
+            ticks.append((row, f"plane {key.plane}"))
+            last_plane = key.plane
+        for span in spans:
+            left, right = run.seconds(span.start_ns), run.seconds(span.stop_ns)
+            colour = DENIED if span.state == "DENIED" else BAD
+            bars[colour].append([(left, row), (right, row), (right, row + 1), (left, row + 1)])
+    for colour, shapes in bars.items():
+        axes.add_collection(PolyCollection(shapes, facecolors=colour, edgecolors="none"))
+    axes.set_xlim(0, run.seconds(whole(run).stop_ns))
+    axes.set_ylim(len(histories), 0)
+    axes.set_yticks([row for row, _ in ticks], [name for _, name in ticks])
+    axes.set_xlabel("seconds (red: assumed bad, grey: denied)")
+    axes.grid(axis="x")
+    return svg(drawing, "Path health")

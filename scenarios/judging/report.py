@@ -1,0 +1,232 @@
+"""`report.html` and `summary.txt`: a run told to somebody who was not there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scenarios.judging import counters, goodput, page, planes, plots, recovery, steps
+from scenarios.judging.run import Run
+from scenarios.judging.verdict import WORDS, Finding, Verdict
+
+MARKS = {True: "✓", False: "✗", None: "?"}
+COUNTER_TITLES = {
+    "data_packets": "data packets sent",
+    "retransmits": "retransmitted",
+    "rto": "retransmission timeouts",
+    "trims": "trimmed on the way",
+    "nacks": "NACKs received",
+    "ecn": "ECN marks echoed",
+    "skips": "paths skipped for a while",
+    "probes": "probes sent",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PaperRow:
+    """What the paper measured in the experiment that a scenario follows."""
+
+    figure: str
+    test: str
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What a scenario says of itself."""
+
+    title: str
+    description: str
+    paper: tuple[PaperRow, ...] = ()
+
+
+def rate(bits_per_second: float) -> str:
+    for size, unit in ((1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")):
+        if bits_per_second >= size:
+            return f"{bits_per_second / size:.3g} {unit}"
+    return f"{bits_per_second:.0f} b/s"
+
+
+# --- rows that the page and the text share ------------------------------------------------------------------------
+
+
+def goodput_rows(run: Run) -> list[list[str]]:
+    reference = run.phases.get("reference")
+    normal = goodput.over(run, reference) if reference else 0.0
+    rows = []
+    for name, span in run.phases.items():
+        value = goodput.over(run, span)
+        share = f"{value / normal:.1%}" if normal else ""
+        rows.append([name, f"{span.length_ns / 1e9:.1f} s", rate(value), share])
+    return rows
+
+
+def step_rows(run: Run) -> list[list[str]]:
+    all_steps = steps.steps(run)
+    rows = []
+    for name, span in run.phases.items():
+        times = steps.times(steps.overlapping(all_steps, span))
+        if times:
+            values = [times.median_ns, times.p99_ns, times.slowest_ns]
+            rows.append([name, str(times.count), *(f"{value / 1e6:.0f} ms" for value in values)])
+    return rows
+
+
+def recovery_rows(run: Run) -> list[list[str]]:
+    base_rtt_ns = int(run.options.get("base_rtt_ns") or 0)
+    rows = []
+    for item in recovery.recoveries(run, recovery.bin_ns(run)):
+        trips = item.round_trips(base_rtt_ns) if base_rtt_ns else None
+        after = "not before the next fault" if item.after_ns is None else f"{item.after_ns / 1e6:.0f} ms"
+        rows.append(
+            [
+                f"{run.seconds(item.fault.start_ns):.2f} s",
+                item.fault.title,
+                f"{item.dip:.0%}",
+                after if item.after_ns != 0 else "never below 90 %",
+                "" if not trips else f"{trips:.0f}",
+            ]
+        )
+    return rows
+
+
+def fault_rows(run: Run) -> list[list[str]]:
+    rows = []
+    for fault in run.faults:
+        length = "stays" if fault.stop_ns is None else f"{(fault.stop_ns - fault.start_ns) / 1e9:.2f} s"
+        rows.append([f"{run.seconds(fault.start_ns):.2f} s", fault.verb, fault.target, length])
+    return rows
+
+
+def plane_rows(run: Run) -> list[list[str]]:
+    rows = []
+    for name, span in run.phases.items():
+        sent = planes.bytes_sent(run, span)
+        mean = sum(sent.values()) / len(sent) if sent else 0
+        if mean:
+            rows.append([name, *(f"{value / mean:.1%}" for value in sent.values())])
+    return rows
+
+
+def counter_rows(run: Run) -> list[list[str]]:
+    totals = counters.qp_totals(run)
+    rows = [[title, f"{totals[field]:,}"] for field, title in COUNTER_TITLES.items()]
+    for reason, count in sorted(counters.switch_drops(run).items()):
+        if count:
+            rows.append([f"switch drops: {reason.removeprefix('drop_').replace('_', ' ')}", f"{count:,}"])
+    return rows
+
+
+def scale(run: Run) -> str:
+    """By how much this lab is slower than the hardware that it stands for."""
+    lab, real = run.options.get("port_rate_bps"), run.options.get("hardware_rate_bps")
+    if not lab or not real:
+        return ""
+    factor = int(real) / int(lab)
+    return (
+        f"A plane port ran at {rate(int(lab))} and stands for {rate(int(real))}: everything is {factor:,.0f} times "
+        f"slower than the hardware, so 1 s here is {1e6 / factor:,.0f} µs there."
+    )
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
+
+
+def finding_rows(findings: Sequence[Finding]) -> list[list[object]]:
+    return [
+        [page.Raw(f'<span class="mark {WORDS[f.holds]}">{MARKS[f.holds]}</span>'), f.check, f.reason] for f in findings
+    ]
+
+
+def html(run: Run, story: Story, verdict: Verdict) -> str:
+    options = run.options
+    step_ns = recovery.bin_ns(run)
+    head = (
+        f'<h1>{page.text(story.title)}</h1><p><span class="verdict {verdict.word}">{verdict.word}</span> '
+        f'<span class="soft">{page.text(subtitle(run))}</span></p>'
+    )
+    settings = [[key, value] for key, value in sorted(options.items()) if not isinstance(value, (dict, list))]
+    return page.page(
+        f"{story.title}: {verdict.word}",
+        head,
+        page.paragraph(story.description),
+        page.paragraph(scale(run), soft=True) if scale(run) else "",
+        page.section("Verdict", page.table(["", "check", "what was found"], finding_rows(verdict.findings))),
+        page.section(
+            "Goodput",
+            page.paragraph("Bytes acknowledged to all hosts together. Faults are shaded.", soft=True),
+            plots.goodput_over_time([(str(options.get("transport", "run")), run)], step_ns),
+            page.table(["phase", "length", "goodput", "of the reference"], goodput_rows(run)),
+        ),
+        page.section(
+            "Recovery",
+            rows_or_none(["at", "fault", "lowest goodput", "back at 90 % after", "round trips"], recovery_rows(run)),
+        ),
+        page.section(
+            "Training steps",
+            plots.step_times([(str(options.get("transport", "run")), run)]),
+            rows_or_none(["phase", "steps", "median", "p99", "slowest"], step_rows(run)),
+        ),
+        page.section("Path health", plots.path_health(run)),
+        page.section(
+            "Planes",
+            plots.plane_load(run, step_ns),
+            rows_or_none(["phase", *plane_titles(run)], plane_rows(run)),
+        ),
+        page.section("Counters", page.table(["over the whole run", "packets"], counter_rows(run))),
+        page.section(
+            "What the paper measured",
+            rows_or_none(["figure", "test", "result"], [[row.figure, row.test, row.result] for row in story.paper]),
+        ),
+        page.section("What was done", rows_or_none(["at", "verb", "target", "for"], fault_rows(run))),
+        page.section("Options", page.table(["option", "value"], settings), f"<pre>{page.text(again(run))}</pre>"),
+    )
+
+
+def rows_or_none(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str | None:
+    return page.table(head, rows) if rows else None
+
+
+def plane_titles(run: Run) -> list[str]:
+    reference = next(iter(run.phases.values()), None)
+    return [f"plane {plane}" for plane in planes.bytes_sent(run, reference)] if reference else []
+
+
+def subtitle(run: Run) -> str:
+    options = run.options
+    parts = [
+        options.get("scenario"),
+        f"plan {options.get('plan')}",
+        options.get("transport"),
+        f"seed {options.get('seed')}",
+    ]
+    return " · ".join(str(part) for part in parts if part)
+
+
+def again(run: Run) -> str:
+    options = run.options
+    return f"./lab run {options.get('scenario')} --transport {options.get('transport')} --seed {options.get('seed')}"
+
+
+# --- the text --------------------------------------------------------------------------------------------------------
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
+    return [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def summary(run: Run, story: Story, verdict: Verdict) -> str:
+    lines = [f"{story.title}: {verdict.word}", subtitle(run), ""]
+    lines += columns([[MARKS[f.holds], f.check, f.reason] for f in verdict.findings])
+    for title, rows in (
+        ("goodput", goodput_rows(run)),
+        ("recovery", recovery_rows(run)),
+        ("training steps (count, median, p99, slowest)", step_rows(run)),
+        ("counters", counter_rows(run)),
+    ):
+        if rows:
+            lines += ["", title, *columns(rows)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,148 @@
+"""A finished (or interrupted) run, as its journal tells it: phases, faults and lines by kind."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from scenarios.journal import Line, merge
+
+SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Something with a name, a beginning and an end on the run's clock."""
+
+    name: str
+    start_ns: int
+    stop_ns: int
+
+    @property
+    def length_ns(self) -> int:
+        return self.stop_ns - self.start_ns
+
+    def contains(self, t_ns: int) -> bool:
+        return self.start_ns <= t_ns < self.stop_ns
+
+
+@dataclass(frozen=True, slots=True)
+class FaultSpan:
+    """One fault: `stop_ns` is when it was undone, or None when it stayed."""
+
+    verb: str
+    target: str
+    arguments: Mapping[str, Any]
+    start_ns: int
+    stop_ns: int | None
+
+    @property
+    def title(self) -> str:
+        details = " ".join(f"{key}={value}" for key, value in sorted(self.arguments.items()))
+        return f"{self.verb} {self.target}" + (f" ({details})" if details else "")
+
+
+class Run:
+    """Accessors over the merged lines of one run. Times are the journal's own; `seconds` are since its first phase."""
+
+    def __init__(self, lines: Sequence[Line], directory: Path | None = None) -> None:
+        self.lines = lines
+        self.directory = directory
+
+    @classmethod
+    def open(cls, directory: Path) -> Run:
+        """Read `journal/*.jsonl` of a run directory, or `journal.jsonl` if the parts are gone."""
+        parts = sorted((directory / "journal").glob("*.jsonl"))
+        merged = directory / "journal.jsonl"
+        if not parts and not merged.exists():
+            raise FileNotFoundError(f"{directory} is not a run: it has neither journal/*.jsonl nor journal.jsonl")
+        return cls(merge(parts or [merged]), directory)
+
+    @cached_property
+    def by_kind(self) -> dict[str, list[Line]]:
+        kinds: dict[str, list[Line]] = defaultdict(list)
+        for line in self.lines:
+            kinds[line["kind"]].append(line)
+        return dict(kinds)
+
+    def kind(self, kind: str) -> list[Line]:
+        return self.by_kind.get(kind, [])
+
+    @cached_property
+    def options(self) -> dict[str, Any]:
+        """All options of the run, merged in the order in which they were journalled."""
+        merged: dict[str, Any] = {}
+        for line in self.kind("options"):
+            merged.update({key: value for key, value in line.items() if key not in ("t_ns", "node", "kind")})
+        return merged
+
+    @cached_property
+    def end_ns(self) -> int:
+        return int(self.lines[-1]["t_ns"]) if self.lines else 0
+
+    @cached_property
+    def start_ns(self) -> int:
+        starts = [line["t_ns"] for line in self.kind("phase") if line.get("state") == "start"]
+        return int(min(starts)) if starts else (int(self.lines[0]["t_ns"]) if self.lines else 0)
+
+    @cached_property
+    def phases(self) -> dict[str, Span]:
+        """Phases by name; one without a stop line ends with the journal."""
+        phases: dict[str, Span] = {}
+        for line in self.kind("phase"):
+            name, t_ns = str(line.get("name")), int(line["t_ns"])
+            if line.get("state") == "start":
+                phases[name] = Span(name, t_ns, self.end_ns)
+            elif name in phases:
+                phases[name] = Span(name, phases[name].start_ns, t_ns)
+        return phases
+
+    @cached_property
+    def faults(self) -> list[FaultSpan]:
+        """Faults in order of their beginning."""
+        spans: list[FaultSpan] = []
+        opened: dict[str, int] = {}
+        for line in self.kind("fault"):
+            key = json.dumps([line.get("verb"), line.get("target")])
+            if line.get("state") == "begin":
+                opened[key] = len(spans)
+                arguments = line.get("arguments") or {}
+                spans.append(FaultSpan(str(line["verb"]), str(line["target"]), arguments, int(line["t_ns"]), None))
+            elif key in opened:
+                index = opened.pop(key)
+                span = spans[index]
+                spans[index] = FaultSpan(span.verb, span.target, span.arguments, span.start_ns, int(line["t_ns"]))
+        return spans
+
+    def seconds(self, t_ns: int) -> float:
+        return (t_ns - self.start_ns) / SECOND_NS
+
+    @cached_property
+    def nodes_by_role(self) -> dict[str, str]:
+        return {str(line["node"]): str(line.get("role", "")) for line in self.kind("process")}
+
+    @cached_property
+    def agent_samples(self) -> dict[str, list[Line]]:
+        """`sample` lines of agents, by host."""
+        samples: dict[str, list[Line]] = defaultdict(list)
+        for line in self.kind("sample"):
+            if "qps" in line:
+                samples[line["node"]].append(line)
+        return dict(samples)
+
+    @cached_property
+    def switch_samples(self) -> dict[str, list[Line]]:
+        """`sample` lines of switches, by device name."""
+        samples: dict[str, list[Line]] = defaultdict(list)
+        for line in self.kind("sample"):
+            if "device" in line:
+                samples[str(line["device"])].append(line)
+        return dict(samples)
+
+    def within(self, span: Span, kind: str) -> Iterable[Line]:
+        return (line for line in self.kind(kind) if span.contains(line["t_ns"]))

@@ -1,0 +1,117 @@
+"""Checks, verdicts and statistics over a made-up run whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from scenarios.judging import checks, goodput, paths, planes, recovery, steps
+from scenarios.judging.judge import verdict_of
+from scenarios.judging.run import Run
+from scenarios.judging.verdict import Finding, conclude
+
+Build = Callable[..., Run]
+LINE_BPS = 8_000_000 * 2 * 0.8 * 4  # rate a port × planes × share acknowledged × hosts
+
+
+def own_checks() -> list[checks.Check]:
+    return [*checks.always(), checks.faults_happened(1), checks.goodput_kept(0.03), checks.step_p99_within(1.5)]
+
+
+def test_a_sound_run_is_true(made_up: Build) -> None:
+    verdict = verdict_of(made_up(), own_checks())
+    assert [finding for finding in verdict.findings if finding.holds is not True] == []
+    assert (verdict.holds, verdict.word, verdict.exit_status) == (True, "true", 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [
+        ({"wrong_bytes": 1}, "bytes right"),
+        ({"qp_error": True}, "no QP error"),
+        ({"plane_skew": 0.06}, "planes even"),
+        ({"dip": 0.5}, "goodput kept"),
+        ({"slow_step_ns": 10**9}, "step times"),
+        ({"differences": 2}, "tables unchanged"),
+        ({"heals": False}, "paths healed"),
+    ],
+)
+def test_each_defect_is_found_by_its_check(made_up: Build, change: dict[str, object], check: str) -> None:
+    verdict = verdict_of(made_up(**change), own_checks())
+    assert (verdict.holds, verdict.exit_status) == (False, 1)
+    assert [finding.check for finding in verdict.findings if finding.holds is False] == [check]
+
+
+@pytest.mark.parametrize("change", [{"socket_drops": 3}, {"busy": 0.99}])
+def test_spoilt_evidence_makes_even_a_false_run_unknown(made_up: Build, change: dict[str, object]) -> None:
+    verdict = verdict_of(made_up(**change, dip=0.1), own_checks())
+    assert (verdict.holds, verdict.exit_status) == (None, 3)
+
+
+def test_an_interrupted_run_is_unknown(made_up: Build) -> None:
+    whole = made_up()
+    cut = Run([line for line in whole.lines if line["t_ns"] < 15 * 10**9])
+    assert verdict_of(cut, own_checks()).holds is None
+
+
+def test_no_findings_is_unknown_never_a_pass() -> None:
+    assert conclude([]).holds is None
+    assert conclude([Finding("a", True, ""), Finding("b", None, "")]).holds is None
+
+
+def test_a_check_that_breaks_is_unknown_not_a_crash(made_up: Build) -> None:
+    def broken(run: Run) -> Finding:
+        raise KeyError("tx_bytes")
+
+    findings = verdict_of(made_up(), [broken]).findings
+    assert findings[-1].holds is None
+    assert "tx_bytes" in findings[-1].reason
+
+
+def test_goodput_is_the_acknowledged_bytes_of_all_hosts(made_up: Build) -> None:
+    run = made_up(dip=0.5)
+    assert goodput.over(run, run.phases["reference"]) == pytest.approx(LINE_BPS, rel=1e-3)
+    assert goodput.over(run, run.phases["faults"]) == pytest.approx(LINE_BPS * 0.9, rel=1e-2)
+    seconds, rates = goodput.series(run, 500_000_000, run.phases["faults"])
+    assert rates.min() == pytest.approx(LINE_BPS * 0.5, rel=1e-2)
+    assert 14 < seconds[rates.argmin()] < 16
+
+
+def test_recovery_is_counted_from_the_fault_to_the_first_whole_bin(made_up: Build) -> None:
+    (item,) = recovery.recoveries(made_up(dip=0.0), 250_000_000)
+    assert item.dip == pytest.approx(0, abs=0.01)
+    assert item.after_ns == pytest.approx(2.0e9 + 0.225e9, abs=0.06e9)
+    assert item.round_trips(50_000_000) == pytest.approx(44.5, abs=1.5)
+    (unhurt,) = recovery.recoveries(made_up(dip=1.0), 250_000_000)
+    assert unhurt.after_ns == 0
+
+
+def test_steps_last_as_long_as_their_slowest_rank(made_up: Build) -> None:
+    run = made_up(slow_step_ns=500_000_000)
+    during = steps.times(steps.overlapping(steps.steps(run), run.phases["faults"]))
+    assert during is not None
+    assert (during.median_ns, during.slowest_ns) == (1_000_000_000, 1_500_000_000)
+
+
+def test_a_step_that_one_rank_never_finished_does_not_count(made_up: Build) -> None:
+    run = made_up()
+    fewer = Run(
+        [line for line in run.lines if not (line["kind"] == "step" and line["step"] == 5 and line["node"] == "h3")]
+    )
+    assert len(steps.steps(fewer)) == len(steps.steps(run)) - 1
+
+
+def test_plane_load_is_what_hosts_sent_on_each_plane(made_up: Build) -> None:
+    run = made_up(plane_skew=0.1)
+    sent = planes.bytes_sent(run, run.phases["reference"])
+    assert sent[1] / sent[0] == pytest.approx(1.1 / 0.9, rel=1e-3)
+    assert planes.spread(sent) == pytest.approx(0.1, rel=1e-3)
+
+
+def test_a_path_is_bad_from_the_loss_to_the_probe_that_revived_it(made_up: Build) -> None:
+    ((key, spans),) = paths.histories(made_up()).items()
+    assert (key.host, key.plane, key.via) == ("h0", 0, "p0s1")
+    assert [(span.state, span.start_ns, span.stop_ns) for span in spans] == [
+        ("ASSUMED_BAD", 14_100_000_000, 16_300_000_000)
+    ]
