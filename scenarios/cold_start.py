@@ -1,0 +1,85 @@
+"""A job starts on a fabric with many dead links and no denylist: hosts find out by losing packets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scenarios.judging import checks, counters
+from scenarios.judging.checks import Check
+from scenarios.judging.paths import PathKey
+from scenarios.judging.report import PaperRow
+from scenarios.judging.run import SECOND_NS, Run, Span
+from scenarios.judging.verdict import Finding
+from scenarios.scenario import Fault, Scenario, Setting, Workload, phases
+from scenarios.training import training_loop
+
+
+def timeline(setting: Setting) -> list[Fault]:
+    """One uplink in every leaf of every plane is dead from the first instant of the job on: a quarter of all links."""
+    plan, rng = setting.plan, setting.rng
+    return [
+        Fault(0.0, "link-down", f"p{plane}l{leaf}-p{plane}s{rng.randrange(plan.spines)}")
+        for plane in range(plan.planes)
+        for leaf in range(plan.leaves)
+    ]
+
+
+def workloads(setting: Setting) -> Sequence[Workload]:
+    """The reference is another job, on the same fabric while it is whole; the job that is judged starts cold."""
+    whole = training_loop(setting)
+    first = {
+        **whole.options,
+        "duration_ns": round((setting.phases["warmup"] + setting.phases["reference"]) * SECOND_NS),
+    }
+    return [Workload("training", first, name="whole"), Workload("training", whole.options, name="cold", phase="faults")]
+
+
+def losses_fade(share: float = 0.1) -> Check:
+    """Retransmissions a second in the last quarter of the phase are at most `share` of those in the first."""
+
+    def check(run: Run) -> Finding:
+        span = run.phases.get("faults")
+        if span is None:
+            return Finding("losses fade", None, "there was no phase 'faults'")
+        quarter = span.length_ns // 4
+        first = counters.qp_totals(run, Span("first", span.start_ns, span.start_ns + quarter))["retransmits"]
+        last = counters.qp_totals(run, Span("last", span.stop_ns - quarter, span.stop_ns))["retransmits"]
+        figures = {"first_quarter": first, "last_quarter": last}
+        if not first:
+            return Finding("losses fade", None, "nothing was lost at the start, so nothing was shown", figures)
+        reason = f"{first} retransmissions in the first quarter, {last} in the last"
+        return Finding("losses fade", last <= share * first, reason, figures)
+
+    return check
+
+
+def judge(setting: Setting) -> Sequence[Check]:
+    dead: set[str] = {fault.target for fault in timeline(setting)}
+
+    def crosses_a_dead_link(path: PathKey) -> bool:
+        leaves = {f"p{path.plane}l{setting.plan.leaf_of(setting.plan.host(name))}" for name in (path.host, path.peer)}
+        return any(f"{leaf}-{path.via}" in dead for leaf in leaves)
+
+    return [
+        *checks.always(healed_except=crosses_a_dead_link),
+        checks.faults_happened(at_least=len(dead)),
+        losses_fade(),
+        checks.goodput_kept(0.10),
+    ]
+
+
+SCENARIO = Scenario(
+    name="cold-start",
+    title="A job starts on a fabric with dead links",
+    description=(
+        "A quarter of all links between leaves and spines is dead, and nobody wrote a denylist. Queue pairs that "
+        "start now spray over all paths, lose packets on the dead ones, and leave those paths one by one within "
+        "seconds."
+    ),
+    plan="lab",
+    workloads=workloads,
+    timeline=timeline,
+    checks=judge,
+    phases=phases(reference_s=14.0, faults_s=36.0, heal_s=4.0),
+    paper=(PaperRow("4", "75K-GPU job, no denylist", "9.2e5 losses/s, 1.5e4 a minute later, then 1.2–2 thousand"),),
+)

@@ -1,0 +1,72 @@
+"""Permutation traffic: every host writes to one under another leaf, and no two to the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scenarios.judging import checks, planes
+from scenarios.judging.checks import Check
+from scenarios.judging.report import PaperRow
+from scenarios.judging.run import Run, Span
+from scenarios.judging.verdict import Finding
+from scenarios.scenario import Fault, Scenario, Setting, Workload, phases
+
+
+def workloads(setting: Setting) -> Sequence[Workload]:
+    options = {
+        "size": 262144,
+        "depth": 8,
+        "qps": setting.queue_pairs,
+        "messages": 0,
+        "shift": setting.plan.hosts_per_leaf,
+    }
+    return [Workload("permutation", options)]
+
+
+def timeline(setting: Setting) -> list[Fault]:
+    return []
+
+
+def at_line_rate(setting: Setting, at_least: float = 0.90) -> Check:
+    """Hosts together send at least this share of their line rate: nothing collides."""
+    rate_bps = setting.host_rate_bps * setting.plan.host_count
+
+    def check(run: Run) -> Finding:
+        span = run.phases.get("reference")
+        if span is None:
+            return Finding("line rate", None, "there was no reference phase")
+        share = sum(planes.bytes_sent(run, Span("all", span.start_ns, span.stop_ns)).values()) * 8e9
+        share /= span.length_ns * rate_bps
+        reason = f"hosts sent {share:.1%} of their line rate (at least {at_least:.0%})"
+        return Finding("line rate", share >= at_least, reason, {"share": round(share, 4)})
+
+    return check
+
+
+def judge(setting: Setting) -> Sequence[Check]:
+    return [
+        *checks.always(),
+        checks.flows_even("main", 0.10, phase="reference", skip_s=0.0),
+        at_line_rate(setting),
+    ]
+
+
+SCENARIO = Scenario(
+    name="collision",
+    title="A permutation without collisions",
+    description=(
+        "Every host writes to the host in its place under the next leaf. A full-bisection fabric has room for all "
+        "of them at line rate, if no two flows meet on a link. With one path a flow (--transport roce) the hash "
+        "decides, and some flows share; spraying has nothing to collide."
+    ),
+    plan="rack",
+    workloads=workloads,
+    timeline=timeline,
+    checks=judge,
+    phases=phases(warmup_s=4.0, reference_s=20.0, faults_s=0.0, heal_s=0.0),
+    paper=(
+        PaperRow("20", "8 flows, MRC", "390 Gb/s each"),
+        PaperRow("20", "8 flows, RoCE, 1 QP", "391 ×3, 196 ×2, 131 ×3 Gb/s"),
+        PaperRow("20", "8 flows, RoCE with DCQCN, 8 QPs", "392 Gb/s each"),
+    ),
+)

@@ -1,0 +1,66 @@
+"""Seven hosts write to one, beside a victim flow that shares no NIC with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scenarios.judging import checks
+from scenarios.judging.checks import Check
+from scenarios.judging.report import PaperRow
+from scenarios.scenario import Fault, Scenario, Setting, Workload, phases
+
+SENDERS = 7
+
+
+def hosts(setting: Setting) -> tuple[list[str], tuple[str, str]]:
+    """The incast (receiver first, senders under other leaves) and the victim pair, one leaf with the receiver."""
+    plan = setting.plan
+    under_first = [f"h{index}" for index in range(plan.hosts_per_leaf)]
+    others = [f"h{index}" for index in range(plan.hosts_per_leaf, plan.host_count)]
+    if len(under_first) < 2 or len(others) < SENDERS + 1:
+        raise ValueError(f"incast needs 2 hosts a leaf and {SENDERS + 1} elsewhere; plan {plan.name!r} has too few")
+    # Senders from every other leaf in turn, so that no uplink is the bottleneck instead of the receiver.
+    spread = sorted(others, key=lambda name: (int(name[1:]) % plan.hosts_per_leaf, int(name[1:])))
+    senders, victim_source = spread[:SENDERS], spread[SENDERS]
+    return [under_first[0], *senders], (victim_source, under_first[1])
+
+
+def workloads(setting: Setting) -> Sequence[Workload]:
+    incast, victim = hosts(setting)
+    stream = {"size": 262144, "depth": 8, "qps": setting.queue_pairs, "messages": 0}
+    return [
+        Workload("write_bw", stream, ranks=victim, name="victim"),
+        Workload("incast", stream, ranks=tuple(incast), name="incast", phase="faults"),
+    ]
+
+
+def timeline(setting: Setting) -> list[Fault]:
+    return []  # the incast itself is what happens
+
+
+def judge(setting: Setting) -> Sequence[Check]:
+    own = [checks.flow_kept("victim", 0.95), checks.flows_even("incast", 0.10)]
+    if setting.transport.startswith("mrc") and setting.plan.trimming.enabled:
+        own += [checks.switches_trimmed(), checks.retransmission_timeouts(0)]
+    return [*checks.always(), *own]
+
+
+SCENARIO = Scenario(
+    name="incast",
+    title="Seven to one, with a victim beside it",
+    description=(
+        "First the victim flow runs alone: that is the reference. Then seven hosts write to one host as fast as "
+        "they may. The victim's receiver sits under the same leaf but shares no NIC with the incast, so it should "
+        "not notice. Run it again with --set trimming.enabled=false to see what trimming is for."
+    ),
+    plan="rack",
+    workloads=workloads,
+    timeline=timeline,
+    checks=judge,
+    phases=phases(warmup_s=3.0, reference_s=12.0, faults_s=20.0, heal_s=3.0),
+    paper=(
+        PaperRow("18", "7:1 incast and a victim, MRC", "victim 389 of 390 Gb/s, incast flows 56 Gb/s each (55–56)"),
+        PaperRow("18", "the same, RoCE with DCQCN, 1 QP", "victim −25 %; with 8 QPs dips to 62 Gb/s for a second"),
+        PaperRow("21", "the same, RoCE with PFC only", "victim 25 to 97 Gb/s"),
+    ),
+)

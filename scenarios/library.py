@@ -1,0 +1,55 @@
+"""The scenarios there are: every module of this folder, or any Python file of a user, that holds a `SCENARIO`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from pathlib import Path
+
+from scenarios.scenario import Scenario
+
+NAMES = (
+    "smoke",
+    "link-flap",
+    "switch-reboot",
+    "nic-port",
+    "grey-link",
+    "spray",
+    "incast",
+    "collision",
+    "cold-start",
+    "maintenance",
+)
+
+
+class ScenarioError(ValueError):
+    """No such scenario, or a file that holds none; the message names the valid choices."""
+
+
+def scenarios() -> list[Scenario]:
+    """All that are shipped, in the order in which a newcomer should meet them."""
+    return [find(name) for name in NAMES]
+
+
+def find(name: str) -> Scenario:
+    """A shipped scenario by name, or a user's own by the path of its file."""
+    if name in NAMES:
+        scenario = importlib.import_module(f"scenarios.{name.replace('-', '_')}").SCENARIO
+        assert isinstance(scenario, Scenario)
+        return scenario
+    if name.endswith(".py"):
+        return load(Path(name))
+    raise ScenarioError(f"no scenario {name!r}: valid are {', '.join(NAMES)}, or the path of a .py file of your own")
+
+
+def load(path: Path) -> Scenario:
+    """The SCENARIO of a user's file."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.exists():
+        raise ScenarioError(f"{path}: no such file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    scenario = getattr(module, "SCENARIO", None)
+    if not isinstance(scenario, Scenario):
+        raise ScenarioError(f"{path}: a scenario file must hold SCENARIO = Scenario(…) (scenarios/scenario.py)")
+    return scenario

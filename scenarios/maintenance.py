@@ -1,0 +1,53 @@
+"""A spine is drained for maintenance, a link is repaired in service, and both come back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scenarios.judging import checks
+from scenarios.judging.checks import Check
+from scenarios.judging.report import PaperRow
+from scenarios.scenario import Fault, Scenario, Setting, Workload, phases
+from scenarios.training import training_loop
+
+
+def timeline(setting: Setting) -> list[Fault]:
+    """Drain a spine for 12 s; meanwhile a link of another plane flaps as a technician reseats its optics."""
+    plan, rng = setting.plan, setting.rng
+    plane, other = rng.sample(range(plan.planes), 2) if plan.planes > 1 else (0, 0)
+    link = f"p{other}l{rng.randrange(plan.leaves)}-p{other}s{rng.randrange(plan.spines)}"
+    reseated = [Fault(4.0 + 2.5 * index, "link-down", link, 1.0) for index in range(4)]
+    return [Fault(1.0, "drain", f"p{plane}s{rng.randrange(plan.spines)}", 14.0), *reseated]
+
+
+def workloads(setting: Setting) -> Sequence[Workload]:
+    return [training_loop(setting)]
+
+
+def judge(setting: Setting) -> Sequence[Check]:
+    return [
+        *checks.always(),
+        checks.reference_load(),
+        checks.faults_happened(at_least=5),
+        checks.goodput_kept(0.03),
+    ]
+
+
+SCENARIO = Scenario(
+    name="maintenance",
+    title="Maintenance under a running job",
+    description=(
+        "A spine is drained, worked on and brought back, and a link elsewhere goes down and up as somebody "
+        "reseats its optics. The job is neither stopped nor told; links under repair stay in service, and come "
+        "back when probes succeed."
+    ),
+    plan="lab",
+    workloads=workloads,
+    timeline=timeline,
+    checks=judge,
+    phases=phases(reference_s=16.0, faults_s=28.0),
+    paper=(
+        PaperRow("§3", "links under repair", "left in service; used again when enough probes succeed over time"),
+        PaperRow("BLOG", "four T1s rebooted during one job", "without coordination with the job"),
+    ),
+)

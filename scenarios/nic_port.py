@@ -1,0 +1,97 @@
+"""A host's NIC ports go down one by one and come back; then half of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scenarios.judging import checks, goodput
+from scenarios.judging.checks import Check
+from scenarios.judging.report import PaperRow
+from scenarios.judging.run import SECOND_NS, Run, Span
+from scenarios.judging.verdict import Finding
+from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, phases
+
+HOST = "h0"
+STEP_S = 5.0
+SETTLE_S = 1.5  # some 25 round trips: the paper allows a glitch of one second
+
+
+def peer(setting: Setting) -> str:
+    return f"h{setting.plan.host_count - 1}"
+
+
+def timeline(setting: Setting) -> list[Fault]:
+    """All ports but one go down, STEP_S apart, and come back in reverse order; then every second port at once."""
+    planes = setting.plan.planes
+    steps = planes - 1
+    one_by_one = [
+        Fault(STEP_S * index, "port-down", f"{HOST}.p{index}", STEP_S * (2 * (steps - index) - 1))
+        for index in range(steps)
+    ]
+    half = [Fault(1.0, "port-down", f"{HOST}.p{plane}", 5.0, phase="half") for plane in range(0, planes, 2)]
+    return [*one_by_one, *half]
+
+
+def plateaus(setting: Setting, limit: float = 0.03) -> Check:
+    """Between two changes goodput is the share of the reference that the live ports are, within `limit` of it."""
+    planes = setting.plan.planes
+
+    def check(run: Run) -> Finding:
+        reference, span = run.phases.get("reference"), run.phases.get("faults")
+        if reference is None or span is None:
+            return Finding("plateaus", None, "phases 'reference' and 'faults' are both needed")
+        normal = goodput.over(run, reference)
+        if normal <= 0:
+            return Finding("plateaus", None, "the reference phase carried nothing")
+        rows = []
+        changes = sorted({t for f in run.faults for t in (f.start_ns, f.stop_ns) if t and span.contains(t)})
+        for start_ns, stop_ns in zip(changes, [*changes[1:], span.stop_ns], strict=True):
+            settled = Span("plateau", start_ns + round(SETTLE_S * SECOND_NS), stop_ns)
+            if settled.length_ns < SECOND_NS:
+                continue
+            middle = (settled.start_ns + settled.stop_ns) // 2
+            down = sum(f.start_ns <= middle and (f.stop_ns is None or middle < f.stop_ns) for f in run.faults)
+            rows.append((down, goodput.over(run, settled) / normal, 1 - down / planes))
+        if len(rows) < planes:
+            return Finding("plateaus", None, f"only {len(rows)} plateaus were long enough to measure")
+        worst = max(abs(got - want) for _, got, want in rows)
+        figures = {"plateaus": [{"ports_down": d, "share": round(g, 4), "expected": w} for d, g, w in rows]}
+        shares = ", ".join(f"{got:.0%}" for _, got, _ in rows)
+        reason = f"plateaus at {shares} of the reference; the farthest is {worst:.1%} of it off (limit {limit:.0%})"
+        return Finding("plateaus", worst <= limit, reason, figures)
+
+    return check
+
+
+def judge(setting: Setting) -> Sequence[Check]:
+    return [*checks.always(), checks.faults_happened(at_least=setting.plan.planes - 1), plateaus(setting)]
+
+
+def workloads(setting: Setting) -> Sequence[Workload]:
+    options = {"size": 262144, "depth": 16, "qps": 4 * setting.queue_pairs, "bidirectional": True, "messages": 0}
+    return [Workload("write_bw", options, ranks=(HOST, peer(setting)))]
+
+
+def fault_seconds(planes: int) -> float:
+    return STEP_S * 2 * (planes - 1)
+
+
+SCENARIO = Scenario(
+    name="nic-port",
+    title="NIC ports go down and come back",
+    description=(
+        "Two hosts write to each other both ways on four queue pairs. The first host loses its ports one by one, "
+        "down to the last, and gets them back; later it loses half of them at once. Its peer learns of each "
+        "change by a port status update on the live planes. No queue pair fails; goodput follows the number of "
+        "live ports."
+    ),
+    plan="lab",
+    workloads=workloads,
+    timeline=timeline,
+    checks=judge,
+    phases=phases(Phase("half", 12.0), reference_s=15.0, faults_s=fault_seconds(4), heal_s=5.0),
+    paper=(
+        PaperRow("9a", "8 NIC ports down one by one, then up", "1531 down to 383 Gb/s in steps of 191; glitches < 1 s"),
+        PaperRow("9b", "4 of 8 NIC ports flap, 5.3 s to 17 s", "1533 → 761 Gb/s and back within 0.22 s"),
+    ),
+)

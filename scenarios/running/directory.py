@@ -1,0 +1,52 @@
+"""Run directories: `runs/<scenario>/<time>-<seed>/`, and `runs/latest`, a link to the newest."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+RUNS = Path("runs")
+
+
+class RunDirectory:
+    """Where everything of one run goes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.journals = path / "journal"
+
+    @classmethod
+    def create(cls, root: Path, scenario: str, seed: int) -> RunDirectory:
+        """A new, empty one; `latest` points to it from the first moment on."""
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        path = root / scenario / f"{stamp}-{seed}"
+        number = 1
+        while path.exists():
+            number += 1
+            path = root / scenario / f"{stamp}-{seed}-{number}"
+        directory = cls(path)
+        directory.journals.mkdir(parents=True)
+        link = root / f".latest-{os.getpid()}"
+        link.symlink_to(path.relative_to(root))
+        link.replace(root / "latest")
+        return directory
+
+    def journal(self, name: str) -> Path:
+        return self.journals / f"{name}.jsonl"
+
+    def write_options(self, options: Mapping[str, Any]) -> None:
+        (self.path / "options.json").write_text(json.dumps(options, indent=2, sort_keys=True) + "\n")
+
+
+def find(root: Path, name: str) -> Path:
+    """A run by path, by `scenario/time-seed`, or "latest". FileNotFoundError lists what there is."""
+    for candidate in (Path(name), root / name):
+        if (candidate / "options.json").exists():
+            return candidate.resolve()
+    known = sorted(str(path.parent.relative_to(root)) for path in root.glob("*/*/options.json"))
+    choices = ", ".join(["latest", *known[-8:]]) if known else f"none yet: {root} is empty"
+    raise FileNotFoundError(f"no run {name!r}; there is: {choices}")

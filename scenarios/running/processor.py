@@ -1,0 +1,58 @@
+"""How busy the machine is: a thread of the runner that samples it into the journal."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from scenarios.journal import Journal
+
+INTERVAL_S = 0.5
+
+
+def jiffies() -> tuple[int, int]:
+    """(busy, all) since boot over all CPUs, from /proc/stat. Time stolen by a hypervisor counts as busy: it is gone."""
+    fields = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    idle = fields[3] + fields[4]
+    return sum(fields) - idle, sum(fields)
+
+
+def share(before: tuple[int, int], after: tuple[int, int]) -> float:
+    """Busy share between two readings, 0 to 1."""
+    total = after[1] - before[1]
+    return (after[0] - before[0]) / total if total else 0.0
+
+
+class ProcessorSampler:
+    """Journals a `cpu` line each interval while it is entered."""
+
+    def __init__(self, journal: Journal, read: Callable[[], tuple[int, int]] = jiffies) -> None:
+        self._journal = journal
+        self._read = read
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="processor", daemon=True)
+
+    def __enter__(self) -> ProcessorSampler:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        before, wall_ns, process_ns = self._read(), time.monotonic_ns(), time.process_time_ns()
+        while not self._ended.wait(INTERVAL_S):
+            after, wall_now_ns, process_now_ns = self._read(), time.monotonic_ns(), time.process_time_ns()
+            self._journal.write(
+                "cpu",
+                process_ns=process_now_ns - process_ns,
+                wall_ns=wall_now_ns - wall_ns,
+                host_busy=round(share(before, after), 4),
+            )
+            before, wall_ns, process_ns = after, wall_now_ns, process_now_ns

@@ -1,0 +1,37 @@
+"""What `--transport` chooses: which endpoint the hosts run, its settings, and whether the fabric has one plane."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    name: str
+    description: str
+    agent: str  # the agent's --transport
+    settings: Mapping[str, str] = field(default_factory=dict)  # the agent's --set
+    single_plane: bool = False
+    queue_pairs: int = 1
+
+
+TRANSPORTS: Mapping[str, Transport] = {
+    transport.name: transport
+    for transport in (
+        Transport("mrc", "MRC: sprays over every path and plane, leaves bad ones", "mrc"),
+        Transport(
+            "mrc-oblivious", "MRC that sprays without looking at path health", "mrc", {"path_selection": "oblivious"}
+        ),
+        Transport("mrc-single-path", "MRC on one path until it fails", "mrc", {"path_selection": "single_path"}),
+        Transport("roce", "RoCEv2 RC, one queue pair: one path by ECMP, go-back-N, no PFC", "roce", single_plane=True),
+        Transport("roce-8qp", "the same on eight queue pairs", "roce", single_plane=True, queue_pairs=8),
+    )
+}
+
+
+def transport(name: str) -> Transport:
+    """The transport of this name; ValueError with the valid names otherwise."""
+    if name not in TRANSPORTS:
+        raise ValueError(f"no transport {name!r}: valid are {', '.join(TRANSPORTS)}")
+    return TRANSPORTS[name]

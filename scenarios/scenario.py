@@ -1,0 +1,149 @@
+"""What an experiment is: a plan, a workload, a timeline of faults and, beside it, the checks that judge it.
+
+One file in this folder holds one `SCENARIO`. Everything that chance decides is drawn from `Setting.rng`, so that a
+seed repeats a run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+from scenarios.judging.checks import Check
+from scenarios.judging.report import PaperRow, Story
+from topo.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """At `at_s` seconds into its phase do `verb` to `target`; undo it after `for_s`, or never (None).
+
+    Verbs, targets and values are those of `topo.fault`: "link-down" of "p1l0-p1s2", "port-down" of "h3.p2", "loss" of
+    20 (per cent).
+    """
+
+    at_s: float
+    verb: str
+    target: str
+    for_s: float | None = None
+    value: float | None = None
+    seed: int = 0
+    phase: str = "faults"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What hosts do from the start of a phase on: a workload kind of the agents, its options, who takes part.
+
+    `ranks` None means all hosts. Workloads run until the end of the last phase but "heal", unless `options` end them.
+    """
+
+    kind: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    ranks: tuple[str, ...] | None = None
+    name: str = "main"
+    phase: str = "warmup"
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A named part of a run. Judged ones are "reference" (no faults), "faults" and whatever a scenario adds."""
+
+    name: str
+    seconds: float
+
+
+def phases(
+    *extra: Phase, warmup_s: float = 4.0, reference_s: float = 20.0, faults_s: float = 35.0, heal_s: float = 6.0
+) -> tuple[Phase, ...]:
+    """The usual course: congestion windows settle in the warm-up, which nobody judges; paths recover in "heal"."""
+    first = (Phase("warmup", warmup_s), Phase("reference", reference_s), Phase("faults", faults_s))
+    return (*first, *extra, Phase("heal", heal_s))
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a scenario's functions may depend on.
+
+    `plan` is the scenario's own; the baseline runs on `plan.single_plane()` with faults mapped by `on_single_plane`.
+    """
+
+    plan: Plan
+    transport: str
+    seed: int
+    phases: Mapping[str, float]  # name → seconds
+    queue_pairs: int = 1
+
+    @property
+    def rng(self) -> Random:
+        """A fresh generator from the run's seed: whoever asks twice draws the same."""
+        return Random(self.seed)
+
+    @property
+    def host_rate_bps(self) -> int:
+        """All of a host's ports together: the same for MRC and the baseline."""
+        return self.plan.links.host_rate_bps * self.plan.planes
+
+
+@dataclass(frozen=True, slots=True)
+class Prober:
+    """The path prober in every host: one probe each `interval_s`, blame over the last `window` probes a target."""
+
+    interval_s: float = 0.02
+    window: int = 50
+    deny: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    name: str
+    title: str
+    description: str
+    plan: str
+    workloads: Callable[[Setting], Sequence[Workload]]
+    timeline: Callable[[Setting], Sequence[Fault]]
+    checks: Callable[[Setting], Sequence[Check]]
+    phases: tuple[Phase, ...] = phases()
+    paper: tuple[PaperRow, ...] = ()
+    prober: Prober | None = None
+    sample_paths: bool = False
+
+    @property
+    def story(self) -> Story:
+        return Story(self.title, self.description, self.paper)
+
+
+LINK = re.compile(r"^p(\d+)(l\d+)-p(\d+)(s\d+)$")
+SWITCH = re.compile(r"^p(\d+)([ls]\d+)$")
+NIC_PORT = re.compile(r"^(h\d+)\.p(\d+)$")
+
+
+def on_single_plane(fault: Fault) -> Fault:
+    """The same fault on the single-plane equivalent: the plane's number goes, everything else stays.
+
+    A leaf, a spine, a link between them or a NIC port of any plane becomes the one that there is. One plane's link is
+    then a quarter of a host's paths where it was a sixteenth: that is the comparison that the paper makes.
+    """
+    target = fault.target
+    if found := LINK.match(target):
+        target = f"p0{found[2]}-p0{found[4]}"
+    elif found := SWITCH.match(target):
+        target = f"p0{found[2]}"
+    elif found := NIC_PORT.match(target):
+        target = f"{found[1]}.p0"
+    return replace(fault, target=target)
+
+
+def without_overlap(faults: Sequence[Fault]) -> list[Fault]:
+    """Faults by time, dropping any that hits a target which another one still holds down."""
+    held: dict[str, float] = {}
+    kept: list[Fault] = []
+    for fault in sorted(faults, key=lambda fault: fault.at_s):
+        if held.get(fault.target, -1.0) > fault.at_s:
+            continue
+        held[fault.target] = float("inf") if fault.for_s is None else fault.at_s + fault.for_s
+        kept.append(fault)
+    return kept

@@ -1,0 +1,39 @@
+"""Ten seconds, all parts once: the end-to-end test of CI."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scenarios.judging import checks
+from scenarios.judging.checks import Check
+from scenarios.scenario import Fault, Prober, Scenario, Setting, Workload, phases
+from scenarios.training import training_loop
+
+
+def timeline(setting: Setting) -> list[Fault]:
+    return [
+        Fault(0.2, "link-down", "p0l0-p0s0", 1.0),
+        Fault(1.6, "port-down", "h0.p1", 0.8),
+        Fault(2.8, "switch-crash", "p1s1", 0.8),
+    ]
+
+
+def workloads(setting: Setting) -> Sequence[Workload]:
+    return [training_loop(setting)]
+
+
+def judge(setting: Setting) -> Sequence[Check]:
+    return [*checks.always(planes_limit=0.10), checks.faults_happened(at_least=3)]
+
+
+SCENARIO = Scenario(
+    name="smoke",
+    title="Everything once",
+    description="A link flap, a NIC port flap and a switch reboot on the smallest fabric, in ten seconds.",
+    plan="tiny",
+    workloads=workloads,
+    timeline=timeline,
+    checks=judge,
+    phases=phases(warmup_s=1.0, reference_s=3.0, faults_s=4.5, heal_s=2.0),
+    prober=Prober(),
+)

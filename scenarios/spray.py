@@ -1,0 +1,85 @@
+"""One queue pair sprays over all 256 paths of the `wide` plan; then 32 of them are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scenarios.judging import checks
+from scenarios.judging.checks import Check
+from scenarios.judging.report import PaperRow
+from scenarios.judging.run import Run
+from scenarios.judging.verdict import Finding
+from scenarios.scenario import Fault, Scenario, Setting, Workload, phases
+
+CUTS = 32
+SENDER = "h0"
+
+
+def receiver(setting: Setting) -> str:
+    return f"h{setting.plan.host_count - 1}"
+
+
+def timeline(setting: Setting) -> list[Fault]:
+    """CUTS different uplinks of the sender's leaves, in all planes alike, are cut at once and stay cut."""
+    plan, rng = setting.plan, setting.rng
+    leaf = plan.leaf_of(plan.host(SENDER))
+    each = max(1, CUTS // plan.planes)
+    cuts = []
+    for plane in range(plan.planes):
+        for spine in sorted(rng.sample(range(plan.spines), min(each, plan.spines - 1))):
+            cuts.append(Fault(1.0, "link-down", f"p{plane}l{leaf}-p{plane}s{spine}", setting.phases["faults"] - 2.0))
+    return cuts
+
+
+def every_path_used(setting: Setting) -> Check:
+    """In the reference phase the sender's counters show data on every path to the receiver."""
+    paths = setting.plan.planes * setting.plan.spines
+
+    def check(run: Run) -> Finding:
+        reference = run.phases.get("reference")
+        if reference is None:
+            return Finding("every path", None, "there was no reference phase")
+        lines = [
+            line for line in run.agent_samples.get(SENDER, []) if "paths" in line and reference.contains(line["t_ns"])
+        ]
+        if not lines:
+            return Finding("every path", None, f"{SENDER} did not count packets by path")
+        first, last = lines[0]["paths"], lines[-1]["paths"]
+        sent = {ev: count - first.get(ev, 0) for ev, count in last.items()}
+        used = sum(1 for count in sent.values() if count > 0)
+        fewest, most = min(sent.values(), default=0), max(sent.values(), default=0)
+        figures = {"paths": paths, "used": used, "fewest_packets": fewest, "most_packets": most}
+        reason = f"{used} of {paths} paths carried data, {fewest} to {most} packets each"
+        return Finding("every path", used == paths, reason, figures)
+
+    return check
+
+
+def judge(setting: Setting) -> Sequence[Check]:
+    own = [checks.faults_happened(at_least=CUTS), checks.goodput_kept(0.05)]
+    if setting.transport.startswith("mrc"):
+        own.append(every_path_used(setting))
+    return [*checks.always(), *own]
+
+
+def workloads(setting: Setting) -> Sequence[Workload]:
+    options = {"size": 1 << 20, "depth": 8, "qps": setting.queue_pairs, "messages": 0}
+    return [Workload("write_bw", options, ranks=(SENDER, receiver(setting)))]
+
+
+SCENARIO = Scenario(
+    name="spray",
+    title="One queue pair on 256 paths",
+    description=(
+        "One host writes to another on a single queue pair over eight planes of 32 spines. Counters show every "
+        "path carrying data. Then 32 of the sender's 256 uplinks are cut at once: the queue pair lives on on the "
+        "rest."
+    ),
+    plan="wide",
+    workloads=workloads,
+    timeline=timeline,
+    checks=judge,
+    phases=phases(reference_s=15.0, faults_s=20.0, heal_s=6.0),
+    sample_paths=True,
+    paper=(PaperRow("§2.1", "paths of one QP in production", "128 to 256 EVs, a different one for each packet"),),
+)

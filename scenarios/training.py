@@ -1,0 +1,29 @@
+"""The training loop that most scenarios run: its size follows from the rate of the hosts' links."""
+
+from __future__ import annotations
+
+from scenarios.scenario import Setting, Workload
+
+COMM_S = 0.7  # of all-reduce in a step, at line rate
+COMPUTE_S = 0.35  # of compute: half as long, so that communication is well over half of the step
+GRAIN_BYTES = 8 * 4096
+
+
+def all_reduce_bytes(setting: Setting) -> int:
+    """The vector whose ring all-reduce takes COMM_S at line rate: each host sends 2(n − 1)/n of it."""
+    ranks = setting.plan.host_count
+    sent = setting.host_rate_bps / 8 * COMM_S
+    size = sent * ranks / (2 * (ranks - 1))
+    grain = GRAIN_BYTES * ranks
+    return max(grain, round(size / grain) * grain)
+
+
+def training_loop(setting: Setting) -> Workload:
+    """Compute, then all-reduce over all hosts, until stopped."""
+    options = {
+        "size": all_reduce_bytes(setting),
+        "steps": 0,
+        "compute_ns": round(COMPUTE_S * 1e9),
+        "qps": setting.queue_pairs,
+    }
+    return Workload("training", options)

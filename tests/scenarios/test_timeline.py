@@ -1,0 +1,115 @@
+"""Timelines: what a seed decides, what the single plane makes of it, and the order in which things are done."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios import library
+from scenarios.running.timeline import moments
+from scenarios.running.transport import TRANSPORTS, transport
+from scenarios.scenario import Fault, Phase, Scenario, Setting, on_single_plane, phases, without_overlap
+from topo.fault import make_fault
+from topo.planfile import load_plan
+
+
+def setting_for(scenario: Scenario, seed: int = 1, transport_name: str = "mrc") -> Setting:
+    return Setting(
+        load_plan(scenario.plan), transport_name, seed, {phase.name: phase.seconds for phase in scenario.phases}
+    )
+
+
+@pytest.mark.parametrize("name", library.NAMES)
+def test_every_fault_of_every_scenario_can_be_made_on_its_plan_and_on_the_single_plane(name: str) -> None:
+    scenario = library.find(name)
+    setting = setting_for(scenario)
+    for fault in scenario.timeline(setting):
+        assert 0 <= fault.at_s <= setting.phases[fault.phase]
+        make_fault(setting.plan, fault.verb, fault.target, fault.value, fault.seed)
+        mapped = on_single_plane(fault)
+        make_fault(setting.plan.single_plane(), mapped.verb, mapped.target, mapped.value, mapped.seed)
+
+
+@pytest.mark.parametrize("name", library.NAMES)
+def test_the_same_seed_gives_the_same_timeline_and_workloads(name: str) -> None:
+    scenario = library.find(name)
+    first, second = setting_for(scenario, seed=5), setting_for(scenario, seed=5)
+    assert list(scenario.timeline(first)) == list(scenario.timeline(second))
+    assert list(scenario.workloads(first)) == list(scenario.workloads(second))
+    assert scenario.checks(first)
+
+
+@pytest.mark.parametrize("name", library.NAMES)
+def test_every_workload_names_hosts_of_the_plan_and_a_phase_of_the_scenario(name: str) -> None:
+    scenario = library.find(name)
+    setting = setting_for(scenario)
+    for workload in scenario.workloads(setting):
+        assert workload.phase in setting.phases
+        for host in workload.ranks or ():
+            setting.plan.host(host)
+
+
+@pytest.mark.parametrize("name", ["link-flap", "switch-reboot", "nic-port", "cold-start", "maintenance"])
+def test_every_fault_of_the_faults_phase_is_undone_before_healing_ends(name: str) -> None:
+    scenario = library.find(name)
+    setting = setting_for(scenario)
+    for fault in scenario.timeline(setting):
+        if fault.for_s is not None:
+            assert fault.at_s + fault.for_s <= setting.phases[fault.phase]
+
+
+def test_link_flaps_never_hit_a_link_that_is_down_already() -> None:
+    scenario = library.find("link-flap")
+    for seed in range(50):
+        held: dict[str, float] = {}
+        for fault in scenario.timeline(setting_for(scenario, seed)):
+            assert held.get(fault.target, -1.0) <= fault.at_s
+            assert fault.for_s is not None
+            held[fault.target] = fault.at_s + fault.for_s
+
+
+def test_ends_come_before_beginnings_at_the_same_instant() -> None:
+    first = Fault(0.0, "link-down", "a", 2.0)
+    second = Fault(2.0, "link-down", "a", 1.0)
+    order = [(moment.at_s, moment.begin, moment.fault.at_s) for moment in moments([second, first], {"faults": 10.0})]
+    assert order == [(10.0, True, 0.0), (12.0, False, 0.0), (12.0, True, 2.0), (13.0, False, 2.0)]
+
+
+def test_a_fault_in_a_phase_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ValueError, match="no phase 'later': there is faults"):
+        moments([Fault(0.0, "link-down", "a", phase="later")], {"faults": 0.0})
+
+
+@pytest.mark.parametrize(
+    ("target", "mapped"),
+    [("p3l1-p3s2", "p0l1-p0s2"), ("p2s1", "p0s1"), ("p1l0", "p0l0"), ("h3.p2", "h3.p0"), ("h12.p7", "h12.p0")],
+)
+def test_a_target_in_any_plane_becomes_the_one_of_the_single_plane(target: str, mapped: str) -> None:
+    assert on_single_plane(Fault(1.0, "loss", target, 2.0, 20.0, 9)) == Fault(1.0, "loss", mapped, 2.0, 20.0, 9)
+
+
+@given(st.lists(st.tuples(st.floats(0, 50), st.floats(0.1, 5), st.sampled_from("abc")), max_size=30))
+def test_without_overlap_keeps_the_first_and_leaves_no_two_at_once(rows: list[tuple[float, float, str]]) -> None:
+    kept = without_overlap([Fault(at_s, "link-down", target, for_s) for at_s, for_s, target in rows])
+    ends: dict[str, float] = {}
+    for fault in kept:
+        assert ends.get(fault.target, -1.0) <= fault.at_s
+        assert fault.for_s is not None
+        ends[fault.target] = fault.at_s + fault.for_s
+    assert {fault.target for fault in kept} == {target for _, _, target in rows}
+
+
+def test_the_usual_phases_come_in_their_order() -> None:
+    assert [phase.name for phase in phases(Phase("leaf", 1.0))] == ["warmup", "reference", "faults", "leaf", "heal"]
+
+
+def test_an_unknown_transport_is_refused_with_the_choices() -> None:
+    assert set(TRANSPORTS) >= {"mrc", "roce", "roce-8qp"}
+    with pytest.raises(ValueError, match="no transport 'tcp': valid are mrc, "):
+        transport("tcp")
+
+
+def test_an_unknown_scenario_is_refused_with_the_choices() -> None:
+    with pytest.raises(library.ScenarioError, match="no scenario 'nope': valid are smoke, link-flap"):
+        library.find("nope")
