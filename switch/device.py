@@ -111,6 +111,13 @@ class Device:
             now_ns = self.data_plane.now_ns()
             return {port: self.engine.port_counters(port, now_ns) for port in self.ports}
 
+    def copy_to(self, engine: Engine) -> None:
+        """Bring another engine to this device's program and tables. Raises ConfigError without a program."""
+        with self.lock:
+            if self.store is None:
+                raise ConfigError(f"device {self.name}: has no program; push one with P4Runtime first")
+            self.store.copy_to(engine)
+
     def describe(self) -> dict[str, object]:
         """The control socket's `devices` row."""
         with self.lock:

@@ -1,0 +1,51 @@
+"""The one exception of the P4Runtime server: a canonical code and a message for people.
+
+Codes are those of google.rpc.Code, as the P4Runtime specification assigns them ("Error Reporting Messages"). A message
+names the thing, the rule and, where there is a choice, the valid choices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+CHOICES_SHOWN_MAX = 12
+
+
+class Code(IntEnum):
+    OK = 0
+    CANCELLED = 1
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+
+
+class P4RuntimeError(Exception):
+    """A request, or one update of a batch, that the server refuses; nothing was changed."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(f"{code.name}: {message}")
+        self.code = code
+        self.message = message
+
+
+def invalid(message: str) -> P4RuntimeError:
+    return P4RuntimeError(Code.INVALID_ARGUMENT, message)
+
+
+def choices(names: Iterable[object]) -> str:
+    """The valid choices as text, cut off so that a message stays readable."""
+    listed = [str(name) for name in names]
+    if not listed:
+        return "none"
+    if len(listed) <= CHOICES_SHOWN_MAX:
+        return ", ".join(listed)
+    return ", ".join(listed[:CHOICES_SHOWN_MAX]) + f" and {len(listed) - CHOICES_SHOWN_MAX} more"

@@ -1,0 +1,46 @@
+"""Finding tables and entries by what a client sends to identify them: table id, match, priority."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from switch.p4rt.codec import decode_matches
+from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+from switch.p4rt.p4info import PRIORITISED, Table
+from switch.p4rt.store import Row, RowKey, Store
+
+
+def find_table(store: Store, table_id: int) -> Table:
+    table = store.pipeline.p4info.tables.get(table_id)
+    if table is None:
+        known = choices(f"{t.id} {t.name}" for t in store.pipeline.p4info.tables.values())
+        raise P4RuntimeError(Code.NOT_FOUND, f"no table with id {table_id}; tables: {known}")
+    return table
+
+
+def decode_key(table: Table, message: Any) -> RowKey:
+    """Priority and matches, checked. Raises P4RuntimeError."""
+    priority = message.priority
+    if table.needs_priority:
+        if priority <= 0:
+            kinds = choices(f for f in table.fields if f.kind in PRIORITISED)
+            raise invalid(f"table {table.name}: priority must be above 0, not {priority}, because of {kinds}")
+    elif priority:
+        raise invalid(
+            f"table {table.name}: priority must be 0, not {priority}: no field is ternary, range or optional "
+            f"(fields: {choices(table.fields)})"
+        )
+    return priority, decode_matches(table, message.match)
+
+
+def find_row(store: Store, table: Table, key: RowKey) -> Row:
+    row = store.rows[table.id].get(key)
+    if row is None:
+        raise P4RuntimeError(
+            Code.NOT_FOUND, f"table {table.name}: no entry with this match{priority_words(table, key)}"
+        )
+    return row
+
+
+def priority_words(table: Table, key: RowKey) -> str:
+    return f" and priority {key[0]}" if table.needs_priority else ""

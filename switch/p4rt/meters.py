@@ -1,0 +1,101 @@
+"""MeterEntry and DirectMeterEntry (specification, "MeterEntry & DirectMeterEntry").
+
+The engine's meter is the two-rate three-colour marker (RFC 2698); a single-rate two-colour marker is one whose two
+rates and bursts are equal. Meter state is write-only in the engine, so reads answer with what the client wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from switch.engine import MeterConfig
+from switch.p4rt import resources, wire
+from switch.p4rt.errors import Code, P4RuntimeError, invalid
+from switch.p4rt.store import Store
+
+_ENTITY = wire.tag(p4rt.Entity, "meter_entry")
+_METER_ID = wire.tag(p4rt.MeterEntry, "meter_id")
+_INDEX = wire.tag(p4rt.MeterEntry, "index")
+_CONFIG = wire.tag(p4rt.MeterEntry, "config")
+_DIRECT_ENTITY = wire.tag(p4rt.Entity, "direct_meter_entry")
+_DIRECT_CONFIG = wire.tag(p4rt.DirectMeterEntry, "config")
+
+
+def decode_meter_config(owner: str, message: Any) -> MeterConfig:
+    """Rates in the meter's own unit a second, bursts in that unit. Raises P4RuntimeError."""
+    values = {name: getattr(message, name) for name in ("cir", "cburst", "pir", "pburst", "eburst")}
+    for name, value in values.items():
+        if value < 0:
+            raise invalid(f"{owner}: meter config: {name} must not be negative, is {value}")
+    if values["eburst"]:
+        raise P4RuntimeError(
+            Code.UNIMPLEMENTED,
+            f"{owner}: meter config: eburst is for single-rate three-colour meters, which are not supported; "
+            "give cir, cburst, pir and pburst",
+        )
+    if values["pir"] < values["cir"]:
+        raise invalid(f"{owner}: meter config: pir {values['pir']} must be at least cir {values['cir']}")
+    return MeterConfig(values["cir"], values["cburst"], values["pir"], values["pburst"])
+
+
+def _refuse_colour_counters(owner: str, message: Any) -> None:
+    if message.HasField("counter_data"):
+        raise P4RuntimeError(Code.UNIMPLEMENTED, f"{owner}: counters per meter colour are not supported")
+
+
+def write(store: Store, kind: int, message: Any) -> None:
+    info = store.pipeline.p4info
+    meter = resources.find(info.meters, message.meter_id, "meter")
+    owner = f"meter {meter.name}"
+    resources.only_modify(owner, kind)
+    _refuse_colour_counters(owner, message)
+    config = None
+    encoded = b""
+    if message.HasField("config"):
+        config = decode_meter_config(owner, message.config)
+        encoded = message.config.SerializeToString()
+    for index in resources.indices(owner, meter.size, message):
+        store.engine.set_meter(meter.name, index, config)
+        if config is None:
+            store.meters[meter.id].pop(index, None)
+        else:
+            store.meters[meter.id][index] = (config, encoded)
+
+
+def read(store: Store, message: Any) -> Iterator[bytes]:
+    _refuse_colour_counters("meter", message)
+    for meter in resources.selected(store.pipeline.p4info.meters, message.meter_id, "meter", message):
+        configs = store.meters[meter.id]
+        for index in resources.indices(f"meter {meter.name}", meter.size, message):
+            written = configs.get(index)
+            yield wire.block(
+                _ENTITY,
+                wire.number(_METER_ID, meter.id)
+                + wire.block(_INDEX, resources.index_bytes(index))
+                + (wire.block(_CONFIG, written[1]) if written else b""),
+            )
+
+
+def write_direct(store: Store, kind: int, message: Any) -> None:
+    table, row = resources.find_direct(store, message.table_entry, "meter")
+    owner = f"direct meter {table.direct_meter}"
+    resources.only_modify(owner, kind)
+    _refuse_colour_counters(owner, message)
+    config, encoded = None, b""
+    if message.HasField("config"):
+        config = decode_meter_config(owner, message.config)
+        encoded = message.config.SerializeToString()
+    assert row.handle is not None
+    store.engine.set_direct_meter(table.name, row.handle, config)
+    row.meter, row.meter_bytes = config, encoded
+
+
+def read_direct(store: Store, message: Any) -> Iterator[bytes]:
+    _refuse_colour_counters("direct meter", message)
+    for _, row, head in resources.select_direct(store, message, "meter"):
+        yield wire.block(
+            _DIRECT_ENTITY, head + (wire.block(_DIRECT_CONFIG, row.meter_bytes) if row.meter is not None else b"")
+        )

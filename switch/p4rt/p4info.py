@@ -1,0 +1,282 @@
+"""P4Info as the server and the controller look things up in it: by id on the wire, by name for people.
+
+Read once for each distinct pipeline and shared; nothing here changes after `P4Info` is built. Names are P4Info's
+fully qualified ones, which are also the engine's names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, TypeVar
+
+from google.protobuf import text_format
+from google.protobuf.message import DecodeError
+from p4.config.v1 import p4info_pb2
+
+from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+
+
+class MatchKind(Enum):
+    EXACT = p4info_pb2.MatchField.EXACT
+    LPM = p4info_pb2.MatchField.LPM
+    TERNARY = p4info_pb2.MatchField.TERNARY
+    RANGE = p4info_pb2.MatchField.RANGE
+    OPTIONAL = p4info_pb2.MatchField.OPTIONAL
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+
+PRIORITISED = (MatchKind.TERNARY, MatchKind.RANGE, MatchKind.OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A match field, an action parameter or a packet header field: `kind` is None unless it is a match field."""
+
+    id: int
+    name: str
+    bits: int
+    index: int
+    kind: MatchKind | None = None
+
+    @property
+    def max(self) -> int:
+        return (1 << self.bits) - 1
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.kind.word}, bit<{self.bits}>)" if self.kind else f"{self.name} (bit<{self.bits}>)"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    id: int
+    name: str
+    alias: str
+    params: tuple[Field, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(f'{p.name}: bit<{p.bits}>' for p in self.params)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """An action profile, or with `selector` an action selector."""
+
+    id: int
+    name: str
+    alias: str
+    selector: bool
+    size: int  # members; 0: no limit
+    max_group_size: int  # of one group, as `sum_of_members` says; 0: no limit
+    sum_of_members: bool  # a group's size is its number of members, else the sum of their weights
+    max_member_weight: int  # with sum_of_members; 0: no limit
+    table_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """An indirect counter, meter or register array; `bits` is a register's element width."""
+
+    id: int
+    name: str
+    alias: str
+    size: int
+    bits: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    id: int
+    name: str
+    alias: str
+    fields: tuple[Field, ...]
+    actions: dict[int, Action]
+    default_only: frozenset[int]
+    table_only: frozenset[int]
+    size: int  # entries; 0: no limit
+    const: bool
+    const_default_action: int  # action id; 0: the default action may be changed
+    profile: Profile | None
+    direct_counter: str | None
+    direct_meter: str | None
+    needs_priority: bool
+    field_by_id: dict[int, Field] = field(default_factory=dict)
+
+    def entry_actions(self) -> list[Action]:
+        return [action for id_, action in self.actions.items() if id_ not in self.default_only]
+
+    def default_actions(self) -> list[Action]:
+        return [action for id_, action in self.actions.items() if id_ not in self.table_only]
+
+
+@dataclass(frozen=True, slots=True)
+class PacketHeader:
+    """A `@controller_header`: its fields follow each other from the most significant bit."""
+
+    name: str
+    fields: tuple[Field, ...]
+    bits: int
+
+
+Named = TypeVar("Named", Table, Action, Profile, Indexed)
+
+
+class P4Info:
+    """An indexed P4Info message. Raises P4RuntimeError (INVALID_ARGUMENT, UNIMPLEMENTED) for one it cannot carry."""
+
+    def __init__(self, message: Any) -> None:
+        self.message = message
+        self.name: str = message.pkg_info.name
+        self.arch: str = message.pkg_info.arch
+        self.actions = {item.preamble.id: _action(item) for item in message.actions}
+        self.profiles = {item.preamble.id: _profile(item) for item in message.action_profiles}
+        self.counters = {item.preamble.id: _indexed(item) for item in message.counters}
+        self.meters = {item.preamble.id: _indexed(item) for item in message.meters}
+        self.registers = {item.preamble.id: _indexed(item, _register_bits(item)) for item in message.registers}
+        self.direct_counters = {item.preamble.id: item.preamble.name for item in message.direct_counters}
+        self.direct_meters = {item.preamble.id: item.preamble.name for item in message.direct_meters}
+        self.tables = {item.preamble.id: self._table(item) for item in message.tables}
+        headers = {item.preamble.name: _packet_header(item) for item in message.controller_packet_metadata}
+        self.packet_in = headers.get("packet_in")
+        self.packet_out = headers.get("packet_out")
+        self._by_name: dict[str, dict[str, Any]] = {}
+
+    def _table(self, item: Any) -> Table:
+        name = item.preamble.name
+        fields = tuple(_match_field(name, index, entry) for index, entry in enumerate(item.match_fields))
+        references = {reference.id: reference for reference in item.action_refs}
+        for id_ in references:
+            if id_ not in self.actions:
+                raise invalid(f"P4Info: table {name}: action id {id_} is not declared")
+        if item.implementation_id and item.implementation_id not in self.profiles:
+            raise invalid(f"P4Info: table {name}: action profile id {item.implementation_id} is not declared")
+        resources = item.direct_resource_ids
+        return Table(
+            id=item.preamble.id,
+            name=name,
+            alias=item.preamble.alias,
+            fields=fields,
+            actions={id_: self.actions[id_] for id_ in references},
+            default_only=_scoped(references, p4info_pb2.ActionRef.DEFAULT_ONLY),
+            table_only=_scoped(references, p4info_pb2.ActionRef.TABLE_ONLY),
+            size=item.size,
+            const=item.is_const_table,
+            const_default_action=item.const_default_action_id,
+            profile=self.profiles[item.implementation_id] if item.implementation_id else None,
+            direct_counter=next((self.direct_counters[i] for i in resources if i in self.direct_counters), None),
+            direct_meter=next((self.direct_meters[i] for i in resources if i in self.direct_meters), None),
+            needs_priority=any(entry.kind in PRIORITISED for entry in fields),
+            field_by_id={entry.id: entry for entry in fields},
+        )
+
+    # --- names, for people and for the controller -----------------------------------------------------------------
+
+    def _named(self, kind: str, items: dict[int, Named], name: str) -> Named:
+        index = self._by_name.get(kind)
+        if index is None:
+            index = {item.alias: item for item in items.values()}
+            index.update({item.name: item for item in items.values()})
+            self._by_name[kind] = index
+        found: Named | None = index.get(name)
+        if found is None:
+            raise invalid(f"no {kind} {name!r} in the P4Info; {kind}s: {choices(i.name for i in items.values())}")
+        return found
+
+    def table(self, name: str) -> Table:
+        """By full name or alias. Raises P4RuntimeError naming the choices; so do the others."""
+        return self._named("table", self.tables, name)
+
+    def action(self, name: str) -> Action:
+        return self._named("action", self.actions, name)
+
+    def profile(self, name: str) -> Profile:
+        return self._named("action profile", self.profiles, name)
+
+    def meter(self, name: str) -> Indexed:
+        return self._named("meter", self.meters, name)
+
+    def counter(self, name: str) -> Indexed:
+        return self._named("counter", self.counters, name)
+
+
+def parse_p4info(data: bytes) -> P4Info:
+    """From the wire format."""
+    try:
+        return P4Info(p4info_pb2.P4Info.FromString(data))
+    except DecodeError as error:
+        raise invalid(f"P4Info: not a valid protobuf message: {error}") from None
+
+
+def parse_p4info_text(text: str) -> P4Info:
+    """From the text format that compilers write (`*.p4info.txtpb`)."""
+    try:
+        return P4Info(text_format.Parse(text, p4info_pb2.P4Info(), allow_unknown_field=True))
+    except text_format.ParseError as error:
+        raise invalid(f"P4Info: not valid protobuf text: {error}") from None
+
+
+def _scoped(references: dict[int, Any], scope: int) -> frozenset[int]:
+    return frozenset(id_ for id_, reference in references.items() if reference.scope == scope)
+
+
+def _width(owner: str, item: Any) -> int:
+    if not item.bitwidth:
+        raise P4RuntimeError(
+            Code.UNIMPLEMENTED,
+            f"P4Info: {owner}: {item.name} has no bit width (a translated string type?); only bit<W> is supported",
+        )
+    return int(item.bitwidth)
+
+
+def _match_field(table: str, index: int, item: Any) -> Field:
+    try:
+        kind = MatchKind(item.match_type)
+    except ValueError:
+        raise P4RuntimeError(
+            Code.UNIMPLEMENTED,
+            f"P4Info: table {table}: field {item.name}: match kind is not supported; "
+            f"supported: {choices(kind.word for kind in MatchKind)}",
+        ) from None
+    return Field(item.id, item.name, _width(f"table {table}", item), index, kind)
+
+
+def _action(item: Any) -> Action:
+    owner = f"action {item.preamble.name}"
+    params = tuple(Field(param.id, param.name, _width(owner, param), i) for i, param in enumerate(item.params))
+    return Action(item.preamble.id, item.preamble.name, item.preamble.alias, params)
+
+
+def _profile(item: Any) -> Profile:
+    preamble = item.preamble
+    return Profile(
+        preamble.id,
+        preamble.name,
+        preamble.alias,
+        item.with_selector,
+        item.size,
+        item.max_group_size,
+        item.WhichOneof("selector_size_semantics") == "sum_of_members",
+        item.sum_of_members.max_member_weight,
+        tuple(item.table_ids),
+    )
+
+
+def _indexed(item: Any, bits: int = 0) -> Indexed:
+    return Indexed(item.preamble.id, item.preamble.name, item.preamble.alias, item.size, bits)
+
+
+def _register_bits(item: Any) -> int:
+    """The element width; 0 for anything but bit<W>, which is then refused when it is read or written."""
+    return int(item.type_spec.bitstring.bit.bitwidth)
+
+
+def _packet_header(item: Any) -> PacketHeader:
+    name = item.preamble.name
+    fields = tuple(
+        Field(entry.id, entry.name, _width(f"packet header {name}", entry), index)
+        for index, entry in enumerate(item.metadata)
+    )
+    return PacketHeader(name, fields, sum(entry.bits for entry in fields))

@@ -1,0 +1,136 @@
+"""A forwarding pipeline config (P4Info and BMv2 JSON), read once and shared by every device that runs it."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from p4.v1 import p4runtime_pb2
+
+from switch.p4rt import wire
+from switch.p4rt.errors import choices, invalid
+from switch.p4rt.p4info import P4Info, parse_p4info
+
+if TYPE_CHECKING:
+    from switch.model import Program
+
+ProgramLoader = Callable[[bytes], "Program"]
+
+_CONFIG = p4runtime_pb2.ForwardingPipelineConfig.DESCRIPTOR.fields_by_name
+_P4INFO, _DEVICE_CONFIG, _COOKIE = (_CONFIG[name].number for name in ("p4info", "p4_device_config", "cookie"))
+_P4INFO_TAG = wire.tag(p4runtime_pb2.ForwardingPipelineConfig, "p4info")
+_DEVICE_CONFIG_TAG = wire.tag(p4runtime_pb2.ForwardingPipelineConfig, "p4_device_config")
+_COOKIE_TAG = wire.tag(p4runtime_pb2.ForwardingPipelineConfig, "cookie")
+
+
+class Pipeline:
+    """Immutable. The bytes are what the client sent, to be given back as they were."""
+
+    def __init__(
+        self,
+        p4info: P4Info,
+        program: Program,
+        p4info_bytes: bytes = b"",
+        device_config: bytes = b"",
+        cookie_bytes: bytes | None = None,
+    ) -> None:
+        self.p4info = p4info
+        self.program = program
+        self.p4info_bytes = p4info_bytes
+        self.device_config = device_config
+        self.cookie_bytes = cookie_bytes
+        self.program_tables = {table.name: table for table in program.tables}
+        self.digest = hashlib.sha256(p4info_bytes + device_config).hexdigest()
+
+    @property
+    def name(self) -> str:
+        """P4Info's package name, or the digest's beginning: what `devices` shows as the program."""
+        return self.p4info.name or self.digest[:12]
+
+    def config_bytes(self, *, p4info: bool, device_config: bool) -> bytes:
+        """A serialised ForwardingPipelineConfig with the cookie and the parts asked for."""
+        parts = []
+        if p4info:
+            parts.append(wire.block(_P4INFO_TAG, self.p4info_bytes))
+        if device_config and self.device_config:
+            parts.append(wire.block(_DEVICE_CONFIG_TAG, self.device_config))
+        if self.cookie_bytes is not None:
+            parts.append(wire.block(_COOKIE_TAG, self.cookie_bytes))
+        return b"".join(parts)
+
+
+class PipelineCache:
+    """Reads configs, each distinct one once as long as a device holds it. Thread-safe."""
+
+    def __init__(self, load_program: ProgramLoader) -> None:
+        self._load_program = load_program
+        self._lock = threading.Lock()
+        self._pipelines: weakref.WeakValueDictionary[bytes, Pipeline] = weakref.WeakValueDictionary()
+
+    def read(self, config: bytes) -> Pipeline:
+        """From a serialised ForwardingPipelineConfig.
+
+        Raises P4RuntimeError (INVALID_ARGUMENT) when a part is missing or malformed, or they do not fit each other.
+        """
+        key = hashlib.sha256(config).digest()
+        with self._lock:
+            pipeline = self._pipelines.get(key)
+            if pipeline is None:
+                pipeline = self._pipelines[key] = self._parse(config)
+            return pipeline
+
+    def _parse(self, config: bytes) -> Pipeline:
+        parts = {number: config[start:end] for number, kind, start, end in wire.fields(config) if kind == wire.LENGTH}
+        if _P4INFO not in parts:
+            raise invalid("pipeline config: p4info is missing")
+        if _DEVICE_CONFIG not in parts:
+            raise invalid("pipeline config: p4_device_config is missing; it must be the program as BMv2 JSON")
+        p4info = parse_p4info(parts[_P4INFO])
+        try:
+            program = self._load_program(parts[_DEVICE_CONFIG])
+        except ValueError as error:
+            raise invalid(f"pipeline config: p4_device_config: {error}") from None
+        check_names(p4info, program)
+        return Pipeline(p4info, program, parts[_P4INFO], parts[_DEVICE_CONFIG], parts.get(_COOKIE))
+
+
+def check_names(p4info: P4Info, program: Program) -> None:
+    """Every P4Info object must be in the program, alike. Raises P4RuntimeError naming the first that is not."""
+    tables = {table.name: table for table in program.tables}
+    for table in p4info.tables.values():
+        compiled = tables.get(table.name)
+        if compiled is None:
+            raise invalid(f"pipeline config: P4Info's table {table.name} is not in the program: {choices(tables)}")
+        if len(compiled.keys) != len(table.fields):
+            raise invalid(
+                f"pipeline config: table {table.name} has {len(table.fields)} match fields in P4Info "
+                f"and {len(compiled.keys)} in the program"
+            )
+        for field, key in zip(table.fields, compiled.keys, strict=True):
+            if field.bits != key.width_bits:
+                raise invalid(
+                    f"pipeline config: table {table.name}: field {field} is bit<{key.width_bits}> in the program"
+                )
+        actions = {action.name: action for action in compiled.actions}
+        for action in table.actions.values():
+            if action.name not in actions:
+                raise invalid(
+                    f"pipeline config: table {table.name}: action {action.name} of P4Info is not in the program: "
+                    f"{choices(actions)}"
+                )
+            widths = [parameter.width_bits for parameter in actions[action.name].parameters]
+            if widths != [param.bits for param in action.params]:
+                raise invalid(f"pipeline config: action {action} has parameters of {widths} bits in the program")
+    for kind, declared, existing in (
+        ("action profile", p4info.profiles, program.profiles),
+        ("counter", p4info.counters, program.counters),
+        ("meter", p4info.meters, program.meters),
+        ("register", p4info.registers, program.registers),
+    ):
+        names = {item.name for item in existing}
+        for item in declared.values():
+            if item.name not in names:
+                raise invalid(f"pipeline config: P4Info's {kind} {item.name} is not in the program: {choices(names)}")

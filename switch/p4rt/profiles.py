@@ -1,0 +1,228 @@
+"""ActionProfileMember and ActionProfileGroup (specification, "ActionProfileMember & ActionProfileGroup")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from switch.p4rt import wire
+from switch.p4rt.codec import decode_action, encode_action
+from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+from switch.p4rt.p4info import Action, Profile
+from switch.p4rt.store import Group, Member, ProfileState, Store
+
+INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
+
+_MEMBER_ENTITY = wire.tag(p4rt.Entity, "action_profile_member")
+_MEMBER_PROFILE = wire.tag(p4rt.ActionProfileMember, "action_profile_id")
+_MEMBER_ID = wire.tag(p4rt.ActionProfileMember, "member_id")
+_MEMBER_ACTION = wire.tag(p4rt.ActionProfileMember, "action")
+_GROUP_ENTITY = wire.tag(p4rt.Entity, "action_profile_group")
+_GROUP_PROFILE = wire.tag(p4rt.ActionProfileGroup, "action_profile_id")
+_GROUP_ID = wire.tag(p4rt.ActionProfileGroup, "group_id")
+_GROUP_MEMBERS = wire.tag(p4rt.ActionProfileGroup, "members")
+_GROUP_MAX_SIZE = wire.tag(p4rt.ActionProfileGroup, "max_size")
+_GROUP_MEMBER_ID = wire.tag(p4rt.ActionProfileGroup.Member, "member_id")
+_GROUP_MEMBER_WEIGHT = wire.tag(p4rt.ActionProfileGroup.Member, "weight")
+
+
+def find_profile(store: Store, profile_id: int) -> tuple[Profile, ProfileState]:
+    profile = store.pipeline.p4info.profiles.get(profile_id)
+    if profile is None:
+        known = choices(f"{p.id} {p.name}" for p in store.pipeline.p4info.profiles.values())
+        raise P4RuntimeError(Code.NOT_FOUND, f"no action profile with id {profile_id}; action profiles: {known}")
+    return profile, store.profiles[profile_id]
+
+
+def profile_actions(store: Store, profile: Profile) -> dict[int, Action]:
+    """The actions of the tables that the profile implements."""
+    actions: dict[int, Action] = {}
+    for table_id in profile.table_ids:
+        table = store.pipeline.p4info.tables[table_id]
+        actions.update({id_: a for id_, a in table.actions.items() if id_ not in table.default_only})
+    return actions
+
+
+def check_weight(owner: str, profile: Profile, weight: int) -> None:
+    if weight <= 0:
+        raise invalid(f"{owner}: weight must be at least 1, is {weight}")
+    if profile.sum_of_members and profile.max_member_weight and weight > profile.max_member_weight:
+        raise invalid(f"{owner}: weight {weight} exceeds the most allowed, {profile.max_member_weight}")
+
+
+def group_size(profile: Profile, weights: list[int]) -> int:
+    return len(weights) if profile.sum_of_members else sum(weights)
+
+
+def check_watch(owner: str, message: Any) -> None:
+    if message.watch or message.watch_port:
+        raise P4RuntimeError(
+            Code.UNIMPLEMENTED, f"{owner}: watch ports are not supported; leave watch and watch_port unset"
+        )
+
+
+# --- members ----------------------------------------------------------------------------------------------------
+
+
+def write_member(store: Store, kind: int, message: Any) -> None:
+    profile, state = find_profile(store, message.action_profile_id)
+    owner = f"action profile {profile.name}"
+    member_id = message.member_id
+    if not member_id:
+        raise invalid(f"{owner}: member id must not be 0")
+    member = state.members.get(member_id)
+    if kind == INSERT:
+        if member is not None:
+            raise P4RuntimeError(Code.ALREADY_EXISTS, f"{owner}: there is a member {member_id} already")
+        if state.one_shots:
+            raise invalid(f"{owner}: is programmed with action sets; members and groups cannot be added beside them")
+        if profile.size and len(state.members) >= profile.size:
+            raise P4RuntimeError(Code.RESOURCE_EXHAUSTED, f"{owner}: is full: its size is {profile.size} members")
+    elif member is None or state.one_shots:
+        raise P4RuntimeError(
+            Code.NOT_FOUND,
+            f"{owner}: no member {member_id}; members: {choices([] if state.one_shots else sorted(state.members))}",
+        )
+    if kind == DELETE:
+        assert member is not None
+        if member.groups or member.rows:
+            raise P4RuntimeError(
+                Code.FAILED_PRECONDITION,
+                f"{owner}: member {member_id} is in use by {member.groups} groups and {member.rows} table entries",
+            )
+        store.engine.delete_member(profile.name, member_id)
+        del state.members[member_id]
+        return
+    actions = profile_actions(store, profile)
+    if not message.HasField("action"):
+        raise invalid(f"{owner}: member {member_id}: the action is missing; actions: {choices(actions.values())}")
+    action = decode_action(f"{owner}: member {member_id}", actions, message.action)
+    store.engine.set_member(profile.name, member_id, action)
+    if member is None:
+        state.members[member_id] = Member(action)
+    else:
+        member.action = action
+
+
+def read_member(store: Store, message: Any) -> Iterator[bytes]:
+    for profile, state in _selected(store, message.action_profile_id):
+        if state.one_shots:
+            continue
+        for member_id, member in state.members.items():
+            if message.member_id in (0, member_id):
+                action = next(a for a in profile_actions(store, profile).values() if a.name == member.action.name)
+                yield wire.block(
+                    _MEMBER_ENTITY,
+                    wire.number(_MEMBER_PROFILE, profile.id)
+                    + wire.number(_MEMBER_ID, member_id)
+                    + wire.block(_MEMBER_ACTION, encode_action(action, member.action.args)),
+                )
+
+
+def _selected(store: Store, profile_id: int) -> list[tuple[Profile, ProfileState]]:
+    if profile_id:
+        return [find_profile(store, profile_id)]
+    return [(profile, store.profiles[id_]) for id_, profile in store.pipeline.p4info.profiles.items()]
+
+
+# --- groups -----------------------------------------------------------------------------------------------------
+
+
+def write_group(store: Store, kind: int, message: Any) -> None:
+    profile, state = find_profile(store, message.action_profile_id)
+    if not profile.selector:
+        raise invalid(f"action profile {profile.name}: has no selector, so it cannot have groups")
+    group_id = message.group_id
+    owner = f"action profile {profile.name}"
+    if not group_id:
+        raise invalid(f"{owner}: group id must not be 0")
+    group = state.groups.get(group_id)
+    if kind == INSERT:
+        if group is not None:
+            raise P4RuntimeError(Code.ALREADY_EXISTS, f"{owner}: there is a group {group_id} already")
+        if state.one_shots:
+            raise invalid(f"{owner}: is programmed with action sets; members and groups cannot be added beside them")
+    elif group is None or state.one_shots:
+        raise P4RuntimeError(
+            Code.NOT_FOUND,
+            f"{owner}: no group {group_id}; groups: {choices([] if state.one_shots else sorted(state.groups))}",
+        )
+    if kind == DELETE:
+        assert group is not None
+        if group.rows:
+            raise P4RuntimeError(
+                Code.FAILED_PRECONDITION, f"{owner}: group {group_id} is in use by {group.rows} table entries"
+            )
+        store.engine.delete_group(profile.name, group_id)
+        _count_members(state, group.members, -1)
+        del state.groups[group_id]
+        return
+    members = _decode_group(profile, state, group, message)
+    store.engine.set_group(profile.name, group_id, members)
+    if group is not None:
+        _count_members(state, group.members, -1)
+        group.members = members
+    else:
+        state.groups[group_id] = Group(members, message.max_size)
+    _count_members(state, members, 1)
+
+
+def _decode_group(
+    profile: Profile, state: ProfileState, group: Group | None, message: Any
+) -> tuple[tuple[int, int], ...]:
+    owner = f"action profile {profile.name}: group {message.group_id}"
+    limit = message.max_size
+    if group is not None and limit != group.max_size:
+        raise invalid(f"{owner}: max_size must stay {group.max_size}, not {limit}")
+    if profile.max_group_size and not 0 < limit <= profile.max_group_size:
+        raise invalid(f"{owner}: max_size must be 1..{profile.max_group_size}, not {limit}")
+    if limit < 0:
+        raise invalid(f"{owner}: max_size must not be negative, is {limit}")
+    members: dict[int, int] = {}
+    for item in message.members:
+        at = f"{owner}: member {item.member_id}"
+        if item.member_id not in state.members:
+            raise P4RuntimeError(Code.NOT_FOUND, f"{at}: does not exist; members: {choices(sorted(state.members))}")
+        if item.member_id in members:
+            raise invalid(f"{at}: is given twice; use its weight instead")
+        check_weight(at, profile, item.weight)
+        check_watch(at, item)
+        members[item.member_id] = item.weight
+    size = group_size(profile, list(members.values()))
+    if limit and size > limit:
+        raise P4RuntimeError(Code.RESOURCE_EXHAUSTED, f"{owner}: size {size} exceeds its max_size {limit}")
+    return tuple(members.items())
+
+
+def _count_members(state: ProfileState, members: tuple[tuple[int, int], ...], change: int) -> None:
+    for member_id, _ in members:
+        state.members[member_id].groups += change
+
+
+def read_group(store: Store, message: Any) -> Iterator[bytes]:
+    for profile, state in _selected(store, message.action_profile_id):
+        if state.one_shots:
+            continue
+        for group_id, group in state.groups.items():
+            if message.group_id in (0, group_id):
+                yield encode_group(profile, group_id, group.members, group.max_size)
+
+
+def encode_group(profile: Profile, group_id: int, members: tuple[tuple[int, int], ...], max_size: int) -> bytes:
+    """A serialised Entity."""
+    encoded = [
+        wire.block(
+            _GROUP_MEMBERS,
+            wire.number(_GROUP_MEMBER_ID, member_id) + wire.number(_GROUP_MEMBER_WEIGHT, weight),
+        )
+        for member_id, weight in members
+    ]
+    return wire.block(
+        _GROUP_ENTITY,
+        wire.number(_GROUP_PROFILE, profile.id)
+        + wire.number(_GROUP_ID, group_id)
+        + b"".join(encoded)
+        + wire.number(_GROUP_MAX_SIZE, max_size),
+    )

@@ -1,0 +1,108 @@
+"""Multicast groups and clone sessions (specification, "PacketReplicationEngineEntry")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from switch.config import PORT_MAX
+from switch.engine import PRIORITIES, Replica
+from switch.p4rt import wire
+from switch.p4rt.bytestring import decode
+from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+from switch.p4rt.store import CloneSession, MulticastGroup, Store
+
+INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
+ID_MAX = 0xFFFF  # v1model: mcast_grp, egress_rid and the session of clone() fit 16 bits on simple_switch
+PORT_BITS = 32
+
+_ENTITY = wire.tag(p4rt.Entity, "packet_replication_engine_entry")
+_MULTICAST = wire.tag(p4rt.PacketReplicationEngineEntry, "multicast_group_entry")
+_CLONE = wire.tag(p4rt.PacketReplicationEngineEntry, "clone_session_entry")
+
+
+def write(store: Store, kind: int, message: Any) -> None:
+    which = message.WhichOneof("type")
+    if which == "multicast_group_entry":
+        _write_multicast(store, kind, message.multicast_group_entry)
+    elif which == "clone_session_entry":
+        _write_clone(store, kind, message.clone_session_entry)
+    else:
+        raise invalid("packet replication entry: must be a multicast_group_entry or a clone_session_entry")
+
+
+def _check_id(what: str, id_: int, existing: Iterable[int], kind: int) -> None:
+    if not 0 < id_ <= ID_MAX:
+        raise invalid(f"{what}: the id must be 1..{ID_MAX}, not {id_}")
+    if kind == INSERT and id_ in existing:
+        raise P4RuntimeError(Code.ALREADY_EXISTS, f"{what} {id_}: exists already")
+    if kind != INSERT and id_ not in existing:
+        raise P4RuntimeError(Code.NOT_FOUND, f"{what} {id_}: does not exist; existing: {choices(sorted(existing))}")
+
+
+def _replicas(owner: str, messages: Iterable[Any]) -> tuple[Replica, ...]:
+    replicas = []
+    for message in messages:
+        if message.WhichOneof("port_kind") == "port":
+            port = decode(message.port, PORT_BITS, f"{owner}: replica port")
+        else:
+            port = message.egress_port
+        if not 0 <= port <= PORT_MAX:
+            raise invalid(f"{owner}: replica port {port} must be 0..{PORT_MAX}")
+        if message.instance > ID_MAX:
+            raise invalid(f"{owner}: replica instance {message.instance} must be 0..{ID_MAX}")
+        replica = Replica(port, message.instance)
+        if replica in replicas:
+            raise invalid(f"{owner}: the replica with port {port} and instance {message.instance} is given twice")
+        replicas.append(replica)
+    return tuple(replicas)
+
+
+def _write_multicast(store: Store, kind: int, message: Any) -> None:
+    group_id = message.multicast_group_id
+    _check_id("multicast group", group_id, store.multicast, kind)
+    if kind == DELETE:
+        store.engine.delete_multicast_group(group_id)
+        del store.multicast[group_id]
+        return
+    replicas = _replicas(f"multicast group {group_id}", message.replicas)
+    store.engine.set_multicast_group(group_id, replicas)
+    store.multicast[group_id] = MulticastGroup(replicas, message.SerializeToString())
+
+
+def _write_clone(store: Store, kind: int, message: Any) -> None:
+    session_id = message.session_id
+    _check_id("clone session", session_id, store.clones, kind)
+    if kind == DELETE:
+        store.engine.delete_clone_session(session_id)
+        del store.clones[session_id]
+        return
+    owner = f"clone session {session_id}"
+    if not 0 <= message.class_of_service < PRIORITIES:
+        raise invalid(f"{owner}: class_of_service {message.class_of_service} must be 0..{PRIORITIES - 1}")
+    if message.class_of_service:
+        raise P4RuntimeError(Code.UNIMPLEMENTED, f"{owner}: class_of_service is not supported; leave it 0")
+    if message.packet_length_bytes < 0:
+        raise invalid(f"{owner}: packet_length_bytes must not be negative, is {message.packet_length_bytes}")
+    replicas = _replicas(owner, message.replicas)
+    store.engine.set_clone_session(session_id, replicas, message.packet_length_bytes)
+    store.clones[session_id] = CloneSession(
+        replicas, message.class_of_service, message.packet_length_bytes, message.SerializeToString()
+    )
+
+
+def read(store: Store, message: Any) -> Iterator[bytes]:
+    """All multicast groups and clone sessions when the type is not set."""
+    which = message.WhichOneof("type")
+    if which != "clone_session_entry":
+        wanted = message.multicast_group_entry.multicast_group_id
+        for group_id, group in store.multicast.items():
+            if wanted in (0, group_id):
+                yield wire.block(_ENTITY, wire.block(_MULTICAST, group.encoded))
+    if which != "multicast_group_entry":
+        wanted = message.clone_session_entry.session_id
+        for session_id, session in store.clones.items():
+            if wanted in (0, session_id):
+                yield wire.block(_ENTITY, wire.block(_CLONE, session.encoded))

@@ -1,0 +1,208 @@
+"""Counters and registers, and what all indexed and direct resources have in common.
+
+Specification: "CounterEntry & DirectCounterEntry", "RegisterEntry". Indexed resources only know MODIFY. Without an
+index a write goes to every element and a read returns every element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from p4.v1 import p4data_pb2
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from switch.engine import CounterValue
+from switch.p4rt import codec, wire
+from switch.p4rt.bytestring import decode, encode
+from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+from switch.p4rt.keys import decode_key, find_row, find_table
+from switch.p4rt.p4info import Indexed, Table
+from switch.p4rt.store import Row, Store
+
+_INDEX_VALUE = wire.tag(p4rt.Index, "index")
+_BYTE_COUNT = wire.tag(p4rt.CounterData, "byte_count")
+_PACKET_COUNT = wire.tag(p4rt.CounterData, "packet_count")
+_COUNTER_ENTITY = wire.tag(p4rt.Entity, "counter_entry")
+_COUNTER_ID = wire.tag(p4rt.CounterEntry, "counter_id")
+_COUNTER_INDEX = wire.tag(p4rt.CounterEntry, "index")
+_COUNTER_DATA = wire.tag(p4rt.CounterEntry, "data")
+_DIRECT_ENTITY = wire.tag(p4rt.Entity, "direct_counter_entry")
+_DIRECT_TABLE_ENTRY = wire.tag(p4rt.DirectCounterEntry, "table_entry")
+_DIRECT_DATA = wire.tag(p4rt.DirectCounterEntry, "data")
+_REGISTER_ENTITY = wire.tag(p4rt.Entity, "register_entry")
+_REGISTER_ID = wire.tag(p4rt.RegisterEntry, "register_id")
+_REGISTER_INDEX = wire.tag(p4rt.RegisterEntry, "index")
+_REGISTER_DATA = wire.tag(p4rt.RegisterEntry, "data")
+_BITSTRING = wire.tag(p4data_pb2.P4Data, "bitstring")
+
+COUNT_MAX = (1 << 63) - 1  # an int64 on the wire
+
+
+# --- indexed resources ----------------------------------------------------------------------------------------
+
+
+def find(items: Mapping[int, Indexed], id_: int, kind: str) -> Indexed:
+    item = items.get(id_)
+    if item is None:
+        known = choices(f"{i.id} {i.name}" for i in items.values())
+        raise P4RuntimeError(Code.NOT_FOUND, f"no {kind} with id {id_}; {kind}s: {known}")
+    return item
+
+
+def selected(items: Mapping[int, Indexed], id_: int, kind: str, message: Any) -> list[Indexed]:
+    """The arrays that a read asks for: all of them for id 0."""
+    if id_:
+        return [find(items, id_, kind)]
+    if message.HasField("index"):
+        raise invalid(f"a read of all {kind}s (id 0) must not give an index")
+    return list(items.values())
+
+
+def indices(owner: str, size: int, message: Any) -> range:
+    """The one index given, or all of them."""
+    if not message.HasField("index"):
+        return range(size)
+    index = message.index.index
+    if index < 0:
+        raise invalid(f"{owner}: index {index} must not be negative; valid: 0..{size - 1}")
+    if index >= size:
+        raise P4RuntimeError(Code.OUT_OF_RANGE, f"{owner}: index {index} is beyond its size; valid: 0..{size - 1}")
+    return range(index, index + 1)
+
+
+def index_bytes(index: int) -> bytes:
+    return wire.number(_INDEX_VALUE, index)
+
+
+def only_modify(owner: str, kind: int) -> None:
+    if kind != p4rt.Update.MODIFY:
+        raise invalid(f"{owner}: update type {p4rt.Update.Type.Name(kind)} is not possible; only MODIFY is")
+
+
+# --- direct resources -------------------------------------------------------------------------------------------
+
+
+def _require_direct(table: Table, kind: str) -> None:
+    if (table.direct_counter if kind == "counter" else table.direct_meter) is None:
+        raise invalid(f"table {table.name}: has no direct {kind}")
+
+
+def find_direct(store: Store, entry: Any, kind: str) -> tuple[Table, Row]:
+    """The entry that a direct `kind` ("counter", "meter") belongs to. Raises P4RuntimeError (NOT_FOUND)."""
+    table = find_table(store, entry.table_id)
+    _require_direct(table, kind)
+    if entry.is_default_action:
+        raise P4RuntimeError(Code.UNIMPLEMENTED, f"table {table.name}: the default entry has no direct {kind}")
+    return table, find_row(store, table, decode_key(table, entry))
+
+
+def select_direct(store: Store, message: Any, kind: str) -> Iterator[tuple[Table, Row, bytes]]:
+    """Entries that a read asks for, each with the serialised `table_entry` field (table, match, priority)."""
+    entry = message.table_entry
+    if not entry.table_id:
+        found = [
+            (table, row)
+            for table, row in store.all_rows()
+            if (table.direct_counter if kind == "counter" else table.direct_meter) is not None
+        ]
+    else:
+        table = find_table(store, entry.table_id)
+        _require_direct(table, kind)
+        if entry.match or entry.is_default_action:
+            found = [find_direct(store, entry, kind)]
+        else:
+            rows = store.rows[table.id].values()
+            found = [(table, row) for row in rows if not entry.priority or row.entry.priority == entry.priority]
+    for table, row in found:
+        before, priority = codec.encode_key(table, row.entry.matches, row.entry.priority)
+        yield table, row, wire.block(_DIRECT_TABLE_ENTRY, before + priority)
+
+
+# --- counters ---------------------------------------------------------------------------------------------------
+
+
+def decode_counter(owner: str, message: Any) -> CounterValue:
+    if message.packet_count < 0 or message.byte_count < 0:
+        raise invalid(f"{owner}: counter values must not be negative")
+    return CounterValue(message.packet_count, message.byte_count)
+
+
+def counter_bytes(value: CounterValue) -> bytes:
+    """A serialised CounterData."""
+    return wire.number(_BYTE_COUNT, min(value.bytes, COUNT_MAX)) + wire.number(
+        _PACKET_COUNT, min(value.packets, COUNT_MAX)
+    )
+
+
+def write_counter(store: Store, kind: int, message: Any) -> None:
+    counter = find(store.pipeline.p4info.counters, message.counter_id, "counter")
+    owner = f"counter {counter.name}"
+    only_modify(owner, kind)
+    wanted = indices(owner, counter.size, message)
+    if message.HasField("data"):
+        value = decode_counter(owner, message.data)
+        for index in wanted:
+            store.engine.write_counter(counter.name, index, value)
+
+
+def read_counter(store: Store, message: Any) -> Iterator[bytes]:
+    for counter in selected(store.pipeline.p4info.counters, message.counter_id, "counter", message):
+        head = wire.number(_COUNTER_ID, counter.id)
+        for index in indices(f"counter {counter.name}", counter.size, message):
+            value = store.engine.read_counter(counter.name, index)
+            yield wire.block(
+                _COUNTER_ENTITY,
+                head + wire.block(_COUNTER_INDEX, index_bytes(index)) + wire.block(_COUNTER_DATA, counter_bytes(value)),
+            )
+
+
+def write_direct_counter(store: Store, kind: int, message: Any) -> None:
+    table, row = find_direct(store, message.table_entry, "counter")
+    owner = f"direct counter {table.direct_counter}"
+    only_modify(owner, kind)
+    assert row.handle is not None
+    if message.HasField("data"):
+        store.engine.write_direct_counter(table.name, row.handle, decode_counter(owner, message.data))
+
+
+def read_direct_counter(store: Store, message: Any) -> Iterator[bytes]:
+    for table, row, head in select_direct(store, message, "counter"):
+        assert row.handle is not None
+        value = store.engine.read_direct_counter(table.name, row.handle)
+        yield wire.block(_DIRECT_ENTITY, head + wire.block(_DIRECT_DATA, counter_bytes(value)))
+
+
+# --- registers --------------------------------------------------------------------------------------------------
+
+
+def write_register(store: Store, kind: int, message: Any) -> None:
+    register = find(store.pipeline.p4info.registers, message.register_id, "register")
+    owner = f"register {register.name}"
+    only_modify(owner, kind)
+    _require_bits(register)
+    wanted = indices(owner, register.size, message)
+    if message.data.WhichOneof("data") != "bitstring":
+        raise invalid(f"{owner}: data must be a bitstring for bit<{register.bits}>")
+    value = decode(message.data.bitstring, register.bits, f"{owner}: data")
+    for index in wanted:
+        store.engine.write_register(register.name, index, value)
+
+
+def read_register(store: Store, message: Any) -> Iterator[bytes]:
+    for register in selected(store.pipeline.p4info.registers, message.register_id, "register", message):
+        _require_bits(register)
+        head = wire.number(_REGISTER_ID, register.id)
+        for index in indices(f"register {register.name}", register.size, message):
+            data = wire.block(_BITSTRING, encode(store.engine.read_register(register.name, index)))
+            yield wire.block(
+                _REGISTER_ENTITY,
+                head + wire.block(_REGISTER_INDEX, index_bytes(index)) + wire.block(_REGISTER_DATA, data),
+            )
+
+
+def _require_bits(register: Indexed) -> None:
+    if not register.bits:
+        raise P4RuntimeError(
+            Code.UNIMPLEMENTED, f"register {register.name}: only elements of type bit<W> can be read and written"
+        )

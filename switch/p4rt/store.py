@@ -1,0 +1,186 @@
+"""What the control plane has put into one device: the picture from which reads, checks and copies are made.
+
+The engine holds the same state in its own form; `Row.handle` ties the two. A store belongs to one loaded pipeline and
+goes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from switch.engine import (
+    ActionCall,
+    Engine,
+    Entry,
+    Exact,
+    GroupRef,
+    Lpm,
+    Match,
+    MemberRef,
+    MeterConfig,
+    Optional,
+    Range,
+    Replica,
+    Ternary,
+)
+from switch.p4rt.p4info import Field, MatchKind, Table
+from switch.p4rt.pipeline import Pipeline
+
+RowKey = tuple[int, tuple[Match, ...]]  # priority and matches: what identifies an entry
+
+
+@dataclass(slots=True)
+class Row:
+    """A table entry. `handle` is None for a default entry."""
+
+    entry: Entry
+    handle: int | None
+    const: bool = False
+    metadata: bytes = b""
+    controller_metadata: int = 0
+    action_set: bytes | None = None  # a one-shot selector's TableAction as the client wrote it
+    group: int = 0  # that one-shot's group in the engine
+    meter: MeterConfig | None = None
+    meter_bytes: bytes = b""  # as the client wrote it
+    encoded: bytes | None = None  # everything but direct resources, made when first read
+
+
+@dataclass(slots=True)
+class Member:
+    action: ActionCall
+    groups: int = 0  # how many groups hold it
+    rows: int = 0  # how many entries refer to it
+
+
+@dataclass(slots=True)
+class Group:
+    members: tuple[tuple[int, int], ...]  # (member id, weight)
+    max_size: int
+    rows: int = 0
+
+
+@dataclass(slots=True)
+class ProfileState:
+    """One action profile. `one_shots` counts entries programmed with action sets, which exclude the other style."""
+
+    members: dict[int, Member] = field(default_factory=dict)
+    groups: dict[int, Group] = field(default_factory=dict)
+    one_shots: int = 0
+    one_shot_next: int = 1
+
+
+@dataclass(slots=True)
+class CloneSession:
+    replicas: tuple[Replica, ...]
+    class_of_service: int
+    packet_length_bytes: int
+    encoded: bytes
+
+
+@dataclass(slots=True)
+class MulticastGroup:
+    replicas: tuple[Replica, ...]
+    encoded: bytes
+
+
+class Store:
+    """Mutable; every access holds the device's lock. The engine must have loaded the pipeline's program."""
+
+    def __init__(self, pipeline: Pipeline, engine: Engine) -> None:
+        self.pipeline = pipeline
+        self.engine = engine
+        info = pipeline.p4info
+        self.rows: dict[int, dict[RowKey, Row]] = {table_id: {} for table_id in info.tables}
+        self.defaults: dict[int, Row] = {}  # only those that were changed
+        self.profiles = {profile_id: ProfileState() for profile_id in info.profiles}
+        self.meters: dict[int, dict[int, tuple[MeterConfig, bytes]]] = {meter_id: {} for meter_id in info.meters}
+        self.multicast: dict[int, MulticastGroup] = {}
+        self.clones: dict[int, CloneSession] = {}
+        for table in info.tables.values():
+            self._add_initial_entries(table)
+
+    def _add_initial_entries(self, table: Table) -> None:
+        compiled = self.pipeline.program_tables[table.name]
+        for handle, entry in enumerate(compiled.entries):
+            matches = tuple(_as_declared(info, match) for info, match in zip(table.fields, entry.matches, strict=True))
+            entry = Entry(matches, entry.action, entry.priority if table.needs_priority else 0)
+            self.rows[table.id][entry.priority, matches] = Row(entry, handle, const=compiled.const_entries)
+
+    def entry_count(self) -> int:
+        return sum(map(len, self.rows.values()))
+
+    def copy_to(self, engine: Engine) -> None:
+        """Bring a fresh engine to the same program, entries, groups, meters, registers and replication."""
+        info = self.pipeline.p4info
+        engine.load(self.pipeline.program)
+        for profile_id, state in self.profiles.items():
+            self._copy_profile(engine, info.profiles[profile_id].name, state)
+        for table_id, row in self.defaults.items():
+            assert isinstance(row.entry.action, ActionCall)
+            engine.set_default_action(info.tables[table_id].name, row.entry.action)
+        for table_id, rows in self.rows.items():
+            name = info.tables[table_id].name
+            initial = len(self.pipeline.program_tables[name].entries)
+            kept = {row.handle for row in rows.values() if row.handle is not None and row.handle < initial}
+            for handle in set(range(initial)) - kept:
+                engine.delete_entry(name, handle)
+            for row in rows.values():
+                if row.handle in kept:
+                    assert row.handle is not None
+                    if not row.const:
+                        engine.modify_entry(name, row.handle, row.entry.action)
+                    handle = row.handle
+                else:
+                    handle = engine.insert_entry(name, row.entry)
+                if row.meter is not None:
+                    engine.set_direct_meter(name, handle, row.meter)
+        for meter_id, configs in self.meters.items():
+            for index, (config, _) in configs.items():
+                engine.set_meter(info.meters[meter_id].name, index, config)
+        for register in info.registers.values():
+            for index in range(register.size):
+                value = self.engine.read_register(register.name, index)
+                if value:
+                    engine.write_register(register.name, index, value)
+        for group_id, group in self.multicast.items():
+            engine.set_multicast_group(group_id, group.replicas)
+        for session_id, session in self.clones.items():
+            engine.set_clone_session(session_id, session.replicas, session.packet_length_bytes)
+
+    @staticmethod
+    def _copy_profile(engine: Engine, name: str, state: ProfileState) -> None:
+        for member_id, member in state.members.items():
+            engine.set_member(name, member_id, member.action)
+        for group_id, group in state.groups.items():
+            engine.set_group(name, group_id, group.members)
+
+    def references(self, table: Table, action: object, change: int) -> None:
+        """Count that an entry starts (+1) or ceases (-1) to refer to a member or group."""
+        if table.profile is None:
+            return
+        state = self.profiles[table.profile.id]
+        if isinstance(action, MemberRef):
+            state.members[action.member_id].rows += change
+        elif isinstance(action, GroupRef):
+            state.groups[action.group_id].rows += change
+
+    def all_rows(self) -> Iterator[tuple[Table, Row]]:
+        for table_id, rows in self.rows.items():
+            table = self.pipeline.p4info.tables[table_id]
+            for row in rows.values():
+                yield table, row
+
+
+def _as_declared(info: Field, match: Match) -> Match:
+    """BMv2 JSON writes optional (and, in a ternary table, other) keys as ternary; P4Info has what the program says."""
+    if isinstance(match, Ternary):
+        if info.kind is MatchKind.OPTIONAL:
+            return Optional(match.value if match.mask else None)
+        if info.kind is MatchKind.EXACT:
+            return Exact(match.value)
+        if info.kind is MatchKind.LPM:
+            return Lpm(match.value, match.mask.bit_count())
+    if isinstance(match, Range) and info.kind is MatchKind.EXACT:
+        return Exact(match.low)
+    return match

@@ -1,0 +1,391 @@
+"""TableEntry: insert, modify, delete, default entries, direct resources, reads (specification, "TableEntry")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from switch.engine import ActionCall, Entry, EntryAction, GroupRef, MemberRef
+from switch.p4rt import oneshot, wire
+from switch.p4rt.codec import decode_action, encode_key, encode_table_action
+from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+from switch.p4rt.keys import decode_key, find_row, find_table, priority_words
+from switch.p4rt.meters import decode_meter_config
+from switch.p4rt.p4info import Table
+from switch.p4rt.resources import counter_bytes, decode_counter
+from switch.p4rt.store import Row, RowKey, Store
+
+INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
+
+_CONTROLLER_METADATA = wire.tag(p4rt.TableEntry, "controller_metadata")
+_METER_CONFIG = wire.tag(p4rt.TableEntry, "meter_config")
+_COUNTER_DATA = wire.tag(p4rt.TableEntry, "counter_data")
+_IS_DEFAULT_ACTION = wire.tag(p4rt.TableEntry, "is_default_action")
+_METADATA = wire.tag(p4rt.TableEntry, "metadata")
+_IS_CONST = wire.tag(p4rt.TableEntry, "is_const")
+_ACTION = wire.tag(p4rt.TableEntry, "action")
+_ENTITY = wire.tag(p4rt.Entity, "table_entry")
+
+
+# --- writing --------------------------------------------------------------------------------------------------
+
+
+def write(store: Store, kind: int, message: Any) -> None:
+    """One update. Raises P4RuntimeError and changes nothing when it is refused."""
+    table = find_table(store, message.table_id)
+    if message.is_const and kind != DELETE:
+        raise invalid(f"table {table.name}: is_const must not be set: only the P4 program has constant entries")
+    if message.is_default_action:
+        _write_default(store, table, kind, message)
+        return
+    if not table.fields:
+        raise invalid(f"table {table.name}: has no match fields, so it can have no entries; modify its default action")
+    if table.const and kind != MODIFY:
+        raise P4RuntimeError(
+            Code.PERMISSION_DENIED, f"table {table.name}: is constant: its entries are fixed by the P4 program"
+        )
+    key = decode_key(table, message)
+    if kind == INSERT:
+        _insert(store, table, key, message)
+    elif kind == MODIFY:
+        _modify(store, table, key, message)
+    else:
+        _delete(store, table, key)
+
+
+def _insert(store: Store, table: Table, key: RowKey, message: Any) -> None:
+    rows = store.rows[table.id]
+    if key in rows:
+        raise P4RuntimeError(
+            Code.ALREADY_EXISTS,
+            f"table {table.name}: there is an entry with this match{priority_words(table, key)} already",
+        )
+    if table.size and len(rows) >= table.size:
+        raise P4RuntimeError(Code.RESOURCE_EXHAUSTED, f"table {table.name}: is full: its size is {table.size} entries")
+    if not message.HasField("action"):
+        raise invalid(f"table {table.name}: the action is missing; actions: {choices(table.entry_actions())}")
+    _check_unsupported(table, message)
+    counter, meter, meter_bytes = _decode_resources(table, message)
+    if message.action.WhichOneof("type") == "action_profile_action_set":
+        row = _insert_one_shot(store, table, key, message)
+    else:
+        entry = Entry(key[1], _decode_entry_action(store, table, message.action), key[0])
+        row = Row(entry, store.engine.insert_entry(table.name, entry))
+        if table.profile is not None:
+            store.references(table, entry.action, 1)
+    row.metadata = message.metadata
+    row.controller_metadata = message.controller_metadata
+    rows[key] = row
+    assert row.handle is not None
+    if counter is not None:
+        store.engine.write_direct_counter(table.name, row.handle, counter)
+    if meter is not None:
+        store.engine.set_direct_meter(table.name, row.handle, meter)
+        row.meter, row.meter_bytes = meter, meter_bytes
+
+
+def _insert_one_shot(store: Store, table: Table, key: RowKey, message: Any) -> Row:
+    group_id = oneshot.create(store, table, message.action.action_profile_action_set)
+    entry = Entry(key[1], GroupRef(group_id), key[0])
+    try:
+        handle = store.engine.insert_entry(table.name, entry)
+    except Exception:
+        oneshot.destroy(store, table, group_id)
+        raise
+    return Row(entry, handle, action_set=message.action.SerializeToString(), group=group_id)
+
+
+def _modify(store: Store, table: Table, key: RowKey, message: Any) -> None:
+    row = find_row(store, table, key)
+    if row.const and message.HasField("action"):
+        raise P4RuntimeError(
+            Code.PERMISSION_DENIED,
+            f"table {table.name}: the entry is constant: only its direct counter and meter may be modified, "
+            "so the action must be left out",
+        )
+    _check_unsupported(table, message)
+    counter, meter, meter_bytes = _decode_resources(table, message)
+    assert row.handle is not None
+    if message.HasField("action"):
+        _modify_action(store, table, row, message)
+    if not row.const:
+        row.metadata = message.metadata
+        row.controller_metadata = message.controller_metadata
+    row.encoded = None
+    if counter is not None:
+        store.engine.write_direct_counter(table.name, row.handle, counter)
+    if table.direct_meter is not None and (meter is not None or row.meter is not None):
+        store.engine.set_direct_meter(table.name, row.handle, meter)
+        row.meter, row.meter_bytes = meter, meter_bytes
+
+
+def _modify_action(store: Store, table: Table, row: Row, message: Any) -> None:
+    assert row.handle is not None
+    old, old_group = row.entry.action, row.group
+    action_set, group = None, 0
+    action: EntryAction
+    if message.action.WhichOneof("type") == "action_profile_action_set":
+        group = oneshot.create(store, table, message.action.action_profile_action_set)
+        action, action_set = GroupRef(group), message.action.SerializeToString()
+    else:
+        action = _decode_entry_action(store, table, message.action, replaced_one_shots=1 if old_group else 0)
+    try:
+        store.engine.modify_entry(table.name, row.handle, action)
+    except Exception:
+        if group:
+            oneshot.destroy(store, table, group)
+        raise
+    if old_group:
+        oneshot.destroy(store, table, old_group)
+    else:
+        store.references(table, old, -1)
+    if not group:
+        store.references(table, action, 1)
+    row.entry = Entry(row.entry.matches, action, row.entry.priority)
+    row.action_set, row.group = action_set, group
+
+
+def _delete(store: Store, table: Table, key: RowKey) -> None:
+    row = find_row(store, table, key)
+    if row.const:
+        raise P4RuntimeError(
+            Code.PERMISSION_DENIED, f"table {table.name}: the entry is constant: it is fixed by the P4 program"
+        )
+    assert row.handle is not None
+    store.engine.delete_entry(table.name, row.handle)
+    del store.rows[table.id][key]
+    if row.group:
+        oneshot.destroy(store, table, row.group)
+    else:
+        store.references(table, row.entry.action, -1)
+
+
+def _write_default(store: Store, table: Table, kind: int, message: Any) -> None:
+    if kind != MODIFY:
+        raise invalid(f"table {table.name}: the default entry always exists; it can only be modified")
+    if message.match:
+        raise invalid(f"table {table.name}: the default entry must not have match fields")
+    if message.priority:
+        raise invalid(f"table {table.name}: the default entry's priority must be 0, not {message.priority}")
+    if table.const_default_action:
+        name = store.pipeline.p4info.actions[table.const_default_action].name
+        raise P4RuntimeError(
+            Code.PERMISSION_DENIED, f"table {table.name}: the default action is constant: always {name}"
+        )
+    if table.profile is not None:
+        raise P4RuntimeError(
+            Code.PERMISSION_DENIED,
+            f"table {table.name}: the default action of a table with action profile {table.profile.name} is fixed",
+        )
+    _check_unsupported(table, message)
+    for name in ("meter_config", "counter_data"):
+        if message.HasField(name):
+            raise P4RuntimeError(
+                Code.UNIMPLEMENTED, f"table {table.name}: the default entry has no direct counter or meter"
+            )
+    if not message.HasField("action"):
+        store.engine.set_default_action(table.name, None)
+        store.defaults.pop(table.id, None)
+        return
+    if message.action.WhichOneof("type") != "action":
+        raise invalid(f"table {table.name}: the default action must be one of {choices(table.default_actions())}")
+    action = decode_action(
+        f"table {table.name}",
+        table.actions,
+        message.action.action,
+        table.table_only,
+        "is table-only, so it cannot be the default",
+    )
+    store.engine.set_default_action(table.name, action)
+    store.defaults[table.id] = Row(
+        Entry((), action), None, metadata=message.metadata, controller_metadata=message.controller_metadata
+    )
+
+
+def _decode_entry_action(store: Store, table: Table, message: Any, replaced_one_shots: int = 0) -> EntryAction:
+    kind = message.WhichOneof("type")
+    profile = table.profile
+    if profile is None:
+        if kind != "action":
+            raise invalid(
+                f"table {table.name}: has no action profile, so the action must be given directly, not as {kind}"
+            )
+        return decode_action(
+            f"table {table.name}",
+            table.actions,
+            message.action,
+            table.default_only,
+            "is default-only, so no entry can have it",
+        )
+    state = store.profiles[profile.id]
+    if kind == "action_profile_member_id" or (kind == "action_profile_group_id" and profile.selector):
+        if state.one_shots > replaced_one_shots:
+            raise invalid(
+                f"table {table.name}: action profile {profile.name} is programmed with action sets; "
+                "its tables cannot also refer to members or groups"
+            )
+        if kind == "action_profile_member_id":
+            if message.action_profile_member_id not in state.members:
+                raise P4RuntimeError(
+                    Code.NOT_FOUND,
+                    f"table {table.name}: action profile {profile.name} has no member "
+                    f"{message.action_profile_member_id}; members: {choices(sorted(state.members))}",
+                )
+            return MemberRef(message.action_profile_member_id)
+        if message.action_profile_group_id not in state.groups:
+            raise P4RuntimeError(
+                Code.NOT_FOUND,
+                f"table {table.name}: action profile {profile.name} has no group "
+                f"{message.action_profile_group_id}; groups: {choices(sorted(state.groups))}",
+            )
+        return GroupRef(message.action_profile_group_id)
+    valid = "a member id, a group id or an action set" if profile.selector else "a member id"
+    raise invalid(
+        f"table {table.name}: the action is {kind or 'not set'}, with action profile {profile.name} it must be {valid}"
+    )
+
+
+def _check_unsupported(table: Table, message: Any) -> None:
+    if message.idle_timeout_ns or message.HasField("time_since_last_hit"):
+        raise invalid(f"table {table.name}: idle timeouts are not supported")
+    if message.HasField("meter_counter_data"):
+        raise P4RuntimeError(Code.UNIMPLEMENTED, f"table {table.name}: counters per meter colour are not supported")
+
+
+def _decode_resources(table: Table, message: Any) -> tuple[Any, Any, bytes]:
+    """Direct counter value, direct meter configuration, and the latter as the client wrote it."""
+    counter = meter = None
+    meter_bytes = b""
+    if message.HasField("counter_data"):
+        if table.direct_counter is None:
+            raise invalid(f"table {table.name}: has no direct counter, so counter_data must be left out")
+        counter = decode_counter(f"table {table.name}", message.counter_data)
+    if message.HasField("meter_config"):
+        if table.direct_meter is None:
+            raise invalid(f"table {table.name}: has no direct meter, so meter_config must be left out")
+        meter = decode_meter_config(f"table {table.name}", message.meter_config)
+        meter_bytes = message.meter_config.SerializeToString()
+    return counter, meter, meter_bytes
+
+
+# --- reading --------------------------------------------------------------------------------------------------
+
+
+def read(store: Store, message: Any) -> Iterator[bytes]:
+    """Serialised entities that the filter `message` selects."""
+    if message.HasField("meter_counter_data"):
+        raise P4RuntimeError(Code.UNIMPLEMENTED, "counters per meter colour are not supported")
+    if message.HasField("time_since_last_hit"):
+        raise invalid("idle timeouts are not supported")
+    if not message.table_id:
+        if message.match or message.priority or message.is_default_action or message.HasField("action"):
+            raise invalid("a read of all tables (table id 0) cannot have any other filter; give the table id")
+        tables = list(store.pipeline.p4info.tables.values())
+    else:
+        tables = [find_table(store, message.table_id)]
+    counters, meters = message.HasField("counter_data"), message.HasField("meter_config")
+    for table in tables:
+        for row in _select(store, table, message):
+            yield encode_entity(store, table, row, counters=counters, meters=meters)
+
+
+def _select(store: Store, table: Table, message: Any) -> Iterator[Row]:
+    if message.is_default_action:
+        if message.match or message.priority:
+            raise invalid(f"table {table.name}: the default entry has neither match fields nor priority")
+        row = default_row(store, table)
+        if row is not None:
+            yield row
+        return
+    if message.match:
+        key = decode_key(table, message)
+        found = store.rows[table.id].get(key)
+        rows = [] if found is None else [found]
+    else:
+        rows = list(store.rows[table.id].values())
+    wanted = _wanted_action(table, message)
+    for row in rows:
+        if message.priority and row.entry.priority != message.priority:
+            continue
+        if message.controller_metadata and row.controller_metadata != message.controller_metadata:
+            continue
+        if message.metadata and row.metadata != message.metadata:
+            continue
+        if wanted is not None and not (isinstance(row.entry.action, ActionCall) and row.entry.action.name == wanted):
+            continue
+        yield row
+
+
+def _wanted_action(table: Table, message: Any) -> str | None:
+    if not message.HasField("action"):
+        return None
+    if message.action.WhichOneof("type") != "action" or table.profile is not None:
+        raise invalid(f"table {table.name}: reads can be filtered by action only, in tables without an action profile")
+    action = table.actions.get(message.action.action.action_id)
+    if action is None:
+        raise invalid(
+            f"table {table.name}: no action with id {message.action.action.action_id}; "
+            f"actions: {choices(table.actions.values())}"
+        )
+    return action.name
+
+
+def default_row(store: Store, table: Table) -> Row | None:
+    """The default entry: what was written, else the program's own; None when a miss does nothing."""
+    row = store.defaults.get(table.id)
+    if row is not None:
+        return row
+    compiled = store.pipeline.program_tables[table.name].default
+    if compiled is None:
+        return None
+    return Row(Entry((), ActionCall(compiled.action.name, tuple(compiled.args))), None)
+
+
+def encode_entity(store: Store, table: Table, row: Row, *, counters: bool = False, meters: bool = False) -> bytes:
+    """A serialised Entity; direct resources only when asked for, as the specification says."""
+    body = row.encoded
+    if body is None:
+        body = row.encoded = _encode_row(store, table, row)
+    if row.handle is not None:
+        if meters and row.meter is not None:
+            body += wire.block(_METER_CONFIG, row.meter_bytes)
+        if counters and table.direct_counter is not None:
+            value = store.engine.read_direct_counter(table.name, row.handle)
+            body += wire.block(_COUNTER_DATA, counter_bytes(value))
+    return wire.block(_ENTITY, body)
+
+
+def _encode_row(store: Store, table: Table, row: Row) -> bytes:
+    action = row.entry.action
+    if row.action_set is not None:
+        action_bytes = wire.block(_ACTION, row.action_set)
+    elif isinstance(action, ActionCall):
+        action_bytes = encode_table_action(_action_named(table, action.name), action.args)
+    elif isinstance(action, MemberRef):
+        action_bytes = encode_table_action(member_id=action.member_id)
+    else:
+        action_bytes = encode_table_action(group_id=action.group_id)
+    if row.handle is None:
+        before, priority = wire.number(wire.tag(p4rt.TableEntry, "table_id"), table.id), b""
+    else:
+        before, priority = encode_key(table, row.entry.matches, row.entry.priority)
+    return b"".join(
+        (
+            before,
+            action_bytes,
+            priority,
+            wire.number(_CONTROLLER_METADATA, row.controller_metadata),
+            wire.number(_IS_DEFAULT_ACTION, row.handle is None),
+            wire.block(_METADATA, row.metadata) if row.metadata else b"",
+            wire.number(_IS_CONST, row.const),
+        )
+    )
+
+
+def _action_named(table: Table, name: str) -> Any:
+    for action in table.actions.values():
+        if action.name == name:
+            return action
+    raise P4RuntimeError(Code.INTERNAL, f"table {table.name}: action {name} is not in its P4Info")

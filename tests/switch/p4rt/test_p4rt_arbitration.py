@@ -1,0 +1,147 @@
+"""Election of a primary: the rules of the specification, first as a pure state machine, then over streams."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switch.p4rt.arbitration import STREAMS_PER_ROLE_MAX, Arbitration
+from switch.p4rt.errors import Code, P4RuntimeError
+
+
+def told(notifications):
+    return [(n.client, n.election_id, n.status.name) for n in notifications]
+
+
+def test_the_highest_election_id_ever_seen_is_primary_and_others_are_told_first():
+    arbitration = Arbitration()
+    assert told(arbitration.update("a", "", 5)) == [("a", 5, "OK")]
+    assert told(arbitration.update("b", "", 3)) == [("b", 5, "ALREADY_EXISTS")]
+    assert told(arbitration.update("c", "", 9)) == [
+        ("a", 9, "ALREADY_EXISTS"),
+        ("b", 9, "ALREADY_EXISTS"),
+        ("c", 9, "OK"),
+    ]
+    arbitration.check_write("", 9)
+    for id_ in (5, 3, None):
+        with pytest.raises(P4RuntimeError, match="PERMISSION_DENIED"):
+            arbitration.check_write("", id_)
+
+
+def test_nobody_inherits_when_the_primary_leaves_but_its_id_may_return():
+    arbitration = Arbitration()
+    arbitration.update("a", "", 5)
+    arbitration.update("b", "", 3)
+    assert told(arbitration.disconnect("a")) == [("b", 5, "NOT_FOUND")]
+    with pytest.raises(P4RuntimeError, match="there is no primary controller"):
+        arbitration.check_write("", 3)
+    assert told(arbitration.update("b", "", 4)) == [("b", 5, "NOT_FOUND")]
+    assert told(arbitration.update("c", "", 5)) == [("b", 5, "ALREADY_EXISTS"), ("c", 5, "OK")]
+
+
+def test_a_primary_that_lowers_its_id_steps_down_and_everyone_hears():
+    arbitration = Arbitration()
+    arbitration.update("a", "", 5)
+    arbitration.update("b", "", 3)
+    assert told(arbitration.update("a", "", 2)) == [("a", 5, "NOT_FOUND"), ("b", 5, "NOT_FOUND")]
+
+
+def test_an_unset_election_id_never_wins_and_may_be_shared():
+    arbitration = Arbitration()
+    assert told(arbitration.update("a", "", None)) == [("a", None, "NOT_FOUND")]
+    assert told(arbitration.update("b", "", None)) == [("b", None, "NOT_FOUND")]
+    assert told(arbitration.update("c", "", 0))[-1] == ("c", 0, "OK")
+
+
+def test_a_live_election_id_is_refused_to_another_controller_but_not_to_its_own():
+    arbitration = Arbitration()
+    arbitration.update("a", "", 5)
+    with pytest.raises(P4RuntimeError, match="INVALID_ARGUMENT: election id 5 is in use by another live controller"):
+        arbitration.update("b", "", 5)
+    assert told(arbitration.update("a", "", 5)) == [("a", 5, "OK")]
+    assert arbitration.disconnect("b") == []
+
+
+def test_roles_elect_independently_and_a_stream_keeps_its_role():
+    arbitration = Arbitration()
+    arbitration.update("a", "", 5)
+    assert told(arbitration.update("b", "lab", 5)) == [("b", 5, "OK")]
+    arbitration.check_write("lab", 5)
+    assert set(arbitration.primaries()) == {"a", "b"}
+    with pytest.raises(P4RuntimeError, match="FAILED_PRECONDITION: role 'lab' differs"):
+        arbitration.update("a", "lab", 6)
+    with pytest.raises(P4RuntimeError, match="NOT_FOUND: no controller has role 'other'; roles: '', 'lab'"):
+        arbitration.check_write("other", 5)
+
+
+def test_streams_are_limited():
+    arbitration = Arbitration()
+    for number in range(STREAMS_PER_ROLE_MAX):
+        arbitration.update(number, "", number)
+    with pytest.raises(P4RuntimeError, match="RESOURCE_EXHAUSTED"):
+        arbitration.update("one too many", "", 1000)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcd"), st.sampled_from(["", "r"]), st.none() | st.integers(0, 4), st.booleans()),
+        max_size=40,
+    )
+)
+def test_whatever_happens_there_is_at_most_one_primary_and_its_id_is_the_highest_ever(steps):
+    arbitration = Arbitration()
+    live, highest = {}, {}
+    for client, role, election_id, leave in steps:
+        if leave:
+            arbitration.disconnect(client)
+            live.pop(client, None)
+            continue
+        others = [i for c, (r, i) in live.items() if c != client and r == role]
+        if live.get(client, (role,))[0] != role or (election_id is not None and election_id in others):
+            with pytest.raises(P4RuntimeError):
+                arbitration.update(client, role, election_id)
+            continue
+        notifications = arbitration.update(client, role, election_id)
+        live[client] = (role, election_id)
+        if election_id is not None:
+            highest[role] = max(highest.get(role, election_id), election_id)
+        assert client in [n.client for n in notifications]
+        for name in ("", "r"):
+            primaries = [c for c, (r, _) in live.items() if r == name and arbitration.is_primary(c)]
+            assert len(primaries) <= 1
+            expected = [c for c, (r, i) in live.items() if r == name and i is not None and i == highest.get(name)]
+            assert primaries == expected
+
+
+def test_over_streams_a_backup_is_told_who_comes_and_goes(harness):
+    first, second = harness.client(), harness.client()
+    a = first.stream(1, 1)
+    assert a.next().arbitration.status.code == 0
+    b = second.stream(1, 2)
+    assert b.next().arbitration.status.code == 0
+    lost = a.next().arbitration
+    assert (lost.status.code, lost.election_id.low) == (Code.ALREADY_EXISTS, 2)
+    b.close()
+    gone = a.next().arbitration
+    assert (gone.status.code, gone.election_id.low) == (Code.NOT_FOUND, 2)
+
+
+def test_over_streams_errors_end_the_stream_with_the_specified_code(harness):
+    client = harness.client()
+    assert client.stream(77, 1).code() == ("NOT_FOUND", "no device with id 77; devices: 1 (s1), 2 (s2)")
+    a = client.stream(1, 1)
+    a.next()
+    code, message = client.stream(1, 1).code()
+    assert code == "INVALID_ARGUMENT"
+    assert "election id 1 is in use by another live controller" in message
+    a.arbitrate(2, device_id=2)
+    assert a.code()[0] == "FAILED_PRECONDITION"
+    b = client.stream(1, 3, role="lab")
+    assert b.next().arbitration.role.name == "lab"
+    b.arbitrate(3, role="other")
+    assert b.code()[0] == "FAILED_PRECONDITION"
+
+
+def test_devices_elect_independently(harness):
+    client = harness.client()
+    assert client.stream(1, 1).next().arbitration.device_id == 1
+    assert client.stream(2, 1).next().arbitration.status.code == 0
