@@ -60,7 +60,6 @@ class Register:
     index: int
     size: int
     width_bits: int
-    initial: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from switch.engine import Entry
-from switch.model.actions import Action
+from switch.model.actions import Action, SourceInfo
 from switch.model.expressions import Expression, FieldRef, ValidBit
 from switch.model.externs import Calculation, Counter, Meter
 
@@ -79,6 +79,7 @@ class Conditional:
     expression: Expression
     if_true: str | None
     if_false: str | None
+    source: SourceInfo | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

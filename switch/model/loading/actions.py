@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from switch.model.actions import Action, Argument, Parameter, Primitive, SourceInfo, Text, Vector
 from switch.model.expressions import AccessField, Const, FieldRef, Kind, LastField, ValidBit
-from switch.model.externs import FieldList
+from switch.model.externs import Counter, FieldList, Meter
 from switch.model.loading.cursor import Cursor
 from switch.model.loading.expressions import expression, kinded
 from switch.model.loading.scope import Scope, choices, named
 from switch.model.primitives import REFUSED, SIGNATURES
+
+T = TypeVar("T", Counter, Meter)
 
 _KINDS = {
     "data": Kind.DATA,
@@ -36,12 +40,14 @@ def read_actions(root: Cursor, scope: Scope) -> tuple[Action, ...]:
 def read_primitives(calls: list[Cursor], scope: Scope, locals_count: int = 0) -> tuple[Primitive, ...]:
     """The body of an action, or a single call of a parser or deparser."""
     primitives = tuple(_primitive(at, scope, locals_count) for at in calls)
-    for at, primitive in zip(calls, primitives, strict=True):
+    for here, (at, primitive) in enumerate(zip(calls, primitives, strict=True)):
         if primitive.op in ("_jump", "_jump_if_zero"):
             target = primitive.args[-1]
             assert isinstance(target, Const)
             if not 0 <= target.value <= len(primitives):
                 at.fail(f"jump to primitive {target.value} of an action with {len(primitives)}")
+            if target.value <= here:
+                at.unsupported("a jump backwards: loops in actions are not supported")
     return primitives
 
 
@@ -56,7 +62,7 @@ def _primitive(at: Cursor, scope: Scope, locals_count: int) -> Primitive:
     if len(given) != len(signature):
         at.fail(f"{op} takes {len(signature)} parameters, not {len(given)}")
     args = tuple(_argument(word, p, scope, locals_count) for word, p in zip(signature, given, strict=True))
-    return Primitive(op, args, _source(at))
+    return Primitive(op, args, source_of(at))
 
 
 def _argument(word: str, at: Cursor, scope: Scope, locals_count: int) -> Argument:
@@ -93,9 +99,9 @@ def _argument(word: str, at: Cursor, scope: Scope, locals_count: int) -> Argumen
     if word == "text":
         return Text(_typed(at, "string").text())
     if word == "counter":
-        return named(scope.counters, _typed(at, "counter_array"), "counter")
+        return _indirect(named(scope.counters, _typed(at, "counter_array"), "counter"), at)
     if word == "meter":
-        return named(scope.meters, _typed(at, "meter_array"), "meter")
+        return _indirect(named(scope.meters, _typed(at, "meter_array"), "meter"), at)
     if word == "register":
         return named(scope.registers, _typed(at, "register_array"), "register")
     assert word == "calculation"
@@ -109,6 +115,12 @@ def _typed(at: Cursor, kind: str) -> Cursor:
     return at.get("value")
 
 
+def _indirect(extern: T, at: Cursor) -> T:
+    if extern.direct:
+        at.fail(f"{extern.name!r} is direct: its table {extern.table!r} works it on a hit, no primitive may")
+    return extern
+
+
 def _field_list(at: Cursor, scope: Scope) -> FieldList:
     number = expression(at, scope)
     if not isinstance(number, Const):
@@ -120,7 +132,7 @@ def _field_list(at: Cursor, scope: Scope) -> FieldList:
     return scope.field_lists[number.value]
 
 
-def _source(at: Cursor) -> SourceInfo | None:
+def source_of(at: Cursor) -> SourceInfo | None:
     info = at.find("source_info")
     if info is None:
         return None

@@ -8,6 +8,7 @@ from switch.engine import ActionCall, Entry, Exact, Lpm, Match, Range, Ternary
 from switch.model.actions import Action
 from switch.model.expressions import Kind, ValidBit
 from switch.model.externs import Calculation, Counter, Meter
+from switch.model.loading.actions import source_of
 from switch.model.loading.cursor import Cursor
 from switch.model.loading.expressions import kinded
 from switch.model.loading.externs import algorithm, calculation_inputs
@@ -56,7 +57,8 @@ def _next(at: Cursor | None, names: set[str]) -> str | None:
 
 def _conditional(index: int, at: Cursor, names: set[str], scope: Scope, name: str) -> Conditional:
     condition = kinded(at.get("expression"), scope, Kind.BOOL)
-    return Conditional(name, index, condition, _next(at.find("true_next"), names), _next(at.find("false_next"), names))
+    if_true, if_false = _next(at.find("true_next"), names), _next(at.find("false_next"), names)
+    return Conditional(name, index, condition, if_true, if_false, source_of(at))
 
 
 def _action_call(index: int, at: Cursor, names: set[str], scope: Scope, name: str) -> ActionCallNode:

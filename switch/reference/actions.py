@@ -1,0 +1,41 @@
+"""Actions, compiled: run the primitives in order, following jumps (forwards only: the loader refuses loops)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from switch.model.actions import Action
+from switch.reference.packet import Packet
+from switch.reference.primitives import compile_primitive
+from switch.reference.runtime import Runtime
+from switch.reference.trace import show
+
+Runner = Callable[[Packet, tuple[int, ...]], None]
+
+
+class Actions:
+    """Compiles each action of a program once."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._runners: dict[int, Runner] = {a.id: self._compile(a) for a in runtime.program.actions}
+
+    def runner(self, action: Action) -> Runner:
+        return self._runners[action.id]
+
+    def _compile(self, action: Action) -> Runner:
+        runtime = self._runtime
+        effects = [compile_primitive(p, runtime) for p in action.primitives]
+        end = len(effects)
+
+        def run(packet: Packet, args: tuple[int, ...]) -> None:
+            if runtime.trace is not None:
+                shown = {p.name: show(a, p.width_bits) for p, a in zip(action.parameters, args, strict=True)}
+                runtime.trace.record(runtime.now_ns, packet.id, "action", action=action.name, args=shown)
+            packet.args = args
+            at = 0
+            while at < end:
+                jump = effects[at](packet)
+                at = at + 1 if jump is None else jump
+
+        return run

@@ -1,0 +1,296 @@
+"""`switch.engine.Engine` in Python: slow, traced, and the one that the native engine is compared with."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+from switch.engine import (
+    FRAME_BYTES_MAX,
+    WAITING_PACKETS_MAX,
+    ActionCall,
+    CounterValue,
+    EngineError,
+    Entry,
+    EntryAction,
+    MeterConfig,
+    PortConfig,
+    PortCounters,
+    Replica,
+    Transmitted,
+)
+from switch.model import Program
+from switch.reference.externs import CounterCell
+from switch.reference.machine import Machine, Outlets
+from switch.reference.packet import Packet
+from switch.reference.ports import Port
+from switch.reference.rng import SplitMix64
+from switch.reference.tables import InstalledEntry, check_arguments
+from switch.reference.trace import Trace
+
+
+class ReferenceEngine:
+    """One switch. `seed` starts the device's random numbers; `trace`, if given, takes down every step."""
+
+    def __init__(self, *, seed: int = 0, trace: Trace | None = None) -> None:
+        self.trace = trace
+        self._seed = seed
+        self._rng = SplitMix64(seed)
+        self._machine: Machine | None = None
+        self._running = True
+        self._ports: dict[int, Port] = {}
+        self._now_ns = 0
+        self._again: deque[Packet] = deque()
+        self._leaving: list[tuple[int, int, Transmitted]] = []  # heap: time, order of dequeue, frame
+        self._sent = 0
+        self._packets = 0
+
+    # --- program ---
+
+    @property
+    def program(self) -> Program | None:
+        return None if self._machine is None else self._machine.program
+
+    def load(self, program: Program) -> None:
+        """Start the program with its initial entries; what an earlier one left, and what is queued, is gone."""
+        self._wipe()
+        outlets = Outlets(self._enqueue, self._again.append, self._spent, self._new_id)
+        self._machine = Machine(program, self._rng, self.trace, outlets)
+
+    def reset(self) -> None:
+        self._wipe()
+        self._machine = None
+        self._rng.state = SplitMix64(self._seed).state
+
+    def set_running(self, running: bool, now_ns: int) -> None:
+        """Stopped, the switch drops what it has queued and all it receives; tables and externs stay."""
+        self._run(now_ns)
+        self._running = running
+        if not running:
+            self._wipe()
+
+    def _wipe(self) -> None:
+        for port in self._ports.values():
+            port.counts.drop_wiped += port.flush()
+
+    @property
+    def machine(self) -> Machine:
+        if self._machine is None:
+            raise EngineError("no program is loaded")
+        return self._machine
+
+    # --- tables ---
+
+    def insert_entry(self, table: str, entry: Entry) -> int:
+        return self.machine.table(table).insert(entry)
+
+    def modify_entry(self, table: str, handle: int, action: EntryAction) -> None:
+        self.machine.table(table).modify(handle, action)
+
+    def delete_entry(self, table: str, handle: int) -> None:
+        self.machine.table(table).delete(handle)
+
+    def set_default_action(self, table: str, action: ActionCall | None) -> None:
+        self.machine.table(table).set_default(action)
+
+    # --- action profiles ---
+
+    def set_member(self, profile: str, member_id: int, action: ActionCall) -> None:
+        state = self.machine.profiles.state(profile)
+        tables = [t for t in self.machine.program.tables if t.profile is state.profile]
+        found = next((a for t in tables for a in t.actions if a.name == action.name), None)
+        if found is None:
+            known = ", ".join(sorted({a.name for t in tables for a in t.actions})) or "none"
+            raise EngineError(f"action profile {profile}: no action is called {action.name!r}; there are: {known}")
+        check_arguments(found, action.args)
+        state.members[member_id] = action
+
+    def delete_member(self, profile: str, member_id: int) -> None:
+        self.machine.profiles.delete_member(profile, member_id)
+
+    def set_group(self, profile: str, group_id: int, members: Sequence[tuple[int, int]]) -> None:
+        self.machine.profiles.set_group(profile, group_id, members)
+
+    def delete_group(self, profile: str, group_id: int) -> None:
+        self.machine.profiles.delete_group(profile, group_id)
+
+    # --- externs ---
+
+    def _counter(self, name: str, index: int) -> CounterCell:
+        counters = self.machine.runtime.externs.counters
+        _check_cell("counter", counters, name, index)
+        return counters[name][index]
+
+    def read_counter(self, name: str, index: int) -> CounterValue:
+        return self._counter(name, index).read()
+
+    def write_counter(self, name: str, index: int, value: CounterValue) -> None:
+        self._counter(name, index).write(value)
+
+    def _direct(self, table: str, handle: int, what: str) -> InstalledEntry:
+        state = self.machine.table(table)
+        if getattr(state.table, what) is None:
+            raise EngineError(f"table {table} has no direct {what}")
+        return state.entry(handle)
+
+    def read_direct_counter(self, table: str, handle: int) -> CounterValue:
+        return self._direct(table, handle, "counter").counter.read()
+
+    def write_direct_counter(self, table: str, handle: int, value: CounterValue) -> None:
+        self._direct(table, handle, "counter").counter.write(value)
+
+    def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None:
+        meters = self.machine.runtime.externs.meters
+        _check_cell("meter", meters, name, index)
+        meters[name][index].configure(config, self._now_ns)
+
+    def set_direct_meter(self, table: str, handle: int, config: MeterConfig | None) -> None:
+        self._direct(table, handle, "meter").meter.configure(config, self._now_ns)
+
+    def read_register(self, name: str, index: int) -> int:
+        registers = self.machine.runtime.externs.registers
+        _check_cell("register", registers, name, index)
+        return registers[name][index]
+
+    def write_register(self, name: str, index: int, value: int) -> None:
+        registers = self.machine.runtime.externs.registers
+        _check_cell("register", registers, name, index)
+        width = next(r.width_bits for r in self.machine.program.registers if r.name == name)
+        if not 0 <= value < 1 << width:
+            raise EngineError(f"register {name}: {value:#x} does not fit {width} bits")
+        registers[name][index] = value
+
+    # --- replication ---
+
+    def set_multicast_group(self, group_id: int, replicas: Sequence[Replica]) -> None:
+        self.machine.replication.set_group(group_id, replicas)
+
+    def delete_multicast_group(self, group_id: int) -> None:
+        self.machine.replication.delete_group(group_id)
+
+    def set_clone_session(self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int) -> None:
+        self.machine.replication.set_session(session_id, replicas, truncate_bytes)
+
+    def delete_clone_session(self, session_id: int) -> None:
+        self.machine.replication.delete_session(session_id)
+
+    # --- ports ---
+
+    def _port(self, number: int) -> Port:
+        if number not in self._ports:
+            self._ports[number] = Port(number)
+        return self._ports[number]
+
+    def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None:
+        self._run(now_ns)
+        self._port(port).configure(config)
+        self._run(now_ns)
+
+    def port_counters(self, port: int, now_ns: int) -> PortCounters:
+        self._run(now_ns)
+        return self._port(port).counters()
+
+    # --- time and packets ---
+
+    def receive(self, port: int, frame: bytes, now_ns: int) -> None:
+        if len(frame) > FRAME_BYTES_MAX:
+            raise EngineError(f"a frame has at most {FRAME_BYTES_MAX} bytes, not {len(frame)}")
+        self._run(now_ns)
+        entry = self._ports.get(port)
+        if entry is None or entry.config is None:
+            raise EngineError(f"port {port} is not configured")
+        if self._machine is None or not self._running:
+            entry.counts.drop_no_program += 1
+        elif not entry.config.up:
+            entry.counts.drop_port_down += 1
+        else:
+            entry.counts.rx_packets += 1
+            entry.counts.rx_bytes += len(frame)
+            self._machine.runtime.now_ns = self._now_ns
+            self._machine.receive(bytes(frame), port)
+            self._run(now_ns)
+
+    def advance(self, now_ns: int) -> list[Transmitted]:
+        self._run(now_ns)
+        out = []
+        while self._leaving and self._leaving[0][0] <= self._now_ns:
+            out.append(heapq.heappop(self._leaving)[2])
+        return out
+
+    def next_event_ns(self) -> int | None:
+        times = [t for p in self._ports.values() if p.waiting and (t := p.service_ns()) is not None]
+        if self._leaving:
+            times.append(self._leaving[0][0])
+        return min(times) if times else None
+
+    # --- inside ---
+
+    def _run(self, until_ns: int) -> None:
+        """Everything that happens by `until_ns`: packets to process again first, then ports in order of time."""
+        until_ns = max(until_ns, self._now_ns)
+        while self._machine is not None:
+            while self._again:
+                self.machine.runtime.now_ns = self._now_ns
+                self.machine.ingress(self._again.popleft())
+            ready = [(t, n) for n, p in self._ports.items() if p.waiting and (t := p.service_ns()) is not None]
+            if not ready or min(ready)[0] > until_ns:
+                break
+            t_ns, number = min(ready)
+            self._now_ns = max(self._now_ns, t_ns)
+            self._serve(self._ports[number], t_ns)
+        self._now_ns = until_ns
+
+    def _serve(self, port: Port, now_ns: int) -> None:
+        machine = self.machine
+        machine.runtime.now_ns = now_ns
+        packet, priority = port.pop(now_ns)
+        depth = len(port.queues[priority].packets)
+        machine.tell(packet, "dequeue", port=port.number, priority=priority, depth=depth)
+        frame = machine.egress(packet, port.number, priority, depth)
+        if frame is None:
+            port.free_ns = now_ns
+            return
+        arrives_ns, arrives = port.transmit(len(frame), now_ns)
+        if not arrives:
+            machine.tell(packet, "drop", reason=f"lost on the wire of port {port.number} (seeded loss)")
+            return
+        machine.tell(packet, "transmit", port=port.number, bytes=len(frame), arrives_ns=arrives_ns)
+        heapq.heappush(self._leaving, (arrives_ns, self._sent, Transmitted(arrives_ns, port.number, frame)))
+        self._sent += 1
+
+    def _enqueue(self, packet: Packet, number: int) -> None:
+        machine = self.machine
+        port = self._port(number)
+        priority = machine.get(packet, "priority")
+        packet.queue_bytes = min(packet.ingress_length, packet.truncate)
+        reason = port.refusal(priority, packet.queue_bytes)
+        if reason is None and sum(p.waiting for p in self._ports.values()) >= WAITING_PACKETS_MAX:
+            port.counts.drop_queue_full += 1
+            reason = f"{WAITING_PACKETS_MAX} packets wait in the switch, the most it holds"
+        if reason is not None:
+            if port.config is None:
+                self._port(packet.ingress_port).counts.drop_no_port += 1
+            machine.tell(packet, "drop", reason=reason)
+            return
+        depth = len(port.queues[priority].packets)
+        packet.enqueued_ns = machine.runtime.now_ns
+        machine.set(packet, "enq_timestamp", packet.enqueued_ns // 1000)
+        machine.set(packet, "enq_qdepth", depth)
+        machine.tell(packet, "enqueue", port=number, priority=priority, depth=depth)
+        port.push(packet, priority)
+
+    def _spent(self, packet: Packet) -> None:
+        self._port(packet.ingress_port).counts.drop_passes += 1
+        self.machine.tell(packet, "drop", reason=f"{packet.passes} passes through the switch are the most allowed")
+
+    def _new_id(self) -> int:
+        self._packets += 1
+        return self._packets
+
+
+def _check_cell(kind: str, arrays: Mapping[str, Sequence[object]], name: str, index: int) -> None:
+    if name not in arrays:
+        raise EngineError(f"no {kind} is called {name!r}; there are: {', '.join(sorted(arrays)) or 'none'}")
+    if not 0 <= index < len(arrays[name]):
+        raise EngineError(f"{kind} {name} has {len(arrays[name])} cells, from 0; there is no {index}")

@@ -1,0 +1,278 @@
+"""Expressions, compiled to closures over a packet.
+
+Integers are exact; `writer` cuts a value to the width of its field. What BMv2 leaves undefined is defined here, the
+same for both engines (switch/README.md, "Determinism"): a division by zero gives 0, a shift left by 4096 or more
+gives 0, and a stack element outside its stack is an invalid header of zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from switch.model.expressions import (
+    AccessField,
+    Binary,
+    Bool,
+    Const,
+    Expression,
+    FieldRef,
+    HeaderRef,
+    Kind,
+    LastField,
+    Local,
+    RegisterCell,
+    StackElement,
+    StackRef,
+    Ternary,
+    Unary,
+    UnionMember,
+    UnionRef,
+    UnionStackElement,
+    ValidBit,
+)
+from switch.model.headers import Field, Union
+from switch.reference.externs import Externs
+from switch.reference.packet import Layout, Packet
+
+Reader = Callable[[Packet], int]
+Writer = Callable[[Packet, int], None]
+Test = Callable[[Packet], bool]
+HeaderFinder = Callable[[Packet], int]  # header index; NOWHERE when there is none
+
+NOWHERE = -1
+MAX_SHIFT = 4096
+EMPTY_LAST_INDEX = (1 << 32) - 1
+
+
+def fit(field: Field) -> Callable[[int], int]:
+    """What is stored when a value is written to the field."""
+    mask, width = field.mask, field.width_bits
+    if field.varbit:
+        return lambda value: value
+    if field.saturating:
+        low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if field.signed else (0, mask)
+        return lambda value: min(max(value, low), high)
+    if field.signed:
+        half = 1 << (width - 1)
+        return lambda value: ((value + half) & mask) - half
+    return lambda value: value & mask
+
+
+def _shift_left(a: int, b: int) -> int:
+    return a << b if 0 <= b < MAX_SHIFT else 0
+
+
+def _shift_right(a: int, b: int) -> int:
+    return a >> min(b, MAX_SHIFT) if b >= 0 else 0
+
+
+def _two_comp_mod(value: int, width: int) -> int:
+    half = 1 << (width - 1)
+    return ((value + half) & ((1 << width) - 1)) - half
+
+
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a // b if b > 0 else 0,
+    "%": lambda a, b: a % b if b > 0 else 0,
+    "<<": _shift_left,
+    ">>": _shift_right,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "two_comp_mod": _two_comp_mod,
+    "usat_cast": lambda a, width: min(max(a, 0), (1 << width) - 1),
+    "sat_cast": lambda a, width: min(max(a, -(1 << (width - 1))), (1 << (width - 1)) - 1),
+}
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+class Expressions:
+    """Compiles expressions of one program for one engine's externs."""
+
+    def __init__(self, layout: Layout, externs: Externs) -> None:
+        self.layout = layout
+        self.externs = externs
+
+    # --- data ---
+
+    def reader(self, node: Expression) -> Reader:
+        match node:
+            case Const(value):
+                return lambda packet: value
+            case Local(index):
+                return lambda packet: packet.args[index]
+            case FieldRef(header, field):
+                slot = self.layout.slot(header, field)
+                return lambda packet: packet.values[slot]
+            case ValidBit(header):
+                number = header.index
+                return lambda packet: int(packet.valid[number])
+            case LastField() | AccessField():
+                return self._field_reader(self.field_header(node), node.field.index)
+            case RegisterCell(register, cell):
+                cells, read = self.externs.registers[register.name], self.reader(cell)
+                return lambda packet: cells[i] if 0 <= (i := read(packet)) < len(cells) else 0
+            case Ternary(condition, left, right):
+                test, if_true, if_false = self.test(condition), self.reader(left), self.reader(right)
+                return lambda packet: if_true(packet) if test(packet) else if_false(packet)
+            case Unary():
+                return self._unary(node)
+            case Binary(op, left, right):
+                apply, a, b = _ARITHMETIC[op], self.reader(left), self.reader(right)
+                return lambda packet: apply(a(packet), b(packet))
+        raise AssertionError(f"not data: {node}")
+
+    def _unary(self, node: Unary) -> Reader:
+        if node.op == "~":
+            read = self.reader(node.operand)
+            return lambda packet: ~read(packet)
+        if node.op == "b2d":
+            test = self.test(node.operand)
+            return lambda packet: int(test(packet))
+        assert isinstance(node.operand, StackRef)
+        stack = node.operand.stack.index
+        if node.op == "size_stack":
+            return lambda packet: packet.nexts[stack]
+        return lambda packet: packet.nexts[stack] - 1 if packet.nexts[stack] else EMPTY_LAST_INDEX
+
+    def field_header(self, node: FieldRef | LastField | AccessField) -> HeaderFinder:
+        """The header that the field is in."""
+        if isinstance(node, FieldRef):
+            return self.header(HeaderRef(node.header))
+        if isinstance(node, AccessField):
+            return self.header(node.header)
+        stack, members = node.stack.index, [h.index for h in node.stack.headers]
+        return lambda packet: members[packet.nexts[stack] - 1] if packet.nexts[stack] else NOWHERE
+
+    def _field_reader(self, find: HeaderFinder, field: int) -> Reader:
+        bases = self.layout.bases
+
+        def read(packet: Packet) -> int:
+            header = find(packet)
+            return 0 if header == NOWHERE else packet.values[bases[header] + field]
+
+        return read
+
+    def writer(self, node: Any) -> Writer:
+        """Of an lvalue: FieldRef, LastField or AccessField."""
+        store = fit(node.field)
+        if isinstance(node, FieldRef):
+            slot = self.layout.slot(node.header, node.field)
+
+            def write_field(packet: Packet, value: int) -> None:
+                packet.values[slot] = store(value)
+
+            return write_field
+        find, bases, field = self.field_header(node), self.layout.bases, node.field.index
+
+        def write(packet: Packet, value: int) -> None:
+            header = find(packet)
+            if header != NOWHERE:
+                packet.values[bases[header] + field] = store(value)
+
+        return write
+
+    # --- bool ---
+
+    def test(self, node: Expression) -> Test:
+        match node:
+            case Bool(value):
+                return lambda packet: value
+            case Ternary(condition, left, right):
+                test, if_true, if_false = self.test(condition), self.test(left), self.test(right)
+                return lambda packet: if_true(packet) if test(packet) else if_false(packet)
+            case Unary("not", operand):
+                inner = self.test(operand)
+                return lambda packet: not inner(packet)
+            case Unary("d2b", operand):
+                read = self.reader(operand)
+                return lambda packet: read(packet) != 0
+            case Unary("valid", operand):
+                find = self.header(operand)
+                return lambda packet: (header := find(packet)) != NOWHERE and packet.valid[header]
+            case Unary("valid_union", operand):
+                union = self.union(operand)
+                return lambda packet: any(packet.valid[h] for h in union(packet))
+            case Binary("and", left, right):
+                a, b = self.test(left), self.test(right)
+                return lambda packet: a(packet) and b(packet)
+            case Binary("or", left, right):
+                a, b = self.test(left), self.test(right)
+                return lambda packet: a(packet) or b(packet)
+            case Binary(op, left, right):
+                return self._comparison(op, left, right)
+        raise AssertionError(f"not bool: {node}")
+
+    def _comparison(self, op: str, left: Expression, right: Expression) -> Test:
+        if left.kind is Kind.DATA:
+            compare, a, b = _COMPARISONS[op], self.reader(left), self.reader(right)
+            return lambda packet: compare(a(packet), b(packet))
+        wanted = op == "=="
+        if left.kind is Kind.BOOL:
+            p, q = self.test(left), self.test(right)
+            return lambda packet: (p(packet) == q(packet)) is wanted
+        if left.kind is Kind.HEADER:
+            x, y = self.header(left), self.header(right)
+            return lambda packet: self._equal(packet, x(packet), y(packet)) is wanted
+        u, v = self.union(left), self.union(right)
+
+        def unions_equal(packet: Packet) -> bool:
+            pairs = zip(u(packet), v(packet), strict=False)  # outside its stack a union has none
+            return any(self._equal(packet, a, b) for a, b in pairs)
+
+        return lambda packet: unions_equal(packet) is wanted
+
+    def _equal(self, packet: Packet, a: int, b: int) -> bool:
+        if NOWHERE in (a, b) or not (packet.valid[a] and packet.valid[b]):
+            return False
+        pairs = zip(self.layout.slots(a), self.layout.slots(b), strict=True)
+        return packet.varbits.get(a) == packet.varbits.get(b) and all(
+            packet.values[i] == packet.values[j] for i, j in pairs
+        )
+
+    # --- headers, unions ---
+
+    def header(self, node: Expression) -> HeaderFinder:
+        match node:
+            case HeaderRef(header):
+                number = header.index
+                return lambda packet: number
+            case StackElement(stack, index):
+                members, read = [h.index for h in stack.stack.headers], self.reader(index)
+                return lambda packet: members[i] if 0 <= (i := read(packet)) < len(members) else NOWHERE
+            case UnionMember(union, member):
+                find = self.union(union)
+                return lambda packet: headers[member] if (headers := find(packet)) else NOWHERE
+            case Ternary(condition, left, right):
+                test, if_true, if_false = self.test(condition), self.header(left), self.header(right)
+                return lambda packet: if_true(packet) if test(packet) else if_false(packet)
+        raise AssertionError(f"not a header: {node}")
+
+    def union(self, node: Expression) -> Callable[[Packet], tuple[int, ...]]:
+        """The header indices of the union's members; none when it is outside its stack."""
+
+        def members(union: Union) -> tuple[int, ...]:
+            return tuple(h.index for h in union.headers)
+
+        match node:
+            case UnionRef(union):
+                found = members(union)
+                return lambda packet: found
+            case UnionStackElement(stack, index):
+                all_members, read = [members(u) for u in stack.stack.unions], self.reader(index)
+                return lambda packet: all_members[i] if 0 <= (i := read(packet)) < len(all_members) else ()
+            case Ternary(condition, left, right):
+                test, if_true, if_false = self.test(condition), self.union(left), self.union(right)
+                return lambda packet: if_true(packet) if test(packet) else if_false(packet)
+        raise AssertionError(f"not a union: {node}")

@@ -1,0 +1,232 @@
+"""One loaded program: what simple_switch does with a packet in ingress and in egress (simple_switch.cpp).
+
+The machine knows no clock and no queues: the engine gives it the time, and takes what is to be queued or to be
+processed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from switch.engine import DROP_PORT, PASSES_MAX, EngineError, Replica
+from switch.model.expressions import FieldRef
+from switch.model.externs import FieldList
+from switch.model.program import Program
+from switch.reference.actions import Actions
+from switch.reference.deparser import Checksums, DeparserRunner
+from switch.reference.expressions import Writer
+from switch.reference.packet import Layout, Packet
+from switch.reference.parser import ParserRunner
+from switch.reference.pipeline import PipelineRunner
+from switch.reference.profiles import Profiles
+from switch.reference.replication import Replication
+from switch.reference.rng import SplitMix64
+from switch.reference.runtime import Runtime
+from switch.reference.tables import TableState
+from switch.reference.trace import Trace
+
+# standard_metadata.instance_type
+NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6
+
+
+@dataclass(frozen=True, slots=True)
+class Outlets:
+    """Where the machine's packets go: the engine."""
+
+    enqueue: Callable[[Packet, int], None]  # packet, port
+    again: Callable[[Packet], None]  # resubmitted or recirculated: another ingress pass
+    spent: Callable[[Packet], None]  # dropped after PASSES_MAX passes
+    new_id: Callable[[], int]
+
+
+class Machine:
+    def __init__(self, program: Program, rng: SplitMix64, trace: Trace | None, outlets: Outlets) -> None:
+        self.program = program
+        self.runtime = Runtime(program, rng, trace)
+        self.layout: Layout = self.runtime.layout
+        self.profiles = Profiles(self.runtime)
+        self.tables = {t.name: TableState(t, self.runtime, self.profiles) for t in program.tables}
+        self.replication = Replication()
+        self._outlets = outlets
+        actions = Actions(self.runtime)
+        self._parser = ParserRunner(self.runtime)
+        self._ingress = PipelineRunner(program.ingress, self.runtime, actions, self.tables)
+        self._egress = PipelineRunner(program.egress, self.runtime, actions, self.tables)
+        self._checksums = Checksums(self.runtime)
+        self._deparser = DeparserRunner(self.runtime, self._checksums)
+        names = program.intrinsics
+        self._writers: dict[str, Writer] = {
+            name: self.runtime.expressions.writer(ref)
+            for name in names.__slots__
+            if isinstance(ref := getattr(names, name), FieldRef)
+        }
+
+    def table(self, name: str) -> TableState:
+        if name not in self.tables:
+            known = ", ".join(sorted(self.tables)) or "none"
+            raise EngineError(f"no table is called {name!r}; there are: {known}")
+        return self.tables[name]
+
+    # --- intrinsic metadata ---
+
+    def set(self, packet: Packet, name: str, value: int) -> None:
+        """Write intrinsic metadata, if the program has it."""
+        write = self._writers.get(name)
+        if write is not None:
+            write(packet, value)
+
+    def get(self, packet: Packet, name: str) -> int:
+        ref = getattr(self.program.intrinsics, name)
+        return 0 if ref is None else packet.values[self.layout.slot(ref.header, ref.field)] & ref.field.mask
+
+    def tell(self, packet: Packet, kind: str, **data: Any) -> None:
+        if self.runtime.trace is not None:
+            self.runtime.trace.record(self.runtime.now_ns, packet.id, kind, **data)
+
+    # --- ingress ---
+
+    def receive(self, frame: bytes, port: int) -> None:
+        """A new packet from the wire."""
+        packet = Packet(self.layout, self._outlets.new_id(), frame, port, passes=1)
+        self.set(packet, "ingress_port", port)
+        self.set(packet, "packet_length", len(frame))
+        self.set(packet, "ingress_global_timestamp", self.runtime.now_ns // 1000)
+        self.tell(packet, "receive", port=port, bytes=len(frame))
+        self.ingress(packet)
+
+    def ingress(self, packet: Packet) -> None:
+        entered_length = packet.length
+        error = self._parser.parse(packet)
+        self.set(packet, "parser_error", error)
+        self.set(packet, "checksum_error", int(not self._checksums.verify(packet)))
+        self._ingress.run(packet)
+        packet.exited = False
+        if packet.clone is not None:
+            self._clone_ingress(packet, entered_length)
+        if packet.resubmit is not None:
+            preserved = packet.resubmit
+            self._restart(packet, packet.data, entered_length, RESUBMITTED, preserved, "resubmit")
+            return
+        group = self.get(packet, "mcast_grp")
+        if group:
+            self.set(packet, "instance_type", REPLICATED)
+            self._multicast(packet, group)
+            return
+        port = self.get(packet, "egress_spec")
+        if port == DROP_PORT:
+            self.tell(packet, "drop", reason=f"egress_spec is the drop port {DROP_PORT} at the end of ingress")
+            return
+        self.set(packet, "instance_type", NORMAL)
+        self._outlets.enqueue(packet, port)
+
+    def _clone_ingress(self, packet: Packet, entered_length: int) -> None:
+        assert packet.clone is not None
+        (session_id, preserved), packet.clone = packet.clone, None
+        session = self.replication.sessions.get(session_id)
+        if session is None:
+            self.tell(packet, "clone_unknown", session=session_id)
+            return
+        for replica in session.replicas:
+            if packet.passes >= PASSES_MAX:
+                self._outlets.spent(packet)
+                return
+            twin = Packet(self.layout, self._outlets.new_id(), packet.data, packet.ingress_port, packet.passes + 1)
+            twin.ingress_length = packet.ingress_length
+            twin.length = entered_length
+            self._tell_clone(packet, twin, session_id, replica)
+            # Parsed again, since the pipeline changed the headers; the parser may look at the port.
+            self.set(twin, "ingress_port", packet.ingress_port)
+            self._parser.parse(twin)
+            self._finish_clone(packet, twin, preserved, INGRESS_CLONE, replica, session.truncate_bytes)
+
+    def _finish_clone(
+        self, packet: Packet, twin: Packet, preserved: FieldList, instance: int, replica: Replica, truncate_bytes: int
+    ) -> None:
+        self._keep(packet, twin, preserved)
+        self.set(twin, "instance_type", instance)
+        self.set(twin, "egress_rid", replica.instance)
+        if truncate_bytes:
+            twin.truncate = truncate_bytes
+        self._outlets.enqueue(twin, replica.port)
+
+    def _tell_clone(self, packet: Packet, twin: Packet, session: int, replica: Replica) -> None:
+        self.tell(packet, "clone", session=session, copy=twin.id, port=replica.port, instance=replica.instance)
+
+    def _keep(self, packet: Packet, twin: Packet, preserved: FieldList) -> None:
+        """Reset the twin's metadata, but for the fields of the list."""
+        twin.reset_metadata()
+        for ref in preserved.fields:
+            slot = self.layout.slot(ref.header, ref.field)
+            twin.values[slot] = packet.values[slot]
+
+    def _restart(
+        self, packet: Packet, data: bytes, length: int, instance: int, preserved: FieldList, kind: str
+    ) -> None:
+        """Send a packet through ingress again, its metadata reset but for the preserved fields."""
+        if packet.passes >= PASSES_MAX:
+            self._outlets.spent(packet)
+            return
+        twin = Packet(self.layout, self._outlets.new_id(), data, packet.ingress_port, packet.passes + 1)
+        if kind == "resubmit":
+            twin.ingress_length = packet.ingress_length
+        twin.length = length
+        self._keep(packet, twin, preserved)
+        self.set(twin, "instance_type", instance)
+        self.set(twin, "packet_length", length)
+        self.tell(packet, kind, copy=twin.id, bytes=len(data))
+        self._outlets.again(twin)
+
+    def _multicast(self, packet: Packet, group: int) -> None:
+        replicas = self.replication.groups.get(group)
+        if replicas is None:
+            self.tell(packet, "drop", reason=f"multicast group {group} does not exist")
+            return
+        for replica in replicas:
+            twin = packet.copy(self._outlets.new_id())
+            self.set(twin, "egress_rid", replica.instance)
+            self.tell(packet, "replica", group=group, copy=twin.id, port=replica.port, instance=replica.instance)
+            self._outlets.enqueue(twin, replica.port)
+        self.tell(packet, "replicated", group=group, copies=len(replicas))
+
+    # --- egress ---
+
+    def egress(self, packet: Packet, port: int, priority: int, depth_left: int) -> bytes | None:
+        """The frame to send, or None when the packet was dropped or recirculated."""
+        now_us = self.runtime.now_ns // 1000
+        self.set(packet, "egress_global_timestamp", now_us)
+        self.set(packet, "deq_timedelta", now_us - packet.enqueued_ns // 1000)
+        self.set(packet, "deq_qdepth", depth_left)
+        self.set(packet, "qid", priority)
+        self.set(packet, "egress_port", port)
+        self.set(packet, "egress_spec", DROP_PORT + 1)  # anything but the drop port
+        self.set(packet, "packet_length", packet.length)
+        self._egress.run(packet)
+        if packet.clone is not None:
+            self._clone_egress(packet)
+        if self.get(packet, "egress_spec") == DROP_PORT:
+            self.tell(packet, "drop", reason=f"egress_spec is the drop port {DROP_PORT} at the end of egress")
+            return None
+        frame = self._deparser.deparse(packet)
+        if packet.recirculate is not None:
+            preserved = packet.recirculate
+            self._restart(packet, frame, len(frame), RECIRCULATED, preserved, "recirculate")
+            return None
+        return frame[: packet.truncate]
+
+    def _clone_egress(self, packet: Packet) -> None:
+        assert packet.clone is not None
+        (session_id, preserved), packet.clone = packet.clone, None
+        session = self.replication.sessions.get(session_id)
+        if session is None:
+            self.tell(packet, "clone_unknown", session=session_id)
+            return
+        for replica in session.replicas:
+            if packet.passes >= PASSES_MAX:
+                self._outlets.spent(packet)
+                return
+            twin = packet.copy(self._outlets.new_id())
+            twin.passes = packet.passes + 1
+            self._tell_clone(packet, twin, session_id, replica)
+            self._finish_clone(packet, twin, preserved, EGRESS_CLONE, replica, session.truncate_bytes)
