@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from switch.engine import Lpm, Match, Range, Ternary
 from switch.p4rt.codec import decode_matches
 from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
 from switch.p4rt.p4info import PRIORITISED, Table
@@ -36,11 +37,28 @@ def decode_key(table: Table, message: Any) -> RowKey:
 def find_row(store: Store, table: Table, key: RowKey) -> Row:
     row = store.rows[table.id].get(key)
     if row is None:
-        raise P4RuntimeError(
-            Code.NOT_FOUND, f"table {table.name}: no entry with this match{priority_words(table, key)}"
-        )
+        raise P4RuntimeError(Code.NOT_FOUND, f"table {table.name}: no entry with {key_words(table, key)}")
     return row
 
 
-def priority_words(table: Table, key: RowKey) -> str:
-    return f" and priority {key[0]}" if table.needs_priority else ""
+def key_words(table: Table, key: RowKey) -> str:
+    """An entry's key for people: each field that it restricts, then the priority."""
+    parts = []
+    for field, match in zip(table.fields, key[1], strict=True):
+        text = match_words(match)
+        if text:
+            parts.append(f"{field.name}={text}")
+    if table.needs_priority:
+        parts.append(f"priority={key[0]}")
+    return ", ".join(parts) or "no match fields"
+
+
+def match_words(match: Match) -> str:
+    """A match for people; empty for one that matches anything."""
+    if isinstance(match, Lpm):
+        return f"0x{match.value:x}/{match.prefix_len}" if match.prefix_len else ""
+    if isinstance(match, Ternary):
+        return f"0x{match.value:x}&0x{match.mask:x}" if match.mask else ""
+    if isinstance(match, Range):
+        return f"0x{match.low:x}..0x{match.high:x}"
+    return "" if match.value is None else f"0x{match.value:x}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from switch.engine import EngineError
 from switch.p4rt.codec import decode_action
 from switch.p4rt.errors import Code, P4RuntimeError, invalid
 from switch.p4rt.p4info import Table
@@ -46,17 +47,22 @@ def create(store: Store, table: Table, action_set: Any) -> int:
             Code.RESOURCE_EXHAUSTED,
             f"action profile {profile.name}: is full: its size is {profile.size} members",
         )
-    members = []
-    for call, weight in actions:
-        member_id = state.one_shot_next
-        state.one_shot_next += 1
-        store.engine.set_member(profile.name, member_id, call)
-        state.members[member_id] = Member(call, groups=1)
-        members.append((member_id, weight))
     group_id = state.one_shot_next
-    state.one_shot_next += 1
-    store.engine.set_group(profile.name, group_id, members)
-    state.groups[group_id] = Group(tuple(members), 0, rows=1)
+    members = tuple((group_id + 1 + number, weight) for number, (_, weight) in enumerate(actions))
+    given = 0
+    try:
+        for (member_id, _), (call, _) in zip(members, actions, strict=True):
+            store.engine.set_member(profile.name, member_id, call)
+            given += 1
+        store.engine.set_group(profile.name, group_id, members)
+    except EngineError:
+        for member_id, _ in members[:given]:
+            store.engine.delete_member(profile.name, member_id)
+        raise
+    state.one_shot_next += len(members) + 1
+    for (member_id, _), (call, _) in zip(members, actions, strict=True):
+        state.members[member_id] = Member(call, groups=1)
+    state.groups[group_id] = Group(members, 0, rows=1)
     state.one_shots += 1
     return group_id
 

@@ -90,7 +90,7 @@ def write_member(store: Store, kind: int, message: Any) -> None:
         if member.groups or member.rows:
             raise P4RuntimeError(
                 Code.FAILED_PRECONDITION,
-                f"{owner}: member {member_id} is in use by {member.groups} groups and {member.rows} table entries",
+                f"{owner}: member {member_id} is in use (groups: {member.groups}, table entries: {member.rows})",
             )
         store.engine.delete_member(profile.name, member_id)
         del state.members[member_id]
@@ -153,7 +153,7 @@ def write_group(store: Store, kind: int, message: Any) -> None:
         assert group is not None
         if group.rows:
             raise P4RuntimeError(
-                Code.FAILED_PRECONDITION, f"{owner}: group {group_id} is in use by {group.rows} table entries"
+                Code.FAILED_PRECONDITION, f"{owner}: group {group_id} is in use (table entries: {group.rows})"
             )
         store.engine.delete_group(profile.name, group_id)
         _count_members(state, group.members, -1)

@@ -11,7 +11,7 @@ from switch.engine import ActionCall, Entry, EntryAction, GroupRef, MemberRef
 from switch.p4rt import oneshot, wire
 from switch.p4rt.codec import decode_action, encode_key, encode_table_action
 from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
-from switch.p4rt.keys import decode_key, find_row, find_table, priority_words
+from switch.p4rt.keys import decode_key, find_row, find_table, key_words
 from switch.p4rt.meters import decode_meter_config
 from switch.p4rt.p4info import Table
 from switch.p4rt.resources import counter_bytes, decode_counter
@@ -60,7 +60,7 @@ def _insert(store: Store, table: Table, key: RowKey, message: Any) -> None:
     if key in rows:
         raise P4RuntimeError(
             Code.ALREADY_EXISTS,
-            f"table {table.name}: there is an entry with this match{priority_words(table, key)} already",
+            f"table {table.name}: there is an entry with {key_words(table, key)} already",
         )
     if table.size and len(rows) >= table.size:
         raise P4RuntimeError(Code.RESOURCE_EXHAUSTED, f"table {table.name}: is full: its size is {table.size} entries")
@@ -210,7 +210,8 @@ def _decode_entry_action(store: Store, table: Table, message: Any, replaced_one_
     if profile is None:
         if kind != "action":
             raise invalid(
-                f"table {table.name}: has no action profile, so the action must be given directly, not as {kind}"
+                f"table {table.name}: has no action profile, so the action must be given directly, "
+                f"not as {kind or 'nothing'}"
             )
         return decode_action(
             f"table {table.name}",
@@ -243,7 +244,7 @@ def _decode_entry_action(store: Store, table: Table, message: Any, replaced_one_
         return GroupRef(message.action_profile_group_id)
     valid = "a member id, a group id or an action set" if profile.selector else "a member id"
     raise invalid(
-        f"table {table.name}: the action is {kind or 'not set'}, with action profile {profile.name} it must be {valid}"
+        f"table {table.name}: has action profile {profile.name}, so the action must be {valid}, not {kind or 'nothing'}"
     )
 
 
