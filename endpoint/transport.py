@@ -8,7 +8,7 @@ workload run unchanged on either. Ports are 1-based, as in the port status mask 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
@@ -61,6 +61,7 @@ class QPInfo:
     psn: int
     mpr: int  # in units of 128 PSN
     max_write_imm: int
+    trim_nack: bool = True  # this end wants NACKs for packets of its own that arrive trimmed
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,11 @@ class QueuePair(Protocol):
         immediate: int | None = None,
     ) -> None: ...
     def post_recv(self, wr_id: int) -> None: ...
-    def counters(self) -> Mapping[str, int]:
-        """The `qps` fields of the journal's `sample` lines."""
+    def counters(self) -> Mapping[str, Any]:
+        """The `qps` fields of the journal's `sample` lines: totals since the QP was made."""
+
+    def paths(self) -> Mapping[int, int]:
+        """Packets sent per EV: the `paths` field of `sample` lines."""
 
 
 class Transport(Protocol):
@@ -110,9 +114,19 @@ class Transport(Protocol):
 
     # wire and clock
     def receive(self, port: int, frames: Sequence[bytes | memoryview], now_ns: int) -> None:
-        """Frames in order of arrival on one port. Hostile bytes are counted and dropped, never raised."""
+        """Frames in order of arrival on one port; views need to stay valid during the call only.
+
+        Hostile bytes are counted and dropped, never raised. Hand over everything that has arrived before asking
+        `handle_timer`: a timer must not fire for want of an answer that lies in a socket.
+        """
 
     def port_changed(self, port: int, up: bool, now_ns: int) -> None: ...
+    def denied(self) -> Set[tuple[str, int]]:
+        """The denylist: (destination host, EV)."""
+
+    def set_denied(self, denied: Set[tuple[str, int]], now_ns: int) -> None:
+        """Replace the denylist, for present and future QPs."""
+
     def handle_timer(self, now_ns: int) -> None: ...
     def next_timer_ns(self) -> int | None:
         """When `handle_timer` or, for pacing, `packets_to_send` next has something to do."""

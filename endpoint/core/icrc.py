@@ -17,8 +17,16 @@ SIZE = 4
 WIRE = Struct("<I")
 HEADERS = 40 + 8 + 12
 """Bytes of IPv6, UDP and BTH, where all the masked fields are."""
-_START = crc32(b"\xff" * 8 + b"\x6f\xff\xff\xff")  # version 6; traffic class and flow label masked
+START = crc32(b"\xff" * 8 + b"\x6f\xff\xff\xff")  # version 6; traffic class and flow label masked
 VARIANT = 40 + 8 + 4
+
+
+def front_state(headers: Buffer) -> int:
+    """CRC state after the masked IPv6 and UDP headers alone: the same for all packets of a path and length."""
+    masked = bytearray(headers[4 : VARIANT - 4])
+    masked[3] = 0xFF
+    masked[42] = masked[43] = 0xFF
+    return crc32(masked, START)
 
 
 def headers_state(headers: Buffer) -> int:
@@ -27,7 +35,7 @@ def headers_state(headers: Buffer) -> int:
     masked[3] = 0xFF  # hop limit
     masked[42] = masked[43] = 0xFF  # UDP checksum
     masked[VARIANT - 4] = 0xFF
-    return crc32(masked, _START)
+    return crc32(masked, START)
 
 
 def compute(packet: Buffer) -> int:

@@ -1,0 +1,146 @@
+"""Settings of an endpoint, and what follows from them and the profile.
+
+Every time and size is a function of the profile's base round trip, rates and packet size, so that the same endpoint
+is right at 100 Gb/s and 12 µs and at 10 Mb/s and 54 ms. `jitter_ns` is how late a process of this world may be
+scheduled: 0 in virtual time, some tens of milliseconds where switches and hosts share two cores. A packet that is
+late by less than it is not a lost packet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from endpoint.core.wire import MPR_UNIT
+
+if TYPE_CHECKING:
+    from endpoint.profile import NicProfile
+
+NEVER = 1 << 62
+"""A deadline that does not come, in ns."""
+
+RATE_UNLIMITED_BPS = 1_000_000_000
+"""What a port without a rate counts as in the bandwidth-delay product."""
+ACK_TIMEOUT_UNIT_NS = 1024
+TIMEOUT_MAX = 24
+MPR_UNITS_MIN, MPR_UNITS_MAX = 8, 32
+
+
+class ConfigError(ValueError):
+    """A setting breaks a rule; the message names it, the rule and the valid choices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a user may choose. None means: derived from the profile."""
+
+    jitter_ns: int | None = None
+    """None: the profile's `jitter_ns`, and 0 if it has none."""
+    congestion: str = "nscc"
+    selection: str = "mrc"
+    evs_active: int = 128
+    """EVs in rotation per QP, in equal numbers per plane, where the fabric has that many."""
+    evs_backup: int = 64
+    evs_min_active_share: float = 0.25
+    """Floor: silent loss never takes an EV out of rotation when fewer than this share would be left."""
+    probes_to_resurrect: int = 2
+    """Probes in a row that must come back unmarked before an ASSUMED_BAD EV is used again; doubled on each relapse."""
+    sack_threshold_bytes: int | None = None
+    """SACK trigger 1. None: an eighth of the bandwidth-delay product, from 4 KiB to 16 KiB."""
+    oor_nack: bool = False
+    """Answer a PSN outside the window with a NACK (the table of reasons) instead of silence (rule 6)."""
+    timestamps: bool = False
+    """Send a TSETH in every write."""
+    mpr: int | None = None
+    """Window that this side grants, in units of 128 PSNs. None: twice the largest congestion window, 8 to 32."""
+    max_write_imm: int = 128
+    max_send_wr: int = 4096
+    max_recv_wr: int = 4096
+    timeout: int | None = None
+    """Local ACK timeout exponent: 1.024 µs * 2^timeout. None: the first that exceeds 4 base round trips and jitters."""
+    retry_linear: int = 7
+    retry_exponential: int = 7
+    events_max: int = 65536
+    """Events kept for the driver; the oldest go first."""
+    control_frames_max: int = 4096
+    """Control frames waiting on a port; more are dropped, as a full NIC queue would."""
+    rcv_penalty: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What follows from settings and profile; integers in bytes and ns."""
+
+    jitter_ns: int
+    base_rtt_ns: int
+    bdp_bytes: int
+    """Sum of the port rates times the base round trip, at least two full packets."""
+    pmtu: int
+    reorder_ns: int
+    """Loss rule: a packet is lost when one sent this much later has arrived (see `endpoint.core.recovery`)."""
+    probe_interval_ns: int
+    """Between reliability probes of one ASSUMED_BAD EV, and between repetitions of a port status update."""
+    reverse_probe_ns: int
+    timeout_ns: int
+    sack_threshold_bytes: int
+    mpr: int
+    burst_ns: int
+    """How far ahead of its line rate a port may be handed frames: what a driver's loop needs to sleep."""
+    trimming: bool
+
+
+def make_settings(values: dict[str, Any]) -> Settings:
+    """Settings from keyword arguments. Raises `ConfigError` for a name that does not exist."""
+    names = [field.name for field in fields(Settings)]
+    for name in values:
+        if name not in names:
+            raise ConfigError(f"there is no setting {name!r}; valid: {', '.join(names)}")
+    return replace(Settings(), **values)
+
+
+def derive(profile: NicProfile, settings: Settings) -> Limits:
+    """Raises `ConfigError` for values out of range."""
+    jitter_ns = settings.jitter_ns
+    if jitter_ns is None:
+        jitter_ns = int(getattr(profile, "jitter_ns", 0))
+    rate_bps = sum(port.rate_bps or RATE_UNLIMITED_BPS for port in profile.ports)
+    base_rtt_ns = profile.base_rtt_ns
+    bdp_bytes = max(rate_bps * base_rtt_ns // 8_000_000_000, 2 * profile.pmtu)
+    timeout = settings.timeout
+    if timeout is None:
+        wanted_ns = 4 * (base_rtt_ns + jitter_ns)
+        timeout = min(TIMEOUT_MAX, max(0, (wanted_ns // ACK_TIMEOUT_UNIT_NS).bit_length()))
+    mpr = settings.mpr
+    if mpr is None:
+        mpr = min(MPR_UNITS_MAX, max(MPR_UNITS_MIN, -(-3 * bdp_bytes // (profile.pmtu * MPR_UNIT))))
+    threshold = settings.sack_threshold_bytes
+    if threshold is None:
+        threshold = min(16384, max(4096, bdp_bytes // 8))
+    _check("jitter_ns", jitter_ns, 0, 10**10)
+    _check("timeout", timeout, 0, TIMEOUT_MAX)
+    _check("mpr", mpr, 1, 64)
+    _check("retry_linear", settings.retry_linear, 0, 7)
+    _check("retry_exponential", settings.retry_exponential, 0, 25)
+    _check("evs_active", settings.evs_active, 1, 1 << 16)
+    _check("evs_backup", settings.evs_backup, 0, 1 << 16)
+    _check("sack_threshold_bytes", threshold, 0, 1 << 30)
+    _check("probes_to_resurrect", settings.probes_to_resurrect, 1, 64)
+    return Limits(
+        jitter_ns=jitter_ns,
+        base_rtt_ns=base_rtt_ns,
+        bdp_bytes=bdp_bytes,
+        pmtu=profile.pmtu,
+        reorder_ns=base_rtt_ns + jitter_ns,
+        probe_interval_ns=2 * base_rtt_ns + jitter_ns,
+        reverse_probe_ns=base_rtt_ns + jitter_ns,
+        timeout_ns=ACK_TIMEOUT_UNIT_NS << timeout,
+        sack_threshold_bytes=threshold,
+        mpr=mpr,
+        burst_ns=min(jitter_ns, 1_000_000),
+        trimming=profile.trim_size > 0,
+    )
+
+
+def _check(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise ConfigError(f"{name} is {value}; it must be from {low} to {high}")

@@ -1,0 +1,45 @@
+"""Completion queues. Room for a completion is reserved when the request is posted, so a queue never overflows."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from endpoint.transport import Completion
+
+
+class QueueFull(Exception):  # noqa: N818 (a state that the caller waits out, not a fault)
+    """The queue has no room; poll completions, then post again."""
+
+
+class CompletionQueue:
+    __slots__ = ("_entries", "_reserved", "capacity")
+
+    def __init__(self, capacity: int) -> None:
+        if capacity < 1:
+            raise ValueError(f"a completion queue's capacity is {capacity}; it must be at least 1")
+        self.capacity = capacity
+        self._entries: deque[Completion] = deque()
+        self._reserved = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def reserve(self) -> None:
+        """Keep room for one completion. Raises `QueueFull`."""
+        if self._reserved >= self.capacity:
+            raise QueueFull(f"all {self.capacity} entries of the completion queue are taken; poll it first")
+        self._reserved += 1
+
+    def release(self) -> None:
+        """Give back room that no completion will take."""
+        self._reserved -= 1
+
+    def push(self, completion: Completion) -> None:
+        """Only into reserved room."""
+        self._entries.append(completion)
+
+    def poll(self, limit: int = 16) -> list[Completion]:
+        entries = self._entries
+        taken = [entries.popleft() for _ in range(min(limit, len(entries)))]
+        self._reserved -= len(taken)
+        return taken

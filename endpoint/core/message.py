@@ -1,0 +1,49 @@
+"""A posted write on its way: a range of local memory, a range of remote memory, and a run of PSNs."""
+
+from __future__ import annotations
+
+from endpoint.transport import MemoryRegion
+
+
+class Message:
+    """`index` counts the writes of the QP from 0, `imm_index` those with immediate; the wire has them modulo 2^16."""
+
+    __slots__ = (
+        "first_psn",
+        "imm_index",
+        "immediate",
+        "index",
+        "last_psn",
+        "length",
+        "offset",
+        "region",
+        "remote_va",
+        "rkey",
+        "unacked",
+        "wr_id",
+    )
+
+    def __init__(
+        self,
+        wr_id: int,
+        region: MemoryRegion,
+        offset: int,
+        length: int,
+        remote_va: int,
+        rkey: int,
+        immediate: int | None,
+        pmtu: int,
+    ) -> None:
+        self.wr_id = wr_id
+        self.region = region
+        self.offset = offset
+        self.length = length
+        self.remote_va = remote_va
+        self.rkey = rkey
+        self.immediate = immediate
+        self.index = 0
+        self.imm_index = 0
+        self.first_psn = 0
+        self.last_psn = 0
+        self.unacked = -(-length // pmtu)
+        """Packets that the peer has not acknowledged; 0 once all have been placed."""

@@ -1,0 +1,142 @@
+"""Another host, as seen from this one: its paths, which of its ports it says are up, and what it was told of ours.
+
+Port status updates are endpoint operations: they belong to no connection, are sent on every live plane at once, and
+are repeated as a new request until any one of them is answered. Port n of every host is on the same plane, so the
+peer's mask says directly which of our ports still lead to it.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+from endpoint.core import wire
+from endpoint.core.config import NEVER
+from endpoint.core.packet import Route
+from endpoint.core.psn import expand
+from endpoint.core.wire import EndpointOp, Opcode
+
+if TYPE_CHECKING:
+    from endpoint import profile
+    from endpoint.core.port import Port
+
+REQUEST_BITS = 16
+PORTS_ALL = (1 << 32) - 1
+
+
+class Peer:
+    """`interval_ns` is the time between repetitions."""
+
+    __slots__ = (
+        "_control_class",
+        "_interval_ns",
+        "_remote_id",
+        "_rng",
+        "address",
+        "asked",
+        "due_ns",
+        "name",
+        "ports",
+        "routes",
+        "row",
+        "told",
+        "users",
+    )
+
+    def __init__(
+        self,
+        row: profile.Destination,
+        routes: list[Route],
+        rng: Random,
+        interval_ns: int,
+        control_class: int,
+    ) -> None:
+        self.row = row
+        self.name = row.host
+        self.address: bytes = row.address.packed
+        self.routes = routes
+        self._rng = rng
+        self._interval_ns = interval_ns
+        self._control_class = control_class
+        self.users = 0
+        """QPs to this peer."""
+        self.ports = PORTS_ALL
+        """The peer's own ports that it says are up."""
+        self._remote_id: int | None = None
+        self.told: int | None = None
+        """Our ports as in the last update that the peer answered."""
+        self.asked: dict[int, int] = {}
+        """Updates under way: request id to the mask it carried."""
+        self.due_ns = NEVER
+
+    def routes_on(self, ports: int) -> dict[int, Route]:
+        """A random route for each port in the mask, by port number."""
+        by_port: dict[int, list[Route]] = {}
+        for route in self.routes:
+            if route.port.bit & ports:
+                by_port.setdefault(route.port.number, []).append(route)
+        return {number: self._rng.choice(routes) for number, routes in by_port.items()}
+
+    # --- telling the peer of our ports -------------------------------------------------------------------------
+
+    def announce(self, request_id: int, ports: int, now_ns: int) -> None:
+        """Send our port mask on every port that is up; `due_ns` is when to repeat it under another id."""
+        for route in self.routes_on(ports & self.ports).values() or self.routes_on(ports).values():
+            self._request(route, request_id, EndpointOp.PORT_STATUS_UPDATE, ports)
+        self.asked[request_id] = ports
+        if len(self.asked) > 8:
+            del self.asked[next(iter(self.asked))]
+        self.due_ns = now_ns + self._interval_ns
+
+    def answered(self, request_id: int, ports: int) -> bool:
+        """A response came. True if it ends the announcement: it answers an update that says what is true now."""
+        if request_id not in self.asked:
+            return False
+        if self.asked[request_id] != ports:
+            return False
+        self.told = ports
+        self.asked.clear()
+        self.due_ns = NEVER
+        return True
+
+    def probe(self, route: Route, request_id: int) -> None:
+        """Send an EV probe."""
+        self._request(route, request_id, EndpointOp.EV_PROBE, 0)
+
+    def _request(self, route: Route, request_id: int, op: EndpointOp, ports: int) -> None:
+        transport = bytearray(
+            wire.Bth(Opcode.ENDPOINT_REQUEST, wire.ENDPOINT_QPN, request_id, variant=0xFF).pack()
+            + wire.Erth(op, ports).pack()
+        )
+        route.port.queue_control(route.seal(transport, self._control_class))
+
+    # --- what the peer tells -----------------------------------------------------------------------------------
+
+    def heard(self, request_id: int, ports: int) -> bool:
+        """A port status update came. True if it changes anything; one that was overtaken by a newer does not."""
+        if self._remote_id is not None:
+            serial = expand(request_id, self._remote_id, REQUEST_BITS)
+            if serial <= self._remote_id:
+                return False
+            self._remote_id = serial
+        else:
+            self._remote_id = request_id
+        changed = ports != self.ports
+        self.ports = ports
+        return changed
+
+    def respond(self, arrival: Port, ports: int, request_id: int, request: wire.Erth) -> None:
+        """Answer on the control class, by the port it came in on if that is up."""
+        choices = self.routes_on(arrival.bit & ports) or self.routes_on(ports)
+        if not choices:
+            return
+        route = next(iter(choices.values()))
+        transport = bytearray(
+            wire.Bth(Opcode.ENDPOINT_RESPONSE, wire.ENDPOINT_QPN, request_id, variant=0xFF).pack()
+            + wire.Eeth(request.op, ports, request.tx_timestamp, request.tsr).pack()
+        )
+        route.port.queue_control(route.seal(transport, self._control_class))
+
+    def forget_serial(self) -> None:
+        """The peer may have started anew: take its next update whatever its id."""
+        self._remote_id = None

@@ -1,0 +1,67 @@
+"""A port of the NIC: its line-rate pacing, its queue of control frames, its counters."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from endpoint.core.config import RATE_UNLIMITED_BPS
+
+if TYPE_CHECKING:
+    from endpoint import profile
+
+
+class Port:
+    """Data leaves no faster than the line; control frames go first and are charged to the same line.
+
+    `free_ns` is when the line has sent everything that was handed out. A port is open at `now_ns` while that is no
+    more than the endpoint's burst ahead.
+    """
+
+    __slots__ = (
+        "bit",
+        "control",
+        "control_dropped",
+        "control_max",
+        "free_ns",
+        "number",
+        "plane",
+        "rate_bps",
+        "row",
+        "rx_bytes",
+        "rx_packets",
+        "tx_bytes",
+        "tx_packets",
+        "unlimited",
+        "up",
+    )
+
+    def __init__(self, row: profile.Port, control_max: int) -> None:
+        self.row = row
+        self.number = row.port
+        self.plane = row.plane
+        self.bit = 1 << (row.port - 1)  # as in the port status mask
+        self.rate_bps = row.rate_bps or RATE_UNLIMITED_BPS
+        self.unlimited = row.rate_bps == 0
+        self.up = True
+        self.free_ns = 0
+        self.control: deque[bytes] = deque()
+        self.control_max = control_max
+        self.control_dropped = 0
+        self.tx_packets = self.tx_bytes = self.rx_packets = self.rx_bytes = 0
+
+    def charge(self, size: int, now_ns: int) -> None:
+        """Account for a frame of `size` bytes handed to the line at `now_ns`."""
+        self.tx_packets += 1
+        self.tx_bytes += size
+        if not self.unlimited:
+            free_ns = self.free_ns
+            self.free_ns = (free_ns if free_ns > now_ns else now_ns) + size * 8_000_000_000 // self.rate_bps
+
+    def queue_control(self, frame: bytes) -> bool:
+        """Queue a control frame; False if the queue is full or the port is down."""
+        if not self.up or len(self.control) >= self.control_max:
+            self.control_dropped += 1
+            return False
+        self.control.append(frame)
+        return True

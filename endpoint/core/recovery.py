@@ -1,0 +1,72 @@
+"""When a packet counts as lost: the reordering rule.
+
+Packets are sprayed over paths of unequal and changing delay, so a hole in a SACK says little by itself. The rule is
+by time of sending: **a packet is lost when another that was sent `window_ns` later is known to have arrived**, where
+
+    window_ns = base round trip + jitter of the world                (one bandwidth-delay product, the usual guard)
+              + largest less smallest smoothed round trip of the planes
+              + what late arrivals have taught (up to four base round trips and jitters)
+
+Each packet taken for lost that arrives after all adds half a base round trip and jitter to the last term; each loss
+that stays a loss takes a sixteenth off. The evidence is an acknowledged packet or an answered probe, never the
+silence of a clock: when nothing arrives, probes ask, and only the retransmission timer gives up without evidence.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+
+class ReorderRule:
+    """The window, and the log of transmissions in order of sending that it is applied to."""
+
+    __slots__ = (
+        "_base_ns",
+        "_learned_max_ns",
+        "_learned_ns",
+        "_planes",
+        "_spread_ns",
+        "_step_ns",
+        "log",
+        "newest_ns",
+        "window_ns",
+    )
+
+    def __init__(self, base_rtt_ns: int, jitter_ns: int) -> None:
+        self._base_ns = base_rtt_ns + jitter_ns
+        self._step_ns = self._base_ns // 2
+        self._learned_ns = 0
+        self._learned_max_ns = 4 * self._base_ns
+        self._spread_ns = 0
+        self._planes: dict[int, int] = {}
+        self.window_ns = self._base_ns
+        self.log: deque[tuple[int, int]] = deque()
+        """(PSN, time sent) of every transmission, oldest first; stale entries go when they come to the front."""
+        self.newest_ns = -1
+        """When the latest packet or probe that is known to have arrived was sent."""
+
+    def rtt_sample(self, plane: int, rtt_ns: int) -> None:
+        """A round trip over `plane`: keeps the spread between planes."""
+        planes = self._planes
+        smoothed = planes.get(plane)
+        planes[plane] = rtt_ns if smoothed is None else smoothed + ((rtt_ns - smoothed) >> 3)
+        if len(planes) > 1:
+            spread = max(planes.values()) - min(planes.values())
+            if spread != self._spread_ns:
+                self._spread_ns = spread
+                self.window_ns = self._base_ns + spread + self._learned_ns
+
+    def late_arrival(self) -> None:
+        self._learn(self._step_ns)
+
+    def true_loss(self) -> None:
+        if self._learned_ns:
+            self._learn(-(self._learned_ns // 16) or -1)
+
+    def forget_plane(self, plane: int) -> None:
+        """The plane is gone: its delay spreads nothing any more."""
+        self._planes.pop(plane, None)
+
+    def _learn(self, step_ns: int) -> None:
+        self._learned_ns = min(max(0, self._learned_ns + step_ns), self._learned_max_ns)
+        self.window_ns = self._base_ns + self._spread_ns + self._learned_ns

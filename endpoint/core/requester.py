@@ -1,0 +1,605 @@
+"""The sending half of a QP: what goes out next, what was acknowledged, what is lost, when to ask and to give up.
+
+PSNs are counted without wrap. `una` is the oldest not acknowledged, `nxt` the next new one; bit i of `acked` and
+`lost` is PSN una + i. What is known of a packet in flight lies in rings indexed by PSN; nothing is allocated per packet
+but its entry in the log of the reorder rule.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from endpoint.core import packet, wire
+from endpoint.core.config import NEVER
+from endpoint.core.congestion import make_congestion
+from endpoint.core.ev_set import Path
+from endpoint.core.ev_state import EvCause
+from endpoint.core.icrc import WIRE as ICRC
+from endpoint.core.message import Message
+from endpoint.core.psn import PSN_HALF, PSN_MASK, expand
+from endpoint.core.recovery import ReorderRule
+from endpoint.core.rtt import RttEstimator
+from endpoint.core.wire import ACK_REQUEST, RETRANSMISSION, NackReason, Opcode, PathMark, Syndrome
+from endpoint.transport import CompletionStatus
+
+if TYPE_CHECKING:
+    from endpoint.core.qp import QueuePair
+
+PROBES_KEPT = 1024
+PAD = (b"", b"\0", b"\0\0", b"\0\0\0")
+NAK_STATUS = {
+    Syndrome.NAK_REMOTE_ACCESS_ERROR: CompletionStatus.REMOTE_ACCESS_ERROR,
+    Syndrome.NAK_INVALID_REQUEST: CompletionStatus.REMOTE_OPERATION_ERROR,
+    Syndrome.NAK_REMOTE_OPERATIONAL_ERROR: CompletionStatus.REMOTE_OPERATION_ERROR,
+}
+TRIM_CAUSES = {NackReason.TRIMMED: EvCause.TRIM, NackReason.TRIMMED_LASTHOP: EvCause.TRIM_LASTHOP}
+
+
+class Requester:
+    __slots__ = (
+        "_blamed",
+        "_current",
+        "_dest",
+        "_head",
+        "_hold_ns",
+        "_imms",
+        "_limits",
+        "_mask",
+        "_messages",
+        "_paths",
+        "_pmtu",
+        "_probe_id",
+        "_probes",
+        "_qp",
+        "_queue",
+        "_quiet_ns",
+        "_quiet_probes",
+        "_rtt",
+        "_rule",
+        "_sent_ns",
+        "_sizes",
+        "_timer_ns",
+        "_tries",
+        "_window",
+        "acked",
+        "acked_bytes",
+        "cc",
+        "data_packets",
+        "imm_count",
+        "inflight_bytes",
+        "lost",
+        "marks",
+        "message_count",
+        "nacks",
+        "nxt",
+        "pending",
+        "probes_sent",
+        "retransmits",
+        "retries",
+        "skips",
+        "spurious",
+        "timeouts",
+        "trims",
+        "una",
+    )
+
+    def __init__(self, qp: QueuePair, psn: int, window: int) -> None:
+        endpoint = qp.endpoint
+        limits = self._limits = endpoint.limits
+        self._qp = qp
+        self._dest = qp.dest_masked
+        self._window = window
+        self._pmtu = limits.pmtu
+        self.cc = make_congestion(
+            endpoint.settings.congestion,
+            base_rtt_ns=limits.base_rtt_ns,
+            bdp_bytes=limits.bdp_bytes,
+            mtu_bytes=limits.pmtu,
+            jitter_ns=limits.jitter_ns,
+            trimming=limits.trimming,
+        )
+        size = 1 << (window - 1).bit_length()
+        self._mask = size - 1
+        self._sent_ns = [0] * size
+        self._sizes = [0] * size
+        self._tries = [0] * size
+        self._paths: list[Path | None] = [None] * size
+        self._blamed: list[Path | None] = [None] * size
+        self._messages: list[Message | None] = [None] * size
+        self._head = bytearray((packet.WRITE_STAMPED if endpoint.stamp_ns else packet.WRITE).size)
+        self.una = self.nxt = psn
+        self.acked = 0
+        self.lost = 0
+        self.inflight_bytes = 0
+        self._queue: deque[Message] = deque()
+        self._current: Message | None = None
+        self.pending: dict[int, Message] = {}
+        """Every write that has not completed, by index, in order of posting."""
+        self._imms: deque[Message] = deque()
+        """Writes with immediate that were begun and wait for their transport acknowledgement."""
+        self.message_count = self.imm_count = 0
+        self._rule = ReorderRule(limits.base_rtt_ns, limits.jitter_ns)
+        self._rtt = RttEstimator(limits.base_rtt_ns)
+        self._probes: dict[int, tuple[Path, int]] = {}
+        self._probe_id = 0
+        self._quiet_ns = 0
+        self._quiet_probes = 0
+        self._timer_ns = 0
+        self._hold_ns = 0
+        self.retries = 0
+        self.acked_bytes = self.data_packets = self.retransmits = self.timeouts = 0
+        self.trims = self.nacks = self.marks = self.skips = self.probes_sent = self.spurious = 0
+
+    @property
+    def rtt_ns(self) -> int:
+        return self._rtt.smoothed_ns
+
+    @property
+    def reorder_window_ns(self) -> int:
+        return self._rule.window_ns
+
+    def post(self, message: Message) -> None:
+        message.index = self.message_count
+        self.message_count += 1
+        message.imm_index = self.imm_count
+        if message.immediate is not None:
+            self.imm_count += 1
+        self.pending[message.index] = message
+        self._queue.append(message)
+
+    # --- sending -----------------------------------------------------------------------------------------------
+
+    def transmit(self, now_ns: int, out: list[tuple[int, bytes]], budget: int) -> bool:
+        """Append up to `budget` frames. True: there is more, but the budget or the ports are used up."""
+        endpoint = self._qp.endpoint
+        if not self.pending:
+            return False
+        if self.una == self.nxt and not self.lost:
+            # Idle until now: silence before this moment means nothing.
+            self._quiet_ns = self._timer_ns = now_ns
+        take = self._qp.selection.next
+        first, more = len(out), True
+        while budget:
+            window = self.cc.window_bytes
+            if self.lost:
+                if now_ns < self._hold_ns:
+                    more = False
+                    break
+                psn = self.una + (self.lost & -self.lost).bit_length() - 1
+                slot = psn & self._mask
+                size = self._sizes[slot]
+                if self.inflight_bytes and self.inflight_bytes + size > window:
+                    more = False
+                    break
+                path = take(endpoint.usable)
+                if path is None:
+                    break
+                self.lost &= self.lost - 1
+                self._tries[slot] += 1
+                self.retransmits += 1
+                flags, traffic_class = RETRANSMISSION, endpoint.retransmit_class
+            else:
+                message = self._current
+                if message is None:
+                    message = self._begin(now_ns)
+                    if message is None:
+                        more = False
+                        break
+                psn = self.nxt
+                if psn - self.una >= self._window:
+                    more = False
+                    break
+                slot = psn & self._mask
+                size = self._pmtu
+                last = psn == message.last_psn
+                if last:
+                    size = message.length - (psn - message.first_psn) * size
+                inflight = self.inflight_bytes
+                if inflight and inflight + size > window:
+                    more = False
+                    break
+                path = take(endpoint.usable)
+                if path is None:
+                    break
+                flags = 0
+                if last:
+                    self._current = None
+                    if not self._queue or message.immediate is not None:
+                        flags = ACK_REQUEST
+                if inflight + size + self._pmtu > window:
+                    flags = ACK_REQUEST  # the window closes behind this packet: what it tells is awaited
+                self.nxt = psn + 1
+                self._messages[slot] = message
+                self._sizes[slot] = size
+                self._tries[slot] = 0
+                self._blamed[slot] = None
+                self.data_packets += 1
+                traffic_class = endpoint.data_class
+            self._paths[slot] = path
+            self._sent_ns[slot] = now_ns
+            self._rule.log.append((psn, now_ns))
+            self.inflight_bytes += size
+            frame = self._build(psn, size, path, flags, traffic_class, now_ns)
+            path.sent += 1
+            port = path.port
+            port.charge(len(frame), now_ns)
+            if port.free_ns > endpoint.horizon_ns:
+                endpoint.usable &= ~port.bit
+            out.append((port.number, frame))
+            budget -= 1
+        if len(out) > first:
+            self._quiet_ns = now_ns
+            self._qp.arm(now_ns + self._probe_timeout_ns())
+        return more
+
+    def _begin(self, now_ns: int) -> Message | None:
+        """Take the next posted write, unless the peer's limit on writes with immediate holds it back."""
+        if not self._queue:
+            return None
+        message = self._queue[0]
+        if message.immediate is not None and len(self._imms) >= self._qp.peer_max_write_imm:
+            return None
+        if not self._qp.endpoint.memory.holds(message.region):
+            self._qp.fail(now_ns, CompletionStatus.LOCAL_PROTECTION_ERROR, "the local region was deregistered", message)
+            return None
+        self._queue.popleft()
+        message.first_psn = self.nxt
+        message.last_psn = self.nxt + message.unacked - 1
+        if message.immediate is not None:
+            self._imms.append(message)
+        self._current = message
+        return message
+
+    def _build(self, psn: int, size: int, path: Path, flags: int, traffic_class: int, now_ns: int) -> bytes:
+        message = self._messages[psn & self._mask]
+        assert message is not None
+        ahead = (psn - message.first_psn) * self._pmtu
+        start = message.offset + ahead
+        payload = message.region.buffer[start : start + size]
+        pad = -size & 3
+        tail: bytes | None = PAD[pad] if pad else None
+        before: bytes | None = None
+        if psn == message.last_psn:
+            if message.immediate is None:
+                opcode = 0xCA if not ahead else 0xC8
+            else:
+                opcode = 0xCB if not ahead else 0xC9
+                before = wire.IMMEDIATE.pack(message.immediate)
+        else:
+            opcode = 0xC7 if ahead else 0xC6
+        head = self._head
+        length = len(head) + size + 4
+        va = message.remote_va + ahead
+        endpoint = self._qp.endpoint
+        if endpoint.stamp_ns:
+            packet.WRITE_STAMPED.pack_into(
+                head,
+                0,
+                opcode,
+                pad << 4,
+                0xFFFF,
+                self._dest,
+                (flags | wire.TIMESTAMP) << 24 | psn & PSN_MASK,
+                message.imm_index & 0xFFFF,
+                message.index & 0xFFFF,
+                now_ns // endpoint.stamp_ns & 0xFFFF,
+                endpoint.stamp_resolution << 7,
+                1,
+                va,
+                message.rkey,
+                message.length,
+            )
+        else:
+            packet.WRITE.pack_into(
+                head,
+                0,
+                opcode,
+                pad << 4,
+                0xFFFF,
+                self._dest,
+                flags << 24 | psn & PSN_MASK,
+                message.imm_index & 0xFFFF,
+                message.index & 0xFFFF,
+                va,
+                message.rkey,
+                message.length,
+            )
+        if before is None and tail is None:
+            front, state = path.route.front(length, traffic_class)
+            crc = crc32(payload, crc32(head, state))
+            head[packet.VARIANT] = 0
+            return b"".join((front, head, payload, ICRC.pack(crc)))
+        before, tail = before or b"", tail or b""
+        front, state = path.route.front(length + len(before) + pad, traffic_class)
+        crc = crc32(tail, crc32(payload, crc32(before, crc32(head, state))))
+        head[packet.VARIANT] = 0
+        return b"".join((front, head, before, payload, tail, ICRC.pack(crc)))
+
+    # --- acknowledgements --------------------------------------------------------------------------------------
+
+    def receive_sack(
+        self,
+        now_ns: int,
+        cack24: int,
+        sack_offset: int,
+        bitmap: int,
+        entropy: int,
+        first: int,
+        answer: int,
+        penalty: int,
+    ) -> None:
+        """A SACK; `first` is the SETH's first 16 bits, `answer` its offset of the causing PSN, or probe id."""
+        una, nxt = self.una, self.nxt
+        count = (cack24 - una + 1) & PSN_MASK
+        if count >= PSN_HALF:
+            count -= PSN_MASK + 1  # an old one; its bitmap may still tell something new
+        if count > nxt - una:
+            self._qp.endpoint.count("sack_of_unsent")
+            return
+        reported = (1 << count) - 1 if count > 0 else 0
+        if bitmap:
+            shift = count - 1 + sack_offset
+            reported |= bitmap << shift if shift >= 0 else bitmap >> -shift
+            reported &= (1 << (nxt - una)) - 1
+        fresh = reported & ~self.acked
+        marked = first >> 5 & 3
+        rtt_ns: int | None = None
+        if first & 2:
+            self._probe_answered(now_ns, answer & 0xFFFF, entropy, marked)
+        elif fresh:
+            cause = count - 1 + answer
+            if cause >= 0 and fresh >> cause & 1:
+                slot = (una + cause) & self._mask
+                if not self._tries[slot]:
+                    rtt_ns = now_ns - self._sent_ns[slot]
+                    self._rtt.update(rtt_ns)
+                    path = self._paths[slot]
+                    assert path is not None
+                    self._rule.rtt_sample(path.plane.number, rtt_ns)
+        if marked and not first & 2:
+            self.marks += 1
+            self._signal(self._qp.evs.paths.get(entropy), MARK_CAUSES[marked], now_ns)
+        self.cc.on_penalty(penalty)
+        if fresh:
+            acked = self._take_acked(now_ns, fresh)
+            if acked:
+                self.cc.on_ack(now_ns, acked, rtt_ns, marked == PathMark.SKIP_ONCE, self.inflight_bytes)
+            self.retries = 0
+            self._quiet_probes = 0
+            self._quiet_ns = self._timer_ns = now_ns
+        self._detect(now_ns)
+        self._qp.wake()
+
+    def _take_acked(self, now_ns: int, fresh: int) -> int:
+        """Account for newly acknowledged PSNs (bits from una); returns their bytes."""
+        una, mask, lost = self.una, self._mask, self.lost
+        sizes, tries, sent_ns, messages = self._sizes, self._tries, self._sent_ns, self._messages
+        self.acked |= fresh
+        newest_ns = self._rule.newest_ns
+        total = freed = 0
+        while fresh:
+            low = fresh & -fresh
+            fresh ^= low
+            slot = (una + low.bit_length() - 1) & mask
+            size = sizes[slot]
+            total += size
+            if low & lost:
+                lost ^= low
+                self._late(slot, now_ns)
+            else:
+                freed += size
+                sent = sent_ns[slot]
+                if tries[slot]:
+                    if now_ns - sent < self._rtt.min_ns * 3 // 4:
+                        self._late(slot, now_ns)
+                        sent = -1  # too soon to be the answer to the copy
+                    elif self._blamed[slot] is not None:
+                        self._rule.true_loss()
+                if sent > newest_ns:
+                    newest_ns = sent
+            message = messages[slot]
+            if message is not None:
+                message.unacked -= 1
+                if not message.unacked and message.immediate is None:
+                    self._complete(message)
+                messages[slot] = None
+        self._rule.newest_ns = newest_ns
+        self.lost = lost
+        self.inflight_bytes -= freed
+        self.acked_bytes += total
+        holes = ~self.acked
+        count = (holes & -holes).bit_length() - 1
+        if count:
+            self.acked >>= count
+            self.lost >>= count
+            self.una = una + count
+        return total
+
+    def _late(self, slot: int, now_ns: int) -> None:
+        """What was taken for lost on this slot has arrived: the path was only slow."""
+        path = self._blamed[slot]
+        if path is not None:
+            self.spurious += 1
+            self._blamed[slot] = None
+            self._rule.late_arrival()
+            self._signal(path, EvCause.LATE_ACK, now_ns)
+
+    def receive_nack(self, now_ns: int, reason: int, psn24: int, entropy: int) -> None:
+        """A NACK: a trimmed packet is sent again at once; if the peer lacked something, after a round trip."""
+        self.nacks += 1
+        if reason == NackReason.UNEXP_EVENT:
+            self._qp.fail(now_ns, CompletionStatus.REMOTE_OPERATION_ERROR, "NACK with reason UNEXP_EVENT")
+            return
+        index = expand(psn24, self.una) - self.una
+        if not 0 <= index < self.nxt - self.una:
+            return
+        slot = (self.una + index) & self._mask
+        path = self._paths[slot]
+        if (self.acked | self.lost) >> index & 1 or path is None or path.ev != entropy:
+            return  # arrived meanwhile, or about a copy that has been replaced
+        size = self._sizes[slot]
+        self.lost |= 1 << index
+        self.inflight_bytes -= size
+        self._blamed[slot] = None
+        self.retries = 0
+        self._quiet_ns = self._timer_ns = now_ns
+        cause = TRIM_CAUSES.get(reason)  # type: ignore[call-overload]
+        if cause is not None:
+            self.trims += 1
+            self._signal(path, cause, now_ns)
+            self.cc.on_trim(now_ns, size, self.inflight_bytes)
+        else:
+            self._hold_ns = now_ns + self._limits.base_rtt_ns
+            self._qp.arm(self._hold_ns)
+        self._qp.wake()
+
+    def receive_ack(self, now_ns: int, syndrome: int, msn24: int, psn24: int) -> None:
+        """A transport acknowledgement: completes writes with immediate, in order; a negative one ends the QP."""
+        status = NAK_STATUS.get(syndrome)  # type: ignore[call-overload]
+        if status is not None:
+            self._qp.fail(now_ns, status, f"NAK with syndrome {syndrome:#x}")
+            return
+        if syndrome >> 5:
+            self._qp.endpoint.count("ack_syndrome")
+            return
+        count = (psn24 - self.una + 1) & PSN_MASK
+        if 0 < count <= self.nxt - self.una:
+            fresh = ((1 << count) - 1) & ~self.acked
+            if fresh:
+                self._take_acked(now_ns, fresh)
+        while self._imms:
+            message = self._imms[0]
+            if message.unacked or expand(msn24, message.index) <= message.index:
+                break
+            self._imms.popleft()
+            self._complete(message)
+        self.retries = 0
+        self._quiet_ns = self._timer_ns = now_ns
+        self._qp.wake()
+
+    def _complete(self, message: Message) -> None:
+        if self.pending.pop(message.index, None) is not None:
+            opcode = "write" if message.immediate is None else "write_imm"
+            self._qp.complete(message, CompletionStatus.SUCCESS, opcode)
+
+    # --- losses and probes -------------------------------------------------------------------------------------
+
+    def _signal(self, path: Path | None, cause: EvCause, now_ns: int) -> None:
+        if path is not None and self._qp.selection.heeds_signals:
+            if cause is EvCause.ECN or cause is EvCause.TRIM:
+                self.skips += 1
+            self._qp.evs.signal(path, cause, now_ns)
+
+    def _detect(self, now_ns: int) -> None:
+        """Apply the reorder rule to the oldest transmissions."""
+        rule = self._rule
+        log, horizon_ns = rule.log, rule.newest_ns - rule.window_ns
+        while log and log[0][1] <= horizon_ns:
+            psn, sent_ns = log.popleft()
+            index = psn - self.una
+            if index < 0 or (self.acked | self.lost) >> index & 1 or self._sent_ns[psn & self._mask] != sent_ns:
+                continue
+            self._lose(index, now_ns)
+
+    def _lose(self, index: int, now_ns: int) -> None:
+        slot = (self.una + index) & self._mask
+        self.lost |= 1 << index
+        size = self._sizes[slot]
+        self.inflight_bytes -= size
+        self.cc.on_loss(now_ns, size, self.inflight_bytes)
+        path = self._paths[slot]
+        assert path is not None
+        self._blamed[slot] = path
+        if path.plane.wanted:  # a port that is known to be down explains the loss
+            self._signal(path, EvCause.LOSS, now_ns)
+
+    def probe(self, path: Path, now_ns: int) -> None:
+        """Send a reliability probe on this EV: answered with a SACK of everything from una on."""
+        self._probe_id = (self._probe_id + 1) & 0xFFFF
+        self._probes[self._probe_id] = (path, now_ns)
+        if len(self._probes) > PROBES_KEPT:
+            del self._probes[next(iter(self._probes))]
+        self.probes_sent += 1
+        transport = bytearray(
+            wire.Bth(Opcode.PROBE, self._dest & 0xFFFFFF, self.una & PSN_MASK, variant=0xFF).pack()
+            + wire.Peth(self._probe_id).pack()
+        )
+        path.port.queue_control(path.route.seal(transport, self._qp.endpoint.probe_class))
+
+    def _probe_answered(self, now_ns: int, probe_id: int, entropy: int, marked: int) -> None:
+        found = self._probes.pop(probe_id, None)
+        if found is None or found[0].ev != entropy:
+            return
+        path, sent_ns = found
+        self._rtt.update(now_ns - sent_ns)
+        if sent_ns > self._rule.newest_ns:
+            self._rule.newest_ns = sent_ns
+        self.retries = 0
+        self._timer_ns = now_ns
+        self._qp.evs.probe_answered(path, marked != PathMark.NONE, now_ns)
+
+    def _probe_timeout_ns(self) -> int:
+        rtt = self._rtt
+        wait_ns = max(rtt.smoothed_ns + 4 * rtt.variation_ns + self._limits.jitter_ns, self._rule.window_ns)
+        return wait_ns << min(self._quiet_probes, 3)
+
+    def _retry_timeout_ns(self) -> int:
+        """Linear, then exponential (OCP MRC: local ACK timeout)."""
+        excess = self.retries - self._qp.endpoint.settings.retry_linear
+        return self._limits.timeout_ns << max(0, excess + 1)
+
+    def handle_timer(self, now_ns: int) -> int:
+        """Probe when it was quiet for too long, retransmit everything when even that brought nothing; returns when to
+        come again."""
+        if not self.pending:
+            return NEVER
+        if now_ns >= self._hold_ns and self.lost:
+            self._qp.wake()
+        retry_ns = self._timer_ns + self._retry_timeout_ns()
+        if now_ns >= retry_ns and (self.una != self.nxt or self._imms):
+            self._timeout(now_ns)
+            if not self.pending:
+                return NEVER
+            retry_ns = self._timer_ns + self._retry_timeout_ns()
+        probe_ns = self._quiet_ns + self._probe_timeout_ns()
+        if now_ns >= probe_ns:
+            if self.una != self.nxt or self._imms:
+                self._ask(now_ns)
+            self._quiet_ns = now_ns
+            probe_ns = now_ns + self._probe_timeout_ns()
+        if self._hold_ns > now_ns:
+            probe_ns = min(probe_ns, self._hold_ns)
+        return min(retry_ns, probe_ns)
+
+    def _ask(self, now_ns: int) -> None:
+        """Probe two EVs, of different planes where there are several live ones."""
+        asked: list[Path] = []
+        for _ in range(2):
+            path = self._qp.selection.next(-1)
+            if path is not None and path not in asked:
+                asked.append(path)
+                self.probe(path, now_ns)
+        self._quiet_probes += 1
+
+    def _timeout(self, now_ns: int) -> None:
+        settings = self._qp.endpoint.settings
+        self.retries += 1
+        self.timeouts += 1
+        self._timer_ns = now_ns
+        exponential = settings.retry_exponential
+        if exponential < 25 and self.retries > settings.retry_linear + exponential:
+            self._qp.fail(now_ns, CompletionStatus.RETRY_EXCEEDED, f"no answer after {self.retries - 1} retries")
+            return
+        self.cc.on_timeout(now_ns)
+        waiting = ~(self.acked | self.lost) & ((1 << (self.nxt - self.una)) - 1)
+        while waiting:
+            low = waiting & -waiting
+            waiting ^= low
+            self._lose(low.bit_length() - 1, now_ns)
+        self._rule.log.clear()
+        self._qp.wake()
+
+
+MARK_CAUSES = (EvCause.ECN, EvCause.ECN, EvCause.ALWAYS_SKIP, EvCause.ECN)

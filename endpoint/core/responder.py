@@ -1,0 +1,358 @@
+"""The receiving half of a QP: places packets as they come, keeps the bitmap, answers with SACK, ACK and NACK.
+
+Numbers without wrap inside: `epsn` is the next PSN expected in order, bit i of `bitmap` is PSN epsn + i. A packet is
+placed before it is recorded, so whatever a SACK reports is in memory. Messages complete in order as the bitmap closes
+behind their last packets; that is when immediates are delivered and transport acknowledgements fall due.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from endpoint.core import packet, wire
+from endpoint.core.packet import Route
+from endpoint.core.psn import PSN_HALF, PSN_MASK
+from endpoint.core.wire import ACK_REQUEST, IMMEDIATES, LASTS, RETRANSMISSION, NackReason, Opcode, PathMark, Syndrome
+from endpoint.transport import Completion, CompletionStatus
+
+if TYPE_CHECKING:
+    from endpoint.core.port import Port
+    from endpoint.core.qp import QueuePair
+
+WORD = (1 << wire.SACK_BITS) - 1
+SACKS_MAX = 8
+"""Acknowledgements sent in one go when what is new does not fit one bitmap; the rest follows with the next."""
+SACK_SIZE_MIN = 1024
+"""A packet counts at least this much towards the threshold (OCP MRC, SACK trigger 1)."""
+
+
+class Responder:
+    __slots__ = (
+        "_max_write_imm",
+        "_oor_nack",
+        "_pmtu",
+        "_qp",
+        "_sack_bytes",
+        "_threshold",
+        "_trim_nack",
+        "_window",
+        "_writable",
+        "bitmap",
+        "duplicates",
+        "epsn",
+        "immediates",
+        "lasts",
+        "marked",
+        "msn",
+        "msn_acked",
+        "nacks_sent",
+        "out_of_window",
+        "penalty_seen_bytes",
+        "penalty_weight",
+        "received_bytes",
+        "received_packets",
+        "receives",
+        "reverse",
+        "sacks_sent",
+        "trimmed",
+        "unreported",
+    )
+
+    def __init__(self, qp: QueuePair, epsn: int, trim_nack: bool) -> None:
+        limits, settings = qp.endpoint.limits, qp.endpoint.settings
+        self._qp = qp
+        self._writable = qp.endpoint.memory.writable
+        self._pmtu = limits.pmtu
+        self._threshold = limits.sack_threshold_bytes
+        self._window = qp.mpr * wire.MPR_UNIT
+        self._max_write_imm = qp.max_write_imm
+        self._oor_nack = settings.oor_nack
+        self._trim_nack = trim_nack
+        self.epsn = epsn
+        self.bitmap = 0
+        self.lasts = 0
+        """Received packets that end a message, as in `bitmap`."""
+        self.unreported = 0
+        """Received packets that no SACK has reported, as in `bitmap`."""
+        self.immediates: dict[int, tuple[int, int]] = {}
+        """Immediate and message length by the PSN of the last packet, until everything before it has arrived."""
+        self.receives = qp.receives
+        self.msn = 0
+        """Messages completed in order."""
+        self.msn_acked = 0
+        self._sack_bytes = 0
+        self.reverse: dict[int, Route] = {}
+        """The EV for acknowledgements, one a port, kept fresh by data and probes (paper §2.4)."""
+        self.received_bytes = self.received_packets = 0
+        self.penalty_seen_bytes = 0
+        self.penalty_weight = 0.0
+        self.duplicates = self.out_of_window = self.marked = self.trimmed = 0
+        self.sacks_sent = self.nacks_sent = 0
+
+    def receive_write(
+        self,
+        now_ns: int,
+        port: Port,
+        mark: int,
+        ev: int,
+        opcode: int,
+        flags: int,
+        psn24: int,
+        va: int,
+        rkey: int,
+        length: int,
+        immediate: int,
+        data: memoryview,
+        stamp: int,
+    ) -> None:
+        """A write whose ICRC was right. `mark` is the PathMark to answer with, `data` the payload without pad."""
+        distance = (psn24 - self.epsn) & PSN_MASK
+        psn = self.epsn + distance
+        if distance >= self._window:
+            self._outside(now_ns, port, mark, ev, psn, stamp)
+            return
+        bit = 1 << distance
+        if self.bitmap & bit:
+            self.duplicates += 1
+            self.acknowledge(now_ns, port, ev, psn, mark, stamp)
+            return
+        size = len(data)
+        region = self._writable.get(rkey)
+        at = va - region.va if region is not None else -1
+        if region is None or at < 0 or at + size > region.length:
+            self._qp.refuse(
+                now_ns, Syndrome.NAK_REMOTE_ACCESS_ERROR, f"write of {size} bytes to {va:#x} rkey {rkey:#x}"
+            )
+            return
+        if opcode in LASTS:
+            if not 0 < size <= self._pmtu:
+                self._invalid(now_ns, port, ev, psn, f"{Opcode(opcode).name} of {size} bytes")
+                return
+            if opcode in IMMEDIATES:
+                if len(self.immediates) >= self._max_write_imm:
+                    self._qp.refuse(
+                        now_ns,
+                        Syndrome.NAK_INVALID_REQUEST,
+                        f"more than {self._max_write_imm} writes with immediate in flight",
+                    )
+                    return
+                self.immediates[psn] = (immediate, length)
+            self.lasts |= bit
+        elif size != self._pmtu:
+            self._invalid(now_ns, port, ev, psn, f"{Opcode(opcode).name} of {size} bytes")
+            return
+        region.buffer[at : at + size] = data
+        self.bitmap |= bit
+        self.unreported |= bit
+        self.received_bytes += size
+        self.received_packets += 1
+        urgent = self._advance(now_ns) if not distance else False
+        self._sack_bytes += size if size > SACK_SIZE_MIN else SACK_SIZE_MIN
+        if urgent or mark or self._sack_bytes > self._threshold or flags & (ACK_REQUEST | RETRANSMISSION):
+            if mark:
+                self.marked += 1
+            self.acknowledge(now_ns, port, ev, psn, mark, stamp)
+
+    def receive_trimmed(self, now_ns: int, port: Port, ev: int, psn24: int, lasthop: bool, stamp: int) -> None:
+        """Only headers arrived, and nothing but the window vouches for them: ask for the packet again."""
+        self.trimmed += 1
+        distance = (psn24 - self.epsn) & PSN_MASK
+        psn = self.epsn + distance
+        if distance >= self._window:
+            self._outside(now_ns, port, PathMark.NONE, ev, psn, stamp)
+        elif self.bitmap >> distance & 1:
+            self.duplicates += 1
+            self.acknowledge(now_ns, port, ev, psn, PathMark.NONE, stamp)
+        elif self._trim_nack:
+            reason = NackReason.TRIMMED_LASTHOP if lasthop else NackReason.TRIMMED
+            self.nack(now_ns, port, ev, psn, reason, stamp)
+
+    def receive_probe(
+        self, now_ns: int, port: Port, ev: int, psn24: int, marked: bool, probe_id: int, stamp: int
+    ) -> None:
+        """A reliability probe asks what has arrived from its PSN on, and whether messages have completed."""
+        distance = (psn24 - self.epsn) & PSN_MASK
+        from_bit = distance if distance < PSN_HALF else 0
+        self.unreported |= self.bitmap >> from_bit << from_bit
+        self.msn_acked = -1
+        mark = PathMark.SKIP_ONCE if marked else PathMark.NONE
+        self.acknowledge(now_ns, port, ev, self.epsn - 1, mark, stamp, probe_id)
+
+    def _outside(self, now_ns: int, port: Port, mark: int, ev: int, psn: int, stamp: int) -> None:
+        if psn - self.epsn >= PSN_HALF:  # in (epsn - 2^23, epsn): had arrived before
+            self.duplicates += 1
+            self.msn_acked = -1
+            self.acknowledge(now_ns, port, ev, psn - PSN_MASK - 1, mark, stamp)
+            return
+        self.out_of_window += 1
+        if self._oor_nack:
+            self.nack(now_ns, port, ev, psn, NackReason.PSN_OOR_WINDOW, stamp)
+
+    def _invalid(self, now_ns: int, port: Port, ev: int, psn: int, what: str) -> None:
+        self.nack(now_ns, port, ev, psn, NackReason.UNEXP_EVENT, 0)
+        self._qp.fail(now_ns, CompletionStatus.REMOTE_OPERATION_ERROR, f"peer sent a {what}")
+
+    def _advance(self, now_ns: int) -> bool:
+        """Move past what is now contiguous and complete messages. True if an immediate was delivered."""
+        holes = ~self.bitmap
+        count = (holes & -holes).bit_length() - 1
+        ended = self.lasts & ((1 << count) - 1)
+        self.bitmap >>= count
+        self.lasts >>= count
+        self.unreported >>= count
+        first = self.epsn
+        self.epsn = first + count
+        if not ended:
+            return False
+        if not self.immediates:
+            self.msn += ended.bit_count()
+            return False
+        delivered = False
+        while ended:
+            low = ended & -ended
+            ended ^= low
+            found = self.immediates.pop(first + low.bit_length() - 1, None)
+            if found is not None:
+                if not self.receives:
+                    self._qp.refuse(
+                        now_ns, Syndrome.NAK_REMOTE_OPERATIONAL_ERROR, "a write with immediate found no posted receive"
+                    )
+                    return True
+                delivered = True
+                self._qp.cq.push(
+                    Completion(
+                        self.receives.popleft(),
+                        self._qp.qpn,
+                        CompletionStatus.SUCCESS,
+                        "recv_imm",
+                        found[1],
+                        found[0],
+                    )
+                )
+            self.msn += 1
+        return delivered
+
+    # --- answers -----------------------------------------------------------------------------------------------
+
+    def acknowledge(
+        self, now_ns: int, port: Port, ev: int, psn: int, mark: int, stamp: int, probe_id: int | None = None
+    ) -> None:
+        """Send a SACK caused by `psn` on `ev`, more of them if what is new spans several bitmaps, and an ACK if due.
+
+        The bitmap covers the highest PSN not yet reported and as much as possible below it, so that a later SACK
+        repeats what a lost one said. `psn` may be any number of the past; only the last SACK answers mark and probe.
+        """
+        qp = self._qp
+        qp_dest = qp.dest_masked
+        if qp_dest < 0:
+            return
+        route = self._route(port)
+        if route is None:
+            return
+        self._sack_bytes = 0
+        cack = self.epsn - 1
+        offset = psn - cack
+        answer = offset if -0x8000 <= offset < 0x8000 else -0x8000
+        penalty = qp.endpoint.penalty(now_ns)
+        congestion = penalty << 24 | (self.received_bytes >> 8) & 0xFFFFFF
+        beyond = self.bitmap.bit_count()
+        remaining = SACKS_MAX
+        while True:
+            remaining -= 1
+            unreported = self.unreported
+            start = 0
+            if unreported >> wire.SACK_BITS:
+                lowest = (unreported & -unreported).bit_length() - 1
+                start = min(lowest, unreported.bit_length() - wire.SACK_BITS)
+                if unreported >> start >> wire.SACK_BITS:
+                    start = lowest
+            unreported = self.unreported = unreported & ~(WORD << start)
+            final = not unreported or not remaining
+            first = wire.PdsType.SACK << 12
+            if final:
+                first |= mark << 5
+                if probe_id is not None:
+                    first |= 2
+                    answer = probe_id - 0x10000 if probe_id & 0x8000 else probe_id
+            transport = bytearray(packet.SACK.size)
+            packet.SACK.pack_into(
+                transport,
+                0,
+                0xDC,
+                0,
+                wire.P_KEY_DEFAULT,
+                qp_dest,
+                cack & PSN_MASK,
+                first,
+                answer,
+                ev,
+                0,
+                0,
+                cack & PSN_MASK,
+                0,
+                0,
+                start + 1,
+                self.bitmap >> start & WORD,
+                stamp,
+                beyond,
+                congestion,
+            )
+            route.port.queue_control(route.seal(transport, qp.endpoint.control_class))
+            self.sacks_sent += 1
+            if final:
+                break
+        if self.msn != self.msn_acked:
+            self.msn_acked = self.msn
+            self._transport_ack(route, Syndrome.ACK)
+
+    def nack(self, now_ns: int, port: Port, ev: int, psn: int, reason: NackReason, stamp: int) -> None:
+        route = self._route(port)
+        if route is None or self._qp.dest_masked < 0:
+            return
+        self.nacks_sent += 1
+        transport = bytearray(packet.NACK.size)
+        packet.NACK.pack_into(
+            transport,
+            0,
+            Opcode.NACK,
+            0,
+            wire.P_KEY_DEFAULT,
+            self._qp.dest_masked,
+            psn & PSN_MASK,
+            wire.PdsType.NACK << 12,
+            reason,
+            0,
+            ev,
+            0,
+            0,
+            psn & PSN_MASK,
+            wire.CcType.NACK << 4,
+            0,
+            stamp,
+        )
+        route.port.queue_control(route.seal(transport, self._qp.endpoint.control_class))
+
+    def refuse(self, syndrome: Syndrome) -> None:
+        """Send a negative transport acknowledgement on every live port: the QP goes down with it."""
+        for route in self.live_routes():
+            self._transport_ack(route, syndrome)
+
+    def _transport_ack(self, route: Route, syndrome: Syndrome) -> None:
+        transport = bytearray(
+            wire.Bth(
+                Opcode.ACKNOWLEDGE, self._qp.dest_masked & 0xFFFFFF, (self.epsn - 1) & PSN_MASK, variant=0xFF
+            ).pack()
+            + wire.Aeth(syndrome, self.msn & 0xFFFFFF).pack()
+        )
+        route.port.queue_control(route.seal(transport, self._qp.endpoint.control_class))
+
+    def _route(self, port: Port) -> Route | None:
+        """The reverse EV of the port that the packet came by, else of any live one."""
+        route = self.reverse.get(port.number)
+        if route is not None and port.bit & self._qp.reachable:
+            return route
+        return next(iter(self.live_routes()), None)
+
+    def live_routes(self) -> list[Route]:
+        reachable = self._qp.reachable
+        return [route for route in self.reverse.values() if route.port.bit & reachable]

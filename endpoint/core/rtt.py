@@ -1,0 +1,28 @@
+"""Round-trip time, smoothed (RFC 6298's gains), from the send time kept for every PSN and probe.
+
+Send times are whole nanoseconds, so nothing wraps at any round trip; packets that were sent more than once give no
+sample unless the answer cannot belong to an earlier copy (Karn's rule).
+"""
+
+from __future__ import annotations
+
+
+class RttEstimator:
+    __slots__ = ("latest_ns", "min_ns", "smoothed_ns", "variation_ns")
+
+    def __init__(self, base_rtt_ns: int) -> None:
+        self.smoothed_ns = base_rtt_ns
+        self.variation_ns = base_rtt_ns // 2
+        self.latest_ns = 0
+        self.min_ns = 0
+
+    def update(self, sample_ns: int) -> None:
+        if not self.latest_ns:
+            self.smoothed_ns, self.variation_ns, self.min_ns = sample_ns, sample_ns // 2, sample_ns
+        else:
+            error_ns = sample_ns - self.smoothed_ns
+            self.smoothed_ns += error_ns >> 3
+            self.variation_ns += (abs(error_ns) - self.variation_ns) >> 2
+            if sample_ns < self.min_ns:
+                self.min_ns = sample_ns
+        self.latest_ns = sample_ns

@@ -1,0 +1,99 @@
+"""Writes posted over a virtual wire and checked at the other end, byte for byte."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+from endpoint.core.cq import QueueFull
+from endpoint.transport import CompletionStatus, QPState
+from tests.endpoint.core.virtual_wire import Wire
+
+
+class Flow:
+    """One QP from `src` to `dst`; messages of given sizes land one after the other in the destination's region."""
+
+    def __init__(
+        self, wire: Wire, src: str = "h0", dst: str = "h1", size: int = 1 << 20, seed: int = 7, **attributes: Any
+    ) -> None:
+        self.wire, self.src, self.dst = wire, src, dst
+        sender, receiver = wire.transports[src], wire.transports[dst]
+        self.source = bytearray(Random(seed).randbytes(size))
+        self.sink = bytearray(size)
+        self.guard = bytearray(64)
+        self.region = sender.register_memory(self.source)
+        self.target = receiver.register_memory(self.sink)
+        self.guard_region = receiver.register_memory(self.guard)
+        self.cq = sender.create_cq(100_000)
+        self.remote_cq = receiver.create_cq(100_000)
+        self.qp = sender.create_qp(self.cq, **attributes)
+        self.remote = receiver.create_qp(self.remote_cq, **attributes)
+        self.qp.connect(self.remote.info(), wire.now_ns)
+        self.remote.connect(self.qp.info(), wire.now_ns)
+        self.posted: dict[int, tuple[int, int, int | None]] = {}
+        self.statuses: dict[int, CompletionStatus] = {}
+        self.immediates: list[int] = []
+        self.done_bytes = 0
+        self._cursor = 0
+        self._next = 0
+
+    def post(self, length: int, immediate: int | None = None) -> int:
+        """Post one write; the region is used as a ring. Returns its id."""
+        if self._cursor + length > len(self.source):
+            self._cursor = 0
+        wr_id, self._next = self._next, self._next + 1
+        if immediate is not None:
+            self.remote.post_recv(wr_id)
+        self.qp.post_write(
+            wr_id, self.region, self._cursor, length, self.target.va + self._cursor, self.target.rkey, immediate
+        )
+        self.posted[wr_id] = (self._cursor, length, immediate)
+        self._cursor += length
+        return wr_id
+
+    def poll(self) -> None:
+        while batch := self.cq.poll(64):
+            for completion in batch:
+                assert completion.wr_id not in self.statuses, "a message completed twice"
+                self.statuses[completion.wr_id] = completion.status
+                if completion.status is CompletionStatus.SUCCESS:
+                    self.done_bytes += completion.byte_len
+        while batch := self.remote_cq.poll(64):
+            for completion in batch:
+                if completion.status is CompletionStatus.SUCCESS:
+                    assert completion.immediate is not None
+                    self.immediates.append(completion.immediate)
+
+    @property
+    def finished(self) -> bool:
+        self.poll()
+        return len(self.statuses) == len(self.posted)
+
+    def keep_posted(self, length: int, depth: int, until_ns: int) -> None:
+        """Keep `depth` writes outstanding until a time."""
+
+        def top_up() -> None:
+            self.poll()
+            if self.wire.now_ns >= until_ns or self.qp.state is not QPState.RTS:
+                return
+            try:
+                while len(self.posted) - len(self.statuses) < depth:
+                    self.post(length)
+            except QueueFull:
+                pass
+            self.wire.kick(self.src)
+            self.wire.at(self.wire.now_ns + self.wire.base_rtt_ns // 4, top_up)
+
+        top_up()
+
+    def check(self) -> None:
+        """Everything completed well and the memory is what was written."""
+        self.poll()
+        assert Counter(self.statuses.values()) == {CompletionStatus.SUCCESS: len(self.posted)} or not self.posted
+        written = bytearray(len(self.sink))
+        for start, length, _ in self.posted.values():
+            written[start : start + length] = self.source[start : start + length]
+        assert self.sink == written
+        assert self.guard == bytearray(64)
+        assert self.immediates == [imm for _, _, imm in self.posted.values() if imm is not None]
