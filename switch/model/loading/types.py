@@ -42,8 +42,8 @@ def _header_type(at: Cursor, name: str) -> HeaderType:
             field_at.fail("a field is [name, width], [name, width, signed] or [name, width, signed, saturating]")
         varbit = parts[1].value == "*"
         width = 0 if varbit else parts[1].integer(minimum=1)
-        signed = len(parts) > 2 and parts[2].boolean()
-        saturating = len(parts) > 3 and parts[3].boolean()
+        signed = len(parts) > 2 and _flag(parts[2])
+        saturating = len(parts) > 3 and _flag(parts[3])
         if varbit and (signed or saturating):
             field_at.fail("a varbit field can be neither signed nor saturating")
         if varbit and any(f.varbit for f in fields):
@@ -54,6 +54,11 @@ def _header_type(at: Cursor, name: str) -> HeaderType:
         at.unsupported("length_exp (P4_14 variable-length headers): use extract_VL, as P4_16 compilers do")
     longest = at.find("max_length")
     return HeaderType(name, tuple(fields), 0 if longest is None else longest.integer())
+
+
+def _flag(at: Cursor) -> bool:
+    """A truth value, which p4c writes as 0 for some fields."""
+    return at.integer(maximum=1) == 1 if isinstance(at.value, int) and not isinstance(at.value, bool) else at.boolean()
 
 
 def _declare_header(at: Cursor, scope: Scope) -> None:

@@ -1,0 +1,93 @@
+"""`python -m switch stf` and `python -m switch trace`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from switch.engine import CPU_PORT_DEFAULT, EngineError, PortConfig
+from switch.model import ModelError
+from switch.reference.engine import ReferenceEngine
+from switch.reference.trace import Trace
+from switch.stf.control import Control
+from switch.stf.programs import ENGINES, make_engine, read_program
+from switch.stf.runner import run
+from switch.stf.statements import Add, Command, SetDefault, StfError, parse
+
+OK, FAILED, BAD_INPUT = 0, 1, 2
+
+
+def register(subparsers: Any) -> None:
+    stf = subparsers.add_parser("stf", help="run packet tests (.stf files) on an engine")
+    stf.add_argument("files", nargs="+", type=Path, metavar="FILE.stf")
+    stf.add_argument("--program", type=Path, required=True, help="BMv2 JSON, or P4 source")
+    stf.add_argument("--engine", choices=ENGINES, default="reference")
+    stf.add_argument("--seed", type=int, default=0, help="of the switch's random numbers (default 0)")
+    stf.add_argument("--trace", action="store_true", help="show what happened to each packet (reference engine)")
+    stf.set_defaults(run=run_stf)
+    trace = subparsers.add_parser("trace", help="explain what a program does with one packet")
+    trace.add_argument("program", type=Path, help="BMv2 JSON, or P4 source")
+    trace.add_argument("--port", type=int, required=True, help="where the packet comes in")
+    trace.add_argument("--packet", required=True, metavar="HEX", help="the Ethernet frame")
+    trace.add_argument("--entries", type=Path, metavar="FILE.stf", help="entries to install first")
+    trace.add_argument("--format", choices=("text", "json"), default="text")
+    trace.add_argument("--seed", type=int, default=0)
+    trace.set_defaults(run=run_trace)
+
+
+def run_stf(namespace: argparse.Namespace) -> int:
+    status = OK
+    try:
+        program = read_program(namespace.program)
+        for path in namespace.files:
+            trace = Trace() if namespace.trace else None
+            engine = make_engine(namespace.engine, namespace.seed, trace)
+            failures = run(engine, program, parse(_text(path)))
+            if trace is not None:
+                print(trace.text())
+            print(f"{path}: {'failed' if failures else 'passed'}")
+            for failure in failures:
+                status = FAILED
+                print(f"{path}: {failure}", file=sys.stderr)
+    except (ModelError, StfError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return BAD_INPUT
+    return status
+
+
+def run_trace(namespace: argparse.Namespace) -> int:
+    trace = Trace()
+    try:
+        program = read_program(namespace.program)
+        try:
+            frame = bytes.fromhex(namespace.packet)
+        except ValueError:
+            raise StfError("--packet must be an even number of hexadecimal digits") from None
+        engine = ReferenceEngine(seed=namespace.seed, trace=trace)
+        engine.load(program)
+        for port in {*range(512), CPU_PORT_DEFAULT, namespace.port}:
+            engine.configure_port(port, PortConfig(), 0)
+        control = Control(engine, program)
+        for statement in parse(_text(namespace.entries)) if namespace.entries else ():
+            if isinstance(statement, Add | SetDefault):
+                control.apply(statement)
+            elif isinstance(statement, Command) and statement.word not in ("wait", "stop", "start"):
+                control.command(statement, 0)
+        engine.receive(namespace.port, frame, 0)
+        while (event_ns := engine.next_event_ns()) is not None:
+            engine.advance(event_ns)
+    except (ModelError, StfError, EngineError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return BAD_INPUT
+    for step in trace.steps:
+        print(step.json() if namespace.format == "json" else step.text())
+    return OK
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except UnicodeDecodeError as error:
+        raise StfError(f"{path}: not text: {error}") from error

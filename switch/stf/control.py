@@ -1,0 +1,255 @@
+"""The control-plane statements: entries, defaults, members, groups, meters, sessions, groups and ports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from switch.engine import (
+    PRIORITIES,
+    ActionCall,
+    Engine,
+    Entry,
+    EntryAction,
+    GroupRef,
+    MemberRef,
+    MeterConfig,
+    PortConfig,
+    QueueConfig,
+    Replica,
+)
+from switch.model import Program
+from switch.model.actions import Action as ModelAction
+from switch.model.pipelines import Table
+from switch.stf.names import by_name, find, find_action, find_key
+from switch.stf.statements import Action, Add, Command, Remove, SetDefault, StfError, time_ns
+from switch.stf.values import match, number
+
+
+class Control:
+    def __init__(self, engine: Engine, program: Program) -> None:
+        self.engine = engine
+        self.program = program
+        self._tables = by_name(program.tables)
+        self._labels: dict[str, tuple[str, int]] = {}  # label → table and handle
+        self._installed: list[tuple[str, int]] = []
+        self._ports: dict[int, PortConfig] = {}
+        self._nodes: list[tuple[int, tuple[int, ...]]] = []  # simple_switch_CLI's multicast nodes: rid and ports
+        self._groups: dict[int, list[Replica]] = {}
+
+    # --- entries ---
+
+    def apply(self, statement: Add | Remove | SetDefault) -> None:
+        match statement:
+            case Add():
+                self._add(statement)
+            case Remove(_, "all"):
+                for table, handle in self._installed:
+                    self.engine.delete_entry(table, handle)
+                self._installed.clear()
+                self._labels.clear()
+            case Remove(_, label):
+                table, handle = self.labelled(label)
+                self.engine.delete_entry(table, handle)
+                self._installed.remove((table, handle))
+                del self._labels[label]
+            case SetDefault(_, name, action):
+                found = find(self._tables, name, "table")
+                self.engine.set_default_action(found.name, _call(find_action(found, action.name), action))
+
+    def labelled(self, label: str) -> tuple[str, int]:
+        """The table and handle of an entry added with `= label`."""
+        if label not in self._labels:
+            raise StfError(f"no entry is labelled {label!r}; there are: {', '.join(self._labels) or 'none'}")
+        return self._labels[label]
+
+    def _add(self, add: Add) -> None:
+        table = find(self._tables, add.table, "table")
+        given: dict[str, str] = {}
+        for name, value in add.matches:
+            key = find_key(table, name)
+            if key.name in given:
+                raise StfError(f"the match field {key.name} is given twice")
+            given[key.name] = value
+        matches = tuple(match(given.get(key.name), key) for key in table.keys)
+        looser = table.match in ("ternary", "range")
+        priority = (add.priority or 0) if looser else 0
+        handle = self.engine.insert_entry(table.name, Entry(matches, self._entry_action(table, add.action), priority))
+        self._installed.append((table.name, handle))
+        if add.label is not None:
+            self._labels[add.label] = (table.name, handle)
+
+    def _entry_action(self, table: Table, action: Action) -> EntryAction:
+        if table.profile is not None and action.name in ("member", "group"):
+            reference = int(_only(action), 0)
+            return MemberRef(reference) if action.name == "member" else GroupRef(reference)
+        return _call(find_action(table, action.name), action)
+
+    # --- commands ---
+
+    def command(self, command: Command, now_ns: int) -> None:
+        words: dict[str, Callable[[Command, int], None]] = {
+            "member": self._member,
+            "group": self._group,
+            "meter": self._meter,
+            "register": self._register,
+            "register_write": self._register_write,
+            "clone": self._clone,
+            "mirroring_add": self._mirroring_add,
+            "multicast": self._multicast,
+            "mc_mgrp_create": self._mgrp_create,
+            "mc_node_create": self._node_create,
+            "mc_node_associate": self._node_associate,
+            "port": self._port,
+            "queue": self._queue,
+        }
+        words[command.word](command, now_ns)
+
+    def _member(self, command: Command, now_ns: int) -> None:
+        name, member_id, *call = command.operands
+        profile = find(by_name(self.program.profiles), name, "action profile")
+        found = re.fullmatch(r"(?P<name>[^\s(]+)\s*\((?P<args>.*)\)", " ".join(call))
+        if found is None:
+            raise StfError("expected: member PROFILE ID ACTION(PARAMETER:VALUE, …)")
+        actions = {a.name: a for t in self.program.tables if t.profile is profile for a in t.actions}
+        model = find(actions, found["name"], "action")
+        args = [part.strip() for part in found["args"].split(",") if part.strip()]
+        pairs = tuple(tuple(a.split(":", 1)) if ":" in a else ("", a) for a in args)
+        action = Action(model.name, tuple((p[0], p[1]) for p in pairs))
+        self.engine.set_member(profile.name, int(member_id, 0), _call(model, action))
+
+    def _group(self, command: Command, now_ns: int) -> None:
+        name, group_id, members = command.operands
+        profile = find(by_name(self.program.profiles), name, "action profile")
+        pairs = [(int(m, 0), int(w or "1", 0)) for m, _, w in (part.partition("*") for part in members.split(","))]
+        self.engine.set_group(profile.name, int(group_id, 0), pairs)
+
+    def _cell(self, text: str) -> tuple[str, int]:
+        found = re.fullmatch(r"(?P<name>[^\s(]+)\((?P<index>\w+)\)", text)
+        if found is None:
+            raise StfError(f"expected NAME(INDEX), found {text!r}")
+        return found["name"], int(found["index"], 0)
+
+    def _meter(self, command: Command, now_ns: int) -> None:
+        name, index = self._cell(command.operands[0])
+        meter = find(by_name(m for m in self.program.meters if not m.direct), name, "meter")
+        self.engine.set_meter(meter.name, index, MeterConfig(*(int(n, 0) for n in command.operands[1:])))
+
+    def _register(self, command: Command, now_ns: int) -> None:
+        name, index = self._cell(command.operands[0])
+        register = find(by_name(self.program.registers), name, "register")
+        self.engine.write_register(register.name, index, number(command.operands[1], register.width_bits))
+
+    def _register_write(self, command: Command, now_ns: int) -> None:
+        name, index, value = command.operands
+        register = find(by_name(self.program.registers), name, "register")
+        self.engine.write_register(register.name, int(index, 0), number(value, register.width_bits))
+
+    def _clone(self, command: Command, now_ns: int) -> None:
+        session, replicas = command.operands
+        truncate = int(command.options.get("truncate", "0"), 0)
+        self.engine.set_clone_session(int(session, 0), _replicas(replicas), truncate)
+
+    def _mirroring_add(self, command: Command, now_ns: int) -> None:
+        session, port = command.operands
+        self.engine.set_clone_session(int(session, 0), [Replica(int(port, 0), 0)], 0)
+
+    def _multicast(self, command: Command, now_ns: int) -> None:
+        group, replicas = command.operands
+        self.engine.set_multicast_group(int(group, 0), _replicas(replicas))
+
+    def _mgrp_create(self, command: Command, now_ns: int) -> None:
+        self._groups[int(command.operands[0], 0)] = []
+        self.engine.set_multicast_group(int(command.operands[0], 0), [])
+
+    def _node_create(self, command: Command, now_ns: int) -> None:
+        rid, *ports = (int(n, 0) for n in command.operands)
+        self._nodes.append((rid, tuple(sorted(ports))))
+
+    def _node_associate(self, command: Command, now_ns: int) -> None:
+        group, node = (int(n, 0) for n in command.operands)
+        if group not in self._groups or node >= len(self._nodes):
+            raise StfError("mc_node_associate needs a group and a node that were created before")
+        rid, ports = self._nodes[node]
+        self._groups[group] += [Replica(port, rid) for port in ports]
+        self.engine.set_multicast_group(group, self._groups[group])
+
+    # --- ports ---
+
+    def _port(self, command: Command, now_ns: int) -> None:
+        port = int(command.operands[0], 0)
+        config = self._ports.get(port, PortConfig())
+        for name, text in command.options.items():
+            match name:
+                case "up":
+                    config = replace(config, up=_truth(text))
+                case "rate_bps":
+                    config = replace(config, rate_bps=int(text, 0))
+                case "rate_pps":
+                    config = replace(config, rate_pps=int(text, 0))
+                case "delay":
+                    config = replace(config, delay_ns=time_ns(text))
+                case "loss":
+                    config = replace(config, loss=float(text))
+                case "loss_seed":
+                    config = replace(config, loss_seed=int(text, 0))
+                case _:
+                    raise StfError(f"a port has no {name!r}; there are: up, rate_bps, rate_pps, delay, loss, loss_seed")
+        self._configure(port, config, now_ns)
+
+    def _queue(self, command: Command, now_ns: int) -> None:
+        port, priority = (int(n, 0) for n in command.operands)
+        config = self._ports.get(port, PortConfig())
+        if not 0 <= priority < PRIORITIES:
+            raise StfError(f"a priority is 0 to {PRIORITIES - 1}, not {priority}")
+        known = ("depth_packets", "depth_bytes", "rate_pps")
+        for name in command.options:
+            if name not in known:
+                raise StfError(f"a queue has no {name!r}; there are: {', '.join(known)}")
+        changes = {name: int(text, 0) for name, text in command.options.items()}
+        queues = list(config.queues)
+        queues[priority] = _changed(queues[priority], changes)
+        self._configure(port, replace(config, queues=tuple(queues)), now_ns)
+
+    def _configure(self, port: int, config: PortConfig, now_ns: int) -> None:
+        self.engine.configure_port(port, config, now_ns)
+        self._ports[port] = config
+
+
+def _changed(queue: QueueConfig, changes: dict[str, int]) -> QueueConfig:
+    return replace(queue, **changes)
+
+
+def _only(action: Action) -> str:
+    if len(action.args) != 1:
+        raise StfError(f"expected {action.name}(ID)")
+    return action.args[0][1]
+
+
+def _call(model: ModelAction, action: Action) -> ActionCall:
+    values: dict[str, int] = {}
+    for i, (name, text) in enumerate(action.args):
+        if not name and i < len(model.parameters):
+            name = model.parameters[i].name
+        parameter = next((p for p in model.parameters if p.name == name), None)
+        if parameter is None:
+            known = ", ".join(p.name for p in model.parameters) or "none"
+            raise StfError(f"action {model.name} has no parameter {name or f'number {i}'}; there are: {known}")
+        values[parameter.name] = number(text, parameter.width_bits)
+    missing = [p.name for p in model.parameters if p.name not in values]
+    if missing:
+        raise StfError(f"action {model.name} needs the parameter {missing[0]}")
+    return ActionCall(model.name, tuple(values[p.name] for p in model.parameters))
+
+
+def _replicas(text: str) -> list[Replica]:
+    """`PORT[:RID],…`"""
+    pairs = (part.partition(":") for part in text.split(","))
+    return [Replica(int(port, 0), int(rid or "0", 0)) for port, _, rid in pairs]
+
+
+def _truth(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise StfError(f"expected true or false, not {text!r}")
+    return text == "true"

@@ -1,0 +1,33 @@
+"""A program from a file: BMv2 JSON, or P4 source, which our compiler turns into it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+
+from switch.engine import Engine
+from switch.model import ModelError, Program, load
+from switch.reference import ReferenceEngine, Trace
+
+ENGINES = ("reference", "native")
+
+
+def read_program(path: Path) -> Program:
+    """Raises ModelError for what is not a program; the compiler's own errors pass through."""
+    if path.suffix != ".p4":
+        return load(path)
+    try:
+        frontend = importlib.import_module("switch.frontend")
+    except ModuleNotFoundError as error:
+        raise ModelError(f"{path}: the compiler is not installed; give the BMv2 JSON of the program instead") from error
+    compiled = frontend.compile_file(path)
+    return load(compiled.json if isinstance(compiled.json, dict) else json.loads(compiled.json))
+
+
+def make_engine(name: str, seed: int = 0, trace: Trace | None = None) -> Engine:
+    if name == "native":
+        native = importlib.import_module("switch.native")
+        engine: Engine = native.NativeEngine(seed=seed)
+        return engine
+    return ReferenceEngine(seed=seed, trace=trace)
