@@ -1,0 +1,68 @@
+"""`python -m endpoint`: run an agent, or send one operation to a running one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from endpoint import agent, transports
+from endpoint.control import AgentClient, AgentError
+from endpoint.driver import RING_BYTES
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m endpoint", description="MRC endpoints in software")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("agent", help="be the NIC of this network namespace and run workloads")
+    run.add_argument("--profile", required=True, help="NIC profile, JSON")
+    run.add_argument("--socket", required=True, help="Unix socket for control")
+    run.add_argument("--journal", required=True, help="file to append journal lines to")
+    run.add_argument("--transport", default="mrc", choices=transports.NAMES)
+    run.add_argument("--seed", type=int, default=1)
+    run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the transport")
+    run.add_argument("--ring-bytes", type=int, default=RING_BYTES, help="receive ring of each port")
+    run.add_argument("--exit-with-parent", action="store_true")
+    control = commands.add_parser("control", help="send one operation to an agent and print its result")
+    control.add_argument("socket")
+    control.add_argument("op")
+    control.add_argument("arguments", nargs="*", metavar="NAME=VALUE", help="values are JSON, or else plain words")
+    options = parser.parse_args(arguments)
+    try:
+        if options.command == "control":
+            client = AgentClient(options.socket, timeout_s=3600)
+            print(json.dumps(client.call(options.op, **_pairs(options.arguments)), indent=1))
+            return 0
+        return agent.run(
+            agent.AgentOptions(
+                profile=options.profile,
+                socket=options.socket,
+                journal=options.journal,
+                transport=options.transport,
+                seed=options.seed,
+                settings=_pairs(options.set),
+                ring_bytes=options.ring_bytes,
+                exit_with_parent=options.exit_with_parent,
+            )
+        )
+    except (AgentError, OSError, ValueError, RuntimeError) as error:
+        print(f"endpoint {options.command}: {error}", file=sys.stderr)
+        return 2
+
+
+def _pairs(words: list[str]) -> dict[str, Any]:
+    pairs: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise ValueError(f"{word!r} is not NAME=VALUE")
+        try:
+            pairs[name] = json.loads(text)
+        except json.JSONDecodeError:
+            pairs[name] = text
+    return pairs
+
+
+if __name__ == "__main__":
+    sys.exit(main())

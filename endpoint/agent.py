@@ -1,0 +1,141 @@
+"""The agent: one process in each host's network namespace that is that host's NIC and runs its workloads."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import importlib.metadata
+import os
+import signal
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from endpoint import bpf, prober, transports
+from endpoint import profile as profiles
+from endpoint.control import ControlServer
+from endpoint.driver import RING_BYTES, Driver
+from endpoint.host import Host, Reply
+from endpoint.journal import JournalFile
+from endpoint.stackguard import StackGuard
+
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOptions:
+    profile: str
+    socket: str
+    journal: str
+    transport: str = "mrc"
+    seed: int = 1
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    ring_bytes: int = RING_BYTES
+    exit_with_parent: bool = False
+
+
+def run(options: AgentOptions) -> int:
+    """Run until SIGTERM, SIGINT or the `shutdown` operation. Everything that was started is undone on the way out."""
+    if options.exit_with_parent and not _die_with_parent():
+        return 0
+    profile = profiles.load(options.profile)
+    journal = JournalFile(options.journal, profile.host)
+    started_ns = time.monotonic_ns()
+    journal.write(
+        started_ns,
+        "process",
+        {"role": "agent", "pid": os.getpid(), "version": _version(), "realtime_ns": time.time_ns()},
+    )
+    with contextlib.ExitStack() as stack:
+        stack.callback(journal.close)
+        try:
+            agent = _Agent(options, profile, journal, stack)
+            agent.run(started_ns)
+        except Exception as error:
+            journal.write(time.monotonic_ns(), "error", {"message": f"{type(error).__name__}: {error}", "fatal": True})
+            if isinstance(error, (OSError, ValueError)):
+                raise
+            traceback.print_exc()
+            return 1
+    return 0
+
+
+class _Agent:
+    def __init__(
+        self,
+        options: AgentOptions,
+        profile: profiles.NicProfile,
+        journal: JournalFile,
+        stack: contextlib.ExitStack,
+    ) -> None:
+        self._journal = journal
+        data_ports = (profile.udp_port, *bpf.UDP_PORTS)
+        transport = transports.make(options.transport, profile, options.seed, options.settings, time.monotonic_ns())
+        self._driver = Driver(
+            profile.ports,
+            profile.mtu,
+            data_udp_ports=data_ports,
+            probe_udp_ports=(prober.UDP_PORT,),
+            ring_bytes=options.ring_bytes,
+        )
+        stack.callback(self._driver.close)
+        interfaces = [port.interface for port in profile.ports]
+        stack.enter_context(StackGuard(interfaces, (*data_ports, prober.UDP_PORT)))
+        self._host = Host(
+            profile,
+            transport,
+            journal.write,
+            transport_name=options.transport,
+            port_counts=lambda: {number: asdict(counts) for number, counts in self._driver.counts().items()},
+            on_shutdown=self._driver.stop,
+            now_ns=time.monotonic_ns(),
+        )
+        stack.callback(lambda: self._host.close(time.monotonic_ns()))
+        stack.callback(ControlServer(options.socket, self._driver, self._control).close)
+        self._stop_on_signals(stack)
+        print(f"ready host={profile.host} socket={options.socket} pid={os.getpid()}", flush=True)
+
+    def run(self, started_ns: int) -> None:
+        def write_cpu(now_ns: int) -> None:
+            self._journal.write(now_ns, "cpu", {"process_ns": time.process_time_ns(), "wall_ns": now_ns - started_ns})
+
+        self._host.on_sample = write_cpu
+        # What exists now stays: the collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
+        self._driver.run(self._host)
+
+    def _control(self, request: Mapping[str, Any], reply: Reply) -> None:
+        self._host.control(request, time.monotonic_ns(), reply)
+
+    def _stop_on_signals(self, stack: contextlib.ExitStack) -> None:
+        """A signal wakes the loop through a descriptor; nothing is done inside the handler."""
+        read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        self._driver.add_reader(read, self._driver.stop)
+
+        def undo() -> None:
+            signal.set_wakeup_fd(-1)
+            os.close(read)
+            os.close(write)
+
+        stack.callback(undo)
+
+
+def _die_with_parent() -> bool:
+    """Ask the kernel for SIGTERM when the parent ends; False if it has ended already."""
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    return os.getppid() == parent and parent != 1
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("mrclab")
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"

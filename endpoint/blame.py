@@ -1,0 +1,136 @@
+"""Which link is it? From the losses of self-addressed probes to a map of links, as a pure function.
+
+A probe to the host's own T0 crosses the host's link twice; one to a T1 crosses that link and the T0–T1 link twice. So
+losses to the T0 are the host link's, and what a T1 loses beyond them is the T0–T1 link's. A loss here is
+of round trips: a probe cannot tell the two directions apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+OK, LOSSY, DOWN, UNKNOWN = "ok", "lossy", "down", "unknown"
+
+PROBES_MIN = 10  # fewer say nothing
+RUN_DOWN = 5  # so many lost in a row are no longer called loss
+LOST_MIN = 3  # one or two are chance
+LOSS_MIN = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """Probes of one host through one port to one switch, the recent ones: `lost_run` is the run that ends now."""
+
+    target: str
+    port: int
+    is_leaf: bool
+    sent: int
+    lost: int
+    lost_run: int
+
+    @property
+    def loss(self) -> float:
+        return self.lost / self.sent if self.sent else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LinkState:
+    a: str
+    b: str
+    state: str
+    loss: float
+    """Share of round trips that this link lost."""
+    blame: str
+    """What to tell a person; empty when there is nothing to tell."""
+
+
+def infer(host: str, ports_up: Mapping[int, bool], probed: Sequence[Probed]) -> list[LinkState]:
+    """The links that this host's probes cross, in order of port. A port without a probe to its T0 has no links here."""
+    links: list[LinkState] = []
+    for leaf in probed:
+        if not leaf.is_leaf:
+            continue
+        own = _host_link(host, leaf, ports_up.get(leaf.port, True))
+        links.append(own)
+        spines = [one for one in probed if one.port == leaf.port and not one.is_leaf]
+        blind = own.state in (DOWN, UNKNOWN)
+        links += [
+            LinkState(leaf.target, spine.target, UNKNOWN, 0.0, "") if blind else _fabric_link(leaf, spine)
+            for spine in spines
+        ]
+    return links
+
+
+def merge(maps: Iterable[Sequence[LinkState]]) -> list[LinkState]:
+    """One map from those of many hosts: the mean loss of each link, and a switch blamed when all its links are down."""
+    seen: dict[tuple[str, str], list[LinkState]] = {}
+    for links in maps:
+        for link in links:
+            seen.setdefault((link.a, link.b), []).append(link)
+    merged = [_mean(views) for views in seen.values()]
+    by_switch: dict[str, list[LinkState]] = {}
+    for link in merged:
+        for end in (link.a, link.b):
+            by_switch.setdefault(end, []).append(link)
+    dead = {
+        node
+        for node, links in by_switch.items()
+        if len(links) > 1
+        and all(link.state in (DOWN, UNKNOWN) for link in links)
+        and any(_is_down(link) for link in links)
+    }
+    # A dead T0 takes the T1 links behind it along as unknown; it is the one to blame, as is a T1 that no T0 reaches.
+    return [
+        LinkState(link.a, link.b, link.state, link.loss, f"{' and '.join(ends)} passes nothing on any link")
+        if _is_down(link) and (ends := sorted({link.a, link.b} & dead))
+        else link
+        for link in merged
+    ]
+
+
+def _host_link(host: str, leaf: Probed, up: bool) -> LinkState:
+    if not up:
+        return LinkState(host, leaf.target, DOWN, 1.0, f"{host} port {leaf.port} is down")
+    if leaf.lost_run >= RUN_DOWN:
+        text = f"{host}–{leaf.target} is up but passes nothing: {leaf.target} does not forward, or the link is dead"
+        return LinkState(host, leaf.target, DOWN, 1.0, text)
+    if leaf.sent < PROBES_MIN:
+        return LinkState(host, leaf.target, UNKNOWN, 0.0, "")
+    if leaf.lost >= LOST_MIN and leaf.loss >= LOSS_MIN:
+        return LinkState(host, leaf.target, LOSSY, leaf.loss, f"{host}–{leaf.target} is losing {leaf.loss:.0%}")
+    return LinkState(host, leaf.target, OK, leaf.loss, "")
+
+
+def _fabric_link(leaf: Probed, spine: Probed) -> LinkState:
+    name = f"{leaf.target}–{spine.target}"
+    if spine.lost_run >= RUN_DOWN and leaf.loss < 0.5:
+        return LinkState(leaf.target, spine.target, DOWN, 1.0, f"{name} passes nothing")
+    if spine.sent < PROBES_MIN:
+        return LinkState(leaf.target, spine.target, UNKNOWN, 0.0, "")
+    # Survivors of the host's link are what this link could lose.
+    loss = max(0.0, 1 - (1 - spine.loss) / (1 - leaf.loss)) if leaf.loss < 1 else 0.0
+    expected = spine.sent * leaf.loss
+    beyond_chance = LOST_MIN + 2 * math.sqrt(expected * (1 - leaf.loss))
+    if loss >= LOSS_MIN and spine.lost - expected >= beyond_chance:
+        return LinkState(leaf.target, spine.target, LOSSY, loss, f"{name} is losing {loss:.0%}")
+    return LinkState(leaf.target, spine.target, OK, loss, "")
+
+
+def _mean(views: Sequence[LinkState]) -> LinkState:
+    telling = [view for view in views if view.state != UNKNOWN]
+    if not telling:
+        return views[0]
+    first = telling[0]
+    if all(view.state == first.state for view in telling) and first.state != LOSSY:
+        return first
+    loss = sum(view.loss for view in telling) / len(telling)
+    votes = sum(view.state in (LOSSY, DOWN) for view in telling)
+    if votes * 2 <= len(telling):
+        return LinkState(first.a, first.b, OK, loss, "")
+    return LinkState(first.a, first.b, LOSSY, loss, f"{first.a}–{first.b} is losing {loss:.0%}")
+
+
+def _is_down(link: LinkState) -> bool:
+    return link.state == DOWN

@@ -1,0 +1,98 @@
+"""One workload on many hosts: what their agents must tell each other, a common start, and the results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from endpoint.control import AgentError
+
+START_AHEAD_NS = 50_000_000
+
+
+class Client(Protocol):
+    """`endpoint.control.AgentClient`, or anything that carries the operations to a host."""
+
+    def send(self, op: str, **arguments: Any) -> int: ...
+    def result(self, ident: int, timeout_s: float | None = None) -> Any: ...
+
+
+class Group:
+    """Prepares and connects the workload `name` on all `ranks` when it is made; removes it again if that fails."""
+
+    def __init__(
+        self,
+        clients: Mapping[str, Client],
+        *,
+        name: str,
+        kind: str,
+        ranks: Sequence[str],
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        missing = [host for host in ranks if host not in clients]
+        if missing:
+            raise AgentError(f"no agent for {', '.join(missing)}; there are agents for {', '.join(sorted(clients))}")
+        self.name = name
+        self.ranks = list(ranks)
+        self._clients = {host: clients[host] for host in ranks}
+        prepare = {"name": name, "kind": kind, "ranks": self.ranks, "options": dict(options or {})}
+        try:
+            prepared = self._all("workload.prepare", dict.fromkeys(ranks, prepare))
+            connect = {
+                host: {
+                    "name": name,
+                    "offers": {peer: prepared[peer]["offers"][host] for peer in prepared[host]["offers"]},
+                }
+                for host in ranks
+            }
+            self._all("workload.connect", connect)
+        except AgentError:
+            self._remove_quietly()
+            raise
+
+    def start(self, at_ns: int | None = None) -> int:
+        """Start on every host at `at_ns` (CLOCK_MONOTONIC, which all hosts share), or shortly; return the time."""
+        when_ns = time.monotonic_ns() + START_AHEAD_NS if at_ns is None else at_ns
+        self._all("workload.start", {host: {"name": self.name, "at_ns": when_ns} for host in self.ranks})
+        return when_ns
+
+    def stop(self) -> None:
+        """Ask every rank to finish."""
+        self._all("workload.stop", {host: {"name": self.name} for host in self.ranks})
+
+    def wait(self, timeout_s: float) -> dict[str, dict[str, Any]]:
+        """Every rank's status once all are over. Raises AgentError after `timeout_s`."""
+        deadline = time.monotonic() + timeout_s
+        idents = {host: self._clients[host].send("workload.wait", name=self.name) for host in self.ranks}
+        return {
+            host: self._clients[host].result(ident, max(0.001, deadline - time.monotonic()))
+            for host, ident in idents.items()
+        }
+
+    def status(self) -> dict[str, dict[str, Any]]:
+        return self._all("workload.status", {host: {"name": self.name} for host in self.ranks})
+
+    def remove(self) -> dict[str, dict[str, Any]]:
+        """Destroy the QPs and memory on every host, whatever the state; return the last statuses."""
+        return self._all("workload.remove", {host: {"name": self.name} for host in self.ranks})
+
+    def _all(self, op: str, arguments: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """The operation on all hosts at the same time. Raises AgentError with every host's complaint."""
+        idents = {host: self._clients[host].send(op, **arguments[host]) for host in self.ranks}
+        results, complaints = {}, []
+        for host, ident in idents.items():
+            try:
+                results[host] = self._clients[host].result(ident)
+            except AgentError as error:
+                complaints.append(f"{host}: {error}")
+        if complaints:
+            raise AgentError("; ".join(complaints))
+        return results
+
+    def _remove_quietly(self) -> None:
+        for client in self._clients.values():
+            try:
+                client.result(client.send("workload.remove", name=self.name))
+            except AgentError:
+                continue  # it never got as far as having it

@@ -1,0 +1,339 @@
+"""One host without I/O: a transport, its workloads and a path prober behind the control operations.
+
+The agent puts a driver and a control socket around it; the simulated world calls it in virtual time. Order matters
+in one place: whatever arrives is handed to the workloads before frames are taken to be sent, so no acknowledgement
+leaves before the data it acknowledges has been looked at. Streams rely on it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import Any, Protocol, runtime_checkable
+
+from endpoint.prober import Prober, ProberError
+from endpoint.profile import NicProfile
+from endpoint.transport import Transport
+from endpoint.workloads import Setup, Workload, WorkloadError, defaults, make
+from endpoint.workloads.workload import OVER
+
+SAMPLE_INTERVAL_NS = 100_000_000
+
+Reply = Callable[[dict[str, Any]], None]
+Journal = Callable[[int, str, Mapping[str, Any]], None]
+"""Time, kind and fields of one line."""
+
+
+class ControlError(ValueError):
+    """A request that cannot be carried out; nothing was changed."""
+
+
+@runtime_checkable
+class HasDenylist(Protocol):
+    """A transport that can be told which EVs to a host never to use."""
+
+    def denied(self) -> Set[tuple[str, int]]: ...
+    def set_denied(self, denied: Set[tuple[str, int]], now_ns: int) -> None: ...
+
+
+@runtime_checkable
+class CountsPaths(Protocol):
+    """A queue pair that counts what it sent on each path."""
+
+    def paths(self) -> Mapping[int, int]: ...
+
+
+class Host:
+    """A `driver.Device` with the control operations of `endpoint/README.md`."""
+
+    def __init__(
+        self,
+        profile: NicProfile,
+        transport: Transport,
+        journal: Journal,
+        *,
+        transport_name: str = "mrc",
+        clock: Callable[[], int] = time.monotonic_ns,
+        port_counts: Callable[[], Mapping[int, Mapping[str, int]]] = dict,
+        on_shutdown: Callable[[], None] = lambda: None,
+        now_ns: int,
+    ) -> None:
+        self.profile = profile
+        self.transport = transport
+        self.port_counts = port_counts
+        self.on_shutdown = on_shutdown
+        self.on_sample: Callable[[int], None] = lambda now_ns: None
+        self._journal = journal
+        self._transport_name = transport_name
+        self._clock = clock
+        self._now_ns = now_ns
+        self._workloads: dict[str, Workload] = {}
+        self._waiting: dict[str, list[tuple[Any, Reply]]] = {}
+        self._prober: Prober | None = None
+        self._sample_interval_ns = SAMPLE_INTERVAL_NS
+        self._sample_ns = now_ns + SAMPLE_INTERVAL_NS
+        self._sample_paths = False
+        self._operations: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+            "ping": self._ping,
+            "kinds": lambda request: defaults(),
+            "workload.prepare": self._prepare,
+            "workload.connect": self._connect,
+            "workload.start": self._start,
+            "workload.status": lambda request: self._named(request).status(),
+            "workload.stop": self._stop,
+            "workload.remove": self._remove,
+            "counters": lambda request: self.counters(),
+            "sample": self._set_sample,
+            "denylist.get": self._get_denied,
+            "denylist.set": self._set_denied,
+            "prober.start": self._start_prober,
+            "prober.stop": self._stop_prober,
+            "prober.map": self._map,
+            "shutdown": self._shutdown,
+        }
+
+    # driver.Device
+
+    def receive(self, port: int, frames: Sequence[bytes | memoryview], now_ns: int) -> None:
+        self.transport.receive(port, frames, now_ns)
+        self._step(now_ns)
+
+    def receive_probes(self, port: int, frames: Sequence[bytes], now_ns: int) -> None:
+        if self._prober is not None:
+            self._prober.receive(port, frames, now_ns)
+
+    def port_changed(self, port: int, up: bool, now_ns: int) -> None:
+        self.transport.port_changed(port, up, now_ns)
+        if self._prober is not None:
+            self._prober.port_changed(port, up)
+        self._step(now_ns)
+
+    def handle_timer(self, now_ns: int) -> None:
+        deadline_ns = self.transport.next_timer_ns()
+        if deadline_ns is not None and deadline_ns <= now_ns:
+            self.transport.handle_timer(now_ns)
+        if self._prober is not None:
+            self._prober.handle_timer(now_ns)
+        self._step(now_ns)
+        if self._sample_interval_ns and now_ns >= self._sample_ns:
+            self._sample_ns = max(self._sample_ns + self._sample_interval_ns, now_ns)
+            self._journal(now_ns, "sample", self.counters())
+            self.on_sample(now_ns)
+
+    def next_timer_ns(self) -> int | None:
+        earliest = self.transport.next_timer_ns()
+        if self._sample_interval_ns and (earliest is None or self._sample_ns < earliest):
+            earliest = self._sample_ns
+        for workload in self._workloads.values():
+            deadline_ns = workload.deadline_ns()
+            if deadline_ns is not None and (earliest is None or deadline_ns < earliest):
+                earliest = deadline_ns
+        if self._prober is not None:
+            deadline_ns = self._prober.next_timer_ns()
+            if deadline_ns is not None and (earliest is None or deadline_ns < earliest):
+                earliest = deadline_ns
+        return earliest
+
+    def packets_to_send(self, now_ns: int, limit: int) -> Sequence[tuple[int, bytes]]:
+        frames = self.transport.packets_to_send(now_ns, limit)
+        if self._prober is not None and (probes := self._prober.packets_to_send(now_ns)):
+            frames = [*frames, *probes]
+        return frames
+
+    # Control.
+
+    def control(self, request: Mapping[str, Any], now_ns: int, reply: Reply) -> None:
+        """Carry out one request; `reply` gets the answer, now or (workload.wait) later."""
+        self._now_ns = now_ns
+        ident = request.get("id")
+        try:
+            name = request.get("op")
+            if name == "workload.wait":
+                self._wait(request, ident, reply)
+                return
+            operation = self._operations.get(name) if isinstance(name, str) else None
+            if operation is None:
+                known = ", ".join(sorted([*self._operations, "workload.wait"]))
+                raise ControlError(f"there is no operation {name!r}; valid: {known}")
+            result = operation(request)
+        except (ControlError, WorkloadError, ProberError) as error:
+            reply({"id": ident, "ok": False, "error": str(error)})
+            return
+        reply({"id": ident, "ok": True, "result": result})
+        self._step(now_ns)
+
+    def counters(self) -> dict[str, Any]:
+        """The fields of a `sample` line."""
+        transport_ports = {row["port"]: row for row in self.transport.counters().get("ports", ())}
+        driver_ports = self.port_counts()
+        paths = {"paths": self._paths()} if self._sample_paths else {}
+        return {
+            **paths,
+            "ports": [
+                {"plane": port.plane, **transport_ports.get(port.port, {}), **driver_ports.get(port.port, {})}
+                for port in self.profile.ports
+            ],
+            "qps": [
+                {"qp": qp.qpn, "peer": peer, "workload": name, **qp.counters()}
+                for name, workload in self._workloads.items()
+                for peer, link in workload.links.items()
+                for qp in link.qps
+            ],
+        }
+
+    def close(self, now_ns: int) -> None:
+        """End every workload: their `stop` lines are written, their QPs destroyed."""
+        for workload in self._workloads.values():
+            workload.fail("the agent ended", now_ns)
+            workload.close(now_ns)
+        self._step(now_ns)
+        self._workloads.clear()
+
+    def _step(self, now_ns: int) -> None:
+        for name, workload in self._workloads.items():
+            while workload.step(now_ns):
+                pass
+            if workload.state in OVER and name in self._waiting:
+                for ident, reply in self._waiting.pop(name):
+                    reply({"id": ident, "ok": True, "result": workload.status()})
+        while (event := self.transport.next_event()) is not None:
+            self._journal(event.t_ns, event.kind, event.fields)
+        if self._prober is not None:
+            for event in self._prober.events():
+                self._journal(event.t_ns, event.kind, event.fields)
+
+    def _paths(self) -> dict[int, int]:
+        """Packets sent per EV, of all QPs together; empty for a transport that does not count them."""
+        packets: Counter[int] = Counter()
+        for workload in self._workloads.values():
+            for qp in workload.qps():
+                if isinstance(qp, CountsPaths):
+                    packets.update(qp.paths())
+        return dict(packets)
+
+    # Operations.
+
+    def _ping(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        return {"host": self.profile.host, "transport": self._transport_name, "now_ns": self._now_ns}
+
+    def _prepare(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        name, kind = _field(request, "name", str), _field(request, "kind", str)
+        ranks, options = _field(request, "ranks", list), _field(request, "options", dict, {})
+        if name in self._workloads:
+            raise ControlError(f"workload {name!r} exists; remove it first, or choose another name")
+        known = {self.profile.host, *self.profile.destinations}
+        if strangers := [rank for rank in ranks if rank not in known]:
+            raise ControlError(f"ranks {strangers} are no hosts of this fabric; valid: {', '.join(sorted(known))}")
+        setup = Setup(
+            name=name,
+            kind=kind,
+            host=self.profile.host,
+            ranks=tuple(ranks),
+            transport=self.transport,
+            journal=lambda line, fields: self._journal(self._clock(), line, fields),
+            clock=self._clock,
+        )
+        workload = self._workloads[name] = make(setup, options)
+        return {"offers": {peer: link.offer() for peer, link in workload.links.items()}}
+
+    def _connect(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self._named(request).connect(_field(request, "offers", dict), self._now_ns)
+        return {}
+
+    def _start(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self._named(request).start(_field(request, "at_ns", int, 0))
+        return {}
+
+    def _stop(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self._named(request).stop(self._now_ns)
+        return {}
+
+    def _remove(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        workload = self._named(request)
+        workload.fail("removed before it was over", self._now_ns)
+        status = workload.status()
+        self._step(self._now_ns)  # whoever waits for it is told
+        workload.close(self._now_ns)
+        del self._workloads[workload.setup.name]
+        return status
+
+    def _wait(self, request: Mapping[str, Any], ident: Any, reply: Reply) -> None:
+        workload = self._named(request)
+        if workload.state in OVER:
+            reply({"id": ident, "ok": True, "result": workload.status()})
+        else:
+            self._waiting.setdefault(workload.setup.name, []).append((ident, reply))
+
+    def _set_sample(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        interval_ns = _field(request, "interval_ns", int, self._sample_interval_ns)
+        if interval_ns < 0 or 0 < interval_ns < 1_000_000:
+            raise ControlError(f"interval_ns is {interval_ns}; it must be 0 for none, or at least a millisecond")
+        self._sample_interval_ns = interval_ns
+        self._sample_paths = _field(request, "paths", bool, self._sample_paths)
+        self._sample_ns = self._now_ns + interval_ns
+        return {}
+
+    def _get_denied(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        return {"denied": [{"host": host, "ev": ev} for host, ev in sorted(self._denylist().denied())]}
+
+    def _set_denied(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        denied: set[tuple[str, int]] = set()
+        for row in _field(request, "denied", list):
+            host, ev = (row.get("host"), row.get("ev")) if isinstance(row, dict) else (None, None)
+            destination = self.profile.destinations.get(host) if isinstance(host, str) else None
+            if destination is None or type(ev) is not int or all(path.ev != ev for path in destination.paths):
+                raise ControlError(
+                    f"denied holds {row!r}; each row names a destination's host and an EV of a path to it"
+                )
+            denied.add((destination.host, ev))
+        self._denylist().set_denied(denied, self._now_ns)
+        return {}
+
+    def _denylist(self) -> HasDenylist:
+        if not isinstance(self.transport, HasDenylist):
+            raise ControlError(f"the transport {self._transport_name} has no denylist")
+        return self.transport
+
+    def _start_prober(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        denylist = self._denylist() if _field(request, "deny", bool, False) else None
+        self._prober = Prober(
+            self.profile,
+            interval_ns=_field(request, "interval_ns", int, Prober.INTERVAL_NS),
+            window=_field(request, "window", int, Prober.WINDOW),
+            denylist=denylist,
+            now_ns=self._now_ns,
+        )
+        return {}
+
+    def _stop_prober(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self._prober = None
+        return {}
+
+    def _map(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        if self._prober is None:
+            raise ControlError("the prober is not running; start it with prober.start")
+        return {"links": self._prober.link_map()}
+
+    def _shutdown(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self.on_shutdown()
+        return {}
+
+    def _named(self, request: Mapping[str, Any]) -> Workload:
+        name = _field(request, "name", str)
+        workload = self._workloads.get(name)
+        if workload is None:
+            raise ControlError(f"there is no workload {name!r}; present: {', '.join(self._workloads) or 'none'}")
+        return workload
+
+
+_MISSING: Any = object()
+
+
+def _field(request: Mapping[str, Any], name: str, kind: type, default: Any = _MISSING) -> Any:
+    value = request.get(name, default)
+    if value is _MISSING:
+        raise ControlError(f"{request.get('op')} needs the argument {name!r}, {kind.__name__}")
+    if type(value) is not kind:
+        raise ControlError(f"{request.get('op')}: {name} is {value!r}; it must be {kind.__name__}")
+    return value

@@ -1,0 +1,197 @@
+"""The path prober, the paper's Clustermapper: small packets along every link near this host and back to it.
+
+Each probe is a uSID list that visits a switch and returns to the port that sent it (the profile's `self_probes`), so
+nobody answers and no clock but ours counts. Probes travel in the control class: they tell what links lose, not what
+queues do. One leaves every `interval_ns`, to each target in turn, whatever the number of targets.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Sequence, Set
+from dataclasses import asdict
+from typing import Any, Protocol
+
+from endpoint import blame
+from endpoint.blame import LinkState, Probed
+from endpoint.profile import NicProfile, Port, SelfProbe
+from endpoint.transport import Event
+
+UDP_PORT = 4793
+_MAGIC = 0x6D726370  # "mrcp"
+_PAYLOAD = struct.Struct("!IIHHI")  # magic, host, target, zero, sequence
+_INNER_PAYLOAD = 102
+
+
+class ProberError(ValueError):
+    """The prober cannot run as asked."""
+
+
+class Denylist(Protocol):
+    def denied(self) -> Set[tuple[str, int]]: ...
+    def set_denied(self, denied: Set[tuple[str, int]], now_ns: int) -> None: ...
+
+
+class _Target:
+    """One switch through one port: the last `window` probes, oldest first, and those still under way."""
+
+    def __init__(self, probe: SelfProbe, frame: bytes, window: int) -> None:
+        self.probe = probe
+        self.frame = frame
+        self.sequence = 0
+        self.outcomes: deque[bool] = deque(maxlen=window)
+        self.lost_run = 0
+        self.waiting: dict[int, int] = {}  # sequence -> time sent
+
+    def settle(self, arrived: bool) -> None:
+        self.outcomes.append(arrived)
+        self.lost_run = 0 if arrived else self.lost_run + 1
+
+    def probed(self) -> Probed:
+        lost = sum(not arrived for arrived in self.outcomes)
+        is_leaf = _is_leaf(self.probe.target)
+        return Probed(self.probe.target, self.probe.port, is_leaf, len(self.outcomes), lost, self.lost_run)
+
+
+class Prober:
+    """Frames and time are arguments, as for a transport; what it learns comes out as `link` events."""
+
+    INTERVAL_NS = 20_000_000
+    WINDOW = 50
+
+    def __init__(
+        self, profile: NicProfile, *, interval_ns: int, window: int, denylist: Denylist | None, now_ns: int
+    ) -> None:
+        if not profile.self_probes:
+            raise ProberError(
+                f"{profile.host} has no self_probes in its profile; a fabric without SRv6 cannot be probed"
+            )
+        if interval_ns < 100_000:
+            raise ProberError(f"interval_ns is {interval_ns}; it must be at least 100000, or probing costs too much")
+        if window < blame.PROBES_MIN:
+            raise ProberError(f"window is {window}; it must be at least {blame.PROBES_MIN} probes")
+        self._profile = profile
+        self._interval_ns = interval_ns
+        self._timeout_ns = 3 * profile.base_rtt_ns + 2 * profile.jitter_ns + 1_000_000
+        self._denylist = denylist
+        self._own_denials: set[tuple[str, int]] = set()
+        ports = {port.port: port for port in profile.ports}
+        self._targets = [
+            _Target(probe, _frame(profile, ports[probe.port], probe, index), window)
+            for index, probe in enumerate(profile.self_probes)
+        ]
+        self._ports_up = {port.port: True for port in profile.ports}
+        self._turn = 0
+        self._next_ns = now_ns
+        self._states: dict[tuple[str, str], LinkState] = {}
+        self._events: list[Event] = []
+        self._outgoing: list[tuple[int, bytes]] = []
+
+    def next_timer_ns(self) -> int:
+        return self._next_ns
+
+    def handle_timer(self, now_ns: int) -> None:
+        """Settle what is overdue and make the next probe."""
+        if now_ns < self._next_ns:
+            return
+        self._next_ns = max(self._next_ns + self._interval_ns, now_ns)
+        target = self._targets[self._turn]
+        self._turn = (self._turn + 1) % len(self._targets)
+        overdue = [sequence for sequence, sent_ns in target.waiting.items() if now_ns - sent_ns > self._timeout_ns]
+        for sequence in overdue:
+            del target.waiting[sequence]
+            target.settle(False)
+        if self._ports_up[target.probe.port]:
+            target.waiting[target.sequence] = now_ns
+            self._outgoing.append((target.probe.port, target.frame + struct.pack("!I", target.sequence)))
+            target.sequence = (target.sequence + 1) & 0xFFFFFFFF
+        if self._turn == 0:
+            self._judge(now_ns)
+
+    def packets_to_send(self, now_ns: int) -> list[tuple[int, bytes]]:
+        frames, self._outgoing = self._outgoing, []
+        return frames
+
+    def receive(self, port: int, frames: Sequence[bytes], now_ns: int) -> None:
+        """Our own probes come back; anything else is ignored."""
+        for frame in frames:
+            if len(frame) < _INNER_PAYLOAD + _PAYLOAD.size:
+                continue
+            magic, host, index, _zero, sequence = _PAYLOAD.unpack_from(frame, _INNER_PAYLOAD)
+            if magic != _MAGIC or host != self._profile.index or index >= len(self._targets):
+                continue
+            target = self._targets[index]
+            if port == target.probe.port and target.waiting.pop(sequence, None) is not None:
+                target.settle(True)
+
+    def port_changed(self, port: int, up: bool) -> None:
+        """What was lost on a port that was down is the port's fault and forgotten."""
+        if port not in self._ports_up:
+            return
+        self._ports_up[port] = up
+        for target in self._targets:
+            if target.probe.port == port:
+                target.outcomes.clear()
+                target.waiting.clear()
+                target.lost_run = 0
+
+    def events(self) -> list[Event]:
+        """`link` events since the last call: the links whose state changed."""
+        events, self._events = self._events, []
+        return events
+
+    def link_map(self) -> list[dict[str, Any]]:
+        return [asdict(link) for link in self._infer()]
+
+    def _infer(self) -> list[LinkState]:
+        return blame.infer(self._profile.host, self._ports_up, [target.probed() for target in self._targets])
+
+    def _judge(self, now_ns: int) -> None:
+        changed = False
+        for link in self._infer():
+            before = self._states.get((link.a, link.b))
+            if before is None or before.state != link.state:
+                changed = True
+                self._states[link.a, link.b] = link
+                self._events.append(Event(now_ns, "link", asdict(link)))
+        if changed and self._denylist is not None:
+            self._deny(self._denylist, now_ns)
+
+    def _deny(self, denylist: Denylist, now_ns: int) -> None:
+        """Deny the EVs over links that are bad although up, unless that would leave a destination without any."""
+        host = self._profile.host
+        bad = {ends for ends, link in self._states.items() if link.state in (blame.LOSSY, blame.DOWN)}
+        leaf_of = {target.probe.port: target.probe.target for target in self._targets if _is_leaf(target.probe.target)}
+        others = denylist.denied() - self._own_denials
+        denials = set()
+        for destination in self._profile.destinations.values():
+            mine = {
+                (destination.host, path.ev)
+                for path in destination.paths
+                if path.port in leaf_of
+                and ((host, leaf_of[path.port]) in bad or (leaf_of[path.port], path.via or "") in bad)
+            }
+            every = {(destination.host, path.ev) for path in destination.paths}
+            if every - mine - others:
+                denials |= mine
+        self._own_denials = denials
+        denylist.set_denied(others | denials, now_ns)
+
+
+def _is_leaf(name: str) -> bool:
+    """Node names are p<plane>l<leaf> and p<plane>s<spine>."""
+    return "l" in name
+
+
+def _frame(profile: NicProfile, port: Port, probe: SelfProbe, index: int) -> bytes:
+    """The probe up to its sequence number. UDP goes without a checksum, as in a tunnel (RFC 6935)."""
+    payload_bytes = _PAYLOAD.size
+    traffic_class = profile.dscp.control << 2
+    version = (6 << 28 | traffic_class << 20 | index & 0xFFFFF).to_bytes(4, "big")
+    ethernet = port.gateway_mac + port.mac + b"\x86\xdd"
+    outer = version + struct.pack("!HBB", 48 + payload_bytes, 41, 64) + port.address.packed + probe.da.packed
+    inner = version + struct.pack("!HBB", 8 + payload_bytes, 17, 64) + profile.address.packed + (profile.address.packed)
+    udp = struct.pack("!HHHH", 0xC000 | index & 0x3FFF, UDP_PORT, 8 + payload_bytes, 0)
+    head = _PAYLOAD.pack(_MAGIC, profile.index, index, 0, 0)[:-4]
+    return ethernet + outer + inner + udp + head

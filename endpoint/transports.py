@@ -1,0 +1,27 @@
+"""The transports by name. Both satisfy `endpoint.transport.Transport`, so everything else is the same for either."""
+
+from __future__ import annotations
+
+import importlib
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from endpoint.profile import NicProfile
+from endpoint.transport import Transport
+
+_MODULES = {"mrc": "endpoint.core.endpoint", "roce": "endpoint.roce.endpoint"}
+NAMES = tuple(_MODULES)
+
+
+class TransportError(ValueError):
+    """There is no such transport, or it has no such setting."""
+
+
+def make(name: str, profile: NicProfile, seed: int, settings: Mapping[str, Any], now_ns: int) -> Transport:
+    """A NIC of that transport. `settings` are its own; its choices follow from `seed` and the host's name."""
+    if name not in _MODULES:
+        raise TransportError(f"there is no transport {name!r}; valid: {', '.join(NAMES)}")
+    endpoint = importlib.import_module(_MODULES[name]).Endpoint
+    transport: Transport = endpoint(profile, rng=random.Random(f"{seed} {profile.host}"), now_ns=now_ns, **settings)
+    return transport

@@ -1,0 +1,257 @@
+"""Collectives: rounds in which every rank takes part, each verified whole before the next begins.
+
+Data moves in segments, each a write-with-immediate whose immediate says round parity, step and segment. What arrives
+for a round lies in memory of that round's parity: no rank can be two rounds ahead of a peer that writes to it, because
+each round needs something of everybody. So nothing is overwritten before it was used, without any credit messages.
+
+Rank 0 decides which round is the last and says so in a bit of the immediates, which spreads with the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from endpoint.transport import Completion
+from endpoint.workloads.link import Link
+from endpoint.workloads.options import Options, WorkloadError, require
+from endpoint.workloads.workload import LAST, Setup, State, Table, Workload
+
+PARITY = 1 << 30
+STEP_SHIFT, STEP_MASK, SEGMENT_MASK = 16, 0x3FFF, 0xFFFF
+ITEM_BYTES = 4  # int32, whose sums wrap alike everywhere: exact comparison, no rounding
+NCCL_COLUMNS = (
+    "size(B)",
+    "count(elements)",
+    "type",
+    "redop",
+    "root",
+    "time(us)",
+    "algbw(GB/s)",
+    "busbw(GB/s)",
+    "#wrong",
+)
+
+IntArray = np.ndarray[Any, np.dtype[np.int32]]
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveOptions(Options):
+    """`size` is nccl-tests': the larger of a rank's send and receive buffers. `rounds` or `duration_ns` end it."""
+
+    size: int = 1 << 20
+    rounds: int = 20
+    duration_ns: int = 0
+    segment: int = 65_536
+
+    def check(self, ranks: int) -> None:
+        Options.check(self, ranks)
+        require("size", self.size, ITEM_BYTES * ranks, 1 << 32)
+        require("rounds", self.rounds, 0, 1 << 31)
+        require("duration_ns", self.duration_ns, 0, 1 << 62)
+        require("segment", self.segment, ITEM_BYTES, 1 << 28)
+        if self.segment % ITEM_BYTES:
+            raise WorkloadError(f"segment is {self.segment}; it must be a multiple of {ITEM_BYTES} bytes")
+        if -(-self.size // ranks // self.segment) > SEGMENT_MASK:
+            raise WorkloadError(f"segment is {self.segment}: more than {SEGMENT_MASK} a chunk of size / ranks")
+
+
+class Collective(Workload):
+    OPTIONS: type[Options] = CollectiveOptions
+    redop = "none"
+
+    def __init__(self, setup: Setup, options: CollectiveOptions) -> None:
+        self.options = options
+        self.count = len(setup.ranks)
+        self.chunk_items = -(-options.size // ITEM_BYTES // self.count)
+        self.chunk_bytes = self.chunk_items * ITEM_BYTES
+        self.segments = -(-self.chunk_bytes // options.segment)
+        self.round = 0
+        super().__init__(setup, options)
+        self._memory = bytearray(self.count * self.chunk_bytes)
+        self.region = setup.transport.register_memory(self._memory, remote_write=False)
+        self.work: IntArray = np.frombuffer(self._memory, dtype=np.int32)
+        self.base: IntArray = np.random.default_rng(options.seed).integers(
+            -(2**20), 2**20, self.count * self.chunk_items, dtype=np.int32
+        )
+        self.last_round = False
+        self.round_running = False
+        self._early: list[tuple[Link, int]] = []
+        self._waiting_segments = 0
+        self._compute_until_ns: int | None = None
+        self._round_ns = self._comm_ns = 0
+        self._times_ns: list[int] = []
+
+    # What a kind of collective defines.
+
+    def fill(self) -> None:
+        """Put this rank's contribution of the round into `work`."""
+        raise NotImplementedError
+
+    def outcome(self) -> IntArray:
+        """What this rank has after the round."""
+        return self.work
+
+    def expected(self) -> IntArray:
+        """What `outcome` must be."""
+        raise NotImplementedError
+
+    def send_first(self) -> int:
+        """Post what needs nothing from others; return how many segments arrive in the round."""
+        raise NotImplementedError
+
+    def take(self, link: Link, step: int, segment: int) -> None:
+        """Segment `segment` of `step` has arrived from the link's peer."""
+        raise NotImplementedError
+
+    def bus_factor(self) -> float:
+        """nccl-tests: busbw over algbw."""
+        raise NotImplementedError
+
+    def rounds(self) -> int:
+        """How many; 0 for no end."""
+        return self.options.rounds
+
+    def compute_ns(self) -> int:
+        """How long this rank computes before the round's communication."""
+        return 0
+
+    # Workload.
+
+    def begin(self, now_ns: int) -> None:
+        self._begin_round(now_ns)
+
+    def received(self, link: Link, index: int, immediate: int, now_ns: int) -> None:
+        parity = PARITY if self.round & 1 else 0
+        if not self.round_running or immediate & PARITY != parity:
+            self._early.append((link, immediate))
+            if len(self._early) > 2 * self.count * self.segments * self.count:
+                self.fail(f"{link.peer} sent more than a round could hold", now_ns)
+            return
+        self._take(link, immediate, now_ns)
+        self._end_round_when_done(now_ns)
+
+    def sent(self, link: Link, index: int, completion: Completion, now_ns: int) -> None:
+        self._end_round_when_done(now_ns)
+
+    def timer(self, now_ns: int) -> None:
+        self._compute_until_ns = None
+        self._communicate(now_ns)
+
+    def next_timer_ns(self) -> int | None:
+        return self._compute_until_ns
+
+    def request_stop(self, now_ns: int) -> None:
+        """The round that rank 0 begins next is the last: its segments say so."""
+
+    def table(self) -> Table:
+        table = Table(NCCL_COLUMNS)
+        if self._times_ns:
+            mean_ns = sum(self._times_ns) / len(self._times_ns)
+            size = self.count * self.chunk_bytes
+            algbw = size / mean_ns
+            wrong = self.tally.bytes_wrong // ITEM_BYTES
+            figures = (round(mean_ns / 1e3, 2), round(algbw, 6), round(algbw * self.bus_factor(), 6), wrong)
+            table.rows.append((size, size // ITEM_BYTES, "int32", self.redop, -1, *figures))
+        return table
+
+    def close(self, now_ns: int) -> None:
+        super().close(now_ns)
+        self.setup.transport.deregister_memory(self.region)
+
+    # What a kind uses.
+
+    def send_segment(self, link: Link, chunk: int, step: int, segment: int) -> None:
+        """Write a segment of `chunk` of `work` to the peer, where its round and `step` have their place."""
+        start = segment * self.options.segment
+        length = min(self.options.segment, self.chunk_bytes - start)
+        immediate = step << STEP_SHIFT | segment
+        immediate |= (PARITY if self.round & 1 else 0) | (LAST if self.last_round else 0)
+        source = (self.region, chunk * self.chunk_bytes + start, length)
+        self.post(link, segment % len(link.qps), segment, source, self.inbox_place(step) + start, immediate)
+
+    def inbox_place(self, step: int) -> int:
+        """Where in an inbox the chunk of a step lies in this round."""
+        return ((self.round & 1) * self.steps() + step) * self.chunk_bytes
+
+    def steps(self) -> int:
+        """Chunks that one peer writes here in a round."""
+        raise NotImplementedError
+
+    def inbox_segment(self, link: Link, step: int, segment: int) -> IntArray:
+        start = self.inbox_place(step) + segment * self.options.segment
+        return np.frombuffer(link.inbox, dtype=np.int32, offset=start, count=self._items(segment))
+
+    def work_segment(self, chunk: int, segment: int) -> IntArray:
+        start = (chunk * self.chunk_bytes + segment * self.options.segment) // ITEM_BYTES
+        return self.work[start : start + self._items(segment)]
+
+    def _items(self, segment: int) -> int:
+        start = segment * self.options.segment
+        return min(self.options.segment, self.chunk_bytes - start) // ITEM_BYTES
+
+    def _begin_round(self, now_ns: int) -> None:
+        self._round_ns = now_ns
+        delay_ns = self.compute_ns()
+        if delay_ns:
+            self._compute_until_ns = now_ns + delay_ns
+        else:
+            self._communicate(now_ns)
+
+    def _communicate(self, now_ns: int) -> None:
+        options = self.options
+        if self.setup.rank == 0:
+            over = options.duration_ns and now_ns - self.started_ns >= options.duration_ns
+            self.last_round = bool(over) or self.state is State.STOPPING or self.round + 1 == self.rounds()
+        self._comm_ns = now_ns
+        self.round_running = True
+        self.fill()
+        self._waiting_segments = self.send_first()
+        early, self._early = self._early, []
+        for link, immediate in early:
+            self._take(link, immediate, now_ns)
+        self._end_round_when_done(now_ns)
+
+    def _take(self, link: Link, immediate: int, now_ns: int) -> None:
+        step, segment = immediate >> STEP_SHIFT & STEP_MASK, immediate & SEGMENT_MASK
+        if step >= self.steps() or segment >= self.segments or not link.inbox:
+            self.fail(f"{link.peer} sent immediate {immediate:#x}, which no rank of this collective would", now_ns)
+            return
+        self.last_round = self.last_round or bool(immediate & LAST)
+        self._waiting_segments -= 1
+        self.take(link, step, segment)
+
+    def _end_round_when_done(self, now_ns: int) -> None:
+        tally = self.tally
+        if not self.round_running or self._waiting_segments or tally.messages_completed < tally.messages_posted:
+            return
+        if self.state not in (State.RUNNING, State.STOPPING):
+            return
+        clock = self.setup.clock
+        started_ns = clock()
+        wrong = int(np.count_nonzero(self.outcome() != self.expected())) * ITEM_BYTES
+        end_ns = clock()
+        size = len(self._memory)
+        tally.verify_ns += end_ns - started_ns
+        tally.bytes_wrong += wrong
+        tally.bytes_verified += size - wrong
+        tally.rounds += 1
+        self._times_ns.append(now_ns - self._comm_ns)
+        self.journal(
+            "step",
+            rank=self.setup.rank,
+            step=self.round,
+            compute_ns=self._comm_ns - self._round_ns,
+            comm_ns=end_ns - self._comm_ns,
+            total_ns=end_ns - self._round_ns,
+            bytes=size,
+            verified=wrong == 0,
+        )
+        self.round_running = False
+        if self.last_round:
+            self.finish(now_ns)
+            return
+        self.round += 1
+        self._begin_round(now_ns)

@@ -1,0 +1,49 @@
+"""Ring collectives: each rank writes to the next one only; step s + 1 sends on what step s brought."""
+
+from __future__ import annotations
+
+from endpoint.workloads.collective import Collective, IntArray
+from endpoint.workloads.link import Link
+
+
+class RingCollective(Collective):
+    """In step s rank r sends chunk r - s and receives chunk r - 1 - s: sums first if `reduce_steps`, then copies."""
+
+    def reduce_steps(self) -> int:
+        raise NotImplementedError
+
+    def inboxes(self) -> dict[str, int]:
+        left, right = self._neighbours()
+        return {right: 0, left: 2 * self.steps() * self.chunk_bytes}
+
+    def outbox_bytes(self, peer: str) -> int:
+        return 2 * self.steps() * self.chunk_bytes if peer == self._neighbours()[1] else 0
+
+    def steps(self) -> int:
+        return self.reduce_steps() + self.count - 1
+
+    def first_chunk(self) -> int:
+        """The chunk that this rank sends in step 0."""
+        return self.setup.rank
+
+    def send_first(self) -> int:
+        right = self.links[self._neighbours()[1]]
+        for segment in range(self.segments):
+            self.send_segment(right, self.first_chunk(), 0, segment)
+        return self.steps() * self.segments
+
+    def take(self, link: Link, step: int, segment: int) -> None:
+        chunk = (self.first_chunk() - 1 - step) % self.count
+        mine: IntArray = self.work_segment(chunk, segment)
+        if step < self.reduce_steps():
+            mine += self.inbox_segment(link, step, segment)
+        else:
+            # Still the source of a write that may be retransmitted; but this value came round the ring, so the
+            # neighbour has had that write whole, and a retransmission is a duplicate that it does not place.
+            mine[:] = self.inbox_segment(link, step, segment)
+        if step + 1 < self.steps():
+            self.send_segment(self.links[self._neighbours()[1]], chunk, step + 1, segment)
+
+    def _neighbours(self) -> tuple[str, str]:
+        ranks, rank = self.setup.ranks, self.setup.rank
+        return ranks[rank - 1], ranks[(rank + 1) % len(ranks)]

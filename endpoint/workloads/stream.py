@@ -1,0 +1,289 @@
+"""Streams: messages from some ranks to others, as many in flight as the depth allows, each verified on arrival.
+
+A queue pair's messages are numbered from 0. Message n is written to slot n modulo depth, and every
+`immediate_every`-th is a write-with-immediate that carries its number: it arrives after all before it, so the receiver
+then verifies all of them. A slot is written again only when an immediate behind it is complete at the sender;
+a host lets no acknowledgement out before it has taken completions, so by then the receiver has looked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from endpoint.transport import Completion
+from endpoint.workloads.contents import Contents
+from endpoint.workloads.link import RECEIVES, Link
+from endpoint.workloads.options import Options, WorkloadError, require
+from endpoint.workloads.workload import LAST, OVER, Setup, State, Table, Workload
+
+REPORT_NS = 100_000_000
+PERFTEST_COLUMNS = ("#bytes", "#iterations", "BW peak[Gb/sec]", "BW average[Gb/sec]", "MsgRate[Mpps]")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions(Options):
+    """`messages` a sender and peer and `duration_ns` end it, whichever is first; both 0: until stopped.
+
+    `depth` messages are in flight on each QP; `rate_bps` (0: none) limits what a sender posts to a peer.
+    """
+
+    size: int = 65_536
+    messages: int = 0
+    duration_ns: int = 0
+    depth: int = 16
+    rate_bps: int = 0
+
+    def check(self, ranks: int) -> None:
+        Options.check(self, ranks)
+        require("size", self.size, 1, 1 << 28)
+        require("depth", self.depth, 1, RECEIVES)
+        require("duration_ns", self.duration_ns, 0, 1 << 62)
+        require("rate_bps", self.rate_bps, 0, 1 << 50)
+        require("messages", self.messages, 0, LAST - 1)
+        if 0 < self.messages < self.qps:
+            raise WorkloadError(f"messages is {self.messages}, fewer than the {self.qps} QPs that share them")
+
+
+@dataclass(slots=True)
+class _Outgoing:
+    posted: int = 0
+    completed: int = 0
+    cleared: int = 0  # messages below this number are known to be verified
+    ended: bool = False  # the last message is posted
+    dead: bool = False
+    next_post_ns: int = 0
+
+    @property
+    def done(self) -> bool:
+        return self.dead or (self.ended and self.completed == self.posted)
+
+
+@dataclass(slots=True)
+class _Incoming:
+    verified: int = 0
+    done: bool = False
+
+
+class StreamWorkload(Workload):
+    OPTIONS: type[Options] = StreamOptions
+    immediate_every = 1
+
+    def __init__(self, setup: Setup, options: StreamOptions) -> None:
+        self._stream = options
+        self._contents = Contents(setup.transport, options.seed, self.size_max(options))
+        super().__init__(setup, options)
+        qps = range(options.qps)
+        rank = setup.ranks.index
+        self._outgoing = {peer: [_Outgoing() for _ in qps] for peer in self.targets(rank(setup.host))}
+        self._incoming = {
+            peer: [_Incoming() for _ in qps] for peer in setup.ranks if setup.host in self.targets(rank(peer))
+        }
+        self._rank_of = {peer: rank(peer) for peer in setup.ranks}
+        self._stop_ns: int | None = None
+        self._report_ns = 0
+        self._reported = dict.fromkeys(self._incoming, 0)
+        self._verified = dict.fromkeys(self._incoming, 0)
+        self._peak_bps = 0.0
+        self._counted = 0
+        self._dead: list[str] = []
+
+    # What a kind of stream defines.
+
+    def targets(self, rank: int) -> Sequence[str]:
+        """The hosts that the host of this rank sends to."""
+        raise NotImplementedError
+
+    def size(self, sender: int, qp: int, number: int) -> int:
+        """Bytes of a message, known to both ends."""
+        return self._stream.size
+
+    @staticmethod
+    def size_max(options: StreamOptions) -> int:
+        return options.size
+
+    # Workload.
+
+    def inboxes(self) -> dict[str, int]:
+        ranks, host = self.setup.ranks, self.setup.host
+        needed = dict.fromkeys(self.targets(ranks.index(host)), 0)
+        needed.update({peer: self._slots_bytes() for rank, peer in enumerate(ranks) if host in self.targets(rank)})
+        return needed
+
+    def outbox_bytes(self, peer: str) -> int:
+        return self._slots_bytes() if peer in self._outgoing else 0
+
+    def begin(self, now_ns: int) -> None:
+        self._stop_ns = now_ns + self._stream.duration_ns if self._stream.duration_ns else None
+        self._report_ns = now_ns + REPORT_NS
+        for flows in self._outgoing.values():
+            for flow in flows:
+                flow.next_post_ns = now_ns
+        for peer in self._outgoing:
+            for index in range(self._stream.qps):
+                self._post(self.links[peer], index, now_ns)
+        self._finish_when_done(now_ns)
+
+    def sent(self, link: Link, index: int, completion: Completion, now_ns: int) -> None:
+        flow = self._outgoing[link.peer][index]
+        flow.completed += 1
+        if completion.opcode == "write_imm":
+            flow.cleared = max(flow.cleared, completion.wr_id + 1)
+            self._post(link, index, now_ns)
+        if flow.done:
+            self._finish_when_done(now_ns)
+
+    def received(self, link: Link, index: int, immediate: int, now_ns: int) -> None:
+        flows, last = self._incoming.get(link.peer), immediate & ~LAST
+        if flows is None or last - flows[index].verified >= self._stream.depth:
+            self.fail(f"{link.peer} sent immediate {immediate:#x}, which no sender of this stream would", now_ns)
+            return
+        flow, sender, base = flows[index], self._rank_of[link.peer], index * self._qp_bytes()
+        clock, contents, tally = self.setup.clock, self._contents, self.tally
+        started_ns = clock()
+        for number in range(flow.verified, last + 1):
+            length = self.size(sender, index, number)
+            slot = base + number % self._stream.depth * self.size_max(self._stream)
+            if contents.matches(link.inbox, slot, sender, index, number, length):
+                tally.bytes_verified += length
+                self._verified[link.peer] += length
+            else:
+                tally.bytes_wrong += length
+            tally.rounds += 1
+            flow.verified = number + 1
+        tally.verify_ns += clock() - started_ns
+        if immediate & LAST:
+            flow.done = True
+            self._finish_when_done(now_ns)
+
+    def qp_failed(self, link: Link, index: int, cause: str, now_ns: int) -> None:
+        """The other flows go on; the workload fails when all are over."""
+        self._dead.append(f"QP {index} to {link.peer}: {cause}")
+        if flows := self._outgoing.get(link.peer):
+            flows[index].dead = True
+        if incoming := self._incoming.get(link.peer):
+            incoming[index].done = True
+        self._finish_when_done(now_ns)
+
+    def request_stop(self, now_ns: int) -> None:
+        for peer in self._outgoing:
+            for index in range(self._stream.qps):
+                self._post(self.links[peer], index, now_ns)
+        self._finish_when_done(now_ns)
+
+    def timer(self, now_ns: int) -> None:
+        if self._stop_ns is not None and now_ns >= self._stop_ns:
+            self._stop_ns = None
+            self.stop(now_ns)
+        if now_ns >= self._report_ns and self.state not in OVER:
+            self._report(now_ns)
+            self._report_ns = now_ns + REPORT_NS
+        if self._stream.rate_bps and self.state not in OVER:
+            for peer in self._outgoing:
+                for index in range(self._stream.qps):
+                    self._post(self.links[peer], index, now_ns)
+
+    def next_timer_ns(self) -> int | None:
+        times = [self._report_ns]
+        if self._stop_ns is not None:
+            times.append(self._stop_ns)
+        if self._stream.rate_bps:
+            times += [
+                flow.next_post_ns
+                for flows in self._outgoing.values()
+                for flow in flows
+                if not (flow.ended or flow.dead) and flow.posted - flow.cleared < self._stream.depth
+            ]
+        return min(times)
+
+    def finish(self, now_ns: int) -> None:
+        self._report(now_ns)
+        if self._dead:
+            self.fail("; ".join(self._dead), now_ns)
+        else:
+            super().finish(now_ns)
+
+    def close(self, now_ns: int) -> None:
+        super().close(now_ns)
+        self._contents.close()
+
+    def table(self) -> Table:
+        seconds = max(self.ended_ns - self.started_ns, 1) / 1e9
+        table = Table(PERFTEST_COLUMNS)
+        moved, count = self._moved()
+        if self.ended_ns:
+            average = moved * 8 / seconds
+            table.rows.append(
+                (
+                    self.size_max(self._stream),
+                    count,
+                    round(max(self._peak_bps, average) / 1e9, 6),
+                    round(average / 1e9, 6),
+                    round(count / seconds / 1e6, 9),
+                )
+            )
+        return table
+
+    def _post(self, link: Link, index: int, now_ns: int) -> None:
+        """Post what depth and rate allow on this QP."""
+        flow, options = self._outgoing[link.peer][index], self._stream
+        rank, base = self.setup.rank, index * self._qp_bytes()
+        region, size_max = self._contents.region, self.size_max(options)
+        limit = self._share(index)
+        while not (flow.ended or flow.dead) and flow.posted - flow.cleared < options.depth:
+            if options.rate_bps:
+                if now_ns < flow.next_post_ns and self.state is State.RUNNING:
+                    return
+                flow.next_post_ns += (
+                    self.size(rank, index, flow.posted) * 8_000_000_000 * options.qps // options.rate_bps
+                )
+            number, length = flow.posted, self.size(rank, index, flow.posted)
+            flow.ended = number + 1 == limit or self.state is State.STOPPING
+            last_before_full = number + 1 - flow.cleared == options.depth
+            immediate: int | None = None
+            if flow.ended or last_before_full or (number + 1) % self.immediate_every == 0:
+                immediate = number | (LAST if flow.ended else 0)
+            flow.posted += 1
+            source = (region, self._contents.offset(rank, index, number), length)
+            self.post(link, index, number, source, base + number % options.depth * size_max, immediate)
+
+    def _share(self, index: int) -> int:
+        """How many of the messages this QP sends; -1 for no end."""
+        messages, qps = self._stream.messages, self._stream.qps
+        return messages // qps + (index < messages % qps) if messages else -1
+
+    def _finish_when_done(self, now_ns: int) -> None:
+        if self.state not in (State.RUNNING, State.STOPPING):
+            return
+        outgoing = all(flow.done for flows in self._outgoing.values() for flow in flows)
+        if outgoing and all(flow.done for flows in self._incoming.values() for flow in flows):
+            self.finish(now_ns)
+
+    def _moved(self) -> tuple[int, int]:
+        """Bytes and messages: those sent, or at a rank that only receives those verified."""
+        if self._outgoing:
+            return self.tally.bytes, self.tally.messages_completed
+        return self.tally.bytes_verified, self.tally.rounds
+
+    def _report(self, now_ns: int) -> None:
+        start_ns = self._report_ns - REPORT_NS
+        elapsed_ns = max(now_ns - start_ns, 1)
+        for peer, total in self._verified.items():
+            moved, self._reported[peer] = total - self._reported[peer], total
+            self.journal(
+                "transfer",
+                peer=peer,
+                bytes=moved,
+                start_ns=start_ns,
+                end_ns=now_ns,
+                verified=self.tally.bytes_wrong == 0,
+            )
+        moved, self._counted = self._moved()[0] - self._counted, self._moved()[0]
+        if elapsed_ns * 2 >= REPORT_NS:  # a short rest of an interval would make a wild peak
+            self._peak_bps = max(self._peak_bps, moved * 8e9 / elapsed_ns)
+
+    def _qp_bytes(self) -> int:
+        return self._stream.depth * self.size_max(self._stream)
+
+    def _slots_bytes(self) -> int:
+        return self._stream.qps * self._qp_bytes()

@@ -1,0 +1,277 @@
+"""A workload: what one rank posts and expects, as a state machine without I/O.
+
+It makes its links and memory when it is prepared, learns the peers' offers, runs from `start` until everything is
+received, verified and completed, and keeps a tally. The clock is an argument, so it runs in virtual time too.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from endpoint.transport import Completion, CompletionStatus, QPState, QueuePair, Transport
+from endpoint.workloads.link import Link
+from endpoint.workloads.options import Options, WorkloadError
+
+_CQ_CAPACITY = 1 << 16
+_POLL_LIMIT = 256
+_POSTED_MAX = 1024  # writes a QP has at a time; more wait here
+LAST = 1 << 31  # bit of the immediate: the sender posts nothing after this message
+
+
+class State(Enum):
+    PREPARED = "prepared"
+    CONNECTED = "connected"
+    SCHEDULED = "scheduled"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    FINISHED = "finished"
+    FAILED = "failed"
+
+
+OVER = (State.FINISHED, State.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Who runs the workload and with what. `clock` is read for latencies and for the cost of verifying only."""
+
+    name: str
+    kind: str
+    host: str
+    ranks: tuple[str, ...]
+    transport: Transport
+    journal: Callable[[str, Mapping[str, Any]], None]
+    clock: Callable[[], int]
+
+    @property
+    def rank(self) -> int:
+        return self.ranks.index(self.host)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Totals of this rank. Verified and wrong bytes are those received; the others those sent."""
+
+    messages_posted: int = 0
+    messages_completed: int = 0
+    messages_failed: int = 0
+    bytes: int = 0
+    bytes_verified: int = 0
+    bytes_wrong: int = 0
+    verify_ns: int = 0
+    rounds: int = 0
+
+
+@dataclass(slots=True)
+class Table:
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"columns": list(self.columns), "rows": [list(row) for row in self.rows]}
+
+
+class Workload:
+    """The common part. A kind says who its peers are, how many bytes each writes here, and what happens when."""
+
+    OPTIONS: type[Options] = Options
+    RANKS_MIN, RANKS_MAX = 2, 4096
+
+    def __init__(self, setup: Setup, options: Options) -> None:
+        self.setup = setup
+        self.tally = Tally()
+        self.state = State.PREPARED
+        self.cause = ""
+        self.started_ns = self.ended_ns = 0
+        self._options = options
+        self._at_ns = 0
+        self._cq = setup.transport.create_cq(_CQ_CAPACITY)
+        self.links: dict[str, Link] = {}
+        for peer, inbox_bytes in self.inboxes().items():
+            self.links[peer] = Link(setup.transport, self._cq, peer, options.qps, inbox_bytes)
+        self._posted: dict[int, int] = {}
+        self._backlog: dict[int, deque[tuple[Any, ...]]] = {}
+        for link in self.links.values():
+            for qp in link.qps:
+                self._posted[qp.qpn], self._backlog[qp.qpn] = 0, deque()
+        self._by_qpn = {qp.qpn: (link, index) for link in self.links.values() for index, qp in enumerate(link.qps)}
+
+    # What a kind defines.
+
+    def inboxes(self) -> dict[str, int]:
+        """Per peer the bytes of memory it writes here; 0 for a peer that only receives."""
+        raise NotImplementedError
+
+    def outbox_bytes(self, peer: str) -> int:
+        """How much memory this rank writes to at the peer."""
+        raise NotImplementedError
+
+    def begin(self, now_ns: int) -> None:
+        raise NotImplementedError
+
+    def sent(self, link: Link, index: int, completion: Completion, now_ns: int) -> None:
+        """A write of ours on the link's QP `index` is complete."""
+        raise NotImplementedError
+
+    def received(self, link: Link, index: int, immediate: int, now_ns: int) -> None:
+        """A write with immediate, and all before it on that QP, has arrived."""
+        raise NotImplementedError
+
+    def timer(self, now_ns: int) -> None:
+        """`next_timer_ns` has passed."""
+
+    def next_timer_ns(self) -> int | None:
+        return None
+
+    def request_stop(self, now_ns: int) -> None:
+        """Post nothing new that need not be; what is under way is finished."""
+        raise NotImplementedError
+
+    def table(self) -> Table:
+        raise NotImplementedError
+
+    # What the host calls.
+
+    def connect(self, offers: Mapping[str, Mapping[str, Any]], now_ns: int) -> None:
+        self._require_state("connect", State.PREPARED)
+        missing = sorted(set(self.links) - set(offers))
+        if missing:
+            raise WorkloadError(f"workload {self.setup.name!r} also needs the offers of {', '.join(missing)}")
+        for peer, link in self.links.items():
+            link.connect(offers[peer], self.outbox_bytes(peer), now_ns)
+        self.state = State.CONNECTED
+
+    def start(self, at_ns: int) -> None:
+        self._require_state("start", State.CONNECTED)
+        self._at_ns = at_ns
+        self.state = State.SCHEDULED
+
+    def stop(self, now_ns: int) -> None:
+        if self.state is State.RUNNING:
+            self.state = State.STOPPING
+            self.request_stop(now_ns)
+        elif self.state not in OVER and self.state is not State.STOPPING:
+            self.fail("stopped before it was started", now_ns)
+
+    def close(self, now_ns: int) -> None:
+        for link in self.links.values():
+            link.close(now_ns)
+        self.links.clear()
+
+    def deadline_ns(self) -> int | None:
+        if self.state is State.SCHEDULED:
+            return self._at_ns
+        return self.next_timer_ns() if self.state in (State.RUNNING, State.STOPPING) else None
+
+    def step(self, now_ns: int) -> bool:
+        """Take completions and due timers; whether there was anything to do."""
+        if self.state is State.SCHEDULED and now_ns >= self._at_ns:
+            self.state = State.RUNNING
+            self.started_ns = now_ns
+            self._journal_state("start", options=self.options_as_json(), rank=self.setup.rank, ranks=self.setup.ranks)
+            self.begin(now_ns)
+        worked = False
+        while completions := self._cq.poll(_POLL_LIMIT):
+            worked = True
+            for completion in completions:
+                self._complete(completion, now_ns)
+        deadline_ns = self.deadline_ns()
+        if deadline_ns is not None and deadline_ns <= now_ns and self.state is not State.SCHEDULED:
+            worked = True
+            self.timer(now_ns)
+        return worked
+
+    def status(self) -> dict[str, Any]:
+        return {"state": self.state.value, "cause": self.cause, "result": self.result()}
+
+    def result(self) -> dict[str, Any]:
+        tally = {name: getattr(self.tally, name) for name in Tally.__slots__}
+        return {**tally, "duration_ns": self.ended_ns - self.started_ns, "table": self.table().as_json()}
+
+    def options_as_json(self) -> dict[str, Any]:
+        return {name: getattr(self._options, name) for name in type(self._options).__dataclass_fields__}
+
+    # What a kind uses.
+
+    def post(self, link: Link, index: int, wr_id: int, source: Source, target: int, immediate: int | None) -> None:
+        """Write `source` to byte `target` of the peer's memory on QP `index`, at once or when the QP has room."""
+        region, offset, length = source
+        self.tally.messages_posted += 1
+        qp = link.qps[index]
+        request = (wr_id, region, offset, length, link.remote_va + target, link.remote_rkey, immediate)
+        if self._posted[qp.qpn] < _POSTED_MAX:
+            self._post_now(qp, request)
+        else:
+            self._backlog[qp.qpn].append(request)
+
+    def _post_now(self, qp: QueuePair, request: tuple[Any, ...]) -> None:
+        if qp.state is QPState.RTS:  # otherwise its flushed receives tell this workload
+            self._posted[qp.qpn] += 1
+            qp.post_write(*request)
+
+    def finish(self, now_ns: int) -> None:
+        self._end(State.FINISHED, "", now_ns)
+
+    def fail(self, cause: str, now_ns: int) -> None:
+        self._end(State.FAILED, cause, now_ns)
+
+    def qp_failed(self, link: Link, index: int, cause: str, now_ns: int) -> None:
+        """A request on this QP failed, so all later ones will. Most kinds cannot go on without it."""
+        self.fail(f"QP to {link.peer}: {cause}", now_ns)
+
+    def journal(self, kind: str, **fields: Any) -> None:
+        self.setup.journal(kind, {"workload": self.setup.name, **fields})
+
+    def qps(self) -> Sequence[QueuePair]:
+        return [qp for link in self.links.values() for qp in link.qps]
+
+    def _complete(self, completion: Completion, now_ns: int) -> None:
+        known = self._by_qpn.get(completion.qpn)
+        if known is None:
+            return
+        link, index = known
+        qp = link.qps[index]
+        incoming = completion.opcode == "recv_imm"
+        if not incoming:
+            self._posted[qp.qpn] -= 1
+            if backlog := self._backlog[qp.qpn]:
+                self._post_now(qp, backlog.popleft())
+        if completion.status is not CompletionStatus.SUCCESS:
+            if not incoming:
+                self.tally.messages_failed += 1
+            if self.state not in OVER:
+                self.qp_failed(link, index, completion.status.value, now_ns)
+            return
+        if incoming:
+            if qp.state is QPState.RTS:
+                qp.post_recv(completion.wr_id)
+            if self.state not in OVER:
+                self.received(link, index, completion.immediate or 0, now_ns)
+        else:
+            self.tally.messages_completed += 1
+            self.tally.bytes += completion.byte_len
+            if self.state not in OVER:
+                self.sent(link, index, completion, now_ns)
+
+    def _end(self, state: State, cause: str, now_ns: int) -> None:
+        if self.state in OVER:
+            return
+        self.state, self.cause, self.ended_ns = state, cause, now_ns
+        self._journal_state("stop", outcome=state.value, cause=cause, result=self.result())
+
+    def _journal_state(self, state: str, **fields: Any) -> None:
+        self.setup.journal("workload", {"name": self.setup.name, "workload": self.setup.kind, "state": state, **fields})
+
+    def _require_state(self, verb: str, wanted: State) -> None:
+        if self.state is not wanted:
+            raise WorkloadError(
+                f"cannot {verb} workload {self.setup.name!r}: it is {self.state.value}, not {wanted.value}"
+            )
+
+
+Source = tuple[Any, int, int]
+"""Registered memory, offset in it, length."""

@@ -1,0 +1,247 @@
+"""Every workload over a network in memory that delays and reorders whole messages, in virtual time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from endpoint.control import AgentError
+from endpoint.group import Group
+from tests.endpoint.workload_fake import FakeClient, FakeNet
+
+
+def group(net: FakeNet, kind: str, ranks: int | list[str], **options: Any) -> Group:
+    clients = {host: FakeClient(net, host) for host in net.hosts}
+    names = [f"h{index}" for index in range(ranks)] if isinstance(ranks, int) else ranks
+    return Group(clients, name="w", kind=kind, ranks=names, options=options)
+
+
+def finished(net: FakeNet, run: Group) -> dict[str, dict[str, Any]]:
+    run.start(at_ns=net.now_ns + 1_000_000)
+    results = run.wait(timeout_s=1)
+    assert {status["state"] for status in results.values()} == {"finished"}, results
+    return {host: status["result"] for host, status in results.items()}
+
+
+STREAMS = [
+    ("write_bw", 2, {}, {"h1": 1}),
+    ("write_bw", 2, {"bidirectional": True, "qps": 3}, {"h0": 1, "h1": 1}),
+    ("permutation", 5, {"shift": 2}, {f"h{index}": 1 for index in range(5)}),
+    ("incast", 5, {}, {"h0": 4}),
+]
+
+
+@pytest.mark.parametrize(("kind", "ranks", "options", "flows"), STREAMS)
+def test_a_stream_delivers_and_verifies_every_message_of_every_flow(kind, ranks, options, flows):
+    net = FakeNet(seed=3, hosts=ranks)
+    results = finished(net, group(net, kind, ranks, size=1000, messages=100, depth=4, **options))
+    for host, result in results.items():
+        assert result["bytes_verified"] == flows.get(host, 0) * 100 * 1000
+        assert result["bytes_wrong"] == result["messages_failed"] == 0
+        assert result["messages_completed"] == result["messages_posted"]
+    assert sum(result["bytes"] for result in results.values()) == sum(flows.values()) * 100_000
+    row = dict(zip(results["h1"]["table"]["columns"], results["h1"]["table"]["rows"][0], strict=True))
+    assert row["#bytes"] == 1000
+    assert row["#iterations"] == 100
+
+
+def test_a_mix_of_sizes_verifies_plain_writes_behind_immediates():
+    net = FakeNet(seed=5, hosts=3)
+    sizes = [[1, 3], [500, 2], [9000, 1]]
+    results = finished(net, group(net, "mix", 3, sizes=sizes, messages=200, depth=16, immediate_every=5, qps=2))
+    total = sum(result["bytes"] for result in results.values())
+    assert sum(result["bytes_verified"] for result in results.values()) == total > 0
+    assert {result["bytes_wrong"] for result in results.values()} == {0}
+    assert {result["messages_completed"] for result in results.values()} == {400}
+
+
+@pytest.mark.parametrize("kind", ["all_reduce", "all_gather", "all_to_all"])
+@pytest.mark.parametrize(("ranks", "size", "segment", "qps"), [(2, 4096, 1024, 1), (5, 10_000, 512, 3), (3, 12, 4, 1)])
+def test_a_collective_gives_every_rank_the_right_numbers_in_every_round(kind, ranks, size, segment, qps):
+    net = FakeNet(seed=7, hosts=ranks)
+    results = finished(net, group(net, kind, ranks, size=size, segment=segment, qps=qps, rounds=6))
+    for result in results.values():
+        assert result["rounds"] == 6
+        assert result["bytes_verified"] >= 6 * (size - 4 * ranks)
+        assert result["bytes_wrong"] == 0
+    steps = [line for line in net.lines if line["kind"] == "step"]
+    assert len(steps) == 6 * ranks
+    assert all(line["verified"] for line in steps)
+    columns = results["h0"]["table"]["columns"]
+    assert columns[0] == "size(B)"
+    assert columns[-1] == "#wrong"
+
+
+def test_a_training_loop_writes_a_step_a_rank_and_counts_from_zero():
+    net = FakeNet(seed=9, hosts=4)
+    options = {"size": 4000, "steps": 5, "compute_ns": 20_000_000, "compute_jitter": 0.5}
+    finished(net, group(net, "training", 4, **options))
+    for host in net.hosts:
+        steps = [line for line in net.lines if line["kind"] == "step" and line["node"] == host]
+        assert [line["step"] for line in steps] == [0, 1, 2, 3, 4]
+        for line in steps:
+            assert 20_000_000 <= line["compute_ns"] <= 30_000_000
+            assert line["comm_ns"] > 0
+            assert line["total_ns"] >= line["compute_ns"] + line["comm_ns"]
+            assert line["rank"] == int(host[1:])
+
+
+def test_latency_is_half_a_round_trip():
+    net = FakeNet(seed=11, hosts=2, spread_ns=2)  # every message takes 1 ns
+    results = finished(net, group(net, "write_lat", 2, size=64, messages=50))
+    row = dict(zip(results["h0"]["table"]["columns"], results["h0"]["table"]["rows"][0], strict=True))
+    assert row["#iterations"] == 50
+    assert row["t_min[usec]"] == row["t_max[usec]"] == 0.0
+    slow = FakeNet(seed=11, hosts=2, spread_ns=2_000_000)
+    results = finished(slow, group(slow, "write_lat", 2, size=64, messages=200))
+    row = dict(zip(results["h0"]["table"]["columns"], results["h0"]["table"]["rows"][0], strict=True))
+    assert 800 < row["t_avg[usec]"] < 1200
+    assert row["t_min[usec]"] < row["t_typical[usec]"] < row["99% percentile[usec]"] <= row["t_max[usec]"] < 2000
+
+
+@pytest.mark.parametrize("kind", ["write_bw", "write_lat", "all_reduce", "all_gather", "all_to_all", "training"])
+def test_an_endless_workload_ends_when_it_is_stopped_with_nothing_left_out(kind):
+    net = FakeNet(seed=13, hosts=2)
+    endless = {"write_bw": "messages", "write_lat": "messages", "training": "steps"}.get(kind, "rounds")
+    run = group(net, kind, 2, size=1024, **{endless: 0})
+    start_ns = run.start(at_ns=net.now_ns)
+    net.run(lambda: net.now_ns > start_ns + 500_000_000)
+    assert {status["state"] for status in run.status().values()} == {"running"}
+    run.stop()
+    results = run.wait(timeout_s=1)
+    for status in results.values():
+        assert status["state"] == "finished"
+        assert status["result"]["rounds"] > 3 or kind == "write_bw"
+        assert status["result"]["messages_completed"] == status["result"]["messages_posted"]
+        assert status["result"]["bytes_wrong"] == 0
+    run.remove()
+    assert all(not transport.qps and not transport.regions for transport in net.transports.values())
+
+
+def test_a_duration_ends_streams_and_collectives_alike():
+    for kind, more in (("permutation", {}), ("all_reduce", {"rounds": 0})):
+        net = FakeNet(seed=15, hosts=3)
+        results = finished(net, group(net, kind, 3, size=3000, duration_ns=300_000_000, **more))
+        assert all(0.29e9 < result["duration_ns"] < 0.4e9 for result in results.values())
+
+
+def test_a_rate_limits_what_is_posted():
+    net = FakeNet(seed=17, hosts=2)
+    results = finished(net, group(net, "write_bw", 2, size=1000, duration_ns=1_000_000_000, rate_bps=800_000))
+    assert 99 <= results["h0"]["messages_posted"] <= 103
+
+
+@pytest.mark.parametrize("kind", ["write_bw", "write_lat", "mix", "all_reduce", "all_gather", "all_to_all"])
+def test_a_changed_byte_is_counted_as_wrong(kind):
+    net = FakeNet(seed=19, hosts=2)
+    seen = [0]
+
+    def tamper(data: bytes) -> bytes:
+        seen[0] += 1
+        return bytes([data[0] ^ 1]) + data[1:] if seen[0] == 5 else data
+
+    net.tamper = tamper
+    amount = {"rounds": 10} if kind.startswith("all") else {"messages": 40}
+    results = finished(net, group(net, kind, 2, **amount, **({} if kind == "mix" else {"size": 1024})))
+    assert sum(result["bytes_wrong"] for result in results.values()) > 0
+
+
+def test_a_message_that_never_reaches_memory_does_not_pass_for_the_one_before():
+    net = FakeNet(seed=21, hosts=2)
+    real = net.carry
+    skipped = [0]
+
+    def carry(qp, number, wr_id, data, va, rkey, immediate):
+        if number == 30:
+            skipped[0] += 1
+            target = net.transports[qp.peer.host].regions[rkey][0]
+            data = bytes(target.buffer[va - target.va : va - target.va + len(data)])  # what is there already
+        real(qp, number, wr_id, data, va, rkey, immediate)
+
+    net.carry = carry
+    results = finished(net, group(net, "write_bw", 2, size=1024, messages=60, depth=8))
+    assert skipped == [1]
+    assert results["h1"]["bytes_wrong"] == 1024
+    assert results["h1"]["bytes_verified"] == 59 * 1024
+
+
+def test_a_dead_queue_pair_fails_its_flow_and_the_others_finish():
+    net = FakeNet(seed=23, hosts=2)
+    run = group(net, "write_bw", 2, size=1000, messages=100, qps=2, depth=2)
+    run.start(at_ns=net.now_ns)
+    net.run(lambda: net.hosts["h0"].counters()["qps"] != [] and net.now_ns > 1_010_000_000)
+    first = sorted(net.transports["h0"].qps)[0]
+    net.kill("h0", first)
+    net.kill("h1", sorted(net.transports["h1"].qps)[0])
+    results = run.wait(timeout_s=1)
+    assert results["h0"]["state"] == results["h1"]["state"] == "failed"
+    assert "QP 0 to h1: flushed" in results["h0"]["cause"]
+    assert 50_000 <= results["h1"]["result"]["bytes_verified"] < 100_000
+    stop = [line for line in net.lines if line["kind"] == "workload" and line["state"] == "stop"]
+    assert {line["outcome"] for line in stop} == {"failed"}
+
+
+def test_transfer_lines_tell_the_goodput_of_each_interval():
+    net = FakeNet(seed=25, hosts=3)
+    results = finished(net, group(net, "incast", 3, size=5000, messages=2000, depth=4))
+    lines = [line for line in net.lines if line["kind"] == "transfer"]
+    assert {(line["node"], line["peer"]) for line in lines} == {("h0", "h1"), ("h0", "h2")}
+    assert sum(line["bytes"] for line in lines) == results["h0"]["bytes_verified"] == 2 * 2000 * 5000
+    assert all(line["end_ns"] - line["start_ns"] <= 101_000_000 for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ranks", "options", "complaint"),
+    [
+        ("write_bww", 2, {}, "there is no workload 'write_bww'; valid: write_bw, write_lat"),
+        ("write_bw", 3, {}, "write_bw takes 2 ranks, not 3"),
+        ("write_bw", 2, {"depht": 3}, "has no option 'depht'; its options are qps, seed, size"),
+        ("write_bw", 2, {"depth": 0}, "depth is 0; it must be from 1 to 128"),
+        ("write_bw", 2, {"depth": "4"}, "depth is '4'; it must be an integer, such as 16"),
+        ("permutation", 3, {"shift": 3}, "each would send to itself"),
+        ("mix", 2, {"sizes": [[1, 2, 3]]}, "a pair of integers"),
+        ("all_reduce", 3, {"segment": 6}, "multiple of 4"),
+        ("all_reduce", 3, {"size": 4}, "size is 4; it must be from 12"),
+        ("write_bw", ["h0", "h9"], {}, "no agent for h9"),
+        ("write_bw", ["h0", "h0"], {}, "each host once"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_the_choices(kind, ranks, options, complaint):
+    net = FakeNet(seed=1, hosts=3)
+    with pytest.raises(AgentError, match=complaint):
+        group(net, kind, ranks, **options)
+    assert all(not transport.qps for transport in net.transports.values())
+
+
+def test_operations_out_of_order_and_unknown_ones_are_refused():
+    net = FakeNet(seed=1, hosts=2)
+    client = FakeClient(net, "h0")
+
+    def refused(op: str, **arguments: Any) -> str:
+        with pytest.raises(AgentError) as caught:
+            client.result(client.send(op, **arguments))
+        return str(caught.value)
+
+    assert "there is no operation 'fly'; valid: counters, denylist.get" in refused("fly")
+    assert "there is no workload 'w'; present: none" in refused("workload.start", name="w")
+    assert "needs the argument 'name'" in refused("workload.start")
+    prepare = {"name": "w", "kind": "write_bw", "ranks": ["h0", "h1"], "options": {}}
+    client.result(client.send("workload.prepare", **prepare))
+    assert "exists; remove it first" in refused("workload.prepare", **prepare)
+    assert "cannot start workload 'w': it is prepared, not connected" in refused("workload.start", name="w")
+    assert "also needs the offers of h1" in refused("workload.connect", name="w", offers={})
+    assert "is not one that workload.prepare made" in refused("workload.connect", name="w", offers={"h1": {}})
+    assert "has no denylist" in refused("denylist.get")
+    assert "at least a millisecond" in refused("sample", interval_ns=5)
+
+
+def test_offers_made_with_other_options_do_not_connect():
+    net = FakeNet(seed=1, hosts=2)
+    clients = {host: FakeClient(net, host) for host in net.hosts}
+    offers = {}
+    for host, depth in (("h0", 8), ("h1", 4)):
+        request = {"name": "w", "kind": "write_bw", "ranks": ["h0", "h1"], "options": {"depth": depth}}
+        offers[host] = clients[host].result(clients[host].send("workload.prepare", **request))["offers"]
+    with pytest.raises(AgentError, match="both must be prepared with the same options"):
+        clients["h0"].result(clients["h0"].send("workload.connect", name="w", offers={"h1": offers["h1"]["h0"]}))
