@@ -1,0 +1,97 @@
+"""ctypes signatures of the C runtime, and loading of programs."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import POINTER, c_bool, c_char, c_char_p, c_int, c_long, c_uint32, c_uint64, c_void_p
+from functools import cache
+from pathlib import Path
+from threading import Lock
+
+from switch.model import Program
+from switch.native.build import build_program, build_runtime
+from switch.native.emit import emit
+
+NEVER = (1 << 64) - 1
+NO_ACTION = (1 << 32) - 1
+TARGET_ACTION, TARGET_MEMBER, TARGET_GROUP = range(3)
+TABLE_FULL, TABLE_DUPLICATE, TABLE_NO_MEMORY, TABLE_NO_SUCH = -1, -2, -3, -4
+
+_WORDS = POINTER(c_uint64)
+_NUMBERS = POINTER(c_uint32)
+
+# name: (result, arguments); a device, pool or driver is a c_void_p.
+_SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
+    "pool_create": (c_void_p, ()),
+    "pool_destroy": (None, (c_void_p,)),
+    "device_create": (c_void_p, (c_uint64, c_void_p)),
+    "device_destroy": (None, (c_void_p,)),
+    "device_load": (c_int, (c_void_p, c_void_p)),
+    "device_set_running": (None, (c_void_p, c_bool)),
+    "device_configure_port": (c_int, (c_void_p, c_uint32, _WORDS, c_uint64)),
+    "device_port_counters": (c_int, (c_void_p, c_uint32, c_uint64, _WORDS)),
+    "device_set_replicas": (c_int, (c_void_p, c_bool, c_uint32, _NUMBERS, _NUMBERS, c_uint32, c_uint32)),
+    "device_delete_replicas": (None, (c_void_p, c_bool, c_uint32)),
+    "device_receive": (None, (c_void_p, c_uint32, c_char_p, c_uint32, c_uint64)),
+    "device_advance": (None, (c_void_p, c_uint64)),
+    "device_next_event_ns": (c_uint64, (c_void_p,)),
+    "access_insert": (
+        c_long,
+        (c_void_p, c_uint32, _WORDS, _WORDS, c_uint32, c_int, c_uint32, c_uint32, _WORDS),
+    ),
+    "access_modify": (c_int, (c_void_p, c_uint32, c_uint32, c_uint32, c_uint32, _WORDS)),
+    "access_delete": (c_int, (c_void_p, c_uint32, c_uint32)),
+    "access_set_default": (c_int, (c_void_p, c_uint32, c_uint32, _WORDS)),
+    "access_set_member": (c_int, (c_void_p, c_uint32, c_uint32, c_uint32, _WORDS)),
+    "access_set_group": (c_int, (c_void_p, c_uint32, c_uint32, _NUMBERS, _NUMBERS, c_uint32)),
+    "access_counter": (c_int, (c_void_p, c_bool, c_uint32, c_uint64, c_bool, _WORDS, _WORDS)),
+    "access_meter": (c_int, (c_void_p, c_bool, c_uint32, c_uint64, _WORDS)),
+    "access_register": (c_int, (c_void_p, c_uint32, c_uint64, c_bool, _WORDS)),
+    "access_collect": (c_uint32, (c_void_p, c_uint64, c_char_p, c_uint32)),
+}
+
+# Compile with AddressSanitizer and UndefinedBehaviorSanitizer; the process must have been started with libasan loaded.
+SANITIZE = os.environ.get("MRCLAB_NATIVE_SANITIZE") == "1"
+
+
+def words(values: list[int]) -> ctypes.Array[c_uint64]:
+    return (c_uint64 * max(len(values), 1))(*values)
+
+
+def numbers(values: list[int]) -> ctypes.Array[c_uint32]:
+    return (c_uint32 * max(len(values), 1))(*values)
+
+
+@cache
+def runtime() -> ctypes.CDLL:
+    """The C runtime, compiled when it is not in the cache. Raises BuildError."""
+    library = ctypes.CDLL(str(build_runtime(SANITIZE)))
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+_programs: dict[str, tuple[ctypes.CDLL, int]] = {}
+_programs_lock = Lock()
+
+
+def load_program(program: Program) -> int:
+    """The address of the program's `struct program`: emitted, compiled and loaded once a process.
+
+    Raises UnsupportedError, naming the construct, or BuildError.
+    """
+    with _programs_lock:
+        known = _programs.get(program.digest)
+        if known is None:
+            library = ctypes.CDLL(str(compile_program(program)))
+            known = library, ctypes.addressof(c_char.in_dll(library, "mrclab_program"))
+            _programs[program.digest] = known
+        return known[1]
+
+
+def compile_program(program: Program) -> Path:
+    """The program's shared object."""
+    return build_program(emit(program), program.name, SANITIZE)

@@ -1,0 +1,101 @@
+"""Compiling C with the system's compiler, cached by content.
+
+A shared object is named by the hash of everything that went into it: sources, flags, compiler and its version. It is
+written under `$XDG_CACHE_HOME/mrclab` (default `~/.cache/mrclab`) and moved into place in one step, so that any number
+of processes may build at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+RUNTIME = Path(__file__).parent / "runtime"
+FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-shared", "-fno-strict-aliasing", "-pthread")
+WARNINGS = ("-Wall", "-Wextra", "-Werror=implicit-function-declaration", "-Wno-unused-label", "-Wno-unused-function")
+SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
+
+
+class BuildError(Exception):
+    """No compiler, or it refused; the message has the command and what the compiler said."""
+
+
+@cache
+def compiler() -> tuple[str, ...]:
+    """The command of the C compiler: `$CC`, or the first of cc, gcc, clang on PATH."""
+    named = os.environ.get("CC")
+    for candidate in [named] if named else ["cc", "gcc", "clang"]:
+        words = tuple(shlex.split(candidate))
+        if words and shutil.which(words[0]):
+            return words
+    tried = named or "cc, gcc, clang"
+    raise BuildError(f"no C compiler: {tried} not found; install gcc or clang, or set CC")
+
+
+@cache
+def _compiler_version() -> str:
+    return _run((*compiler(), "--version"))
+
+
+def cache_directory() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "mrclab"
+
+
+def build_runtime(sanitize: bool = False) -> Path:
+    """The shared object of the runtime."""
+    sources = sorted(RUNTIME.glob("*.c"))
+    return _build("runtime", "", sources, sanitize)
+
+
+def build_program(text: str, name: str, sanitize: bool = False) -> Path:
+    """The shared object of an emitted program."""
+    return _build(f"program-{name}", text, [], sanitize)
+
+
+@cache
+def _runtime_digest(sources: bool) -> str:
+    """Of the headers, and of the C files too when asked for."""
+    digest = hashlib.sha256()
+    for path in sorted(RUNTIME.glob("*.[ch]" if sources else "*.h")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _build(name: str, text: str, sources: list[Path], sanitize: bool) -> Path:
+    hidden = ("-fvisibility=hidden",) if text else ()
+    flags = (*FLAGS, *hidden, *WARNINGS, *(SANITIZERS if sanitize else ()), f"-I{RUNTIME}")
+    material = [*compiler(), _compiler_version(), *FLAGS, str(sanitize), _runtime_digest(bool(sources)), text]
+    digest = hashlib.sha256("\0".join(material).encode()).hexdigest()[:24]
+    directory = cache_directory()
+    target = directory / f"{_file_name(name)}-{digest}{'-sanitized' if sanitize else ''}.so"
+    if target.exists():
+        return target
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory, prefix=".build-") as scratch:
+        inputs = [str(path) for path in sources]
+        if text:
+            source = Path(scratch) / "program.c"
+            source.write_text(text)
+            inputs = [str(source)]
+        made = Path(scratch) / "made.so"
+        _run((*compiler(), *flags, "-o", str(made), *inputs))
+        made.replace(target)
+    return target
+
+
+def _file_name(name: str) -> str:
+    return "".join(ch if ch.isalnum() or ch in "-_" else "_" for ch in name)[:60]
+
+
+def _run(command: tuple[str, ...]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildError(f"{shlex.join(command)} failed:\n{done.stderr[-4000:]}")
+    return done.stdout + done.stderr

@@ -1,0 +1,128 @@
+"""Hashes and checksums: one C function each, which gathers the input bits and runs the algorithm over them."""
+
+from __future__ import annotations
+
+from switch.model import UnsupportedError
+from switch.model.externs import Calculation, Checksum, ConstInput, FieldInput, HeaderInput, PayloadInput
+from switch.model.headers import Header
+from switch.model.pipelines import ActionProfile
+from switch.model.program import Program
+from switch.native.emit.action import SCOPE, SCOPE_ARGS
+from switch.native.emit.bytes import stores
+from switch.native.emit.expression import Expressions, constant
+from switch.native.emit.layout import Layout, header_bytes_max, is_wide
+
+# The C function of hash.h; the custom polynomials keep their default parameters, which are those of the plain ones.
+ALGORITHMS = {
+    "crc16": "hash_crc16",
+    "crc16_custom": "hash_crc16",
+    "crc32": "hash_crc32",
+    "crc32_custom": "hash_crc32",
+    "crcCCITT": "hash_ccitt",
+    "csum16": "hash_csum16",
+    "cksum16": "hash_csum16",
+    "identity": "hash_identity",
+    "xor16": "hash_xor16",
+    "xor32": "hash_xor32",
+}
+
+
+def selector_name(profile: ActionProfile) -> str:
+    return f"selector_{profile.index}"
+
+
+class Calculations:
+    def __init__(self, program: Program, layout: Layout) -> None:
+        self.program = program
+        self.layout = layout
+
+    def functions(self) -> list[str]:
+        lines: list[str] = []
+        selectors = [(selector_name(p), p.selector) for p in self.program.profiles if p.selector]
+        named = [(f"calculation_{calculation.index}", calculation) for calculation in self.program.calculations]
+        for name, calculation in named + selectors:
+            lines += [f"static u64 {name}({SCOPE})", "{"]
+            lines += [f"    {line}" for line in self._body(calculation)]
+            lines += ["}", ""]
+        return lines
+
+    def _body(self, calculation: Calculation) -> list[str]:
+        algorithm = ALGORITHMS.get(calculation.algorithm)
+        if algorithm is None:
+            known = ", ".join(sorted(ALGORITHMS))
+            raise UnsupportedError(f"hash algorithm {calculation.algorithm}: the native engine has {known}")
+        with_payload = any(isinstance(item, PayloadInput) for item in calculation.inputs)
+        room = sum(_bits(item) for item in calculation.inputs) // 8 + 8
+        payload = " + FRAME_MAX" if with_payload else ""
+        lines = ["(void)d; (void)p; (void)h; (void)now_ns;", f"u8 input[{room}{payload}];", "size_t bits = 0;"]
+        lines.append(f"memset(input, 0, {room});")
+        for item in calculation.inputs:
+            match item:
+                case FieldInput(ref):
+                    header = self.layout.header(ref.header)
+                    if is_wide(ref.field) or ref.field.varbit:
+                        raise UnsupportedError(f"{ref.header.name}.{ref.field.name} as the input of a hash")
+                    put = f"put_bits(input, &bits, {ref.field.width_bits}, {self.layout.field(ref)});"
+                    lines.append(put if ref.header.metadata else f"if ({header}.valid)\n        {put}")
+                case ConstInput(value, width):
+                    if width > 128:
+                        raise UnsupportedError(f"a constant of {width} bits as the input of a hash")
+                    lines.append(f"put_bits(input, &bits, {width}, {constant(value)});")
+                case HeaderInput(header):
+                    lines += self._put_header(header)
+        lines.append("size_t bytes = (bits + 7) / 8;")
+        if with_payload:
+            lines.append("bytes += put_payload(p, input + bytes);")
+        lines.append(f"return {algorithm}(input, bytes);")
+        return lines
+
+    def _put_header(self, header: Header) -> list[str]:
+        if header.type.varbit:
+            raise UnsupportedError(f"header {header.name}, which has a varbit field, as the input of a hash")
+        size = header.type.width_bits
+        pointer = f"(&{self.layout.header(header)})"
+        return [
+            f"if ({pointer}->valid) {{",
+            "    u8 *at = input + (bits + 7) / 8;",
+            *(f"    {line}" for line in stores(self.layout, pointer, header.type.fields, "at")),
+            f"    bits = (bits + 7) / 8 * 8 + {size};",
+            "}",
+        ]
+
+    def verify(self) -> list[str]:
+        return self._checksums(verify=True)
+
+    def update(self) -> list[str]:
+        return self._checksums(verify=False)
+
+    def _checksums(self, verify: bool) -> list[str]:
+        lines: list[str] = []
+        for checksum in self.program.checksums:
+            if checksum.verify if verify else checksum.update:
+                lines += self._checksum(checksum, verify)
+        return lines
+
+    def _checksum(self, checksum: Checksum, verify: bool) -> list[str]:
+        target, field = self.layout.field(checksum.target), checksum.target.field
+        if field.width_bits > 64:
+            raise UnsupportedError(f"checksum {checksum.name} of more than 64 bits")
+        value = f"calculation_{checksum.calculation.index}({SCOPE_ARGS}) & 0x{field.mask:x}ull"
+        if verify:
+            lines = [f"if ((u64){target} != ({value}))", "    p->checksum_error = 1;"]
+        else:
+            lines = [f"{target} = (u{next(b for b in (8, 16, 32, 64) if field.width_bits <= b)})({value});"]
+        if checksum.condition is None:
+            return lines
+        condition = Expressions(self.layout).boolean(checksum.condition)
+        return [f"if ({condition}) {{", *(f"    {line}" for line in lines), "}"]
+
+
+def _bits(item: object) -> int:
+    match item:
+        case FieldInput(ref):
+            return ref.field.width_bits
+        case ConstInput(_, width):
+            return width
+        case HeaderInput(header):
+            return header_bytes_max(header.type) * 8 + 8
+    return 0

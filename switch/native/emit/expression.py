@@ -1,0 +1,520 @@
+"""Expressions in C.
+
+BMv2's arithmetic is exact on unbounded integers. Interval analysis finds the narrowest C type in which each node is
+exact. Where a program needs a value only modulo 2^k (it masks it, or stores it in a field), the machine's wrapping
+arithmetic gives that without wider types. What is neither (an unmasked result above 128 bits that is then compared,
+divided or shifted right) is refused by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from switch.model import UnsupportedError
+from switch.model.actions import Action
+from switch.model.expressions import (
+    AccessField,
+    Binary,
+    Bool,
+    Const,
+    Expression,
+    FieldRef,
+    HeaderRef,
+    Kind,
+    LastField,
+    Local,
+    RegisterCell,
+    StackElement,
+    StackRef,
+    Ternary,
+    Unary,
+    UnionMember,
+    UnionRef,
+    UnionStackElement,
+    UnionStackRef,
+    ValidBit,
+)
+from switch.model.headers import Field, Union
+from switch.native.emit.layout import WIDEST_BITS, Layout, is_wide, words
+
+U64_MAX = (1 << 64) - 1
+U128_MAX = (1 << 128) - 1
+I128_MIN, I128_MAX = -(1 << 127), (1 << 127) - 1
+SHIFT_LIMIT = 4096  # shifting left by so much or more gives 0, in both engines
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """C text of type u64, u128 or i128 and the interval that its exact value lies in."""
+
+    text: str
+    low: int
+    high: int
+
+    @property
+    def type(self) -> str:
+        if self.low >= 0:
+            return "u64" if self.high <= U64_MAX else "u128"
+        return "i128"
+
+    def as_type(self, kind: str) -> str:
+        return self.text if kind == self.type else f"({kind})({self.text})"
+
+
+def fits(low: int, high: int) -> bool:
+    return (low >= 0 and high <= U128_MAX) or (low >= I128_MIN and high <= I128_MAX)
+
+
+def constant(value: int) -> str:
+    """A C constant of the type that `Value` gives it."""
+    if value < 0:
+        return f"(-(i128){constant(-value)})"
+    if value <= U64_MAX:
+        return f"{value}u" if value < 10 else f"0x{value:x}u" if value < 1 << 32 else f"0x{value:x}ull"
+    return f"((u128)0x{value >> 64:x}ull << 64 | 0x{value & U64_MAX:x}ull)"
+
+
+class Expressions:
+    """Texts use `h` (struct headers), `d` (device) and, in an action, `args`."""
+
+    def __init__(self, layout: Layout, action: Action | None = None) -> None:
+        self.layout = layout
+        self.action = action
+
+    # --- exact values -----------------------------------------------------------------------------------------
+
+    def exact(self, expression: Expression) -> Value:
+        """The value itself. Raises UnsupportedError when no C type holds it."""
+        value = self.try_exact(expression)
+        if value is None:
+            raise UnsupportedError(
+                f"{self._where()}an intermediate result of `{describe(expression)}` can exceed {WIDEST_BITS} bits, "
+                "which the native engine cannot compare, divide or shift right"
+            )
+        return value
+
+    def try_exact(self, expression: Expression) -> Value | None:
+        match expression:
+            case Const(value):
+                return Value(constant(value), value, value) if fits(value, value) else None
+            case Local(index):
+                return self._local(index)
+            case FieldRef(_, field):
+                return self._load(self.layout.field(expression), field)
+            case LastField() | AccessField():
+                return self._load(self.lvalue(expression), expression.field)
+            case ValidBit(header):
+                return Value(f"(u64){self.layout.header(header)}.valid", 0, 1)
+            case RegisterCell(register, index):
+                if register.width_bits > 64:
+                    return None
+                at = self.exact(index)
+                return Value(
+                    f"REGISTER_AT({register.index}, {register.size}, {at.text})", 0, (1 << register.width_bits) - 1
+                )
+            case Unary():
+                return self._unary(expression)
+            case Ternary(condition, left, right):
+                a, b = self.try_exact(left), self.try_exact(right)
+                if a is None or b is None or not fits(min(a.low, b.low), max(a.high, b.high)):
+                    return None
+                merged = Value("", min(a.low, b.low), max(a.high, b.high))
+                text = f"({self.boolean(condition)} ? {a.as_type(merged.type)} : {b.as_type(merged.type)})"
+                return Value(text, merged.low, merged.high)
+            case Binary():
+                return self._binary(expression)
+            case _ if expression.kind is Kind.BOOL:
+                return Value(f"(u64)({self.boolean(expression)})", 0, 1)
+        raise UnsupportedError(f"{self._where()}`{describe(expression)}` is not a number")
+
+    def _where(self) -> str:
+        return f"action {self.action.name}: " if self.action else ""
+
+    def _local(self, index: int) -> Value | None:
+        assert self.action is not None
+        offset = sum(words(p.width_bits) for p in self.action.parameters[:index])
+        width = self.action.parameters[index].width_bits
+        if width > WIDEST_BITS:
+            return None
+        text = f"args[{offset}]" if width <= 64 else f"ARG128(args + {offset})"
+        return Value(text, 0, (1 << width) - 1)
+
+    def _load(self, text: str, field: Field) -> Value | None:
+        if is_wide(field) or field.varbit:
+            return None
+        width = field.width_bits
+        if field.signed:
+            return Value(f"SIGNED({text}, {width})", -(1 << (width - 1)), (1 << (width - 1)) - 1)
+        return Value(f"(u64){text}" if width <= 64 else text, 0, (1 << width) - 1)
+
+    def _unary(self, expression: Unary) -> Value | None:
+        op, operand = expression.op, expression.operand
+        if op == "~":
+            value = self.try_exact(operand)
+            if value is None or not fits(-1 - value.high, -1 - value.low):
+                return None
+            return Value(f"(-1 - {value.as_type('i128')})", -1 - value.high, -1 - value.low)
+        if op == "b2d":
+            return Value(f"(u64)({self.boolean(operand)})", 0, 1)
+        if op in ("last_stack_index", "size_stack"):
+            return self._stack_measure(op, operand)
+        if expression.kind is Kind.BOOL:
+            return Value(f"(u64)({self.boolean(expression)})", 0, 1)
+        raise UnsupportedError(f"{self._where()}operator {op} is not one that the native engine knows")
+
+    def _stack_measure(self, op: str, operand: Expression) -> Value:
+        if isinstance(operand, StackRef):
+            next_index = f"h->{self.layout.stack_name(operand.stack)}_next"
+        elif isinstance(operand, UnionStackRef):
+            next_index = f"h->us{operand.stack.index}_next"
+        else:
+            raise UnsupportedError(f"{self._where()}{op} of `{describe(operand)}`, which is not a stack")
+        if op == "size_stack":
+            return Value(f"(u64){next_index}", 0, (1 << 32) - 1)
+        return Value(f"(u64)(u32)({next_index} - 1)", 0, (1 << 32) - 1)
+
+    def _binary(self, expression: Binary) -> Value | None:
+        op = expression.op
+        if expression.kind is Kind.BOOL:
+            return Value(f"(u64)({self.boolean(expression)})", 0, 1)
+        if op == "&":
+            return self._and(expression)
+        if op in ("two_comp_mod", "usat_cast", "sat_cast"):
+            return self._cast(expression)
+        left, right = self.try_exact(expression.left), self.try_exact(expression.right)
+        if left is None or right is None:
+            return None
+        bounds = interval(op, left, right)
+        if bounds is None or not fits(*bounds):
+            return None
+        low, high = bounds
+        result = Value("", low, high)
+        if op in ("<<", ">>"):
+            return self._shift(op, left, right, result)
+        if op in ("/", "%"):
+            kind = "u64" if left.type == right.type == "u64" else "u128"
+            return Value(
+                f"{'DIVIDE' if op == '/' else 'REMAINDER'}({left.as_type(kind)}, {right.as_type(kind)})", low, high
+            )
+        signed = "i128" in (left.type, right.type, result.type)
+        kind = "i128" if signed else "u128" if "u128" in (left.type, right.type, result.type) else "u64"
+        if signed and not all(v.low >= I128_MIN and v.high <= I128_MAX for v in (left, right, result)):
+            return None
+        text = f"({left.as_type(kind)} {op} {right.as_type(kind)})"
+        return Value(text if kind == result.type else f"({result.type}){text}", low, high)
+
+    def _shift(self, op: str, left: Value, right: Value, result: Value) -> Value:
+        kind = "i128" if left.type == "i128" else "u128" if "u128" in (left.type, result.type) else "u64"
+        amount = right.as_type("u64") if right.low >= 0 and right.high <= U64_MAX else None
+        if amount is None:
+            raise UnsupportedError(f"{self._where()}a shift by a number that may be negative or above 64 bits")
+        bits = 64 if kind == "u64" else 128
+        if right.low == right.high and right.high < bits:
+            text = f"({left.as_type(kind)} {op} {right.high})"
+        else:
+            text = f"{'SHIFT_LEFT' if op == '<<' else 'SHIFT_RIGHT'}_{kind.upper()}({left.as_type(kind)}, {amount})"
+        return Value(text if kind == result.type else f"({result.type}){text}", result.low, result.high)
+
+    def _and(self, expression: Binary) -> Value | None:
+        left, right = expression.left, expression.right
+        if isinstance(left, Const) and not isinstance(right, Const):
+            left, right = right, left
+        if isinstance(right, Const) and 0 <= right.value <= U128_MAX:
+            mask = right.value
+            known = self.try_exact(left)
+            if known is not None and known.low >= 0 and known.high <= mask and (mask & (mask + 1)) == 0:
+                return known
+            bits = max(mask.bit_length(), 1)
+            text = f"({self.modular(left, bits)} & {constant(mask) if bits > 64 else f'(u64){constant(mask)}'})"
+            return Value(text, 0, mask)
+        a, b = self.try_exact(left), self.try_exact(right)
+        if a is None or b is None:
+            return None
+        if a.low >= 0 or b.low >= 0:
+            high = min(v.high for v in (a, b) if v.low >= 0)
+            kind = "u64" if high <= U64_MAX else "u128"
+            return Value(f"({a.as_type(kind)} & {b.as_type(kind)})", 0, high)
+        return Value(f"({a.text} & {b.text})", I128_MIN, -1)
+
+    def _cast(self, expression: Binary) -> Value | None:
+        if not isinstance(expression.right, Const):
+            raise UnsupportedError(f"{self._where()}{expression.op} to a width that is not a constant")
+        width = expression.right.value
+        if width < 1 or width > WIDEST_BITS:
+            return None
+        if expression.op == "two_comp_mod":
+            text = f"SIGNED({self.modular(expression.left, width)}, {width})"
+            return Value(text, -(1 << (width - 1)), (1 << (width - 1)) - 1)
+        value = self.try_exact(expression.left)
+        if value is None:
+            return None
+        signed = expression.op == "sat_cast"
+        low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
+        result = Value("", max(low, min(value.low, high)), min(high, max(value.high, low)))
+        text = value.text
+        if value.low < low:
+            text = f"AT_LEAST({text}, {constant(low) if signed else '(i128)0'})"
+        if value.high > high:
+            text = f"AT_MOST({text}, ({value.type}){constant(high)})"
+        return Value(text if value.type == result.type else f"({result.type})({text})", result.low, result.high)
+
+    # --- values modulo 2^bits ---------------------------------------------------------------------------------
+
+    def modular(self, expression: Expression, bits: int) -> str:
+        """C text (u64 when bits <= 64, else u128) that is congruent to the value modulo 2^bits; the bits above are
+        unspecified."""
+        if bits > WIDEST_BITS:
+            raise UnsupportedError(f"{self._where()}a value above {WIDEST_BITS} bits in `{describe(expression)}`")
+        kind = "u64" if bits <= 64 else "u128"
+        match expression:
+            case Const(value):
+                return f"({kind}){constant(value & ((1 << bits) - 1))}"
+            case Binary(op="+" | "-" | "*" | "|" | "^" | "&" as op, left=left, right=right):
+                if op == "&" and isinstance(right, Const) and 0 <= right.value < (1 << bits) - 1:
+                    bits = max(1, right.value.bit_length())
+                    narrow = "u64" if bits <= 64 else "u128"
+                    text = f"({self.modular(left, bits)} & ({narrow}){constant(right.value)})"
+                    return text if narrow == kind else f"({kind}){text}"
+                return f"({self.modular(left, bits)} {op} {self.modular(right, bits)})"
+            case Unary(op="~", operand=operand):
+                return f"(~{self.modular(operand, bits)})"
+            case Binary(op="<<", left=left, right=right):
+                return self._modular_shift_left(left, right, bits)
+            case Binary(op=">>", left=left, right=Const(value=amount)) if self.try_exact(expression) is None:
+                if amount >= 0 and bits + amount <= WIDEST_BITS:
+                    inner = f"({self.modular(left, bits + amount)} >> {amount})"
+                    return inner if kind == "u128" or bits + amount <= 64 else f"(u64){inner}"
+            case Ternary(condition, left, right):
+                return f"({self.boolean(condition)} ? {self.modular(left, bits)} : {self.modular(right, bits)})"
+        return self.exact(expression).as_type(kind)
+
+    def _modular_shift_left(self, left: Expression, right: Expression, bits: int) -> str:
+        kind = "u64" if bits <= 64 else "u128"
+        if isinstance(right, Const):
+            amount = right.value
+            if amount >= bits:
+                return f"({kind})0"
+            inner = self.modular(left, bits - amount)
+            inner = inner if bits - amount > 64 or kind == "u64" else f"({kind}){inner}"
+            return f"({inner} << {amount})"
+        amount_value = self.exact(right)
+        if amount_value.low < 0 or amount_value.high > U64_MAX:
+            raise UnsupportedError(f"{self._where()}a shift by a number that may be negative or above 64 bits")
+        return f"SHIFT_LEFT_{kind.upper()}({self.modular(left, bits)}, {amount_value.text})"
+
+    def stored(self, expression: Expression, width_bits: int) -> str:
+        """The value cut to a field's width."""
+        value = self.try_exact(expression)
+        kind = "u64" if width_bits <= 64 else "u128"
+        if value is not None and value.low >= 0 and value.high < 1 << width_bits:
+            return value.as_type(kind)
+        text = self.modular(expression, width_bits)
+        if width_bits in (8, 16, 32, 64, 128):  # the member's type cuts it
+            return text
+        return f"({text} & ({kind}){constant((1 << width_bits) - 1)})"
+
+    # --- booleans ---------------------------------------------------------------------------------------------
+
+    def boolean(self, expression: Expression) -> str:
+        """C text that is 0 or 1."""
+        match expression:
+            case Bool(value):
+                return "1" if value else "0"
+            case Unary(op="not", operand=operand):
+                return f"(!{self.boolean(operand)})"
+            case Unary(op="d2b", operand=operand):
+                return f"({self.exact(operand).text} != 0)"
+            case Unary(op="valid", operand=operand):
+                return f"({self.header(operand)}->valid)"
+            case Unary(op="valid_union", operand=operand):
+                return self._union_valid(operand)
+            case Binary(op="and" | "or" as op, left=left, right=right):
+                return f"({self.boolean(left)} {'&&' if op == 'and' else '||'} {self.boolean(right)})"
+            case Binary(op=op, left=left, right=right) if expression.kind is Kind.BOOL:
+                return self._compare(op, left, right)
+            case Ternary(condition, left, right):
+                return f"({self.boolean(condition)} ? {self.boolean(left)} : {self.boolean(right)})"
+        return f"({self.exact(expression).text} != 0)"
+
+    def _compare(self, op: str, left: Expression, right: Expression) -> str:
+        if left.kind is Kind.BOOL:
+            return f"({self.boolean(left)} {op} {self.boolean(right)})"
+        if left.kind is Kind.HEADER:
+            return self._headers_equal(op, left, right)
+        if left.kind is not Kind.DATA:
+            raise UnsupportedError(
+                f"{self._where()}comparison of `{describe(left)}`, which the native engine cannot compare"
+            )
+        wide = self._compare_wide(op, left, right)
+        if wide is not None:
+            return wide
+        a, b = self.exact(left), self.exact(right)
+        if a.type == b.type:
+            return f"({a.text} {op} {b.text})"
+        if a.low >= 0 and b.low >= 0:
+            return f"({a.as_type('u128')} {op} {b.as_type('u128')})"
+        if max(a.high, b.high) > I128_MAX:
+            raise UnsupportedError(f"{self._where()}comparison of a negative with a 128-bit number")
+        return f"({a.as_type('i128')} {op} {b.as_type('i128')})"
+
+    def _compare_wide(self, op: str, left: Expression, right: Expression) -> str | None:
+        """Fields above 128 bits against each other or a constant."""
+        fields = [e for e in (left, right) if isinstance(e, FieldRef) and is_wide(e.field)]
+        if not fields or op not in ("==", "!="):
+            return None
+        width = fields[0].field.width_bits
+        texts = []
+        for side in (left, right):
+            if isinstance(side, FieldRef) and side.field.width_bits == width:
+                texts.append(self.layout.field(side))
+            elif isinstance(side, Const) and 0 <= side.value < 1 << width:
+                texts.append(wide_constant(side.value, width))
+            else:
+                return None
+        return f"(memcmp({texts[0]}, {texts[1]}, {width // 8}) {op} 0)"
+
+    def _headers_equal(self, op: str, left: Expression, right: Expression) -> str:
+        if (
+            not (isinstance(left, HeaderRef) and isinstance(right, HeaderRef))
+            or left.header.type is not right.header.type
+        ):
+            raise UnsupportedError(f"{self._where()}comparison of headers that are known only at run time")
+        a, b = self.layout.header(left.header), self.layout.header(right.header)
+        parts = [f"{a}.valid", f"{b}.valid"]
+        for field in left.header.type.fields:
+            member = self.layout.member(field)
+            if field.varbit:
+                raise UnsupportedError(f"{self._where()}comparison of headers with a varbit field")
+            same = f"!memcmp({a}.{member}, {b}.{member}, {field.width_bits // 8})"
+            parts.append(same if is_wide(field) else f"{a}.{member} == {b}.{member}")
+        return f"({'' if op == '==' else '!'}({' && '.join(parts)}))"
+
+    # --- headers and lvalues ----------------------------------------------------------------------------------
+
+    def header(self, expression: Expression) -> str:
+        """A pointer to the header's struct."""
+        match expression:
+            case HeaderRef(header):
+                return f"(&{self.layout.header(header)})"
+            case StackElement(stack=StackRef(stack), index=index):
+                value = self.exact(index)
+                if value.low == value.high and 0 <= value.low < len(stack.headers):
+                    return f"(&h->{self.layout.stack_name(stack)}[{value.low}])"
+                at = value.text if value.type == "u64" else f"(({value.text}) < 0 ? NEVER : (u64)({value.text}))"
+                return f"{self.layout.stack_name(stack)}_at(h, {at})"
+            case UnionMember(union=UnionRef(union), member_index=member):
+                return f"(&{self.layout.header(union.headers[member])})"
+            case UnionMember(
+                union=UnionStackElement(stack=UnionStackRef(stack), index=Const(value)), member_index=member
+            ):
+                if 0 <= value < len(stack.unions):
+                    return f"(&{self.layout.header(stack.unions[value].headers[member])})"
+        raise UnsupportedError(
+            f"{self._where()}the header `{describe(expression)}`, which the native engine cannot find"
+        )
+
+    def _union_valid(self, expression: Expression) -> str:
+        union = self.union(expression)
+        return "(" + " || ".join(f"{self.layout.header(header)}.valid" for header in union.headers) + ")"
+
+    def union(self, expression: Expression) -> Union:
+        match expression:
+            case UnionRef(union):
+                return union
+            case UnionStackElement(stack=UnionStackRef(stack), index=Const(value)) if 0 <= value < len(stack.unions):
+                return stack.unions[value]
+        raise UnsupportedError(f"{self._where()}a header union chosen at run time: `{describe(expression)}`")
+
+    def lvalue(self, expression: Expression) -> str:
+        """C lvalue of a field."""
+        match expression:
+            case FieldRef():
+                return self.layout.field(expression)
+            case LastField(stack, field):
+                name = self.layout.stack_name(stack)
+                return f"{name}_at(h, (u64)h->{name}_next - 1)->{self.layout.member(field)}"
+            case AccessField(header, field):
+                return f"{self.header(header)}->{self.layout.member(field)}"
+        raise UnsupportedError(f"{self._where()}assignment to `{describe(expression)}`")
+
+    def field_of(self, expression: Expression) -> Field:
+        match expression:
+            case FieldRef(_, field) | LastField(_, field) | AccessField(_, field):
+                return field
+        raise UnsupportedError(f"{self._where()}assignment to `{describe(expression)}`")
+
+
+def wide_constant(value: int, width_bits: int) -> str:
+    data = value.to_bytes(width_bits // 8, "big")
+    return "((const u8[]){" + ", ".join(str(byte) for byte in data) + "})"
+
+
+def interval(op: str, left: Value, right: Value) -> tuple[int, int] | None:
+    """Where the exact result lies; None when that is unbounded or not known."""
+    corners = [(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
+    match op:
+        case "+":
+            return left.low + right.low, left.high + right.high
+        case "-":
+            return left.low - right.high, left.high - right.low
+        case "*":
+            products = [a * b for a, b in corners]
+            return min(products), max(products)
+        case "|" | "^":
+            bits = max(v.bit_length() for v in (left.low, left.high, right.low, right.high))
+            if left.low >= 0 and right.low >= 0:
+                return 0, (1 << bits) - 1
+            return -(1 << bits), (1 << bits) - 1
+        case "<<":
+            if right.low < 0 or right.high > WIDEST_BITS:
+                return None
+            shifted = [a << b for a, b in corners]
+            return min(shifted), max(shifted)
+        case ">>":
+            if right.low < 0:
+                return None
+            shifted = [a >> min(b, SHIFT_LIMIT) for a, b in corners]
+            return min(shifted), max(shifted)
+        case "/":
+            return (0, left.high) if left.low >= 0 and right.low >= 0 else None
+        case "%":
+            return (0, min(left.high, max(right.high - 1, 0))) if left.low >= 0 and right.low >= 0 else None
+    return None
+
+
+def describe(expression: Expression) -> str:
+    """Short P4-like text for messages."""
+    match expression:
+        case Const(value):
+            return str(value)
+        case Bool(value):
+            return str(value).lower()
+        case Local(index):
+            return f"argument {index}"
+        case FieldRef(header, field):
+            return f"{header.name}.{field.name}"
+        case ValidBit(header):
+            return f"{header.name}.isValid()"
+        case HeaderRef(header):
+            return header.name
+        case LastField(stack, field):
+            return f"{stack.name}.last.{field.name}"
+        case StackRef(stack) | UnionStackRef(stack):
+            return stack.name
+        case UnionRef(union):
+            return union.name
+        case StackElement(stack, index) | UnionStackElement(stack, index):
+            return f"{stack.stack.name}[{describe(index)}]"
+        case AccessField(header, field):
+            return f"{describe(header)}.{field.name}"
+        case UnionMember(union, member):
+            return f"{describe(union)}.{member}"
+        case RegisterCell(register, index):
+            return f"{register.name}[{describe(index)}]"
+        case Unary(op, operand):
+            return f"{op}({describe(operand)})"
+        case Binary(op, left, right):
+            return f"({describe(left)} {op} {describe(right)})"
+        case Ternary(condition, left, right):
+            return f"({describe(condition)} ? {describe(left)} : {describe(right)})"
+    return type(expression).__name__

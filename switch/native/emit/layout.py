@@ -1,0 +1,135 @@
+"""How the headers and metadata of a program lie in C: one `struct headers`, whose members the other modules name."""
+
+from __future__ import annotations
+
+import re
+
+from switch.model import UnsupportedError
+from switch.model.expressions import FieldRef
+from switch.model.headers import Field, Header, HeaderType, Stack
+from switch.model.program import Program
+
+WORD_BITS = 64
+WIDEST_BITS = 128  # wider values are byte strings that can only be moved and compared
+VARBIT_BYTES_DEFAULT = 256  # for a varbit field in a header type without max_length
+
+
+def identifier(name: str) -> str:
+    """`name` as part of a C identifier."""
+    return re.sub(r"\W", "_", name, flags=re.ASCII).strip("_")[:48]
+
+
+def is_wide(field: Field) -> bool:
+    return field.width_bits > WIDEST_BITS
+
+
+def wide_bytes(width_bits: int) -> int:
+    return (width_bits + 7) // 8
+
+
+def c_type(width_bits: int) -> str:
+    """The smallest integer type that holds so many bits (at most 128)."""
+    for bits in (8, 16, 32, 64, 128):
+        if width_bits <= bits:
+            return f"u{bits}"
+    raise ValueError(f"no integer type of {width_bits} bits")
+
+
+def words(width_bits: int) -> int:
+    """64-bit words of a key field, action argument or register cell."""
+    return max(1, (width_bits + WORD_BITS - 1) // WORD_BITS)
+
+
+def varbit_bytes(kind: HeaderType) -> int:
+    """The longest varbit field of a header type."""
+    if kind.max_bytes:
+        return max(kind.max_bytes - kind.width_bits // 8, 0)
+    return VARBIT_BYTES_DEFAULT
+
+
+def header_bytes_max(kind: HeaderType) -> int:
+    return kind.width_bits // 8 + (varbit_bytes(kind) if kind.varbit else 0)
+
+
+class Layout:
+    """Names: `h` is the `struct headers *` in scope wherever these texts are used."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._header: dict[int, str] = {}
+        in_stack: set[int] = set()
+        for stack in program.stacks:
+            for position, header in enumerate(stack.headers):
+                self._header[header.index] = f"h->{self.stack_name(stack)}[{position}]"
+                in_stack.add(header.index)
+        self._loose = [header for header in program.headers if header.index not in in_stack]
+        for header in self._loose:
+            self._header[header.index] = f"h->h{header.index}_{identifier(header.name)}"
+        self._type_index = {id(kind): index for index, kind in enumerate(program.header_types)}
+
+    def type_name(self, kind: HeaderType) -> str:
+        return f"struct t{self._type_index[id(kind)]}_{identifier(kind.name)}"
+
+    def stack_name(self, stack: Stack) -> str:
+        return f"s{stack.index}_{identifier(stack.name)}"
+
+    def header(self, header: Header) -> str:
+        """An lvalue of the header's struct."""
+        return self._header[header.index]
+
+    def member(self, field: Field) -> str:
+        return f"f{field.index}_{identifier(field.name)}"
+
+    def field(self, ref: FieldRef) -> str:
+        return f"{self.header(ref.header)}.{self.member(ref.field)}"
+
+    def varbit_length(self, field: Field) -> str:
+        """The member that holds a varbit field's width in bytes."""
+        return f"{self.member(field)}_bytes"
+
+    def declarations(self) -> list[str]:
+        lines: list[str] = []
+        for kind in self.program.header_types:
+            lines.append(f"{self.type_name(kind)} {{")
+            lines.append("    u8 valid;")
+            lines += [f"    {self._declare(kind, field)};" for field in kind.fields]
+            lines += ["};", ""]
+        lines.append("struct headers {")
+        lines += [f"    {self.type_name(h.type)} {self._header[h.index][3:]};" for h in self._loose]
+        for stack in self.program.stacks:
+            name = self.stack_name(stack)
+            lines.append(f"    {self.type_name(stack.type)} {name}[{len(stack.headers)}];")
+            lines.append(f"    {self.type_name(stack.type)} {name}_nowhere;")
+            lines.append(f"    u32 {name}_next;")
+        lines += [f"    u32 us{stack.index}_next;" for stack in self.program.union_stacks]
+        lines += ["};", ""]
+        for stack in self.program.stacks:
+            lines += self._stack_access(stack)
+        return lines
+
+    def _declare(self, kind: HeaderType, field: Field) -> str:
+        name = self.member(field)
+        if field.varbit:
+            return f"u16 {self.varbit_length(field)}; u8 {name}[{max(1, varbit_bytes(kind))}]"
+        if is_wide(field):
+            if field.width_bits % 8:
+                raise UnsupportedError(
+                    f"{kind.name}.{field.name}: the native engine takes fields above {WIDEST_BITS} bits only in whole "
+                    f"bytes, this one has {field.width_bits} bits"
+                )
+            return f"u8 {name}[{field.width_bits // 8}]"
+        return f"{c_type(field.width_bits)} {name}"
+
+    def _stack_access(self, stack: Stack) -> list[str]:
+        """An element at a run-time index; outside the stack an invalid header of zeros whose writes are lost."""
+        name, kind = self.stack_name(stack), self.type_name(stack.type)
+        return [
+            f"static inline {kind} *{name}_at(struct headers *h, u64 index)",
+            "{",
+            f"    if (LIKELY(index < {len(stack.headers)}))",
+            f"        return &h->{name}[index];",
+            f"    memset(&h->{name}_nowhere, 0, sizeof h->{name}_nowhere);",
+            f"    return &h->{name}_nowhere;",
+            "}",
+            "",
+        ]

@@ -1,0 +1,265 @@
+"""Parser and deparser: states are labels of one C function."""
+
+from __future__ import annotations
+
+from switch.model import UnsupportedError
+from switch.model.expressions import Expression, FieldRef, LastField
+from switch.model.headers import Header, HeaderType
+from switch.model.parsers import (
+    Advance,
+    Call,
+    Extract,
+    KeyPart,
+    Lookahead,
+    Operation,
+    Set,
+    StackNext,
+    State,
+    Verify,
+)
+from switch.model.program import Program
+from switch.native.emit.action import Actions
+from switch.native.emit.bytes import loads, stores
+from switch.native.emit.calculation import Calculations
+from switch.native.emit.expression import Expressions, constant
+from switch.native.emit.layout import WIDEST_BITS, Layout, header_bytes_max, identifier, is_wide, varbit_bytes
+
+STATES_MAX = 4096  # entered in one parse; beyond is error.ParserTimeout
+
+
+class Parsers:
+    def __init__(self, program: Program, layout: Layout, actions: Actions, calculations: Calculations) -> None:
+        self.program = program
+        self.layout = layout
+        self.actions = actions
+        self.calculations = calculations
+        self.scope = Expressions(layout)
+
+    # --- parser -----------------------------------------------------------------------------------------------
+
+    def parse(self) -> list[str]:
+        parser = self.program.parser
+        lines = [
+            "static void parse(struct device *d, struct packet *p, u64 now_ns)",
+            "{",
+            "    struct headers *h = HEADERS(p);",
+            "    const u8 *b = p->data;",
+            "    u32 at = 0, end = p->length, error = 0, entered = 0;",
+            "    (void)d; (void)now_ns; (void)b; (void)end; (void)entered;",
+            f"    {self._go(parser.init_state)}",
+        ]
+        for state in parser.states:
+            lines += self._state(state)
+        lines += ["done:", "    p->parsed = at;", "    p->parser_error = error;", "}", ""]
+        return lines
+
+    def _label(self, name: str) -> str:
+        state = self.program.parser.state(name)
+        return f"state_{state.index}_{identifier(name)}"
+
+    def _go(self, name: str | None) -> str:
+        return f"goto {self._label(name)};" if name else "goto done;"
+
+    def _fail(self, error: str) -> str:
+        return f"PARSER_ERROR({self.program.errors[error]});"
+
+    def _state(self, state: State) -> list[str]:
+        lines = [f"{self._label(state.name)}:"]
+        lines.append(f"    if (UNLIKELY(++entered > {STATES_MAX})) {self._fail('ParserTimeout')}")
+        for operation in state.operations:
+            lines += ["    {", *(f"        {line}" for line in self._operation(operation)), "    }"]
+        return lines + [f"    {line}" for line in self._select(state)]
+
+    def _operation(self, operation: Operation) -> list[str]:
+        match operation:
+            case Extract():
+                return self._extract(operation)
+            case Set(target, Lookahead() as ahead):
+                return self._set_lookahead(target, ahead)
+            case Set(target, value):
+                assert not isinstance(value, Lookahead)
+                return self.actions.assign(self.scope, target, value)
+            case Verify(condition, error):
+                return [
+                    f"if (!{self.scope.boolean(condition)})",
+                    f"    PARSER_ERROR((u32)({self.scope.exact(error).text}));",
+                ]
+            case Advance(bits):
+                return [
+                    *self._whole_bytes(bits),
+                    f"if (UNLIKELY(skip / 8 > end - at)) {self._fail('PacketTooShort')}",
+                    "at += (u32)(skip / 8);",
+                ]
+            case Call(primitive):
+                return self.actions.primitive(primitive, None)
+
+    def _whole_bytes(self, bits: Expression) -> list[str]:
+        return [
+            f"u64 skip = {self.scope.modular(bits, 64)};",
+            f"if (UNLIKELY(skip % 8)) {self._fail('ParserInvalidArgument')}",
+        ]
+
+    def _set_lookahead(self, target: FieldRef, ahead: Lookahead) -> list[str]:
+        if is_wide(target.field) or ahead.width_bits > WIDEST_BITS:
+            raise UnsupportedError(
+                f"look-ahead of {ahead.width_bits} bits; the native engine takes at most {WIDEST_BITS}"
+            )
+        width = target.field.width_bits
+        mask = f" & {constant(target.field.mask)}" if ahead.width_bits > width else ""
+        text = f"load_bits(b + at, {ahead.offset_bits}, {ahead.width_bits}){mask}"
+        return [self._enough(ahead), self.actions.store(self.scope, target, text)]
+
+    def _enough(self, ahead: Lookahead) -> str:
+        bits = ahead.offset_bits + ahead.width_bits
+        return f"if (UNLIKELY((u64)(end - at) * 8 < {bits})) {self._fail('PacketTooShort')}"
+
+    def _extract(self, operation: Extract) -> list[str]:
+        into = operation.into
+        if isinstance(into, Header):
+            kind = into.type
+            before, pointer, after = [], f"(&{self.layout.header(into)})", self.actions.others_invalid(into)
+        elif isinstance(into, StackNext):
+            kind = into.stack.type
+            name, size = self.layout.stack_name(into.stack), len(into.stack.headers)
+            before = [f"if (UNLIKELY(h->{name}_next >= {size})) {self._fail('StackOutOfBounds')}"]
+            pointer, after = f"(&h->{name}[h->{name}_next])", [f"h->{name}_next++;"]
+        else:
+            return self._extract_union(operation)
+        struct = self.layout.type_name(kind)
+        return [*before, f"{struct} *x = {pointer};", *self._load(kind, operation.varbit_width), *after]
+
+    def _extract_union(self, operation: Extract) -> list[str]:
+        into = operation.into
+        assert not isinstance(into, Header | StackNext)
+        unions, next_index = into.stack.unions, f"h->us{into.stack.index}_next"
+        lines = [
+            f"if (UNLIKELY({next_index} >= {len(unions)})) {self._fail('StackOutOfBounds')}",
+            f"switch ({next_index}) {{",
+        ]
+        for place, union in enumerate(unions):
+            header = union.headers[into.member_index]
+            body = [f"{self.layout.type_name(header.type)} *x = &{self.layout.header(header)};"]
+            body += [*self._load(header.type, operation.varbit_width), *self.actions.others_invalid(header)]
+            lines += [f"case {place}: {{", *(f"    {line}" for line in body), "    break;", "}"]
+        return [*lines, "default: break;", "}", f"{next_index}++;"]
+
+    def _load(self, kind: HeaderType, varbit_width: Expression | None) -> list[str]:
+        if kind.width_bits % 8:
+            raise UnsupportedError(f"header type {kind.name} has {kind.width_bits} bits, which are not whole bytes")
+        fixed, varbit = kind.width_bits // 8, kind.varbit
+        if varbit is None:
+            lines = [f"if (UNLIKELY(end - at < {fixed})) {self._fail('PacketTooShort')}"]
+            lines += loads(self.layout, "x", kind.fields, "b + at")
+            return [*lines, "x->valid = 1;", f"at += {fixed};"]
+        if varbit_width is None:
+            raise UnsupportedError(f"header type {kind.name}: extraction of a varbit field without its width")
+        place = next(i for i, field in enumerate(kind.fields) if field is varbit)
+        ahead, behind = kind.fields[:place], kind.fields[place + 1 :]
+        ahead_bits = sum(field.width_bits for field in ahead)
+        if ahead_bits % 8:
+            raise UnsupportedError(f"header type {kind.name}: the varbit field does not begin on a byte border")
+        member, length = self.layout.member(varbit), self.layout.varbit_length(varbit)
+        return [
+            *self._whole_bytes(varbit_width),
+            f"if (UNLIKELY(end - at < {fixed} || skip / 8 > end - at - {fixed})) {self._fail('PacketTooShort')}",
+            f"if (UNLIKELY(skip / 8 > {varbit_bytes(kind)})) {self._fail('HeaderTooShort')}",
+            *loads(self.layout, "x", ahead, "b + at"),
+            f"x->{length} = (u16)(skip / 8);",
+            f"memcpy(x->{member}, b + at + {ahead_bits // 8}, x->{length});",
+            *loads(self.layout, "x", behind, f"b + at + {ahead_bits // 8} + x->{length}"),
+            "x->valid = 1;",
+            f"at += {fixed} + x->{length};",
+        ]
+
+    def _select(self, state: State) -> list[str]:
+        lines: list[str] = []
+        names: list[str] = []
+        for number, part in enumerate(state.key):
+            name = f"k{state.index}_{number}"
+            names.append(name)
+            kind = "u64" if part.width_bits <= 64 else "u128"
+            lines += self._key(part, name, kind)
+        for transition in state.transitions:
+            if transition.values is None:
+                break
+            masks = transition.masks or tuple((1 << part.width_bits) - 1 for part in state.key)
+            tests = []
+            for name, part, value, mask in zip(names, state.key, transition.values, masks, strict=True):
+                if mask == 0:
+                    continue
+                whole = mask == (1 << part.width_bits) - 1
+                tests.append(
+                    f"{name} == {constant(value)}" if whole else f"({name} & {constant(mask)}) == {constant(value)}"
+                )
+            lines += [f"if ({' && '.join(tests) or '1'})", f"    {self._go(transition.next_state)}"]
+        lines.append(self._go(state.default))
+        # A declaration may not be jumped into: keep the keys of a state in a block of their own.
+        return ["{", *(f"    {line}" for line in lines), "}"]
+
+    def _key(self, part: KeyPart, name: str, kind: str) -> list[str]:
+        if part.width_bits > WIDEST_BITS:
+            raise UnsupportedError(
+                f"a transition key of {part.width_bits} bits; the native engine takes at most {WIDEST_BITS}"
+            )
+        match part.source:
+            case Lookahead() as ahead:
+                text = f"({kind})load_bits(b + at, {ahead.offset_bits}, {ahead.width_bits})"
+                return [self._enough(ahead), f"{kind} {name} = {text};"]
+            case FieldRef() | LastField() as source:
+                mask = constant((1 << part.width_bits) - 1)
+                return [f"{kind} {name} = {self.scope.modular(source, part.width_bits)} & {mask};"]
+        raise UnsupportedError("a transition on a field of the last union of a stack")
+
+    # --- deparser ---------------------------------------------------------------------------------------------
+
+    def headroom(self) -> int:
+        return sum(header_bytes_max(header.type) for header in self.program.deparser.order)
+
+    def deparse(self) -> list[str]:
+        deparser = self.program.deparser
+        lines = [
+            "static void deparse(struct device *d, struct packet *p, u64 now_ns)",
+            "{",
+            "    struct headers *h = HEADERS(p);",
+            "    (void)d; (void)now_ns; (void)h;",
+        ]
+        lines += [f"    {line}" for line in self.calculations.update()]
+        for primitive in deparser.primitives:
+            lines += ["    {", *(f"        {line}" for line in self.actions.primitive(primitive, None)), "    }"]
+        lines.append("    u32 size = 0;")
+        for header in deparser.order:
+            lines.append(f"    if ({self.layout.header(header)}.valid)")
+            lines.append(f"        size += {self.actions.header_bytes(header, f'(&{self.layout.header(header)})')};")
+        lines += [
+            "    p->data += p->parsed;",
+            "    p->data -= size;",
+            "    p->length = p->length - p->parsed + size;",
+            "    p->parsed = size;",
+            "    u8 *b = p->data;",
+            "    (void)b;",
+        ]
+        for header in deparser.order:
+            lines += [
+                f"    if ({self.layout.header(header)}.valid) {{",
+                *(f"        {x}" for x in self._store(header)),
+                "    }",
+            ]
+        return [*lines, "}", ""]
+
+    def _store(self, header: Header) -> list[str]:
+        kind, varbit = header.type, header.type.varbit
+        if kind.width_bits % 8:
+            raise UnsupportedError(f"header type {kind.name} has {kind.width_bits} bits, which are not whole bytes")
+        lines = [f"const {self.layout.type_name(kind)} *x = &{self.layout.header(header)};"]
+        if varbit is None:
+            return [*lines, *stores(self.layout, "x", kind.fields, "b"), f"b += {kind.width_bits // 8};"]
+        place = next(i for i, field in enumerate(kind.fields) if field is varbit)
+        ahead_bytes = sum(field.width_bits for field in kind.fields[:place]) // 8
+        length = f"x->{self.layout.varbit_length(varbit)}"
+        return [
+            *lines,
+            *stores(self.layout, "x", kind.fields[:place], "b"),
+            f"memcpy(b + {ahead_bytes}, x->{self.layout.member(varbit)}, {length});",
+            *stores(self.layout, "x", kind.fields[place + 1 :], f"b + {ahead_bytes} + {length}"),
+            f"b += {kind.width_bits // 8} + {length};",
+        ]

@@ -1,0 +1,106 @@
+/* Integer types, big-endian loads and stores, and branch hints. */
+#ifndef MRCLAB_BITS_H
+#define MRCLAB_BITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the native switch is written for little-endian machines"
+#endif
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+__extension__ typedef unsigned __int128 u128;
+__extension__ typedef __int128 i128;
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+static inline u64 load16(const u8 *p)
+{
+    u16 v;
+    memcpy(&v, p, sizeof v);
+    return __builtin_bswap16(v);
+}
+
+static inline u64 load32(const u8 *p)
+{
+    u32 v;
+    memcpy(&v, p, sizeof v);
+    return __builtin_bswap32(v);
+}
+
+static inline u64 load64(const u8 *p)
+{
+    u64 v;
+    memcpy(&v, p, sizeof v);
+    return __builtin_bswap64(v);
+}
+
+static inline u128 load128(const u8 *p)
+{
+    return (u128)load64(p) << 64 | load64(p + 8);
+}
+
+static inline void store16(u8 *p, u64 v)
+{
+    u16 w = __builtin_bswap16((u16)v);
+    memcpy(p, &w, sizeof w);
+}
+
+static inline void store32(u8 *p, u64 v)
+{
+    u32 w = __builtin_bswap32((u32)v);
+    memcpy(p, &w, sizeof w);
+}
+
+static inline void store64(u8 *p, u64 v)
+{
+    u64 w = __builtin_bswap64(v);
+    memcpy(p, &w, sizeof w);
+}
+
+static inline void store128(u8 *p, u128 v)
+{
+    store64(p, (u64)(v >> 64));
+    store64(p + 8, (u64)v);
+}
+
+/* `bits` (at most 128) bits that begin `offset` bits after `p`, most significant first. */
+static inline u128 load_bits(const u8 *p, size_t offset, unsigned bits)
+{
+    u128 value = 0;
+    p += offset / 8;
+    unsigned skip = offset % 8, left = bits;
+    while (left) {
+        unsigned have = 8 - skip, take = left < have ? left : have;
+        value = value << take | (((unsigned)*p >> (have - take)) & ((1u << take) - 1));
+        left -= take;
+        skip = 0;
+        p++;
+    }
+    return value;
+}
+
+/* Write `bits` (at most 128) bits `offset` bits after `p`; the bits around them keep their values. */
+static inline void store_bits(u8 *p, size_t offset, unsigned bits, u128 value)
+{
+    p += offset / 8;
+    unsigned skip = offset % 8, left = bits;
+    while (left) {
+        unsigned have = 8 - skip, take = left < have ? left : have;
+        unsigned mask = ((1u << take) - 1) << (have - take);
+        unsigned part = (unsigned)(value >> (left - take)) << (have - take);
+        *p = (u8)((*p & ~mask) | (part & mask));
+        left -= take;
+        skip = 0;
+        p++;
+    }
+}
+
+#endif

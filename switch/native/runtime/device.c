@@ -1,0 +1,453 @@
+#include "device.h"
+
+#include <stdlib.h>
+
+#include "traffic.h"
+
+/* --- program and state ------------------------------------------------------------------------------------ */
+
+static struct extra extra_of(const struct device *d)
+{
+    return (struct extra){d->program->headers_size, d->program->headroom};
+}
+
+static void drop_waiting(struct device *d)
+{
+    for (u32 number = 0; number < PORTS; number++)
+        if (d->port[number])
+            traffic_flush(d, d->port[number], &d->port[number]->counters.drop_wiped);
+    while (d->again_head) {
+        struct packet *p = d->again_head;
+        d->again_head = p->next;
+        pool_give(d->pool, p);
+        d->waiting--;
+    }
+    d->again_tail = NULL;
+    d->services.count = 0;
+}
+
+static void replication_close(struct replication *r)
+{
+    for (u32 i = 0; i < r->count; i++)
+        free(r->list[i].replica);
+    free(r->list);
+    *r = (struct replication){0};
+}
+
+static void unload(struct device *d)
+{
+    const struct program *program = d->program;
+    drop_waiting(d);
+    replication_close(&d->multicast);
+    replication_close(&d->sessions);
+    if (!program)
+        return;
+    for (u32 i = 0; d->tables && i < program->tables; i++)
+        table_close(&d->tables[i]);
+    for (u32 i = 0; d->profiles && i < program->profiles; i++)
+        profile_close(&d->profiles[i]);
+    for (u32 i = 0; d->counters && i < program->counters; i++)
+        free(d->counters[i]);
+    for (u32 i = 0; d->meters && i < program->meters; i++)
+        free(d->meters[i]);
+    for (u32 i = 0; d->registers && i < program->registers; i++)
+        free(d->registers[i]);
+    free(d->tables);
+    free(d->profiles);
+    free(d->counters);
+    free(d->meters);
+    free(d->registers);
+    d->tables = NULL;
+    d->profiles = NULL;
+    d->counters = NULL;
+    d->meters = NULL;
+    d->registers = NULL;
+    d->program = NULL;
+}
+
+/* calloc, so that the pages of a large and sparsely used array are never touched. */
+static bool open_externs(struct device *d, const struct program *program)
+{
+    for (u32 i = 0; i < program->counters; i++)
+        if (!(d->counters[i] = calloc(program->counter[i].size + 1, sizeof(struct counter))))
+            return false;
+    for (u32 i = 0; i < program->meters; i++)
+        if (!(d->meters[i] = calloc(program->meter[i].size + 1, sizeof(struct meter))))
+            return false;
+    for (u32 i = 0; i < program->registers; i++)
+        if (!(d->registers[i] = calloc((size_t)program->reg[i].size * program->reg[i].words + 1, sizeof(u64))))
+            return false;
+    return true;
+}
+
+int device_load(struct device *d, const struct program *program)
+{
+    unload(d);
+    d->random = d->seed;
+    if (!program)
+        return 0;
+    d->program = program;
+    d->tables = calloc(program->tables + 1, sizeof *d->tables);
+    d->profiles = calloc(program->profiles + 1, sizeof *d->profiles);
+    d->counters = calloc(program->counters + 1, sizeof *d->counters);
+    d->meters = calloc(program->meters + 1, sizeof *d->meters);
+    d->registers = calloc(program->registers + 1, sizeof *d->registers);
+    bool ok = d->tables && d->profiles && d->counters && d->meters && d->registers && open_externs(d, program);
+    for (u32 i = 0; ok && i < program->tables; i++)
+        table_open(&d->tables[i], &program->table[i]);
+    for (u32 i = 0; ok && i < program->profiles; i++)
+        profile_open(&d->profiles[i], program->profile_args_words[i]);
+    if (!ok)
+        unload(d);
+    return ok ? 0 : -1;
+}
+
+struct device *device_create(u64 seed, struct pool *pool)
+{
+    struct device *d = calloc(1, sizeof *d);
+    if (!d)
+        return NULL;
+    d->seed = seed;
+    d->random = seed;
+    d->running = true;
+    d->pool = pool;
+    return d;
+}
+
+void device_destroy(struct device *d)
+{
+    unload(d);
+    while (d->leaving.count)
+        pool_give(d->pool, heap_pop(&d->leaving).what);
+    heap_close(&d->leaving);
+    heap_close(&d->services);
+    for (u32 number = 0; number < PORTS; number++)
+        free(d->port[number]);
+    free(d);
+}
+
+void device_set_running(struct device *d, bool running)
+{
+    if (!running)
+        drop_waiting(d);
+    d->running = running;
+}
+
+/* --- ports and replication ------------------------------------------------------------------------------------ */
+
+int device_configure_port(struct device *d, u32 number, const struct port_config *config, u64 now_ns)
+{
+    if (number >= DROP_PORT)
+        return -1;
+    device_advance(d, now_ns);
+    struct port *port = d->port[number];
+    if (!port) {
+        port = calloc(1, sizeof *port);
+        if (!port)
+            return -1;
+        port->number = (u16)number;
+        port->service_ns = NEVER;
+        port->index = -1;
+        d->port[number] = port;
+    }
+    port->up = config->up;
+    port->rate_bps = config->rate_bps;
+    port->rate_pps = config->rate_pps;
+    port->delay_ns = config->delay_ns;
+    if (port->loss != config->loss || port->loss_seed != config->loss_seed) {
+        port->loss = config->loss;
+        port->loss_seed = config->loss_seed;
+        port->random = config->loss_seed;
+    }
+    for (u32 i = 0; i < PRIORITIES; i++) {
+        port->queue[i].depth_packets = (u32)config->queue[i].depth_packets;
+        port->queue[i].depth_bytes = config->queue[i].depth_bytes;
+        port->queue[i].rate_pps = config->queue[i].rate_pps;
+        if (!port->queue[i].rate_pps)
+            port->queue[i].next_ns = 0;
+    }
+    if (!port->up)
+        traffic_flush(d, port, &port->counters.drop_port_down);
+    traffic_reschedule(d, port, now_ns);
+    return 0;
+}
+
+int device_port_counters(struct device *d, u32 number, u64 now_ns, struct port_counters *out)
+{
+    device_advance(d, now_ns);
+    const struct port *port = device_port(d, number);
+    if (!port)
+        return -1;
+    *out = port->counters;
+    return 0;
+}
+
+int device_set_replicas(struct device *d, bool session, u32 id, const u32 *ports, const u32 *rids, u32 count,
+                        u32 truncate_bytes)
+{
+    struct replication *r = session ? &d->sessions : &d->multicast;
+    struct replica *replicas = malloc((count + 1) * sizeof *replicas);
+    if (!replicas)
+        return -1;
+    for (u32 i = 0; i < count; i++)
+        replicas[i] = (struct replica){(u16)ports[i], (u16)rids[i]};
+    struct replica_list *list = traffic_replicas(r, id);
+    if (!list) {
+        struct replica_list *lists = realloc(r->list, (r->count + 1) * sizeof *lists);
+        if (!lists) {
+            free(replicas);
+            return -1;
+        }
+        r->list = lists;
+        list = &lists[r->count++];
+        *list = (struct replica_list){.id = id};
+    }
+    free(list->replica);
+    list->replica = replicas;
+    list->count = count;
+    list->truncate_bytes = truncate_bytes;
+    return 0;
+}
+
+void device_delete_replicas(struct device *d, bool session, u32 id)
+{
+    struct replication *r = session ? &d->sessions : &d->multicast;
+    struct replica_list *list = traffic_replicas(r, id);
+    if (!list)
+        return;
+    free(list->replica);
+    *list = r->list[--r->count];
+}
+
+/* --- passes ------------------------------------------------------------------------------------------------ */
+
+static void begin_pass(struct packet *p)
+{
+    p->parsed = 0;
+    p->clone = false;
+    p->resubmit = false;
+    p->recirculate = false;
+    p->multicast_group = 0;
+    p->egress_spec = 0;
+}
+
+/* May this packet have a descendant? Bounds what a program that loops can cost. */
+static bool may_pass_again(struct device *d, const struct packet *p)
+{
+    if (p->passes < PASSES_MAX)
+        return true;
+    struct port *port = device_port(d, p->port_in);
+    if (port)
+        port->counters.drop_passes++;
+    return false;
+}
+
+/* A copy of the frame with zeroed headers, one pass further. */
+static struct packet *fresh_copy(struct device *d, const struct packet *p)
+{
+    struct packet *copy = pool_copy(d->pool, p, p->length, extra_of(d));
+    if (!copy)
+        return NULL;
+    memset(copy->headers, 0, d->program->headers_size);
+    begin_pass(copy);
+    copy->passes++;
+    copy->limit = NO_LIMIT;
+    copy->rid = 0;
+    return copy;
+}
+
+static void pass_again(struct device *d, struct packet *p)
+{
+    p->next = NULL;
+    if (d->again_tail)
+        d->again_tail->next = p;
+    else
+        d->again_head = p;
+    d->again_tail = p;
+    d->waiting++;
+}
+
+static void clone_ingress(struct device *d, struct packet *p, u64 now_ns)
+{
+    const struct replica_list *session = traffic_replicas(&d->sessions, p->clone_session);
+    if (!session || !may_pass_again(d, p))
+        return;
+    struct packet *copy = fresh_copy(d, p);
+    if (!copy)
+        return;
+    copy->instance_type = INGRESS_CLONE;
+    d->program->arrive(copy, now_ns);
+    d->program->parse(d, copy, now_ns);
+    copy->priority = 0;
+    d->program->preserve(copy, p, p->clone_list);
+    traffic_replicate(d, copy, session, now_ns);
+    pool_give(d->pool, copy);
+}
+
+static void clone_egress(struct device *d, struct packet *p, u64 now_ns)
+{
+    const struct replica_list *session = traffic_replicas(&d->sessions, p->clone_session);
+    if (!session || !may_pass_again(d, p))
+        return;
+    struct packet *copy = pool_copy(d->pool, p, p->length, extra_of(d));
+    if (!copy)
+        return;
+    u32 parsed = copy->parsed;
+    begin_pass(copy);
+    copy->parsed = parsed;
+    copy->passes++;
+    copy->instance_type = EGRESS_CLONE;
+    copy->priority = 0;
+    d->program->preserve(copy, p, p->clone_list);
+    traffic_replicate(d, copy, session, now_ns);
+    pool_give(d->pool, copy);
+}
+
+/* Owns the packet. */
+static void ingress_pass(struct device *d, struct packet *p, u64 now_ns)
+{
+    const struct program *program = d->program;
+    program->parse(d, p, now_ns);
+    program->ingress(d, p, now_ns);
+    if (p->clone)
+        clone_ingress(d, p, now_ns);
+    if (p->resubmit) {
+        if (may_pass_again(d, p)) {
+            struct packet *copy = fresh_copy(d, p);
+            if (copy) {
+                copy->instance_type = RESUBMITTED;
+                program->preserve(copy, p, p->resubmit_list);
+                pass_again(d, copy);
+            }
+        }
+    } else if (p->multicast_group) {
+        const struct replica_list *group = traffic_replicas(&d->multicast, p->multicast_group);
+        p->instance_type = REPLICATED;
+        if (group)
+            traffic_replicate(d, p, group, now_ns);
+    } else if (p->egress_spec != DROP_PORT) {
+        p->instance_type = NORMAL;
+        p->rid = 0;
+        traffic_enqueue(d, p, p->egress_spec, now_ns);
+        return;
+    }
+    pool_give(d->pool, p);
+}
+
+static void egress_pass(struct device *d, struct port *port, u64 t_ns)
+{
+    const struct program *program = d->program;
+    struct packet *p = traffic_dequeue(d, port, t_ns);
+    p->clone = false;
+    p->recirculate = false;
+    program->egress(d, p, t_ns);
+    if (p->clone)
+        clone_egress(d, p, t_ns);
+    if (p->egress_spec != DROP_PORT) {
+        program->deparse(d, p, t_ns);
+        if (!p->recirculate) {
+            if (p->length > p->limit)
+                p->length = p->limit;
+            traffic_transmit(d, port, p, t_ns);
+            return;
+        }
+        if (may_pass_again(d, p)) {
+            struct packet *copy = fresh_copy(d, p);
+            if (copy) {
+                copy->ingress_length = copy->packet_length = copy->length;
+                copy->instance_type = RECIRCULATED;
+                program->preserve(copy, p, p->recirculate_list);
+                pass_again(d, copy);
+            }
+        }
+    }
+    pool_give(d->pool, p);
+    traffic_idle(d, port, t_ns);
+}
+
+/* --- time ------------------------------------------------------------------------------------------------------ */
+
+static void work(struct device *d, u64 now_ns)
+{
+    u64 t_ns = now_ns;
+    for (;;) {
+        struct packet *p = d->again_head;
+        if (p) {
+            d->again_head = p->next;
+            if (!d->again_head)
+                d->again_tail = NULL;
+            d->waiting--;
+            ingress_pass(d, p, t_ns);
+            continue;
+        }
+        struct port *port = traffic_due(d, now_ns, &t_ns);
+        if (!port)
+            return;
+        egress_pass(d, port, t_ns);
+    }
+}
+
+void device_advance(struct device *d, u64 now_ns)
+{
+    if (now_ns > d->now_ns)
+        d->now_ns = now_ns;
+    if (d->services.count)
+        work(d, d->now_ns);
+}
+
+void device_receive(struct device *d, u32 number, const u8 *frame, u32 length, u64 now_ns)
+{
+    struct port *port = device_port(d, number);
+    device_advance(d, now_ns);
+    now_ns = d->now_ns;
+    if (!port)
+        return;
+    if (!port->up) {
+        port->counters.drop_port_down++;
+        return;
+    }
+    if (!d->program || !d->running) {
+        port->counters.drop_no_program++;
+        return;
+    }
+    struct packet *p = pool_take(d->pool, length, extra_of(d));
+    if (!p) {
+        port->counters.drop_socket++;
+        return;
+    }
+    port->counters.rx_packets++;
+    port->counters.rx_bytes += length;
+    memcpy(p->data, frame, length);
+    memset(p->headers, 0, d->program->headers_size);
+    begin_pass(p);
+    p->ingress_length = p->packet_length = length;
+    p->limit = NO_LIMIT;
+    p->port_in = port->number;
+    p->priority = 0;
+    p->passes = 0;
+    p->rid = 0;
+    p->instance_type = NORMAL;
+    d->program->arrive(p, now_ns);
+    ingress_pass(d, p, now_ns);
+    work(d, now_ns);
+}
+
+struct packet *device_take(struct device *d, u64 now_ns)
+{
+    if (!d->leaving.count || d->leaving.item[0].t_ns > now_ns)
+        return NULL;
+    return heap_pop(&d->leaving).what;
+}
+
+u64 device_next_event_ns(struct device *d)
+{
+    while (d->services.count) {
+        struct heap_item *item = &d->services.item[0];
+        if (((struct port *)item->what)->service_ns == item->t_ns)
+            break;
+        heap_pop(&d->services);
+    }
+    u64 service_ns = d->services.count ? d->services.item[0].t_ns : NEVER;
+    u64 leaving_ns = d->leaving.count ? d->leaving.item[0].t_ns : NEVER;
+    return service_ns < leaving_ns ? service_ns : leaving_ns;
+}

@@ -1,0 +1,102 @@
+/* What emitted programs are written in: included by them and by nothing else. */
+#ifndef MRCLAB_EMITTED_H
+#define MRCLAB_EMITTED_H
+
+#include "device.h"
+#include "hash.h"
+
+#define HEADERS(p) ((struct headers *)(void *)(p)->headers)
+
+#define PARSER_ERROR(code)                                                                                             \
+    do {                                                                                                               \
+        error = (code);                                                                                                \
+        goto done;                                                                                                     \
+    } while (0)
+
+/* Two-word action arguments and register cells, least significant word first. */
+#define ARG128(p) ((u128)(p)[1] << 64 | (p)[0])
+
+#define REGISTER_AT(number, size, index) ((index) < (size) ? d->registers[number][index] : 0)
+
+/* Two's complement reading of the low `bits` bits. */
+#define SIGNED(x, bits) ((i128)((u128)(x) << (128 - (bits))) >> (128 - (bits)))
+
+#define AT_LEAST(x, low) ((x) < (low) ? (low) : (x))
+#define AT_MOST(x, high) ((x) > (high) ? (high) : (x))
+
+/* Dividing by zero gives zero, in both engines. */
+#define DIVIDE(a, b) ((b) ? (a) / (b) : 0)
+#define REMAINDER(a, b) ((b) ? (a) % (b) : 0)
+
+static inline u64 SHIFT_LEFT_U64(u64 x, u64 by)
+{
+    return by < 64 ? x << by : 0;
+}
+
+static inline u128 SHIFT_LEFT_U128(u128 x, u64 by)
+{
+    return by < 128 ? x << by : 0;
+}
+
+static inline i128 SHIFT_LEFT_I128(i128 x, u64 by)
+{
+    return by < 128 ? (i128)((u128)x << by) : 0;
+}
+
+static inline u64 SHIFT_RIGHT_U64(u64 x, u64 by)
+{
+    return by < 64 ? x >> by : 0;
+}
+
+static inline u128 SHIFT_RIGHT_U128(u128 x, u64 by)
+{
+    return by < 128 ? x >> by : 0;
+}
+
+static inline i128 SHIFT_RIGHT_I128(i128 x, u64 by)
+{
+    return x >> (by < 127 ? by : 127);
+}
+
+/* Word `place` (0 is the least significant) of the big-endian number in `size` bytes at p. */
+static inline u64 load_tail(const u8 *p, size_t size, size_t place)
+{
+    u64 word = 0;
+    size_t end = size - 8 * place, start = end > 8 ? end - 8 : 0;
+    for (size_t i = start; i < end; i++)
+        word = word << 8 | p[i];
+    return word;
+}
+
+/* The low `size` bytes of the number in `words`, big-endian. */
+static inline void store_words(u8 *p, const u64 *words, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        p[size - 1 - i] = (u8)(words[i / 8] >> (8 * (i % 8)));
+}
+
+/* Append to the zeroed input of a hash. */
+static inline void put_bits(u8 *input, size_t *at, unsigned bits, u128 value)
+{
+    if (*at % 8 == 0 && bits == 16)
+        store16(input + *at / 8, (u64)value);
+    else if (*at % 8 == 0 && bits == 32)
+        store32(input + *at / 8, (u64)value);
+    else if (*at % 8 == 0 && bits == 128)
+        store128(input + *at / 8, value);
+    else
+        store_bits(input, *at, bits, value);
+    *at += bits;
+}
+
+/* The bytes behind the parsed headers, cut to the packet's truncation. */
+static inline size_t put_payload(const struct packet *p, u8 *input)
+{
+    u32 bytes = p->length - p->parsed;
+    if (bytes > p->limit)
+        bytes = p->limit;
+    memcpy(input, p->data + p->parsed, bytes);
+    return bytes;
+}
+
+#endif

@@ -1,0 +1,178 @@
+#include "traffic.h"
+
+#include <stdlib.h>
+
+static const u64 second_ns = 1000000000u;
+
+static u64 later(u64 a, u64 b)
+{
+    return a > b ? a : b;
+}
+
+static u64 interval_ns(u64 units, u64 rate)
+{
+    return rate ? (u64)(((u128)units * second_ns + rate - 1) / rate) : 0;
+}
+
+/* Set when the port is served next; `from_ns` is not before what waits there was enqueued. */
+static void schedule(struct device *d, struct port *port, u64 from_ns)
+{
+    u64 eligible_ns = NEVER;
+    for (u32 i = 0; i < PRIORITIES; i++)
+        if (port->queue[i].head && port->queue[i].next_ns < eligible_ns)
+            eligible_ns = port->queue[i].next_ns;
+    u64 service_ns = eligible_ns == NEVER ? NEVER : later(later(port->free_ns, from_ns), eligible_ns);
+    if (service_ns == port->service_ns)
+        return;
+    port->service_ns = service_ns;
+    /* Out of memory: the port stalls until its next packet, nothing is lost. */
+    if (service_ns != NEVER && !heap_push(&d->services, service_ns, port->number, port))
+        port->service_ns = NEVER;
+}
+
+void traffic_enqueue(struct device *d, struct packet *p, u32 number, u64 now_ns)
+{
+    struct port *port = device_port(d, number);
+    u64 *drop = NULL;
+    if (!port) {
+        struct port *from = device_port(d, p->port_in);
+        drop = from ? &from->counters.drop_no_port : NULL;
+        pool_give(d->pool, p);
+        if (drop)
+            (*drop)++;
+        return;
+    }
+    struct queue *queue = &port->queue[p->priority % PRIORITIES];
+    u32 bytes = p->length < p->limit ? p->length : p->limit;
+    if (!port->up)
+        drop = &port->counters.drop_port_down;
+    else if (p->priority >= PRIORITIES || (queue->depth_packets && queue->packets >= queue->depth_packets) ||
+             (queue->depth_bytes && queue->bytes + bytes > queue->depth_bytes) || d->waiting >= WAITING_MAX)
+        drop = &port->counters.drop_queue_full;
+    if (drop) {
+        (*drop)++;
+        pool_give(d->pool, p);
+        return;
+    }
+    p->next = NULL;
+    p->port_out = port->number;
+    p->enqueue_us = now_ns / 1000;
+    p->enqueue_depth = queue->packets;
+    p->queued_bytes = bytes;
+    if (queue->tail)
+        queue->tail->next = p;
+    else
+        queue->head = p;
+    queue->tail = p;
+    queue->packets++;
+    queue->bytes += bytes;
+    struct port_counters *counters = &port->counters;
+    counters->queue_bytes += bytes;
+    if (++counters->queue_packets > counters->queue_packets_max)
+        counters->queue_packets_max = counters->queue_packets;
+    d->waiting++;
+    schedule(d, port, now_ns);
+}
+
+void traffic_replicate(struct device *d, const struct packet *p, const struct replica_list *list, u64 now_ns)
+{
+    struct extra extra = {d->program->headers_size, d->program->headroom};
+    for (u32 i = 0; i < list->count; i++) {
+        struct packet *copy = pool_copy(d->pool, p, p->length, extra);
+        if (!copy)
+            return;
+        copy->rid = list->replica[i].rid;
+        copy->limit = list->truncate_bytes ? list->truncate_bytes : NO_LIMIT;
+        traffic_enqueue(d, copy, list->replica[i].port, now_ns);
+    }
+}
+
+struct port *traffic_due(struct device *d, u64 now_ns, u64 *t_ns)
+{
+    while (d->services.count && d->services.item[0].t_ns <= now_ns) {
+        struct heap_item item = heap_pop(&d->services);
+        struct port *port = item.what;
+        if (port->service_ns != item.t_ns)
+            continue;
+        port->service_ns = NEVER;
+        *t_ns = item.t_ns;
+        return port;
+    }
+    return NULL;
+}
+
+struct packet *traffic_dequeue(struct device *d, struct port *port, u64 t_ns)
+{
+    struct queue *queue = &port->queue[PRIORITIES - 1];
+    while (!queue->head || queue->next_ns > t_ns)
+        queue--;
+    struct packet *p = queue->head;
+    queue->head = p->next;
+    if (!queue->head)
+        queue->tail = NULL;
+    p->next = NULL;
+    queue->packets--;
+    queue->bytes -= p->queued_bytes;
+    queue->next_ns = t_ns + interval_ns(1, queue->rate_pps);
+    port->counters.queue_packets--;
+    port->counters.queue_bytes -= p->queued_bytes;
+    d->waiting--;
+    p->dequeue_depth = queue->packets;
+    return p;
+}
+
+void traffic_transmit(struct device *d, struct port *port, struct packet *p, u64 t_ns)
+{
+    u64 busy_ns = later(interval_ns((u64)p->length * 8, port->rate_bps), interval_ns(1, port->rate_pps));
+    port->free_ns = t_ns + busy_ns;
+    port->counters.tx_packets++;
+    port->counters.tx_bytes += p->length;
+    bool lost = port->loss && random_next(&port->random) >> 11 < port->loss;
+    p->t_ns = port->free_ns + port->delay_ns;
+    p->order = d->order++;
+    /* Out of memory loses the packet as well. */
+    if (lost || !heap_push(&d->leaving, p->t_ns, p->order, p)) {
+        port->counters.drop_loss++;
+        pool_give(d->pool, p);
+    }
+    schedule(d, port, t_ns);
+}
+
+void traffic_idle(struct device *d, struct port *port, u64 t_ns)
+{
+    port->free_ns = t_ns;
+    schedule(d, port, t_ns);
+}
+
+void traffic_reschedule(struct device *d, struct port *port, u64 now_ns)
+{
+    schedule(d, port, now_ns);
+}
+
+void traffic_flush(struct device *d, struct port *port, u64 *counter)
+{
+    for (u32 i = 0; i < PRIORITIES; i++) {
+        struct queue *queue = &port->queue[i];
+        while (queue->head) {
+            struct packet *p = queue->head;
+            queue->head = p->next;
+            pool_give(d->pool, p);
+            (*counter)++;
+            d->waiting--;
+        }
+        queue->tail = NULL;
+        queue->packets = 0;
+        queue->bytes = 0;
+    }
+    port->counters.queue_packets = 0;
+    port->counters.queue_bytes = 0;
+    port->service_ns = NEVER;
+}
+
+struct replica_list *traffic_replicas(struct replication *r, u32 id)
+{
+    for (u32 i = 0; i < r->count; i++)
+        if (r->list[i].id == id)
+            return &r->list[i];
+    return NULL;
+}
