@@ -1,1 +1,17 @@
-"""Static tables from a plan, installed once over P4Runtime and verified."""
+"""Static tables from the plan, and the P4Runtime client that installs and checks them."""
+
+from controller.client import Address
+from controller.pipelines import Pipeline, Pipelines, read_pipelines
+from controller.push import Difference, Report, push, reconverge, verify
+
+__all__ = [
+    "Address",
+    "Difference",
+    "Pipeline",
+    "Pipelines",
+    "Report",
+    "push",
+    "read_pipelines",
+    "reconverge",
+    "verify",
+]

@@ -7,6 +7,7 @@ rates and bursts are equal. Meter state is write-only in the engine, so reads an
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
@@ -46,6 +47,12 @@ def _refuse_colour_counters(owner: str, message: Any) -> None:
         raise P4RuntimeError(Code.UNIMPLEMENTED, f"{owner}: counters per meter colour are not supported")
 
 
+@lru_cache(maxsize=1 << 16)
+def unconfigured_cell(meter_id: int, index: int) -> bytes:
+    """The serialised Entity of a cell without configuration: what most cells of most meters are."""
+    return wire.block(_ENTITY, wire.number(_METER_ID, meter_id) + wire.block(_INDEX, resources.index_bytes(index)))
+
+
 def write(store: Store, kind: int, message: Any) -> None:
     info = store.pipeline.p4info
     meter = resources.find(info.meters, message.meter_id, "meter")
@@ -71,12 +78,11 @@ def read(store: Store, message: Any) -> Iterator[bytes]:
         configs = store.meters[meter.id]
         for index in resources.indices(f"meter {meter.name}", meter.size, message):
             written = configs.get(index)
-            yield wire.block(
-                _ENTITY,
-                wire.number(_METER_ID, meter.id)
-                + wire.block(_INDEX, resources.index_bytes(index))
-                + (wire.block(_CONFIG, written[1]) if written else b""),
-            )
+            if written is None:
+                yield unconfigured_cell(meter.id, index)
+            else:
+                head = wire.number(_METER_ID, meter.id) + wire.block(_INDEX, resources.index_bytes(index))
+                yield wire.block(_ENTITY, head + wire.block(_CONFIG, written[1]))
 
 
 def write_direct(store: Store, kind: int, message: Any) -> None:

@@ -99,11 +99,16 @@ class Table:
     size: int  # entries; 0: no limit
     const: bool
     const_default_action: int  # action id; 0: the default action may be changed
+    initial_default: tuple[Action, tuple[int, ...]] | None  # the program's default, where P4Info says it
     profile: Profile | None
     direct_counter: str | None
     direct_meter: str | None
     needs_priority: bool
     field_by_id: dict[int, Field] = field(default_factory=dict)
+
+    @property
+    def default_changeable(self) -> bool:
+        return not self.const_default_action and self.profile is None
 
     def entry_actions(self) -> list[Action]:
         return [action for id_, action in self.actions.items() if id_ not in self.default_only]
@@ -165,12 +170,21 @@ class P4Info:
             size=item.size,
             const=item.is_const_table,
             const_default_action=item.const_default_action_id,
+            initial_default=self._initial_default(item),
             profile=self.profiles[item.implementation_id] if item.implementation_id else None,
             direct_counter=next((self.direct_counters[i] for i in resources if i in self.direct_counters), None),
             direct_meter=next((self.direct_meters[i] for i in resources if i in self.direct_meters), None),
             needs_priority=any(entry.kind in PRIORITISED for entry in fields),
             field_by_id={entry.id: entry for entry in fields},
         )
+
+    def _initial_default(self, item: Any) -> tuple[Action, tuple[int, ...]] | None:
+        call = item.initial_default_action
+        action = self.actions.get(call.action_id)
+        if action is None:
+            return None
+        given = {argument.param_id: int.from_bytes(argument.value, "big") for argument in call.arguments}
+        return action, tuple(given.get(param.id, 0) for param in action.params)
 
     # --- names, for people and for the controller -----------------------------------------------------------------
 

@@ -1,0 +1,66 @@
+"""What the controller installs in a switch, by name and without gRPC: the values that `tables` computes.
+
+Names are P4Info's (full names or aliases); arguments stand in the order of the action's parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from switch.engine import Match, MeterConfig
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    """`match` pairs a field's name with its match; a field left out matches anything."""
+
+    table: str
+    match: tuple[tuple[str, Match], ...]
+    action: str
+    args: tuple[int, ...] = ()
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEntry:
+    """An entry of a table with an action selector: it refers to a group."""
+
+    table: str
+    match: tuple[tuple[str, Match], ...]
+    group_id: int
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultAction:
+    table: str
+    action: str
+    args: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    profile: str
+    member_id: int
+    action: str
+    args: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """`members` are member ids of weight 1; `max_size` must not change while the group lives."""
+
+    profile: str
+    group_id: int
+    members: tuple[int, ...]
+    max_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeterCell:
+    meter: str
+    index: int
+    config: MeterConfig
+
+
+Entity = TableEntry | GroupEntry | DefaultAction | Member | Group | MeterCell

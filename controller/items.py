@@ -1,0 +1,217 @@
+"""Entities between names and bytes: what is compared with a switch, and what is written to it.
+
+An item's `key` says which object of the switch it is, its `body` is the whole canonical Entity. Our own switch answers
+reads with exactly these bytes, so comparing is set arithmetic; what another switch writes differently is parsed and
+brought to the same form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from controller.entries import DefaultAction, Entity, Group, GroupEntry, Member, MeterCell, TableEntry
+from switch.engine import ActionCall, Match, MeterConfig
+from switch.p4rt import codec, wire
+from switch.p4rt.errors import P4RuntimeError, choices, invalid
+from switch.p4rt.meters import unconfigured_cell
+from switch.p4rt.p4info import Action, P4Info, Table
+from switch.p4rt.profiles import encode_group
+
+TABLE_ENTRY, DEFAULT, MEMBER, GROUP, METER = "entry", "default action", "member", "group", "meter"
+# Members before the groups of them, groups before the entries that refer to them.
+WRITE_ORDER = (MEMBER, GROUP, TABLE_ENTRY, DEFAULT, METER)
+
+_TABLE_ENTRY = wire.tag(p4rt.Entity, "table_entry")
+_MEMBER = wire.tag(p4rt.Entity, "action_profile_member")
+_METER = wire.tag(p4rt.Entity, "meter_entry")
+_TABLE_ID = wire.tag(p4rt.TableEntry, "table_id")
+_IS_DEFAULT = wire.tag(p4rt.TableEntry, "is_default_action")
+_MEMBER_PROFILE = wire.tag(p4rt.ActionProfileMember, "action_profile_id")
+_MEMBER_ID = wire.tag(p4rt.ActionProfileMember, "member_id")
+_MEMBER_ACTION = wire.tag(p4rt.ActionProfileMember, "action")
+_METER_ID = wire.tag(p4rt.MeterEntry, "meter_id")
+_METER_INDEX = wire.tag(p4rt.MeterEntry, "index")
+_METER_CONFIG = wire.tag(p4rt.MeterEntry, "config")
+_INDEX = wire.tag(p4rt.Index, "index")
+_RATES = {name: wire.tag(p4rt.MeterConfig, name) for name in ("cir", "cburst", "pir", "pburst")}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    kind: str
+    key: bytes
+    body: bytes
+    entity: Entity = field(compare=False)
+
+
+def encode(p4info: P4Info, entity: Entity) -> Item:
+    """The item of an entity. Raises P4RuntimeError naming what the P4Info does not have."""
+    if isinstance(entity, TableEntry | GroupEntry):
+        return _encode_entry(p4info, entity)
+    if isinstance(entity, DefaultAction):
+        table = p4info.table(entity.table)
+        key = wire.number(_TABLE_ID, table.id)
+        action = codec.encode_table_action(_action(p4info, table.actions, entity.action, entity.table), entity.args)
+        return Item(DEFAULT, key, wire.block(_TABLE_ENTRY, key + action + wire.number(_IS_DEFAULT, 1)), entity)
+    if isinstance(entity, Member):
+        profile = p4info.profile(entity.profile)
+        actions = p4info.tables[profile.table_ids[0]].actions
+        key = wire.number(_MEMBER_PROFILE, profile.id) + wire.number(_MEMBER_ID, entity.member_id)
+        body = codec.encode_action(_action(p4info, actions, entity.action, entity.profile), entity.args)
+        return Item(MEMBER, key, wire.block(_MEMBER, key + wire.block(_MEMBER_ACTION, body)), entity)
+    if isinstance(entity, Group):
+        profile = p4info.profile(entity.profile)
+        key = wire.number(_MEMBER_PROFILE, profile.id) + wire.number(_MEMBER_ID, entity.group_id)
+        members = tuple((member_id, 1) for member_id in entity.members)
+        return Item(GROUP, key, encode_group(profile, entity.group_id, members, entity.max_size), entity)
+    meter = p4info.meter(entity.meter)
+    key = wire.number(_METER_ID, meter.id) + wire.block(_METER_INDEX, wire.number(_INDEX, entity.index))
+    config = b"".join(wire.number(tag, getattr(entity.config, name)) for name, tag in _RATES.items())
+    return Item(METER, key, wire.block(_METER, key + wire.block(_METER_CONFIG, config)), entity)
+
+
+def _encode_entry(p4info: P4Info, entity: TableEntry | GroupEntry) -> Item:
+    table = p4info.table(entity.table)
+    before, after = codec.encode_key(table, _matches(table, dict(entity.match)), entity.priority)
+    if isinstance(entity, GroupEntry):
+        action = codec.encode_table_action(group_id=entity.group_id)
+    else:
+        action = codec.encode_table_action(_action(p4info, table.actions, entity.action, entity.table), entity.args)
+    return Item(TABLE_ENTRY, before + after, wire.block(_TABLE_ENTRY, before + action + after), entity)
+
+
+def _matches(table: Table, match: dict[str, Match]) -> list[Match]:
+    matches = [match.pop(info.name) if info.name in match else codec.wildcard(info) for info in table.fields]
+    if match:
+        raise invalid(f"table {table.name}: no match field {next(iter(match))!r}; fields: {choices(table.fields)}")
+    return matches
+
+
+def _action(p4info: P4Info, allowed: Mapping[int, Action], name: str, owner: str) -> Action:
+    action = p4info.action(name)
+    if action.id not in allowed:
+        raise invalid(f"{owner}: no action {name!r}; actions: {choices(allowed.values())}")
+    return action
+
+
+def reset(item: Item) -> Item:
+    """What to write for a meter cell that the plan does not configure: no configuration, so that all is green."""
+    return Item(METER, item.key, wire.block(_METER, item.key), item.entity)
+
+
+# --- what a switch answered -------------------------------------------------------------------------------------------
+
+
+def decode(p4info: P4Info, body: bytes) -> Item | None:
+    """The item of a serialised Entity that a switch returned; None for one that means "nothing configured"."""
+    message = p4rt.Entity.FromString(body)
+    which = message.WhichOneof("entity")
+    entity = _DECODERS[which](p4info, getattr(message, which)) if which in _DECODERS else None
+    return None if entity is None else encode(p4info, entity)
+
+
+def _decode_entry(p4info: P4Info, message: Any) -> Entity | None:
+    table = p4info.tables[message.table_id]
+    if message.is_const:
+        return None
+    if message.is_default_action:
+        if not message.HasField("action"):
+            return None
+        call = codec.decode_action(table.name, table.actions, message.action.action)
+        return DefaultAction(table.alias, _alias(table.actions, call), call.args)
+    pairs = zip(table.fields, codec.decode_matches(table, message.match), strict=True)
+    match = tuple((info.name, value) for info, value in pairs)
+    if message.action.WhichOneof("type") == "action_profile_group_id":
+        return GroupEntry(table.alias, match, message.action.action_profile_group_id, message.priority)
+    if message.action.WhichOneof("type") != "action":
+        raise invalid(f"table {table.name}: an entry that is neither an action nor a group")
+    call = codec.decode_action(table.name, table.actions, message.action.action)
+    return TableEntry(table.alias, match, _alias(table.actions, call), call.args, message.priority)
+
+
+def _alias(actions: Mapping[int, Action], call: ActionCall) -> str:
+    return next(action.alias for action in actions.values() if action.name == call.name)
+
+
+def _decode_member(p4info: P4Info, message: Any) -> Entity:
+    profile = p4info.profiles[message.action_profile_id]
+    actions = p4info.tables[profile.table_ids[0]].actions
+    call = codec.decode_action(profile.name, actions, message.action)
+    return Member(profile.alias, message.member_id, _alias(actions, call), call.args)
+
+
+def _decode_group(p4info: P4Info, message: Any) -> Entity:
+    members = tuple(sorted(member.member_id for member in message.members))
+    return Group(p4info.profiles[message.action_profile_id].alias, message.group_id, members, message.max_size)
+
+
+def _decode_meter(p4info: P4Info, message: Any) -> Entity | None:
+    config = message.config
+    if not message.HasField("config"):
+        return None
+    values = MeterConfig(config.cir, config.cburst, config.pir, config.pburst)
+    return MeterCell(p4info.meters[message.meter_id].alias, message.index.index, values)
+
+
+_DECODERS = {
+    "table_entry": _decode_entry,
+    "action_profile_member": _decode_member,
+    "action_profile_group": _decode_group,
+    "meter_entry": _decode_meter,
+}
+
+
+@lru_cache(maxsize=16)
+def _unconfigured_cells(p4info: P4Info) -> frozenset[bytes]:
+    """What a switch answers for meter cells without configuration: by far most of what it answers."""
+    return frozenset(
+        unconfigured_cell(meter.id, index) for meter in p4info.meters.values() for index in range(meter.size)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What turns a switch's present state into the wanted one. `modify` pairs (present, wanted)."""
+
+    insert: tuple[Item, ...] = ()
+    modify: tuple[tuple[Item, Item], ...] = ()
+    delete: tuple[Item, ...] = ()
+    unreadable: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.insert) + len(self.modify) + len(self.delete) + len(self.unreadable)
+
+
+def compare(p4info: P4Info, wanted: Iterable[Item], present: Iterable[bytes]) -> Changes:
+    """`present` are the serialised Entities that the switch returned."""
+    by_body = {item.body: item for item in wanted}
+    unconfigured = _unconfigured_cells(p4info)
+    others = [body for body in present if by_body.pop(body, None) is None and body not in unconfigured]
+    if not by_body and not others:
+        return Changes()
+    missing = {(item.kind, item.key): item for item in by_body.values()}
+    modify, delete, unreadable = [], [], []
+    matched = set()
+    for body in others:
+        try:
+            found = decode(p4info, body)
+        except (P4RuntimeError, KeyError) as error:
+            unreadable.append(str(error))
+            continue
+        if found is None:
+            continue
+        key = (found.kind, found.key)
+        expected = missing.get(key)
+        if expected is None:
+            delete.append(found)
+        else:
+            matched.add(key)
+            if expected.body != found.body:
+                modify.append((found, expected))
+    insert = [item for key, item in missing.items() if key not in matched]
+    return Changes(tuple(insert), tuple(modify), tuple(delete), tuple(unreadable))

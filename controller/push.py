@@ -1,0 +1,255 @@
+"""Push, verify and reconverge a fabric: every switch brought to, or compared with, what the plan says.
+
+Afterwards nothing is kept: no stream, no watching. A second push finds nothing to write.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from controller import items, words
+from controller.client import DELETE, INSERT, MODIFY, Address, Channels, Client, ClientError
+from controller.entries import DefaultAction, Entity
+from controller.items import Changes, Item
+from controller.pipelines import Pipeline, Pipelines
+from controller.tables import DeadLinks, tables
+from switch.journal import Journal
+from switch.p4rt.errors import P4RuntimeError
+from switch.p4rt.p4info import P4Info
+from topo.node import Switch
+from topo.plan import Plan
+
+WORKERS = 8
+Progress = Callable[[str, int, int], None]
+"""Called with a switch's name, how many are done, and how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One way in which a switch is not as planned. `kind`: pipeline, missing, unexpected, different, unreachable."""
+
+    switch: str
+    kind: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.switch}: {self.kind}: {self.detail}"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`written` counts updates (a pipeline counts as one); `entries` those that the plan wants."""
+
+    switches: int
+    entries: int
+    written: int
+    differences: tuple[Difference, ...]
+    elapsed_ns: int
+
+    @property
+    def ok(self) -> bool:
+        return not self.differences
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    entries: int = 0
+    written: int = 0
+    differences: tuple[Difference, ...] = ()
+
+
+def push(
+    plan: Plan,
+    addresses: Mapping[str, Address],
+    *,
+    pipelines: Pipelines,
+    dead_links: DeadLinks = (),
+    virtual_time: bool = False,
+    journal: Path | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Load pipelines and write what is missing or wrong, on the switches in `addresses`; then read back and compare.
+
+    A switch that cannot be reached, or that refuses, is a difference; the others are provisioned all the same.
+    """
+
+    def one(client: Client, switch: Switch) -> _Result:
+        pipeline = pipelines[switch.role]
+        wanted = _wanted(plan, switch, pipeline.p4info, dead_links, virtual_time)
+        with client.as_primary():
+            return _push_one(client, pipeline, wanted)
+
+    return _each(plan, addresses, one, "push", journal, progress)
+
+
+def verify(
+    plan: Plan,
+    addresses: Mapping[str, Address],
+    *,
+    pipelines: Pipelines,
+    dead_links: DeadLinks = (),
+    virtual_time: bool = False,
+    journal: Path | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Read everything back and compare; changes nothing and needs no session."""
+
+    def one(client: Client, switch: Switch) -> _Result:
+        pipeline = pipelines[switch.role]
+        wanted = _wanted(plan, switch, pipeline.p4info, dead_links, virtual_time)
+        if client.cookie() != pipeline.cookie:
+            return _Result(len(wanted), 0, (_wrong_pipeline(client, pipeline),))
+        changes = items.compare(pipeline.p4info, wanted, client.read(_filters(pipeline.p4info)))
+        return _Result(len(wanted), 0, tuple(_differences(client.name, pipeline.p4info, changes)))
+
+    return _each(plan, addresses, one, "verify", journal, progress)
+
+
+def reconverge(
+    plan: Plan,
+    addresses: Mapping[str, Address],
+    dead_links: DeadLinks,
+    *,
+    pipelines: Pipelines,
+    journal: Path | None = None,
+) -> Report:
+    """What a routing protocol would do after a failure: ECMP groups and plain routes without the dead links.
+
+    The caller waits as long as that protocol would take. Only differences are written; with no dead links, all return.
+    """
+    return push(plan, addresses, pipelines=pipelines, dead_links=dead_links, journal=journal)
+
+
+def read_switch(name: str, address: Address, p4info: P4Info) -> list[Item]:
+    """Everything that a switch has, as items in writing order. Raises ClientError, P4RuntimeError."""
+    with Channels() as channels:
+        bodies = Client(channels, name, address).read(_filters(p4info))
+    found = [item for body in bodies if (item := items.decode(p4info, body)) is not None]
+    return sorted(found, key=lambda item: items.WRITE_ORDER.index(item.kind))
+
+
+def _each(
+    plan: Plan,
+    addresses: Mapping[str, Address],
+    one: Callable[[Client, Switch], _Result],
+    action: str,
+    journal: Path | None,
+    progress: Progress | None,
+) -> Report:
+    start_ns = time.monotonic_ns()
+    log = Journal(str(journal) if journal else None, node="controller")
+    results: list[_Result] = []
+    with Channels() as channels, ThreadPoolExecutor(WORKERS) as workers:
+
+        def guarded(name: str) -> tuple[str, _Result]:
+            try:
+                return name, one(Client(channels, name, addresses[name]), plan.switch_node(name))
+            except (ClientError, P4RuntimeError) as error:
+                return name, _Result(differences=(Difference(name, "unreachable", str(error)),))
+
+        for done, (name, result) in enumerate(workers.map(guarded, addresses), 1):
+            results.append(result)
+            log.write("tables", node=name, action=action, written=result.written, differences=len(result.differences))
+            if progress is not None:
+                progress(name, done, len(addresses))
+    log.close()
+    return Report(
+        switches=len(results),
+        entries=sum(result.entries for result in results),
+        written=sum(result.written for result in results),
+        differences=tuple(difference for result in results for difference in result.differences),
+        elapsed_ns=time.monotonic_ns() - start_ns,
+    )
+
+
+def _wanted(plan: Plan, switch: Switch, p4info: P4Info, dead_links: DeadLinks, virtual_time: bool) -> list[Item]:
+    entities = tables(plan, switch, dead_links=dead_links, virtual_time=virtual_time)
+    return [*(items.encode(p4info, entity) for entity in entities), *_untouched_defaults(p4info, entities)]
+
+
+def _untouched_defaults(p4info: P4Info, entities: Iterable[Entity]) -> Iterator[Item]:
+    """Default actions that the plan leaves as the program has them, where P4Info says what that is."""
+    changed = {p4info.table(e.table).name for e in entities if isinstance(e, DefaultAction)}
+    for table in p4info.tables.values():
+        if table.name not in changed and table.initial_default is not None and table.default_changeable:
+            action, args = table.initial_default
+            yield items.encode(p4info, DefaultAction(table.alias, action.alias, args))
+
+
+def _push_one(client: Client, pipeline: Pipeline, wanted: list[Item]) -> _Result:
+    p4info = pipeline.p4info
+    written = 0
+    if client.cookie() != pipeline.cookie:
+        client.set_pipeline(pipeline.config_bytes)
+        written += 1
+    filters = _filters(p4info)
+    changes = items.compare(p4info, wanted, client.read(filters))
+    written += _apply(client, p4info, changes)
+    if len(changes):
+        changes = items.compare(p4info, wanted, client.read(filters))
+    return _Result(len(wanted), written, tuple(_differences(client.name, p4info, changes)))
+
+
+def _apply(client: Client, p4info: P4Info, changes: Changes) -> int:
+    """Write the changes in an order that the references between them allow."""
+    written = 0
+    for kind in items.WRITE_ORDER:
+        batch = [(INSERT if kind in _INSERTED else MODIFY, item) for item in changes.insert if item.kind == kind]
+        batch += [(MODIFY, item) for _, item in changes.modify if item.kind == kind]
+        written += _write(client, p4info, batch)
+    for kind in reversed(items.WRITE_ORDER):
+        batch = [(DELETE, item) for item in changes.delete if item.kind == kind and kind in _INSERTED]
+        batch += [(MODIFY, items.reset(item)) for item in changes.delete if item.kind == kind == items.METER]
+        written += _write(client, p4info, batch)
+    return written
+
+
+_INSERTED = (items.MEMBER, items.GROUP, items.TABLE_ENTRY)  # the others always exist and are modified
+
+
+def _write(client: Client, p4info: P4Info, batch: list[tuple[int, Item]]) -> int:
+    if not batch:
+        return 0
+
+    def describe(index: int) -> str:
+        kind, item = batch[index]
+        return f"{p4rt.Update.Type.Name(kind).lower()} {words.line(p4info, item.entity)}"
+
+    return client.write(((kind, item.body) for kind, item in batch), describe)
+
+
+def _filters(p4info: P4Info) -> list[bytes]:
+    """What to read: everything that the controller may write."""
+    entities = [p4rt.Entity(table_entry=p4rt.TableEntry())]
+    for table in p4info.tables.values():
+        if table.default_changeable:
+            entities.append(p4rt.Entity(table_entry=p4rt.TableEntry(table_id=table.id, is_default_action=True)))
+    if p4info.profiles:
+        entities.append(p4rt.Entity(action_profile_member=p4rt.ActionProfileMember()))
+        entities.append(p4rt.Entity(action_profile_group=p4rt.ActionProfileGroup()))
+    entities.extend(p4rt.Entity(meter_entry=p4rt.MeterEntry(meter_id=meter_id)) for meter_id in p4info.meters)
+    return [entity.SerializeToString() for entity in entities]
+
+
+def _wrong_pipeline(client: Client, pipeline: Pipeline) -> Difference:
+    cookie = client.cookie()
+    found = "none is loaded" if cookie is None else f"cookie {cookie:#x} is loaded"
+    return Difference(client.name, "pipeline", f"{found}, wanted is {pipeline.name} with cookie {pipeline.cookie:#x}")
+
+
+def _differences(name: str, p4info: P4Info, changes: Changes) -> Iterator[Difference]:
+    for item in changes.insert:
+        yield Difference(name, "missing", words.line(p4info, item.entity))
+    for present, wanted in changes.modify:
+        text = words.line(p4info, present.entity)
+        yield Difference(name, "different", f"{text}, wanted is {words.value(p4info, wanted.entity)}")
+    for item in changes.delete:
+        yield Difference(name, "unexpected", words.line(p4info, item.entity))
+    for text in changes.unreadable:
+        yield Difference(name, "unexpected", text)

@@ -1,0 +1,167 @@
+"""Every entry of every switch as a pure function of the plan: what p4/README.md says a controller installs.
+
+Ids that the P4 programs leave open are chosen here: a next hop's id is its port, an ECMP member's id its next hop, an
+ECMP group's id the destination leaf's index + 1. Thresholds are in packets of the plan's largest frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from ipaddress import IPv6Network
+
+from controller.entries import DefaultAction, Entity, Group, GroupEntry, Member, MeterCell, TableEntry
+from switch.engine import Exact, Lpm, MeterConfig
+from topo.address import (
+    adjacency_usid,
+    host_prefix,
+    leaf_prefix,
+    nic_usid,
+    switch_usid,
+    usid_prefix,
+)
+from topo.graph import leaf_host_port, leaf_spine_port, link_at, peer, ports, spine_leaf_port, towards_host
+from topo.node import Host, Switch, leaf, spine
+from topo.plan import PRIORITY_CONTROL, PRIORITY_DATA, Plan
+
+# Traffic classes of the P4 programs (p4/README.md, "Classes").
+NO_TRIM, TRIMMABLE, TRIMMABLE_RETRANSMIT, TRIMMED, TRIMMED_LAST_HOP, CONTROL, ROCE = range(7)
+MRC_DATA = (NO_TRIM, TRIMMABLE, TRIMMABLE_RETRANSMIT)
+
+PATIENCE_US_MIN = 10_000  # in real time; a descheduled switch process must not look like an empty queue
+PATIENCE_US_MIN_VIRTUAL = 10
+TRIMMED_BURST_PACKETS = 32
+ECMP_PROFILE = "ecmp_selector"
+
+DeadLinks = Collection[tuple[str, str]]
+"""Pairs of switch names, in either order: links that routing (ECMP) must avoid."""
+
+
+def tables(plan: Plan, switch: Switch, *, dead_links: DeadLinks = (), virtual_time: bool = False) -> list[Entity]:
+    """All entries of one switch, in an order in which they can be written. Only plain routes heed `dead_links`."""
+    return [
+        *_classes(plan),
+        *_next_hops(plan, switch),
+        *(_segments(plan, switch) if plan.encapsulation == "srv6" else ()),
+        *_routes(plan, switch, {frozenset(link) for link in dead_links}),
+        *_queues(plan, switch, PATIENCE_US_MIN_VIRTUAL if virtual_time else PATIENCE_US_MIN),
+        *_ecn(plan, switch),
+        *_trimming(plan, switch),
+    ]
+
+
+def _prefix(field: str, network: IPv6Network) -> tuple[tuple[str, Lpm], ...]:
+    return ((field, Lpm(int(network.network_address), network.prefixlen)),)
+
+
+def _classes(plan: Plan) -> Iterator[Entity]:
+    dscp = plan.dscp
+    for value, traffic_class, priority in (
+        (dscp.no_trim, NO_TRIM, PRIORITY_DATA),
+        (dscp.trimmable, TRIMMABLE, PRIORITY_DATA),
+        (dscp.trimmable_retransmit, TRIMMABLE_RETRANSMIT, PRIORITY_DATA),
+        (dscp.trimmed, TRIMMED, PRIORITY_CONTROL),
+        (dscp.trimmed_lasthop, TRIMMED_LAST_HOP, PRIORITY_CONTROL),
+        (dscp.control, CONTROL, PRIORITY_CONTROL),
+        (dscp.roce, ROCE, PRIORITY_DATA),
+    ):
+        yield TableEntry("dscp_to_class", (("dscp", Exact(value)),), "set_class", (traffic_class, priority))
+
+
+def _mac(text: str) -> int:
+    return int(text.replace(":", ""), 16)
+
+
+def _next_hops(plan: Plan, switch: Switch) -> Iterator[Entity]:
+    for ref in ports(plan, switch):
+        adjacency = (ref.port, _mac(ref.mac), _mac(peer(plan, ref).mac))
+        yield TableEntry("next_hop", (("next_hop", Exact(ref.port)),), "set_adjacency", adjacency)
+
+
+def _segments(plan: Plan, switch: Switch) -> Iterator[Entity]:
+    """Own uSIDs, the neighbours' in the static table, and a count of those that nobody installed."""
+    own = switch_usid(switch)
+    yield TableEntry("my_sid", _prefix("dst_addr", usid_prefix(plan, own)), "end_un")
+    for ref in ports(plan, switch):
+        adjacency = adjacency_usid(ref.port)
+        yield TableEntry("my_sid", _prefix("dst_addr", usid_prefix(plan, adjacency)), "end_ua", (ref.port,))
+        yield TableEntry("my_sid", _prefix("dst_addr", usid_prefix(plan, own, adjacency)), "end_un_ua", (ref.port,))
+        node = peer(plan, ref).node
+        usid = nic_usid(plan.downlink_of(node)) if isinstance(node, Host) else switch_usid(node)
+        yield TableEntry("ipv6_route", _prefix("dst_addr", usid_prefix(plan, usid)), "set_next_hop", (ref.port,))
+    yield TableEntry("ipv6_route", _prefix("dst_addr", plan.usid_block), "drop_unknown_usid")
+
+
+def _routes(plan: Plan, switch: Switch, dead: Collection[frozenset[str]]) -> Iterator[Entity]:
+    """Plain IPv6: hosts at their leaf, other leaves over every live spine, and down again."""
+    if switch.role == "spine":
+        for index in range(plan.leaves):
+            if frozenset((switch.name, leaf(switch.plane, index).name)) not in dead:
+                yield TableEntry(
+                    "ipv6_route", _prefix("dst_addr", leaf_prefix(index)), "set_next_hop", (spine_leaf_port(index),)
+                )
+        return
+    for downlink in range(plan.hosts_per_leaf):
+        host = plan.host_at(switch.index, downlink)
+        yield TableEntry(
+            "ipv6_route", _prefix("dst_addr", host_prefix(plan, host)), "set_next_hop", (leaf_host_port(plan, host),)
+        )
+    others = [index for index in range(plan.leaves) if index != switch.index]
+    if not others:
+        return
+    for index in range(plan.spines):
+        port = leaf_spine_port(plan, index)
+        yield Member(ECMP_PROFILE, port, "set_next_hop", (port,))
+    for other in others:
+        far = leaf(switch.plane, other).name
+        alive = tuple(
+            leaf_spine_port(plan, index)
+            for index in range(plan.spines)
+            if frozenset((switch.name, spine(switch.plane, index).name)) not in dead
+            and frozenset((far, spine(switch.plane, index).name)) not in dead
+        )
+        group_id = other + 1
+        yield Group(ECMP_PROFILE, group_id, alive, max_size=plan.spines)
+        yield GroupEntry("ecmp", (("ecmp_group", Exact(group_id)),), group_id)
+        yield TableEntry("ipv6_route", _prefix("dst_addr", leaf_prefix(other)), "set_ecmp_group", (group_id,))
+
+
+def _queues(plan: Plan, switch: Switch, patience_us_min: int) -> Iterator[Entity]:
+    drop_packets = plan.threshold_packets(plan.queues.no_trim_drop)
+    for ref in ports(plan, switch):
+        drain_us = drop_packets * plan.frame_bytes_max * 8 * 1_000_000 // link_at(plan, ref).rate_bps
+        patience_us = max(patience_us_min, drain_us)
+        trim = plan.queues.trim_lasthop if towards_host(plan, ref) else plan.queues.trim
+        trim_packets = plan.threshold_packets(trim)
+        for traffic_class in (*MRC_DATA, ROCE):
+            trims = plan.trimming.enabled and traffic_class in (TRIMMABLE, TRIMMABLE_RETRANSMIT)
+            yield TableEntry(
+                "queue_limit",
+                (("egress_port", Exact(ref.port)), ("traffic_class", Exact(traffic_class))),
+                "trim_beyond" if trims else "drop_beyond",
+                (trim_packets if trims else drop_packets, patience_us),
+            )
+
+
+def _ecn(plan: Plan, switch: Switch) -> Iterator[Entity]:
+    """On for the baseline everywhere, for MRC's classes not on the last hop."""
+    depths = (plan.threshold_packets(plan.queues.ecn_min), plan.threshold_packets(plan.queues.ecn_max))
+    for ref in ports(plan, switch):
+        for traffic_class in (ROCE,) if towards_host(plan, ref) else (*MRC_DATA, ROCE):
+            yield TableEntry(
+                "ecn_profile",
+                (("egress_port", Exact(ref.port)), ("traffic_class", Exact(traffic_class))),
+                "mark_between",
+                depths,
+            )
+
+
+def _trimming(plan: Plan, switch: Switch) -> Iterator[Entity]:
+    size = plan.trimming.size_bytes
+    yield DefaultAction("trim_profile", "trim_to", (size, plan.dscp.trimmed, PRIORITY_CONTROL))
+    for ref in ports(plan, switch):
+        rate_pps = max(1, round(plan.trimming.share * link_at(plan, ref).rate_bps / (8 * size)))
+        config = MeterConfig(rate_pps, TRIMMED_BURST_PACKETS, rate_pps, TRIMMED_BURST_PACKETS)
+        yield MeterCell("trimmed_meter", ref.port, config)
+        if towards_host(plan, ref):
+            match = (("egress_port", Exact(ref.port)),)
+            yield TableEntry("host_facing", match, "mark_last_hop", (plan.dscp.trimmed_lasthop,))

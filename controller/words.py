@@ -1,0 +1,65 @@
+"""Entries as a person reads them: addresses as addresses, names of parameters, one line each."""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Address
+
+from controller.entries import DefaultAction, Entity, Group, GroupEntry, Member, MeterCell, TableEntry
+from switch.engine import Lpm, Match, Range, Ternary
+from switch.p4rt.p4info import P4Info
+
+
+def number(value: int, bits: int) -> str:
+    if bits == 128:
+        return str(IPv6Address(value))
+    if bits == 48:
+        return ":".join(f"{octet:02x}" for octet in value.to_bytes(6, "big"))
+    return str(value)
+
+
+def match(value: Match, bits: int) -> str:
+    """Empty for a match of anything."""
+    if isinstance(value, Lpm):
+        return f"{number(value.value, bits)}/{value.prefix_len}" if value.prefix_len else ""
+    if isinstance(value, Ternary):
+        return f"{number(value.value, bits)}&{value.mask:#x}" if value.mask else ""
+    if isinstance(value, Range):
+        return f"{value.low}..{value.high}" if (value.low, value.high) != (0, (1 << bits) - 1) else ""
+    return "" if value.value is None else number(value.value, bits)
+
+
+def key(p4info: P4Info, entity: Entity) -> str:
+    """What is configured: table and match, or the object's id."""
+    if isinstance(entity, TableEntry | GroupEntry):
+        given = dict(entity.match)
+        fields = [f for f in p4info.table(entity.table).fields if f.name in given]
+        parts = [f"{f.name}={text}" for f in fields if (text := match(given[f.name], f.bits))]
+        if entity.priority:
+            parts.append(f"priority={entity.priority}")
+        return " ".join([entity.table, *parts])
+    if isinstance(entity, DefaultAction):
+        return f"{entity.table} default"
+    if isinstance(entity, Member):
+        return f"{entity.profile} member {entity.member_id}"
+    if isinstance(entity, Group):
+        return f"{entity.profile} group {entity.group_id}"
+    return f"{entity.meter}[{entity.index}]"
+
+
+def value(p4info: P4Info, entity: Entity) -> str:
+    """What it is configured to."""
+    if isinstance(entity, TableEntry | DefaultAction | Member):
+        params = p4info.action(entity.action).params
+        pairs = zip(params, entity.args, strict=True)
+        return f"{entity.action}({', '.join(f'{p.name}={number(a, p.bits)}' for p, a in pairs)})"
+    if isinstance(entity, GroupEntry):
+        return f"group {entity.group_id}"
+    if isinstance(entity, Group):
+        return f"members {', '.join(map(str, entity.members)) or 'none'}, at most {entity.max_size}"
+    assert isinstance(entity, MeterCell)
+    config = entity.config
+    return f"cir={config.cir} cburst={config.cburst} pir={config.pir} pburst={config.pburst}"
+
+
+def line(p4info: P4Info, entity: Entity) -> str:
+    return f"{key(p4info, entity)} → {value(p4info, entity)}"

@@ -1,0 +1,248 @@
+"""The computed entries, followed packet by packet: they lead where the plan says and hold what p4/README.md asks."""
+
+from dataclasses import replace
+from ipaddress import IPv6Address
+
+import pytest
+
+from controller.entries import DefaultAction, Group, GroupEntry, Member, MeterCell, TableEntry
+from controller.items import compare, decode, encode
+from controller.tables import ROCE, TRIMMABLE, tables
+from controller.words import line
+from switch.engine import Exact, Lpm
+from switch.p4rt.errors import P4RuntimeError
+from switch.p4rt.p4info import parse_p4info_text
+from topo.address import host_address
+from topo.graph import PortRef, link_at, peer, port_count, towards_host
+from topo.node import Host
+from topo.path import hops, path_da, paths
+from topo.planfile import load_plan
+
+
+@pytest.fixture(scope="module", params=["tiny", "lab"])
+def plan(request):
+    return load_plan(request.param)
+
+
+@pytest.fixture(scope="module")
+def p4infos(pytestconfig):
+    golden = pytestconfig.rootpath / "p4" / "golden"
+    return {role: parse_p4info_text((golden / f"{role}.p4info.txtpb").read_text()) for role in ("leaf", "spine")}
+
+
+class Lookup:
+    """One switch's entries by table, with longest prefix match: no more than a reader of the tables would do."""
+
+    def __init__(self, entities):
+        self.entities = entities
+        self.exact = {}
+        self.lpm = {}
+        self.groups = {e.group_id: e.members for e in entities if isinstance(e, Group)}
+        self.members = {e.member_id: e.args[0] for e in entities if isinstance(e, Member)}
+        for entity in entities:
+            if not isinstance(entity, TableEntry | GroupEntry):
+                continue
+            values = tuple(match for _, match in entity.match)
+            if all(isinstance(m, Exact) for m in values):
+                self.exact[entity.table, tuple(m.value for m in values)] = entity
+            else:
+                (match,) = values
+                self.lpm.setdefault(entity.table, []).append((match, entity))
+
+    def longest(self, table, address):
+        found = [
+            (match.prefix_len, entity)
+            for match, entity in self.lpm.get(table, [])
+            if isinstance(match, Lpm) and address >> 128 - match.prefix_len == match.value >> 128 - match.prefix_len
+        ]
+        return max(found, key=lambda pair: pair[0])[1] if found else None
+
+    def forward(self, address, hash_value=0):
+        """(address as it leaves, port) of a packet to `address`, or None: as p4/README.md describes the pipeline."""
+        sid = self.longest("my_sid", address)
+        hop = None
+        if sid is not None:
+            shift = 32 if sid.action == "end_un_ua" else 16
+            address = address >> 96 << 96 | (address << shift & (1 << 96) - 1)
+            hop = sid.args[0] if sid.args else None
+        if hop is None:
+            route = self.longest("ipv6_route", address)
+            if route is None or route.action == "drop_unknown_usid":
+                return None
+            hop = route.args[0]
+            if route.action == "set_ecmp_group":
+                members = self.groups[self.exact["ecmp", (hop,)].group_id]
+                if not members:
+                    return None
+                hop = self.members[members[hash_value % len(members)]]
+        adjacency = self.exact["next_hop", (hop,)]
+        return address, adjacency.args
+
+
+def mac(text):
+    return int(text.replace(":", ""), 16)
+
+
+def test_every_path_of_every_pair_of_hosts_is_forwarded_as_the_plan_says(plan):
+    lookups = {switch.name: Lookup(tables(plan, switch)) for switch in plan.switches()}
+    for source in plan.hosts():
+        for destination in plan.hosts():
+            for path in paths(plan, source, destination):
+                address = int(path_da(plan, path))
+                for hop in hops(plan, path):
+                    address, (port, own, other) = lookups[hop.switch.name].forward(address)
+                    assert (address, port) == (int(hop.da_out), hop.port_out)
+                    ref = PortRef(hop.switch, hop.port_out)
+                    assert (own, other) == (mac(ref.mac), mac(peer(plan, ref).mac))
+                assert peer(plan, ref).node == destination
+
+
+def test_adjacency_usids_leave_by_their_port_alone_and_behind_the_own_usid(plan):
+    for switch in plan.switches():
+        lookup = Lookup(tables(plan, switch))
+        for entity in lookup.entities:
+            if isinstance(entity, TableEntry) and entity.action in ("end_ua", "end_un_ua"):
+                ((_, match),) = entity.match
+                behind = 0x1234 << (128 - match.prefix_len - 16)
+                address, (port, _, _) = lookup.forward(match.value | behind)
+                assert port == entity.args[0]
+                assert address == int(plan.usid_block.network_address) | 0x1234 << 80
+
+
+def walk_plain(plan, lookups, source, destination, hash_value):
+    """The hosts' own addresses through the fabric; the switches crossed, or None when dropped."""
+    ref = peer(plan, PortRef(source, 1))
+    address, crossed = int(host_address(plan, destination)), []
+    while not isinstance(ref.node, Host):
+        crossed.append(ref.node.name)
+        assert len(crossed) <= 3
+        forwarded = lookups[ref.node.name].forward(address, hash_value)
+        if forwarded is None:
+            return None
+        address, (port, _, _) = forwarded
+        ref = peer(plan, PortRef(ref.node, port))
+    assert ref.node == destination
+    assert address == int(host_address(plan, destination))
+    return crossed
+
+
+def test_plain_addresses_reach_their_host_over_every_spine(plan):
+    for variant in (plan, plan.single_plane()):
+        lookups = {switch.name: Lookup(tables(variant, switch)) for switch in variant.switches()}
+        first, last = Host(0), Host(variant.host_count - 1)
+        via = {walk_plain(variant, lookups, first, last, value)[1] for value in range(variant.spines)}
+        assert via == {f"p0s{index}" for index in range(variant.spines)}
+        assert walk_plain(variant, lookups, first, Host(1), 0) == ["p0l0"]
+
+
+def test_after_reconvergence_no_flow_uses_a_dead_link_and_without_any_spine_it_is_dropped(plan):
+    plan = plan.single_plane()
+    dead = [("p0s0", "p0l0"), ("p0l1", "p0s1")]
+    lookups = {s.name: Lookup(tables(plan, s, dead_links=dead)) for s in plan.switches()}
+    for value in range(12):
+        crossed = walk_plain(plan, lookups, Host(0), Host(plan.hosts_per_leaf), value)
+        if plan.spines == 2:  # l0 only reaches s1 and l1 only reaches s0
+            assert crossed is None
+        else:
+            assert crossed[1] not in ("p0s0", "p0s1")
+
+
+def test_the_baseline_plan_has_no_segments_and_marks_ecn_on_the_last_hop_too(plan):
+    plan = plan.single_plane()
+    for switch in plan.switches():
+        entities = tables(plan, switch)
+        assert not [e for e in entities if isinstance(e, TableEntry) and e.table == "my_sid"]
+        marked = {
+            e.match[0][1].value
+            for e in entities
+            if isinstance(e, TableEntry) and e.table == "ecn_profile" and e.match[1][1].value == ROCE
+        }
+        assert marked == set(range(1, port_count(plan, switch) + 1))
+
+
+def test_thresholds_are_packets_of_the_mtu_and_ordered_below_the_queue(plan):
+    for switch in plan.switches():
+        limits = {
+            (e.match[0][1].value, e.match[1][1].value): (e.action, *e.args)
+            for e in tables(plan, switch)
+            if isinstance(e, TableEntry) and e.table == "queue_limit"
+        }
+        for port in range(1, port_count(plan, switch) + 1):
+            ref = PortRef(switch, port)
+            action, trim, patience_us = limits[port, TRIMMABLE]
+            drop_action, drop, _ = limits[port, 0]
+            multiple = plan.queues.trim_lasthop if towards_host(plan, ref) else plan.queues.trim
+            assert action == "trim_beyond"
+            assert drop_action == "drop_beyond"
+            assert trim == max(1, round(multiple * plan.plane_bdp_bytes / plan.frame_bytes_max))
+            assert trim < drop < plan.depth_packets
+            drain_us = drop * plan.frame_bytes_max * 8e6 / link_at(plan, ref).rate_bps
+            assert patience_us >= max(10_000, int(drain_us))
+
+
+def test_without_trimming_trimmable_data_is_dropped_like_the_rest(plan):
+    plan = replace(plan, trimming=replace(plan.trimming, enabled=False))
+    actions = {e.action for e in tables(plan, plan.switch_node("p0l0")) if isinstance(e, TableEntry)}
+    assert "trim_beyond" not in actions
+    assert "drop_beyond" in actions
+
+
+def test_the_trimmed_share_is_a_rate_of_trimmed_packets(plan):
+    cells = [e for e in tables(plan, plan.switch_node("p0l0")) if isinstance(e, MeterCell)]
+    assert len(cells) == port_count(plan, plan.switch_node("p0l0"))
+    for cell in cells:
+        bits_per_s = cell.config.cir * 8 * plan.trimming.size_bytes
+        assert bits_per_s == pytest.approx(plan.trimming.share * plan.links.host_rate_bps, rel=0.01)
+
+
+def test_no_two_entries_of_a_switch_have_the_same_key_and_all_fit_the_p4info(plan, p4infos):
+    for switch in plan.switches():
+        entities = tables(plan, switch)
+        encoded = [encode(p4infos[switch.role], entity) for entity in entities]
+        assert len({(item.kind, item.key) for item in encoded}) == len(entities)
+        for item in encoded:
+            assert decode(p4infos[switch.role], item.body) == item
+            assert decode(p4infos[switch.role], item.body).entity == item.entity
+
+
+def test_a_comparison_finds_what_is_missing_different_and_unexpected(p4infos):
+    plan = load_plan("tiny")
+    info = p4infos["leaf"]
+    wanted = [encode(info, e) for e in tables(plan, plan.switch_node("p0l0"))]
+    present = [item.body for item in wanted]
+    assert len(compare(info, wanted, present)) == 0
+    assert len(compare(info, wanted, reversed(present))) == 0
+
+    other = TableEntry("host_facing", (("egress_port", Exact(9)),), "mark_last_hop", (1,))
+    changed = DefaultAction("trim_profile", "trim_to", (200, 20, 7))
+    without = [body for item, body in zip(wanted, present, strict=True) if item.kind != "default action"][1:]
+    changes = compare(info, wanted, [*without, encode(info, other).body, encode(info, changed).body])
+    assert [line(info, item.entity) for item in changes.insert] == [
+        "dscp_to_class dscp=0 → set_class(traffic_class=0, priority=0)"
+    ]
+    assert [line(info, found.entity) for found, _ in changes.modify] == [
+        "trim_profile default → trim_to(size_bytes=200, dscp=20, priority=7)"
+    ]
+    assert [line(info, item.entity) for item in changes.delete] == ["host_facing egress_port=9 → mark_last_hop(dscp=1)"]
+
+
+def test_lines_show_addresses_as_addresses(p4infos):
+    plan = load_plan("tiny")
+    lines = [line(p4infos["leaf"], e) for e in tables(plan, plan.switch_node("p0l0"))]
+    assert "my_sid dst_addr=fcbb:bbbb:1000::/48 → end_un()" in lines
+    assert any("src_mac=02:10:00:00:00:01" in text for text in lines)
+    assert str(IPv6Address("fcbb:bbbb:2001::")) in "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("entity", "message"),
+    [
+        (TableEntry("nat", (), "drop"), "no table 'nat' in the P4Info; tables: .*my_sid"),
+        (TableEntry("my_sid", (("dst", Lpm(0, 1)),), "end_un"), "no match field 'dst'; fields: dst_addr"),
+        (TableEntry("my_sid", (), "set_class", (1, 1)), "my_sid: no action 'set_class'; actions: .*end_un"),
+        (MeterCell("trim", 1, None), "no meter 'trim'.*trimmed_meter"),
+    ],
+)
+def test_a_p4info_that_lacks_something_is_refused_by_name(p4infos, entity, message):
+    with pytest.raises(P4RuntimeError, match=message):
+        encode(p4infos["leaf"], entity)
