@@ -211,6 +211,16 @@ def port_states(plan: Plan, faults: Iterable[Fault]) -> dict[PortRef, PortState]
     return states
 
 
+def admin_down(plan: Plan, faults: Iterable[Fault]) -> set[PortRef]:
+    """The ports that are switched off so that both ends lose carrier: a NIC's own, otherwise those of switches."""
+    down = set()
+    for fault in faults:
+        if fault.verb in ("link-down", "port-down"):
+            off = Host if fault.verb == "port-down" else Switch
+            down |= {ref for ref in transmitters(plan, fault) if isinstance(ref.node, off)}
+    return down
+
+
 def switch_state(faults: Iterable[Fault], switch: Switch) -> SwitchState:
     verbs = {fault.verb for fault in faults if fault.target == switch.name}
     if "switch-crash" in verbs:

@@ -128,6 +128,10 @@ class Plan:
             yield from (leaf(plane, index) for index in range(self.leaves))
             yield from (spine(plane, index) for index in range(self.spines))
 
+    def nodes(self) -> Iterator[Node]:
+        yield from self.hosts()
+        yield from self.switches()
+
     def leaf_of(self, host: Host) -> int:
         """The index, in every plane, of the leaf that this host hangs on."""
         return host.index // self.hosts_per_leaf

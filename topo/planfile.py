@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -86,12 +86,26 @@ def parse_plan(text: str, source: str = "plan") -> Plan:
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"{source}: not TOML: {error}") from error
     try:
-        return _build(document)
+        return parse_document(document)
     except PlanError as error:
         raise PlanError(f"{source}: {error}") from None
 
 
-def _build(document: dict[str, Any]) -> Plan:
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """The plan as a TOML or JSON document; `parse_document` is the inverse."""
+    return {
+        "name": plan.name,
+        "description": plan.description,
+        "switch": plan.switch,
+        "encapsulation": plan.encapsulation,
+        "fabric": {key: getattr(plan, key) for key in _FABRIC_RANGES},
+        **{section: asdict(getattr(plan, section)) for section in _SECTIONS},
+        "srv6": {"usid_block": str(plan.usid_block)},
+        "switches": dict(plan.switch_overrides),
+    }
+
+
+def parse_document(document: dict[str, Any]) -> Plan:
     known = ("name", "description", "switch", "encapsulation", "fabric", "srv6", "switches", *_SECTIONS)
     _refuse_unknown("", document, known)
     name = document.get("name")
@@ -123,7 +137,7 @@ def _build(document: dict[str, Any]) -> Plan:
         except ValueError as error:
             raise PlanError(f"switches.{key}: {error}") from None
         overrides[key] = _choice(f"switches.{key}", kind, SWITCH_KINDS)
-    object.__setattr__(plan, "switch_overrides", MappingProxyType(overrides))
+    plan = replace(plan, switch_overrides=MappingProxyType(overrides))
     check_plan(plan)
     return plan
 

@@ -1,9 +1,12 @@
 """The plan file: what is accepted, what is refused and in which words."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from topo.plan import OVERHEAD_BYTES
-from topo.planfile import PLANS_DIR, PlanError, load_plan, parse_plan, shipped_plans
+from topo.planfile import PLANS_DIR, PlanError, load_plan, parse_document, parse_plan, plan_document, shipped_plans
 
 MINIMAL = 'name = "x"\n[fabric]\nplanes = 2\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n'
 
@@ -66,6 +69,13 @@ def test_a_bad_plan_is_refused_with_the_key_the_rule_and_the_range(text, words):
     assert message.startswith("mine.toml: ")
     for word in words:
         assert word in message
+
+
+@pytest.mark.parametrize("name", ["lab", "paper"])
+def test_a_plan_survives_being_written_and_read(name):
+    plan = replace(load_plan(name), switch_overrides={"p0s1": "linux"})
+    for each in (plan, plan.single_plane()):
+        assert parse_document(json.loads(json.dumps(plan_document(each)))) == each
 
 
 def test_an_mtu_too_small_is_refused_with_the_arithmetic():

@@ -1,0 +1,175 @@
+"""BMv2: one `simple_switch_grpc` a switch, in the namespace of its ports, with P4Runtime on a Unix socket.
+
+Queues are set through the Thrift CLI, which is all that BMv2 has for them: depth in packets, rate in packets a
+second of each priority. The data queue's rate is the port's in full frames; the priority queue's in trimmed packets.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from topo.emulation import namespace, process, tc
+from topo.emulation.driver import Progress, Site
+from topo.emulation.state import LabError
+from topo.emulation.wiring import PACKET_SWITCH_SYSCTLS
+from topo.fault import PortState, SwitchState
+from topo.graph import PortRef, device_id, link_at, port_queues, ports
+from topo.node import Switch
+from topo.plan import PRIORITIES, PRIORITY_CONTROL, PRIORITY_DATA, Plan
+
+PROGRAM = "simple_switch_grpc"
+CLI_PROGRAM = "simple_switch_CLI"
+THRIFT_PORT_BASE = 9090
+CPU_PORT = 510
+START_TIMEOUT_S = 30.0
+_POLL_S = 0.02
+
+
+def queue_commands(plan: Plan, ref: PortRef, rate_bps: int) -> list[str]:
+    """Lines for the Thrift CLI: depth and rate of one port's two queues."""
+    bytes_per_s = rate_bps / 8
+    rates = {
+        PRIORITY_DATA: max(1, round(bytes_per_s / plan.frame_bytes_max)),
+        PRIORITY_CONTROL: max(1, round(bytes_per_s / plan.trimming.size_bytes)),
+    }
+    lines = []
+    for queue in port_queues(plan):
+        lines.append(f"set_queue_depth {queue.depth_packets} {ref.port} {queue.priority}")
+        lines.append(f"set_queue_rate {rates[queue.priority]} {ref.port} {queue.priority}")
+    return lines
+
+
+class Bmv2Driver:
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    def start(self, switches: Sequence[Switch], progress: Progress) -> None:
+        for program in (PROGRAM, CLI_PROGRAM):
+            if not shutil.which(program):
+                raise LabError(
+                    f"the plan wants BMv2 switches, but {program} is not on PATH: install p4lang-bmv2 (Ubuntu), build"
+                    " behavioral-model with PI, or set switch = 'embedded' in the plan"
+                )
+        for switch in switches:
+            with namespace.entered(switch.name):
+                namespace.set_sysctls(PACKET_SWITCH_SYSCTLS)
+                namespace.set_up(["lo", *(ref.interface for ref in ports(self.site.plan, switch))])
+        self.site.root.joinpath("bmv2").mkdir(exist_ok=True)
+        self._launch(switches, progress)
+
+    def p4runtime(self, switch: Switch) -> tuple[str, int] | None:
+        return f"unix:{self._grpc_path(switch)}", device_id(self.site.plan, switch)
+
+    def set_port(self, ref: PortRef, state: PortState, before: PortState) -> None:
+        if state.loss != before.loss:
+            tc.set_loss(ref.node.name, ref.interface, state.loss)
+        if state.rate_bps != before.rate_bps and isinstance(ref.node, Switch):
+            self._thrift(ref.node, queue_commands(self.site.plan, ref, state.rate_bps))
+
+    def carrier_restored(self, ref: PortRef) -> None:
+        """BMv2's packet sockets outlive a port that goes down and comes back."""
+
+    def set_switch(self, switch: Switch, state: SwitchState, before: SwitchState) -> None:
+        if state == "crashed":
+            process.end(self._pids(switch))
+        elif before == "crashed":
+            self._launch([switch], lambda *_: None)
+        program = tc.loss_program(1.0) if state == "stopped" else None
+        if program or before == "stopped":
+            lines = [
+                line
+                for ref in ports(self.site.plan, switch)
+                for line in tc.filter_commands(ref.interface, tc.STOP_PREF, program)
+            ]
+            namespace.run_ip(lines, switch.name, tool="tc")
+
+    def alive(self, switches: Sequence[Switch]) -> list[str]:
+        return [switch.name for switch in switches if not self._pids(switch)]
+
+    # --- one process a switch -------------------------------------------------------------------------------
+
+    def _grpc_path(self, switch: Switch) -> Path:
+        return self.site.root / "bmv2" / f"{switch.name}.sock"
+
+    def _thrift_port(self, switch: Switch) -> int:
+        return THRIFT_PORT_BASE + device_id(self.site.plan, switch)
+
+    def _pids(self, switch: Switch) -> list[int]:
+        inside = set(namespace.pids([switch.name]))
+        return [pid for pid in process.find(self.site.token) if pid in inside]
+
+    def _argv(self, switch: Switch) -> list[str]:
+        number = str(device_id(self.site.plan, switch))
+        interfaces = [word for ref in ports(self.site.plan, switch) for word in ("-i", f"{ref.port}@{ref.interface}")]
+        return [
+            *(PROGRAM, "--no-p4", "--device-id", number, *interfaces),
+            *("--thrift-port", str(self._thrift_port(switch))),
+            *("--notifications-addr", f"ipc://{self.site.root}/bmv2/{switch.name}-notifications.ipc"),
+            *("--log-level", "warn", "--log-console", "--"),
+            *("--grpc-server-addr", f"unix:{self._grpc_path(switch)}", "--cpu-port", str(CPU_PORT)),
+            *("--priority-queues", str(PRIORITIES)),
+        ]
+
+    def _launch(self, switches: Sequence[Switch], progress: Progress) -> None:
+        started = {}
+        for switch in switches:
+            self._grpc_path(switch).unlink(missing_ok=True)
+            started[switch] = process.spawn(
+                self._argv(switch),
+                token=self.site.token,
+                log=self.site.root / f"logs/{switch.name}.log",
+                netns=namespace.path_of(switch.name),
+            )
+        progress("BMv2 switches", 0, len(started))
+        deadline = time.monotonic() + START_TIMEOUT_S
+        with ThreadPoolExecutor(max_workers=4) as pool:
+            ready = [pool.submit(self._finish, switch, popen, deadline) for switch, popen in started.items()]
+            for done, future in enumerate(ready, 1):
+                future.result()
+                progress("BMv2 switches", done, len(started))
+
+    def _finish(self, switch: Switch, popen: subprocess.Popen[bytes], deadline: float) -> None:
+        """Waits until both servers answer, then sets the queues."""
+        while not (self._grpc_answers(switch) and self._thrift_answers(switch)):
+            if popen.poll() is not None or time.monotonic() > deadline:
+                log = self.site.root / f"logs/{switch.name}.log"
+                what = f"ended with status {popen.returncode}" if popen.poll() is not None else "does not answer"
+                raise LabError(f"{PROGRAM} of {switch} {what}; see {log}")
+            time.sleep(_POLL_S)
+        plan = self.site.plan
+        lines = [x for ref in ports(plan, switch) for x in queue_commands(plan, ref, link_at(plan, ref).rate_bps)]
+        self._thrift(switch, lines)
+
+    def _grpc_answers(self, switch: Switch) -> bool:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+            try:
+                sock.connect(str(self._grpc_path(switch)))
+            except OSError:
+                return False
+        return True
+
+    def _thrift_answers(self, switch: Switch) -> bool:
+        with namespace.entered(switch.name), socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
+            try:
+                sock.connect(("127.0.0.1", self._thrift_port(switch)))
+            except OSError:
+                return False
+        return True
+
+    def _thrift(self, switch: Switch, lines: list[str]) -> None:
+        argv = [CLI_PROGRAM, "--thrift-port", str(self._thrift_port(switch))]
+        done = subprocess.run(
+            ["nsenter", f"--net={namespace.path_of(switch.name)}", *argv],
+            input="\n".join(lines) + "\n",
+            text=True,
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode != 0 or "Error" in done.stdout or "Invalid" in done.stdout:
+            raise LabError(f"{CLI_PROGRAM} of {switch} refused its queues: {(done.stderr or done.stdout)[-500:]}")

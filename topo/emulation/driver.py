@@ -1,0 +1,48 @@
+"""What a switch kind must be able to do: one class a kind (`embedded`, `bmv2`, `linux`), each for all its switches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from topo.fault import PortState, SwitchState
+from topo.graph import PortRef
+from topo.node import Switch
+from topo.plan import Plan
+
+Progress = Callable[[str, int, int], None]  # what, done, of how many
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The lab that a driver works in."""
+
+    plan: Plan
+    root: Path
+    token: str
+    details: dict[str, Any]  # kept in the lab's record: how other processes reach the switches
+    journals: Path | None = None
+
+
+class SwitchDriver(Protocol):
+    def __init__(self, site: Site) -> None: ...
+
+    def start(self, switches: Sequence[Switch], progress: Progress) -> None:
+        """From namespaces with links to running switches, still without P4 tables. Blocks until they answer."""
+
+    def p4runtime(self, switch: Switch) -> tuple[str, int] | None:
+        """gRPC target and device id; None when the kind has no P4Runtime."""
+
+    def set_port(self, ref: PortRef, state: PortState, before: PortState) -> None:
+        """The transmit side of a port; its carrier has been seen to."""
+
+    def carrier_restored(self, ref: PortRef) -> None:
+        """A port that was down has been set up again: put back what the kernel forgot."""
+
+    def set_switch(self, switch: Switch, state: SwitchState, before: SwitchState) -> None:
+        """Stop, crash, or run again; after a crash without P4 tables."""
+
+    def alive(self, switches: Sequence[Switch]) -> list[str]:
+        """Names of those that do not answer."""

@@ -1,0 +1,119 @@
+"""The embedded switch: one `python -m switch serve` process holds every switch of this kind (docs/contracts.md)."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from topo.emulation import namespace, process
+from topo.emulation.control import ControlClient, ControlError
+from topo.emulation.driver import Progress, Site
+from topo.emulation.state import LabError, write_json
+from topo.emulation.wiring import PACKET_SWITCH_SYSCTLS
+from topo.fault import PortState, SwitchState
+from topo.graph import PortRef, device_id, link_at, port_queues, ports
+from topo.node import Switch
+from topo.plan import Plan
+
+READY_TIMEOUT_S = 60.0
+SAMPLE_INTERVAL_NS = 200_000_000
+_POLL_S = 0.005
+
+
+def serve_config(plan: Plan, switches: Sequence[Switch], journal: str | None = None) -> dict[str, Any]:
+    """The configuration of one process for these switches. Port 0: the system chooses, the ready file says."""
+    config: dict[str, Any] = {"grpc": "127.0.0.1:0", "control": "127.0.0.1:0", "devices": []}
+    if journal:
+        config |= {"journal": journal, "sample_interval_ns": SAMPLE_INTERVAL_NS}
+    queues = [{"priority": q.priority, "depth_packets": q.depth_packets} for q in port_queues(plan)]
+    for switch in switches:
+        number = device_id(plan, switch)
+        device_ports = [
+            {
+                "port": ref.port,
+                "interface": ref.interface,
+                "netns": str(namespace.path_of(switch.name)),
+                "rate_bps": link_at(plan, ref).rate_bps,
+                "delay_ns": link_at(plan, ref).delay_ns,
+                "queues": queues,
+            }
+            for ref in ports(plan, switch)
+        ]
+        config["devices"].append({"device_id": number, "name": switch.name, "seed": number, "ports": device_ports})
+    return config
+
+
+class EmbeddedDriver:
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self._client: ControlClient | None = None
+
+    def start(self, switches: Sequence[Switch], progress: Progress) -> None:
+        plan, root = self.site.plan, self.site.root
+        for done, switch in enumerate(switches, 1):
+            with namespace.entered(switch.name):
+                namespace.set_sysctls(PACKET_SWITCH_SYSCTLS)
+                namespace.set_up(ref.interface for ref in ports(plan, switch))
+            progress("switch ports", done, len(switches))
+        journal = str(self.site.journals / "switch.jsonl") if self.site.journals else None
+        config, ready, log = root / "switch.json", root / "switch-ready.json", root / "logs/switch.log"
+        write_json(config, serve_config(plan, switches, journal))
+        argv = [sys.executable, "-m", "switch", "serve", "--config", str(config), "--ready-file", str(ready)]
+        started = process.spawn(argv, token=self.site.token, log=log)
+        progress("switch process", 0, 1)
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while not ready.exists():
+            if started.poll() is not None or time.monotonic() > deadline:
+                why = "ended" if started.poll() is not None else f"is not ready after {READY_TIMEOUT_S:.0f} s"
+                raise LabError(f"the switch process {why}; {log} ends with:\n{_tail(log)}")
+            time.sleep(_POLL_S)
+        progress("switch process", 1, 1)
+        self.site.details["embedded"] = json.loads(ready.read_text())
+
+    @property
+    def control_address(self) -> str:
+        return str(self.site.details["embedded"]["control"])
+
+    @property
+    def client(self) -> ControlClient:
+        if self._client is None:
+            self._client = ControlClient(self.control_address)
+        return self._client
+
+    def p4runtime(self, switch: Switch) -> tuple[str, int] | None:
+        return str(self.site.details["embedded"]["grpc"]), device_id(self.site.plan, switch)
+
+    def set_port(self, ref: PortRef, state: PortState, before: PortState) -> None:
+        names = ("up", "rate_bps", "delay_ns", "loss", "loss_seed")
+        changes = {name: getattr(state, name) for name in names if getattr(state, name) != getattr(before, name)}
+        if changes and isinstance(ref.node, Switch):
+            self.client.call("port.set", device=device_id(self.site.plan, ref.node), port=ref.port, **changes)
+
+    def carrier_restored(self, ref: PortRef) -> None:
+        """Packet sockets outlive a port that goes down and comes back."""
+
+    def set_switch(self, switch: Switch, state: SwitchState, before: SwitchState) -> None:
+        device = device_id(self.site.plan, switch)
+        if state == "crashed":
+            self.client.call("device.crash", device=device)
+        elif state == "stopped":
+            self.client.call("device.stop", device=device)
+        else:
+            self.client.call("device.start", device=device)
+
+    def alive(self, switches: Sequence[Switch]) -> list[str]:
+        try:
+            there = {device["name"] for device in self.client.call("devices")}
+        except ControlError:
+            there = set()
+        return [switch.name for switch in switches if switch.name not in there]
+
+
+def _tail(log: Any, lines: int = 15) -> str:
+    try:
+        return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+    except OSError:
+        return "(no log)"

@@ -1,0 +1,88 @@
+"""Hosts of a running lab: their kernels' share of the fabric, their NIC profiles, what their interfaces count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from topo.emulation import namespace
+from topo.emulation.state import LabError
+from topo.emulation.wiring import (
+    HOST_SYSCTLS,
+    host_commands,
+    host_port_commands,
+    host_rule_commands,
+    host_srv6_commands,
+    steer_commands,
+    unsteer_commands,
+)
+from topo.graph import PortRef, ports
+from topo.node import Host
+from topo.path import Path as FabricPath
+from topo.plan import Plan
+from topo.profile import write_profile
+
+# How late a process may be scheduled on a machine whose few cores run a whole fabric.
+EMULATED_JITTER_NS = 20_000_000
+_COUNTER_COLUMNS = {"rx_bytes": 0, "rx_packets": 1, "tx_bytes": 8, "tx_packets": 9}
+
+
+def configure(plan: Plan, host: Host) -> None:
+    with namespace.entered(host.name):
+        namespace.set_sysctls(HOST_SYSCTLS)
+        namespace.tx_checksum_off(ref.interface for ref in ports(plan, host))
+    namespace.run_ip([*host_commands(plan, host), *host_rule_commands(plan, host)], host.name)
+    if plan.encapsulation == "srv6":
+        # Without seg6 in the kernel the NIC still works; only `steer` does not, and says so.
+        namespace.run_ip(host_srv6_commands(plan, host), host.name, force=True)
+
+
+def restore_port(plan: Plan, ref: PortRef) -> None:
+    """What the kernel forgot when the port was set down."""
+    host = ref.node
+    if not isinstance(host, Host):
+        raise TypeError(f"{ref} is not a host's")
+    namespace.run_ip([*host_port_commands(plan, host, ref.port - 1), host_commands(plan, host)[-1]], host.name)
+    if plan.encapsulation == "srv6":
+        namespace.run_ip(host_srv6_commands(plan, host), host.name, force=True)
+
+
+def write_profiles(plan: Plan, root: Path) -> None:
+    (root / "profiles").mkdir(exist_ok=True)
+    for host in plan.hosts():
+        write_profile(plan, host, root / "profiles" / f"{host}.json", jitter_ns=EMULATED_JITTER_NS)
+
+
+def check_links(plan: Plan) -> None:
+    """Every port is there, up, with carrier, and takes the plan's MTU. LabError with the arithmetic."""
+    for node in plan.nodes():
+        with namespace.entered(node.name):
+            for ref in ports(plan, node):
+                if not namespace.carrier(ref.interface):
+                    raise LabError(f"{ref.interface} has no carrier: one of its ends was not set up")
+                mtu = namespace.mtu(ref.interface)
+                if mtu < plan.links.mtu_bytes:
+                    raise LabError(
+                        f"{ref.interface} has an MTU of {mtu}, but a packet of the plan needs {plan.links.mtu_bytes}:"
+                        f" payload {plan.packets.pmtu_bytes} + headers {plan.overhead_bytes}, and room to spare"
+                    )
+
+
+def interface_counters(netns: str) -> dict[str, dict[str, int]]:
+    counters = {}
+    with namespace.entered(netns):
+        text = Path("/proc/thread-self/net/dev").read_text()
+    for line in text.splitlines()[2:]:
+        name, _, rest = line.partition(":")
+        values = rest.split()
+        counters[name.strip()] = {key: int(values[column]) for key, column in _COUNTER_COLUMNS.items()}
+    return counters
+
+
+def steer(plan: Plan, path: FabricPath) -> None:
+    if plan.encapsulation != "srv6":
+        raise LabError(f"plan {plan.name!r} has no SRv6: there is no uSID list to steer by")
+    namespace.run_ip(steer_commands(plan, path), path.source.name)
+
+
+def unsteer(plan: Plan, source: Host, destination: Host) -> None:
+    namespace.run_ip(unsteer_commands(plan, source, destination), source.name, force=True)

@@ -1,0 +1,284 @@
+"""The running lab: up, down, look things up, start processes in it, inject faults and undo them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from topo.emulation import hosts, namespace, process, state
+from topo.emulation.bmv2 import Bmv2Driver
+from topo.emulation.driver import Progress, Site, SwitchDriver
+from topo.emulation.embedded import EmbeddedDriver
+from topo.emulation.faults import FaultBoard
+from topo.emulation.linux import LinuxDriver
+from topo.emulation.state import LabError, LabRunningError, NoLabError, Record
+from topo.fault import Fault
+from topo.graph import PortRef, ports
+from topo.node import Host, Node, Switch
+from topo.path import Path as FabricPath
+from topo.plan import Plan, SwitchKind
+from topo.planfile import check_plan
+
+DRIVERS: Mapping[SwitchKind, type[SwitchDriver]] = {
+    "embedded": EmbeddedDriver,
+    "bmv2": Bmv2Driver,
+    "linux": LinuxDriver,
+}
+EMULATED_SWITCHES_MAX = 1000  # of the paper plan's 6,144 nobody would see the end
+
+Provision = Callable[["Lab", Sequence[Switch]], None]
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """Progress for nobody."""
+
+
+class Lab:
+    """A lab on this machine. Make one with `Lab.up`, or join the running one with `Lab.attach`."""
+
+    def __init__(
+        self, record: Record, root: Path, provision: Provision | None = None, journals: Path | None = None
+    ) -> None:
+        self.record = record
+        self.root = root
+        self.plan = record.plan
+        self._provision = provision
+        self._processes: list[subprocess.Popen[bytes]] = []
+        site = Site(record.plan, root, record.token, record.details, journals)
+        self.site = site
+        kinds = {record.plan.kind_of(switch) for switch in record.plan.switches()}
+        self.drivers = {kind: DRIVERS[kind](site) for kind in DRIVERS if kind in kinds}
+        self.board = FaultBoard(site, self.driver, self.provision)
+
+    # --- life cycle ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def up(
+        cls,
+        plan: Plan,
+        *,
+        provision: Provision | None = None,
+        progress: Progress | None = None,
+        journals: Path | None = None,
+        root: Path = state.ROOT,
+    ) -> Lab:
+        """Build and start everything. LabRunningError when a lab is there already; nothing is left when it fails.
+
+        `provision(lab, switches)` installs the P4 tables of these switches; also after a reboot. Without it P4
+        switches stay empty. `journals` is a directory for the switch process's journal and the faults'.
+        """
+        _check(plan)
+        with state.locked(root):
+            existing = state.read_record(root)
+            if existing is not None and (existing.phase == "running" or existing.starter_alive):
+                raise LabRunningError(f"a lab is there already: {existing.describe()}; `down` ends it")
+            if existing is not None:
+                _tear_down(existing, root, keep_lock=True)
+            record = state.new_record(plan, secrets.token_hex(8))
+            foreign = [name for name in record.namespaces if namespace.exists(name)]
+            if foreign:
+                raise LabError(
+                    f"network namespaces {', '.join(foreign[:5])}{' …' if len(foreign) > 5 else ''} exist and are not"
+                    " this lab's: rename or delete them (ip netns del NAME)"
+                )
+            if journals is not None:
+                record.details["journals"] = str(journals)
+            state.write_record(record, root)  # from here on `down` knows what to remove
+            try:
+                lab = cls(record, root, provision, journals)
+                lab._build(progress or _silent)
+            except BaseException:
+                _tear_down(record, root)
+                raise
+            return lab
+
+    @classmethod
+    def attach(cls, *, provision: Provision | None = None, root: Path = state.ROOT) -> Lab:
+        """The running lab, from any process."""
+        record = state.read_record(root)
+        if record is None:
+            raise NoLabError("no lab is running: `up` starts one")
+        if record.phase != "running":
+            raise LabError(f"the lab is not ready: {record.describe()}; `down` removes what there is")
+        journals = record.details.get("journals")
+        return cls(record, root, provision, Path(journals) if journals else None)
+
+    def down(self) -> None:
+        down(self.root)
+        for popen in self._processes:
+            popen.wait()  # it has ended; this only reaps it
+
+    def _build(self, progress: Progress) -> None:
+        from topo.emulation.network import network  # Mininet: slow to import, and `attach` does without
+
+        plan = self.plan
+        network(plan).create(progress)
+        for index, host in enumerate(plan.hosts(), 1):
+            hosts.configure(plan, host)
+            progress("hosts", index, plan.host_count)
+        hosts.write_profiles(plan, self.root)
+        for kind, driver in self.drivers.items():
+            driver.start([switch for switch in plan.switches() if plan.kind_of(switch) == kind], progress)
+        hosts.check_links(plan)
+        state.write_record(self.record, self.root)  # the drivers have added their details
+        self.provision([switch for switch in plan.switches() if self.p4runtime(switch)])
+        self.record.phase = "running"
+        state.write_record(self.record, self.root)
+
+    def provision(self, switches: Sequence[Switch]) -> None:
+        """Install the static tables of these P4 switches, by the function given to `up` or `attach`."""
+        if self._provision is not None and switches:
+            self._provision(self, switches)
+
+    # --- where things are -----------------------------------------------------------------------------------
+
+    def driver(self, switch: Switch) -> SwitchDriver:
+        return self.drivers[self.plan.kind_of(switch)]
+
+    def netns(self, node: Node) -> Path:
+        return namespace.path_of(node.name)
+
+    def profile(self, host: Host) -> Path:
+        return self.root / "profiles" / f"{host}.json"
+
+    def agent_socket(self, host: Host) -> Path:
+        return self.root / "agents" / f"{host}.sock"
+
+    def p4runtime(self, switch: Switch) -> tuple[str, int] | None:
+        """(gRPC target, device id), or None for a switch without P4Runtime."""
+        return self.driver(switch).p4runtime(switch)
+
+    @property
+    def switch_control(self) -> str | None:
+        """HOST:PORT of the embedded switches' control socket, if there are any."""
+        driver = self.drivers.get("embedded")
+        return driver.control_address if isinstance(driver, EmbeddedDriver) else None
+
+    def counters(self, node: Node) -> dict[int, dict[str, int]]:
+        """Per port rx_packets, rx_bytes, tx_packets, tx_bytes of the interface since it was made."""
+        by_name = hosts.interface_counters(node.name)
+        return {ref.port: by_name[ref.interface] for ref in ports(self.plan, node)}
+
+    def carrier(self, ref: PortRef) -> bool:
+        with namespace.entered(ref.node.name):
+            return namespace.carrier(ref.interface)
+
+    # --- processes ------------------------------------------------------------------------------------------
+
+    def popen(self, node: Node, argv: Sequence[str], log: str | None = None) -> subprocess.Popen[bytes]:
+        """A process in a node's namespace, output in /run/mrclab/logs; `down` ends it."""
+        path = self.root / "logs" / f"{log or f'{node}-{Path(argv[0]).name}'}.log"
+        popen = process.spawn(argv, token=self.record.token, log=path, netns=self.netns(node))
+        self._processes.append(popen)
+        return popen
+
+    def run(self, node: Node, argv: Sequence[str], timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+        """A command in a node's namespace, to its end."""
+        words = ["nsenter", f"--net={self.netns(node)}", *argv]
+        return subprocess.run(words, capture_output=True, text=True, timeout=timeout_s, check=False)
+
+    def start_agents(
+        self, command: Callable[[Host], Sequence[str]], hosts_: Sequence[Host] | None = None
+    ) -> dict[Host, subprocess.Popen[bytes]]:
+        """One agent a host. `command(host)` gives its command line, which must make it listen on `agent_socket`."""
+        (self.root / "agents").mkdir(exist_ok=True)
+        chosen = list(self.plan.hosts()) if hosts_ is None else hosts_
+        return {host: self.popen(host, list(command(host)), log=f"{host}-agent") for host in chosen}
+
+    # --- faults and kernel paths ------------------------------------------------------------------------------
+
+    def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
+        return self.board.inject(verb, target, value, seed)
+
+    def undo(self, fault: Fault) -> None:
+        self.board.undo(fault)
+
+    def heal(self) -> None:
+        """Undo every fault in force, the last one first."""
+        self.board.heal()
+
+    def faults(self) -> list[Fault]:
+        return state.read_faults(self.root)
+
+    def steer(self, path: FabricPath) -> None:
+        """The kernel of the path's source sends everything for its destination along it, until `unsteer`."""
+        hosts.steer(self.plan, path)
+
+    def unsteer(self, source: Host, destination: Host) -> None:
+        hosts.unsteer(self.plan, source, destination)
+
+    # --- status -----------------------------------------------------------------------------------------------
+
+    def status(self) -> dict[str, Any]:
+        plan, record = self.plan, self.record
+        silent = [
+            name
+            for kind, driver in self.drivers.items()
+            for name in driver.alive([s for s in plan.switches() if plan.kind_of(s) == kind])
+        ]
+        missing = [name for name in record.namespaces if not namespace.exists(name)]
+        return {
+            "phase": record.phase,
+            "plan": plan.name,
+            "hosts": plan.host_count,
+            "switches": plan.switch_count,
+            "started_by": {"pid": record.pid, "command": record.command, "alive": record.starter_alive},
+            "started_realtime_ns": record.started_realtime_ns,
+            "processes": len(process.find(record.token)),
+            "switches_silent": silent,
+            "namespaces_missing": missing,
+            "faults": [f"{f.verb} {f.target}" + ("" if f.value is None else f" {f.value:g}") for f in self.faults()],
+            "switch_control": self.switch_control,
+        }
+
+
+def down(root: Path = state.ROOT, *, wait: bool = False) -> bool:
+    """End the lab, from any state and process. False: there was none. LabError while an `up` is at work.
+
+    Ends every process that carries the lab's token or sits in one of its namespaces, deletes the namespaces, and
+    with them every link, then the files.
+    """
+    if not root.exists():
+        return False
+    with state.locked(root, wait=wait):
+        try:
+            record = state.read_record(root)
+        except (LabError, KeyError, TypeError, ValueError):
+            record = None  # not ours to read, as after an upgrade: remove the files
+        if record is None:
+            state.remove(root)
+            return False
+        record.phase = "stopping"
+        state.write_record(record, root)
+        _tear_down(record, root)
+        return True
+
+
+def _tear_down(record: Record, root: Path, *, keep_lock: bool = False) -> None:
+    ours = process.ancestry(os.getpid())
+    names = [name for name in record.namespaces if namespace.exists(name)]
+    for _ in range(3):  # a process found may have been starting another
+        targets = [p for p in {*process.find(record.token), *namespace.pids(names)} if p not in ours]
+        if not targets:
+            break
+        left = process.end(targets)
+        if left:
+            raise LabError(f"processes {left} do not end even by SIGKILL: the kernel holds them; try `down` later")
+    for name in names:
+        namespace.delete(name)
+    state.remove(root, keep_lock=keep_lock)
+
+
+def _check(plan: Plan) -> None:
+    check_plan(plan)
+    if plan.switch_count > EMULATED_SWITCHES_MAX:
+        raise LabError(
+            f"plan {plan.name!r} has {plan.switch_count} switches: it is for showing (`topo show {plan.name}`), not for"
+            f" running; the most that `up` takes is {EMULATED_SWITCHES_MAX}"
+        )
+    if os.geteuid() != 0:
+        raise LabError("`up` needs root: it makes network namespaces and links")

@@ -1,0 +1,63 @@
+"""Kernel switches: `seg6local` with static routes. No P4, no traffic manager: a second opinion on the forwarding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from topo.emulation import namespace, tc
+from topo.emulation.driver import Progress, Site
+from topo.emulation.wiring import KERNEL_SWITCH_SYSCTLS, kernel_switch_port_commands, kernel_switch_routes
+from topo.fault import PortState, SwitchState
+from topo.graph import PortRef, ports
+from topo.node import Switch
+
+
+class LinuxDriver:
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    def start(self, switches: Sequence[Switch], progress: Progress) -> None:
+        for done, switch in enumerate(switches, 1):
+            with namespace.entered(switch.name):
+                namespace.set_sysctls(KERNEL_SWITCH_SYSCTLS)
+            quiet = [
+                line
+                for ref in ports(self.site.plan, switch)
+                for line in tc.filter_commands(ref.interface, tc.NOISE_PREF, tc.multicast_program())
+            ]
+            namespace.run_ip(quiet, switch.name, tool="tc")
+            self._provision(switch)
+            progress("kernel switches", done, len(switches))
+
+    def p4runtime(self, switch: Switch) -> tuple[str, int] | None:
+        return None
+
+    def set_port(self, ref: PortRef, state: PortState, before: PortState) -> None:
+        if state.loss != before.loss:
+            tc.set_loss(ref.node.name, ref.interface, state.loss)
+
+    def carrier_restored(self, ref: PortRef) -> None:
+        if isinstance(ref.node, Switch):
+            self._provision(ref.node)
+
+    def set_switch(self, switch: Switch, state: SwitchState, before: SwitchState) -> None:
+        if state == "crashed":
+            namespace.run_ip(["route flush table main"], switch.name)
+        elif before == "crashed":
+            self._provision(switch)
+        program = tc.loss_program(1.0) if state == "stopped" else None
+        lines = [
+            line
+            for ref in ports(self.site.plan, switch)
+            for line in tc.filter_commands(ref.interface, tc.STOP_PREF, program)
+        ]
+        if program or before == "stopped":
+            namespace.run_ip(lines, switch.name, tool="tc")
+
+    def alive(self, switches: Sequence[Switch]) -> list[str]:
+        return [switch.name for switch in switches if not namespace.exists(switch.name)]
+
+    def _provision(self, switch: Switch) -> None:
+        """Neighbours and routes; repeating it changes nothing. A port without carrier keeps its routes."""
+        plan = self.site.plan
+        namespace.run_ip([*kernel_switch_port_commands(plan, switch), *kernel_switch_routes(plan, switch)], switch.name)

@@ -1,0 +1,198 @@
+"""Network namespaces by name: enter, inspect, delete. `ip netns` finds them in the same place.
+
+Entering is per thread, so everything here restores the caller's namespace before it returns.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import errno
+import fcntl
+import os
+import socket
+import struct
+import subprocess
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+NETNS_DIR = Path("/run/netns")
+
+_CLONE_NEWNET = 0x40000000
+_MNT_DETACH = 2
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCGIFMTU, _SIOCETHTOOL = 0x8913, 0x8914, 0x8921, 0x8946
+_IFF_UP = 0x1
+_ETHTOOL_GLINK, _ETHTOOL_STXCSUM = 0x0A, 0x17
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def path_of(name: str) -> Path:
+    return NETNS_DIR / name
+
+
+def exists(name: str) -> bool:
+    return path_of(name).exists()
+
+
+def create(names: Iterable[str]) -> None:
+    run_ip([f"netns add {name}" for name in names])
+
+
+def delete(name: str) -> bool:
+    """Unmount and unlink, which is all that `ip netns del` does. Devices go with the last reference.
+
+    Also removes the bare file that is left when something died while creating it. False: there was none.
+    """
+    path = path_of(name)
+    if not path.exists():
+        return False
+    if _libc.umount2(os.fsencode(path), _MNT_DETACH) != 0 and ctypes.get_errno() not in (errno.EINVAL, errno.ENOENT):
+        number = ctypes.get_errno()
+        raise OSError(number, f"cannot unmount {path}: {os.strerror(number)}")
+    path.unlink(missing_ok=True)
+    return True
+
+
+@contextmanager
+def entered(name: str) -> Iterator[None]:
+    """This thread, for a while, in the namespace of this name. Sockets and /proc/sys/net are then that namespace's."""
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        there = os.open(path_of(name), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _check(_libc.setns(there, _CLONE_NEWNET), f"cannot enter network namespace {name}")
+        finally:
+            os.close(there)
+        try:
+            yield
+        finally:
+            _check(_libc.setns(home, _CLONE_NEWNET), "cannot return from a network namespace")
+    finally:
+        os.close(home)
+
+
+def pids(names: Iterable[str]) -> list[int]:
+    """Processes whose main thread is in one of these namespaces."""
+    inodes = set()
+    for name in names:
+        try:
+            inodes.add(path_of(name).stat().st_ino)
+        except OSError:
+            continue
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                if (entry / "ns/net").stat().st_ino in inodes:
+                    found.append(int(entry.name))
+            except OSError:
+                continue  # it ended meanwhile
+    return found
+
+
+# --- inside the namespace that this thread is in ---------------------------------------------------------------
+
+
+def set_sysctls(settings: dict[str, str]) -> None:
+    """By name under /proc/sys/net; a name that this kernel lacks is skipped."""
+    for name, value in settings.items():
+        path = Path("/proc/sys/net") / name
+        if path.exists():
+            path.write_text(value)
+
+
+@contextmanager
+def _control_socket() -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        yield sock
+
+
+def set_up(interfaces: Iterable[str]) -> None:
+    with _control_socket() as sock:
+        for name in interfaces:
+            flags = _flags(sock, name) | _IFF_UP
+            fcntl.ioctl(sock, _SIOCSIFFLAGS, struct.pack("16sH14x", name.encode(), flags))
+
+
+def set_down(interfaces: Iterable[str]) -> None:
+    with _control_socket() as sock:
+        for name in interfaces:
+            flags = _flags(sock, name) & ~_IFF_UP
+            fcntl.ioctl(sock, _SIOCSIFFLAGS, struct.pack("16sH14x", name.encode(), flags))
+
+
+def carrier(interface: str) -> bool:
+    """Whether the interface is up and its cable is: now, where the RUNNING flag may lag by a second."""
+    with _control_socket() as sock:
+        return bool(_ethtool(sock, interface, _ETHTOOL_GLINK, 0))
+
+
+def _flags(sock: socket.socket, name: str) -> int:
+    answer = fcntl.ioctl(sock, _SIOCGIFFLAGS, struct.pack("16sH14x", name.encode(), 0))
+    return int(struct.unpack("16sH14x", answer)[1])
+
+
+def mtu(interface: str) -> int:
+    with _control_socket() as sock:
+        answer = fcntl.ioctl(sock, _SIOCGIFMTU, struct.pack("16si12x", interface.encode(), 0))
+    return int(struct.unpack("16si12x", answer)[1])
+
+
+def tx_checksum_off(interfaces: Iterable[str]) -> None:
+    """Packet sockets on the other end see real checksums, and segmentation offload goes with it."""
+    with _control_socket() as sock:
+        for name in interfaces:
+            _ethtool(sock, name, _ETHTOOL_STXCSUM, 0)
+
+
+def _ethtool(sock: socket.socket, interface: str, command: int, value: int) -> int:
+    """struct ethtool_value by SIOCETHTOOL; the value afterwards."""
+    block = array.array("B", struct.pack("II", command, value))
+    address, _ = block.buffer_info()
+    fcntl.ioctl(sock, _SIOCETHTOOL, struct.pack("16sP16x", interface.encode(), address))
+    return int(struct.unpack("II", block.tobytes())[1])
+
+
+# --- iproute2 -----------------------------------------------------------------------------------------------------
+
+
+class IpError(RuntimeError):
+    """iproute2 refused a command; the message has the command and its words."""
+
+
+def run_ip(lines: Iterable[str], name: str | None = None, *, force: bool = False, tool: str = "ip") -> None:
+    """A batch of `ip -6` or `tc` commands in one process, in a namespace if named. `force` goes on after failures."""
+    batch = list(lines)
+    if not batch:
+        return
+    argv = [
+        tool,
+        *(["-6"] if tool == "ip" else []),
+        *(["-n", name] if name else []),
+        *(["-force"] if force else []),
+        "-batch",
+        "-",
+    ]
+    done = subprocess.run(argv, input="\n".join(batch) + "\n", text=True, capture_output=True, check=False)
+    if done.returncode != 0 and not force:
+        raise IpError(_explain(done.stderr, batch, tool, name))
+
+
+def _explain(stderr: str, batch: list[str], tool: str, name: str | None) -> str:
+    words = [line for line in stderr.splitlines() if line and not line.startswith("Command failed")]
+    failed = ""
+    for line in stderr.splitlines():
+        if line.startswith("Command failed -:"):
+            number = line.removeprefix("Command failed -:")
+            if number.isdecimal() and int(number) <= len(batch):
+                failed = batch[int(number) - 1]
+    where = f" in namespace {name}" if name else ""
+    return f"{tool} {failed or '(batch)'}{where}: {'; '.join(words) or 'failed'}"

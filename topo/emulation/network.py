@@ -1,0 +1,204 @@
+"""Mininet, all of it: the plan as a Mininet network whose nodes live in named namespaces, and Mininet's prompt.
+
+Three things differ from stock Mininet. Nodes are namespaces that outlive the process that made them, so a shell is
+started when a node is first used and not one per node from the beginning. Links are made in one batch, both ends in
+place. And nothing is deleted link by link: deleting the namespaces is enough (see `topo.emulation.lab`).
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mininet.cli import CLI
+from mininet.link import Intf, Link
+from mininet.log import error, output, setLogLevel
+from mininet.net import Mininet
+from mininet.node import Node
+from mininet.topo import Topo
+
+from topo.address import host_address
+from topo.emulation import namespace
+from topo.emulation.wiring import link_commands
+from topo.graph import links
+from topo.plan import Plan
+
+
+class FabricTopo(Topo):  # type: ignore[misc]
+    """The plan's nodes and cables, with the names, ports and MACs of `topo.graph`."""
+
+    def build(self, plan: Plan) -> None:
+        for host in plan.hosts():
+            self.addHost(host.name, address=str(host_address(plan, host)))
+        for switch in plan.switches():
+            self.addSwitch(switch.name)
+        for link in links(plan):
+            a, b = link.a, link.b
+            self.addLink(
+                a.node.name,
+                b.node.name,
+                port1=a.port,
+                port2=b.port,
+                intfName1=a.interface,
+                intfName2=b.interface,
+                addr1=a.mac,
+                addr2=b.mac,
+            )
+
+
+class NamespaceNode(Node):  # type: ignore[misc]
+    """A node that is a named network namespace. Its shell starts with the first command."""
+
+    def __init__(self, name: str, address: str | None = None, **params: Any) -> None:
+        self.address = address
+        params["inNamespace"] = False  # Mininet's sense: a nameless namespace of the shell's own
+        self._wanted = False
+        super().__init__(name, **params)
+
+    @classmethod
+    def setup(cls) -> None:
+        """Mininet wants ifconfig here; we do not."""
+
+    def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802
+        if self._wanted:
+            super().startShell(mnopts)
+
+    def _open(self) -> None:
+        if not self.shell:
+            if not namespace.exists(self.name):
+                raise RuntimeError(f"{self.name} has no namespace: the lab is gone")
+            self._wanted = True
+            self.startShell()
+
+    def sendCmd(self, *args: Any, **kwargs: Any) -> Any:  # noqa: N802
+        self._open()
+        return super().sendCmd(*args, **kwargs)
+
+    def cmd(self, *args: Any, **kwargs: Any) -> Any:
+        self._open()
+        return super().cmd(*args, **kwargs)
+
+    def popen(self, *args: Any, **kwargs: Any) -> Any:
+        kwargs.setdefault("mncmd", ["mnexec", "-d"])
+        return super().popen(*args, **kwargs)
+
+    def _popen(self, cmd: Sequence[str], **params: Any) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(["nsenter", f"--net={namespace.path_of(self.name)}", *cmd], **params)
+
+    # What Mininet calls on switches.
+
+    def start(self, controllers: Sequence[Any]) -> None:
+        """Switches run outside of Mininet."""
+
+    def IP(self, intf: Any = None) -> str | None:  # noqa: N802
+        return self.address
+
+    def config(self, **_params: Any) -> dict[str, Any]:
+        return {}
+
+
+class FabricIntf(Intf):  # type: ignore[misc]
+    """An interface that is set up elsewhere."""
+
+    def config(self, **_params: Any) -> dict[str, Any]:
+        return {}
+
+    def IP(self) -> str | None:  # noqa: N802
+        return self.node.address if self.node else None
+
+    def updateIP(self) -> str | None:  # noqa: N802
+        return self.IP()
+
+
+class FabricLink(Link):  # type: ignore[misc]
+    """A link that `FabricNet` makes together with all others."""
+
+    @classmethod
+    def makeIntfPair(cls, *_args: Any, **_kwargs: Any) -> None:  # noqa: N802
+        """Nothing yet."""
+
+    def delete(self) -> None:
+        """Links go with their namespaces."""
+
+
+class FabricNet(Mininet):  # type: ignore[misc]
+    """The plan in Mininet. `create()` makes namespaces and links; without it the object stands for a running lab."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        super().__init__(
+            topo=FabricTopo(plan),
+            host=NamespaceNode,
+            switch=NamespaceNode,
+            link=FabricLink,
+            intf=FabricIntf,
+            controller=None,
+        )
+
+    def create(self, progress: Callable[[str, int, int], None]) -> None:
+        names = list(self.keys())
+        progress("namespaces", 0, len(names))
+        namespace.create(names)
+        progress("namespaces", len(names), len(names))
+        progress("links", 0, len(self.links))
+        namespace.run_ip(link_commands(self.plan))
+        progress("links", len(self.links), len(self.links))
+
+    def end_shells(self) -> None:
+        for node in self.values():
+            node.terminate()
+
+
+class FabricCLI(CLI):  # type: ignore[misc]
+    """Mininet's prompt with further verbs: `name -> function(words) -> text`."""
+
+    prompt = "mrclab> "
+
+    def __init__(self, net: FabricNet, verbs: dict[str, tuple[str, Callable[[list[str]], str]]], **kwargs: Any) -> None:
+        self.verbs = verbs
+        super().__init__(net, **kwargs)
+
+    def default(self, line: str) -> None:
+        words = line.split()
+        if words and words[0] in self.verbs:
+            try:
+                output(self.verbs[words[0]][1](words[1:]) + "\n")
+            except (ValueError, RuntimeError) as problem:
+                error(f"*** {problem}\n")
+            return
+        super().default(line)
+
+    def do_help(self, line: str) -> None:
+        if line in self.verbs:
+            output(self.verbs[line][0] + "\n")
+            return
+        super().do_help(line)
+        if not line:
+            output("mrclab's own:\n" + "".join(f"  {text}\n" for text, _ in self.verbs.values()) + "\n")
+
+    def completenames(self, text: str, *_ignored: Any) -> list[str]:
+        return [*super().completenames(text), *(verb for verb in self.verbs if verb.startswith(text))]
+
+    def do_switch(self, line: str) -> None:
+        """Mininet's own `switch NAME start|stop` does not know our switches: the verbs switch-stop and undo do."""
+        error("*** use: switch-stop NAME, switch-crash NAME, switch-reboot NAME, undo\n")
+
+    def do_link(self, line: str) -> None:
+        """Mininet's own `link A B up|down`, as the faults link-down and undo."""
+        error("*** use: link-down A-B, undo\n")
+
+
+def network(plan: Plan) -> FabricNet:
+    """The plan as a Mininet network; nothing is created yet."""
+    setLogLevel("warning")
+    return FabricNet(plan)
+
+
+def prompt(net: FabricNet, verbs: dict[str, tuple[str, Callable[[list[str]], str]]], script: str | None = None) -> None:
+    """Mininet's prompt, or its commands from a file."""
+    setLogLevel("output")
+    try:
+        FabricCLI(net, verbs, script=script)
+    finally:
+        net.end_shells()

@@ -1,0 +1,137 @@
+"""Processes of a lab: started with the lab's token in their environment, found and ended by it.
+
+The token is what makes `down` sure: it is in /proc before a process runs its first instruction, survives whoever
+started it, and cannot belong to a stranger that got a reused process id.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+TOKEN_VARIABLE = "MRCLAB_LAB"
+_PROJECT = Path(__file__).resolve().parents[2]  # so that `python -m switch` works from any directory
+_SIGTERM_GRACE_S = 2.0
+_SIGKILL_GRACE_S = 5.0
+
+
+def start_ticks(pid: int) -> int | None:
+    """When the process started, in clock ticks since boot (field 22 of /proc/pid/stat); None when it is gone.
+
+    With the pid this names a process for ever. A zombie counts as gone.
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def alive(pid: int, ticks: int) -> bool:
+    return start_ticks(pid) == ticks
+
+
+def command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def ancestry(pid: int) -> set[int]:
+    """The process, its parent, and so on: whoever typed `down` inside a node's namespace is not to be ended by it."""
+    found: set[int] = set()
+    while pid > 1 and pid not in found:
+        found.add(pid)
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            break
+    return found
+
+
+def spawn(
+    argv: Sequence[str],
+    *,
+    token: str,
+    log: Path,
+    netns: Path | None = None,
+) -> subprocess.Popen[bytes]:
+    """A process in a session of its own, its output in `log`, in a network namespace if given."""
+    python_path = os.pathsep.join(filter(None, [str(_PROJECT), os.environ.get("PYTHONPATH", "")]))
+    prefix = ["nsenter", f"--net={netns}"] if netns else []
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [*prefix, *argv],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": python_path, TOKEN_VARIABLE: token},
+        )
+
+
+def find(token: str) -> list[int]:
+    """Processes that were started with this token, and their children."""
+    needle = f"{TOKEN_VARIABLE}={token}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                if needle in (entry / "environ").read_bytes().split(b"\0") and start_ticks(int(entry.name)) is not None:
+                    found.append(int(entry.name))
+            except OSError:
+                continue  # it ended meanwhile
+    return found
+
+
+def end(targets: Iterable[int]) -> list[int]:
+    """SIGTERM, a moment's grace, SIGKILL. Returns those that are still there, which only the kernel can explain.
+
+    Held by pidfd, so that no stranger is signalled when an id is reused in between.
+    """
+    fds = {}
+    for pid in targets:
+        try:
+            fds[pid] = os.pidfd_open(pid)
+        except OSError:
+            continue
+    try:
+        for number, grace_s in ((signal.SIGTERM, _SIGTERM_GRACE_S), (signal.SIGKILL, _SIGKILL_GRACE_S)):
+            for fd in fds.values():
+                _signal(fd, number)
+                if number == signal.SIGTERM:
+                    _signal(fd, signal.SIGCONT)
+            _wait_gone(fds, grace_s)
+            if not fds:
+                break
+        return sorted(fds)
+    finally:
+        for fd in fds.values():
+            os.close(fd)
+
+
+def _signal(fd: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(fd, number)
+
+
+def _wait_gone(fds: dict[int, int], grace_s: float) -> None:
+    """A pidfd becomes readable when its process has ended, whether or not its parent has reaped it."""
+    poller = select.poll()
+    by_fd = {fd: pid for pid, fd in fds.items()}
+    for fd in by_fd:
+        poller.register(fd, select.POLLIN)
+    deadline = time.monotonic() + grace_s
+    while fds and (left_s := deadline - time.monotonic()) > 0:
+        for fd, _ in poller.poll(left_s * 1000):
+            poller.unregister(fd)
+            os.close(fd)
+            del fds[by_fd[fd]]

@@ -1,0 +1,168 @@
+"""What /run/mrclab says of the running lab, written before anything is made, so that anyone can take it down.
+
+`lab.json` names everything that `up` may create: the namespaces by name, the processes by a token in their environment.
+It is replaced atomically and removed last. `lock` is held by whoever changes the lab, for as long as that takes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from topo.emulation.process import alive, command_line, start_ticks
+from topo.fault import Fault
+from topo.plan import Plan
+from topo.planfile import parse_document, plan_document
+
+ROOT = Path("/run/mrclab")
+
+Phase = Literal["starting", "running", "stopping"]
+
+
+class LabError(RuntimeError):
+    """The lab cannot do this now; the message says why and what can be done."""
+
+
+class NoLabError(LabError):
+    """No lab is running."""
+
+
+class LabRunningError(LabError):
+    """A lab is running already."""
+
+
+@dataclass(slots=True)
+class Record:
+    """`lab.json`."""
+
+    token: str
+    phase: Phase
+    plan: Plan
+    namespaces: list[str]
+    pid: int  # of the process that brought it up
+    start_ticks: int
+    command: str
+    started_realtime_ns: int
+    details: dict[str, Any] = field(default_factory=dict)  # of the switch kinds: addresses of their sockets
+
+    @property
+    def starter_alive(self) -> bool:
+        return alive(self.pid, self.start_ticks)
+
+    def describe(self) -> str:
+        by = f"process {self.pid} ({self.command}" + (")" if self.starter_alive else ", which has ended since)")
+        minutes = (time.time_ns() - self.started_realtime_ns) / 60e9
+        return f"plan {self.plan.name!r} is {self.phase}, brought up {minutes:.1f} minutes ago by {by}"
+
+
+def new_record(plan: Plan, token: str) -> Record:
+    names = [host.name for host in plan.hosts()] + [switch.name for switch in plan.switches()]
+    pid = os.getpid()
+    return Record(token, "starting", plan, names, pid, start_ticks(pid) or 0, command_line(pid), time.time_ns())
+
+
+def read_record(root: Path = ROOT) -> Record | None:
+    try:
+        document = json.loads((root / "lab.json").read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise LabError(f"{root / 'lab.json'} cannot be read ({error}); `down` removes what it can") from None
+    document["plan"] = parse_document(document["plan"])
+    return Record(**document)
+
+
+def write_record(record: Record, root: Path = ROOT) -> None:
+    document = {name: getattr(record, name) for name in record.__slots__}
+    document["plan"] = plan_document(record.plan)
+    write_json(root / "lab.json", document)
+
+
+def read_faults(root: Path = ROOT) -> list[Fault]:
+    try:
+        return [Fault(**item) for item in json.loads((root / "faults.json").read_text())]
+    except FileNotFoundError:
+        return []
+
+
+def write_faults(faults: list[Fault], root: Path = ROOT) -> None:
+    write_json(root / "faults.json", [asdict(fault) for fault in faults])
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Atomically: a reader, or a kill, sees the old file or the new one."""
+    temporary = path.with_suffix(".new")
+    temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+    temporary.replace(path)
+
+
+def remove(root: Path = ROOT, *, keep_lock: bool = False) -> None:
+    """Everything of the lab's directory; the record goes last but for the lock and the directory itself."""
+    if not root.exists():
+        return
+    for entry in root.iterdir():
+        if entry.name not in ("lab.json", "lock"):
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+    (root / "lab.json").unlink(missing_ok=True)
+    if keep_lock:
+        return
+    (root / "lock").unlink(missing_ok=True)
+    with suppress(OSError):  # not empty: someone is waiting for a new lock in it
+        root.rmdir()
+
+
+@contextmanager
+def faults_locked(root: Path = ROOT) -> Iterator[None]:
+    """The right to change `faults.json`, among processes; waits for it."""
+    fd = os.open(root / "faults.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def locked(root: Path = ROOT, *, wait: bool = False) -> Iterator[None]:
+    """The right to change the lab. LabError naming the holder when someone else has it and `wait` is false.
+
+    The lock file may be removed by its holder (`down`): whoever then gets the lock of a file that is no longer there
+    starts again.
+    """
+    while True:
+        root.mkdir(mode=0o755, parents=True, exist_ok=True)
+        try:
+            fd = os.open(root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except FileNotFoundError:
+            continue  # a `down` removed the directory in between
+        try:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                holder = os.pread(fd, 32, 0).decode(errors="replace").strip()
+                what = f"process {holder} ({command_line(int(holder))})" if holder.isdecimal() else "another process"
+                raise LabError(f"the lab is being changed by {what}; try again when it is done") from None
+            try:
+                current = os.stat(root / "lock").st_ino == os.fstat(fd).st_ino
+            except FileNotFoundError:
+                current = False
+            if not current:
+                continue
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+            try:
+                yield
+            finally:
+                if not (root / "lab.json").exists():
+                    remove(root)
+            return
+        finally:
+            os.close(fd)

@@ -1,0 +1,162 @@
+"""The iproute2 commands and sysctls that make a plan's links, hosts and kernel switches: pure functions of the plan.
+
+Links are made with both ends in place: nothing ever appears in the root namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from topo.address import (
+    host_address,
+    host_prefix,
+    leaf_prefix,
+    nic_usid,
+    port_address,
+    switch_usid,
+    usid_address,
+    usid_prefix,
+)
+from topo.graph import PortRef, leaf_host_port, leaf_spine_port, links, peer, ports, spine_leaf_port
+from topo.node import Host, Switch, leaf
+from topo.path import Path, path_da
+from topo.plan import Plan
+
+FABRIC_PREFIX = "fd00::/16"
+GATEWAY = "fe80::1"  # every interface's peer: a permanent neighbour, so that no discovery is needed
+PLANE_TABLE_BASE = 100  # routing tables of a host: replies leave by the plane whose address they have
+_LOCAL_TABLE = 255
+
+# No link-local addresses (so no router solicitations), no duplicate address detection, no router advertisements.
+_QUIET = {"addr_gen_mode": "1", "accept_dad": "0", "dad_transmits": "0", "accept_ra": "0", "router_solicitations": "0"}
+HOST_SYSCTLS = {
+    **{f"ipv6/conf/{scope}/{key}": value for scope in ("all", "default") for key, value in _QUIET.items()},
+    "ipv6/conf/all/keep_addr_on_down": "1",
+    "ipv6/conf/default/ignore_routes_with_linkdown": "1",
+    "ipv6/conf/all/seg6_enabled": "1",
+    "ipv6/conf/default/seg6_enabled": "1",
+    "ipv6/fib_multipath_hash_policy": "1",
+}
+KERNEL_SWITCH_SYSCTLS = {
+    **{f"ipv6/conf/{scope}/{key}": value for scope in ("all", "default") for key, value in _QUIET.items()},
+    "ipv6/conf/all/forwarding": "1",
+    "ipv6/conf/all/seg6_enabled": "1",
+    "ipv6/conf/default/seg6_enabled": "1",
+    "ipv6/conf/all/accept_redirects": "0",
+    "ipv6/fib_multipath_hash_policy": "1",
+}
+# Our own switches read packet sockets: the stack of their namespaces has no business with IPv6 at all.
+PACKET_SWITCH_SYSCTLS = {"ipv6/conf/all/disable_ipv6": "1", "ipv6/conf/default/disable_ipv6": "1"}
+
+
+def link_commands(plan: Plan) -> Iterable[str]:
+    mtu = plan.links.mtu_bytes
+    for link in links(plan):
+        a, b = link.a, link.b
+        # NOARP on hosts: no neighbour discovery, and no solicited-node groups to report by MLD.
+        yield (
+            f"link add {a.interface} netns {a.node} address {a.mac} mtu {mtu}"
+            f" type veth peer name {b.interface} netns {b.node} address {b.mac} mtu {mtu}"
+        )
+
+
+def host_commands(plan: Plan, host: Host) -> list[str]:
+    """Addresses, neighbours and routes of a host, for `ip` inside its namespace."""
+    address = host_address(plan, host)
+    lines = [f"link set lo up arp off multicast off mtu {plan.links.mtu_bytes}", f"addr add {address}/128 dev lo nodad"]
+    for plane in range(plan.planes):
+        lines += host_port_commands(plan, host, plane)
+    hops = " ".join(f"nexthop via {GATEWAY} dev {PortRef(host, plane + 1).interface}" for plane in range(plan.planes))
+    return [*lines, f"route replace {FABRIC_PREFIX} src {address} {hops}"]
+
+
+def host_port_commands(plan: Plan, host: Host, plane: int) -> list[str]:
+    """What one port of a host loses when it goes down, and needs again when it comes up."""
+    ref = PortRef(host, plane + 1)
+    table = PLANE_TABLE_BASE + plane
+    address = port_address(plan, host, plane)
+    return [
+        f"link set {ref.interface} arp off up",
+        f"addr replace {address}/128 dev {ref.interface} nodad",
+        f"neigh replace {GATEWAY} lladdr {peer(plan, ref).mac} dev {ref.interface} nud permanent",
+        f"route replace {FABRIC_PREFIX} via {GATEWAY} dev {ref.interface} src {address} table {table}",
+    ]
+
+
+def host_rule_commands(plan: Plan, host: Host) -> list[str]:
+    return [
+        f"rule add from {port_address(plan, host, plane)} lookup {PLANE_TABLE_BASE + plane}"
+        for plane in range(plan.planes)
+    ]
+
+
+def host_srv6_commands(plan: Plan, host: Host) -> list[str]:
+    """The kernel takes off outer headers that end at this NIC (End.DT6), and puts on its own with this source.
+
+    It looks the encapsulated packet up again: the first uSID, a T0, says the plane.
+    """
+    nic = usid_address(plan, [nic_usid(plan.downlink_of(host))])
+    device = PortRef(host, 1).interface
+    return [
+        f"sr tunsrc set {host_address(plan, host)}",
+        f"route replace {nic}/128 encap seg6local action End.DT6 table {_LOCAL_TABLE} dev {device}",
+        *(
+            f"route replace {usid_prefix(plan, switch_usid(leaf(plane, plan.leaf_of(host))))}"
+            f" via {GATEWAY} dev {PortRef(host, plane + 1).interface}"
+            for plane in range(plan.planes)
+        ),
+    ]
+
+
+def steer_commands(plan: Plan, path: Path) -> list[str]:
+    """The sender's kernel sends everything for this destination along one path (`encap seg6`, no routing header)."""
+    device = PortRef(path.source, path.port).interface
+    source, destination = host_address(plan, path.source), host_address(plan, path.destination)
+    segments = path_da(plan, path)
+    return [
+        f"route replace {destination}/128 encap seg6 mode encap.red segs {segments}"
+        f" via {GATEWAY} dev {device} src {source}"
+    ]
+
+
+def unsteer_commands(plan: Plan, source: Host, destination: Host) -> list[str]:
+    return [f"route del {host_address(plan, destination)}/128"]
+
+
+def kernel_switch_port_commands(plan: Plan, switch: Switch) -> list[str]:
+    lines = ["link set lo up"]
+    for ref in ports(plan, switch):
+        lines.append(f"link set {ref.interface} up")
+        lines.append(f"neigh replace {GATEWAY} lladdr {peer(plan, ref).mac} dev {ref.interface} nud permanent")
+    return lines
+
+
+def kernel_switch_routes(plan: Plan, switch: Switch) -> list[str]:
+    """The static table of a kernel switch: what the controller writes into a P4 switch, but for uA."""
+    own = PortRef(switch, 1).interface
+    lines: list[str] = []
+    if plan.encapsulation == "srv6":
+        flavour = "flavors next-csid lblen 32 nflen 16"
+        node = usid_prefix(plan, switch_usid(switch))
+        lines.append(f"route replace {node} encap seg6local action End {flavour} dev {own}")
+        for ref in ports(plan, switch):
+            other = peer(plan, ref).node
+            usid = nic_usid(plan.downlink_of(other)) if isinstance(other, Host) else switch_usid(other)
+            lines.append(f"route replace {usid_prefix(plan, usid)} via {GATEWAY} dev {ref.interface}")
+    if switch.role == "spine":
+        for leaf_index in range(plan.leaves):
+            device = PortRef(switch, spine_leaf_port(leaf_index)).interface
+            lines.append(f"route replace {leaf_prefix(leaf_index)} via {GATEWAY} dev {device}")
+        return lines
+    for downlink in range(plan.hosts_per_leaf):
+        host = plan.host_at(switch.index, downlink)
+        device = PortRef(switch, leaf_host_port(plan, host)).interface
+        lines.append(f"route replace {host_prefix(plan, host)} via {GATEWAY} dev {device}")
+    uplinks = " ".join(
+        f"nexthop via {GATEWAY} dev {PortRef(switch, leaf_spine_port(plan, index)).interface}"
+        for index in range(plan.spines)
+    )
+    for leaf_index in range(plan.leaves):
+        if leaf_index != switch.index:
+            lines.append(f"route replace {leaf_prefix(leaf_index)} {uplinks}")
+    return lines
