@@ -1,0 +1,71 @@
+"""The two programs compiled by either compiler, and the engines that run them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from switch.engine import Engine
+from switch.model import Program, load_program
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ("leaf", "spine")
+COMPILERS = (
+    pytest.param(
+        "mrclab", marks=pytest.mark.skipif(find_spec("switch.frontend") is None, reason="the compiler has not landed")
+    ),
+    pytest.param(
+        "p4c", marks=[pytest.mark.p4c, pytest.mark.skipif(shutil.which("p4c") is None, reason="p4c is not on PATH")]
+    ),
+)
+ENGINES = ("reference", "native")
+
+
+@dataclass(frozen=True)
+class Artefacts:
+    json: bytes
+    p4info: str
+    program: Program
+
+
+DEFAULT_COMPILER = "mrclab" if find_spec("switch.frontend") else "p4c"
+
+
+@cache
+def compiled(name: str, compiler: str = DEFAULT_COMPILER) -> Artefacts:
+    source = ROOT / "p4" / f"{name}.p4"
+    json, p4info = _p4c(source) if compiler == "p4c" else _mrclab(source)
+    return Artefacts(json, p4info, load_program(json))
+
+
+def _mrclab(source: Path) -> tuple[bytes, str]:
+    from switch.frontend import compile_program
+
+    done = compile_program(source)
+    return done.json_text.encode(), done.p4info_text
+
+
+def _p4c(source: Path) -> tuple[bytes, str]:
+    with tempfile.TemporaryDirectory() as directory:
+        p4info = Path(directory, "p4info.txtpb")
+        words = ["p4c", "--target", "bmv2", "--arch", "v1model", "--std", "p4-16", "--p4runtime-files", str(p4info)]
+        done = subprocess.run([*words, "-o", directory, str(source)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return Path(directory, f"{source.stem}.json").read_bytes(), p4info.read_text()
+
+
+def engine(kind: str, seed: int = 1) -> Engine:
+    if kind == "reference":
+        from switch.reference import ReferenceEngine
+
+        return ReferenceEngine(seed=seed)
+    from switch.native.engine import NativeEngine
+
+    return NativeEngine(seed=seed)

@@ -1,0 +1,60 @@
+"""The `.stf` packet tests on both engines and on BMv2, from either compiler's JSON."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from switch.stf import parse, run
+from tests.p4.bmv2 import Bmv2
+from tests.p4.programs import COMPILERS, ENGINES, PROGRAMS, compiled, engine
+
+STF = Path(__file__).parent / "stf"
+ENGINES_ONLY = "runts_are_dropped"  # no Linux interface carries such a frame
+
+
+def files(program: str) -> list[Path]:
+    return sorted([*(STF / "both").glob("*.stf"), *(STF / program).glob("*.stf")])
+
+
+CASES = [pytest.param(program, path, id=f"{program}-{path.stem}") for program in PROGRAMS for path in files(program)]
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("kind", ENGINES)
+@pytest.mark.parametrize(("program", "path"), CASES)
+def test_packets_come_out_as_the_file_says(program: str, path: Path, kind: str, compiler: str) -> None:
+    failures = run(engine(kind), compiled(program, compiler).program, parse(path.read_text()))
+    assert not failures, "\n".join(map(str, failures))
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def program(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module", params=COMPILERS)
+def bmv2(request: pytest.FixtureRequest, program: str) -> Iterator[Bmv2]:
+    artefacts = compiled(program, request.param)
+    with Bmv2(artefacts.json, artefacts.p4info) as switch:
+        yield switch
+
+
+@pytest.mark.root
+@pytest.mark.bmv2
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes a network namespace")
+@pytest.mark.skipif(shutil.which("simple_switch_grpc") is None, reason="simple_switch_grpc is not on PATH")
+def test_bmv2_sends_the_same_packets(bmv2: Bmv2, program: str) -> None:
+    failures = [
+        f"{path.name} {failure}"
+        for path in files(program)
+        if path.stem != ENGINES_ONLY
+        for failure in run(
+            bmv2, compiled(program, "p4c" if shutil.which("p4c") else "mrclab").program, parse(path.read_text())
+        )
+    ]
+    assert not failures, "\n".join(failures)
