@@ -49,6 +49,19 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "access_meter": (c_int, (c_void_p, c_bool, c_uint32, c_uint64, _WORDS)),
     "access_register": (c_int, (c_void_p, c_uint32, c_uint64, c_bool, _WORDS)),
     "access_collect": (c_uint32, (c_void_p, c_uint64, c_char_p, c_uint32)),
+    "driver_create": (c_void_p, ()),
+    "driver_destroy": (None, (c_void_p,)),
+    "driver_pool": (c_void_p, (c_void_p,)),
+    "driver_enter": (None, (c_void_p,)),
+    "driver_leave": (None, (c_void_p, c_void_p)),
+    "driver_now_ns": (c_uint64, ()),
+    "driver_cpu_ns": (c_uint64, (c_void_p,)),
+    "driver_add": (c_int, (c_void_p, c_void_p, c_uint64)),
+    "driver_remove": (None, (c_void_p, c_void_p)),
+    "driver_attach": (c_int, (c_void_p, c_void_p, c_uint32, c_char_p, c_char_p, POINTER(c_char_p))),
+    "driver_count_drops": (None, (c_void_p, c_void_p, c_uint32)),
+    "driver_take": (c_long, (c_void_p, _WORDS, _NUMBERS, c_char_p, c_uint32)),
+    "driver_end_takes": (None, (c_void_p,)),
 }
 
 # Compile with AddressSanitizer and UndefinedBehaviorSanitizer; the process must have been started with libasan loaded.

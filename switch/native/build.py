@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 RUNTIME = Path(__file__).parent / "runtime"
-FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-shared", "-fno-strict-aliasing", "-pthread")
+FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-fno-strict-aliasing", "-pthread")
 WARNINGS = ("-Wall", "-Wextra", "-Werror=implicit-function-declaration", "-Wno-unused-label", "-Wno-unused-function")
 SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
 

@@ -1,0 +1,213 @@
+"""`NativeDataPlane`: native engines driven in real time over Linux interfaces, in any network namespaces.
+
+One thread in C serves all devices (more on request); it never takes the interpreter's lock. Control calls may come from
+any thread: each takes the driver's gate around its C call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import threading
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from switch.config import ConfigError, DeviceConfig, PortSpec
+from switch.engine import FRAME_BYTES_MAX, EngineError, PortConfig, PortCounters, Transmitted
+from switch.native import binding
+from switch.native.engine import NativeEngine
+
+if TYPE_CHECKING:
+    from switch.device import PacketIn
+    from switch.model import Program
+
+
+class _Gate:
+    """Context manager around a control call on one device."""
+
+    def __init__(self, c: ctypes.CDLL, driver: int) -> None:
+        self._c = c
+        self._driver = driver
+        self.device: int | None = None
+
+    def __enter__(self) -> None:
+        self._c.driver_enter(self._driver)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._c.driver_leave(self._driver, self.device)
+
+
+class DrivenEngine(NativeEngine):
+    """An engine whose time and packets belong to a driver thread. `receive` lets a frame arrive now."""
+
+    def __init__(self, driver: _Driver, *, seed: int) -> None:
+        self._gate = _Gate(driver.c, driver.handle)
+        super().__init__(seed=seed, pool=driver.c.driver_pool(driver.handle), guard=self._gate)
+        self._gate.device = self.device
+        self.driver = driver
+
+    def close(self) -> None:
+        with self._guard:
+            if self.device:
+                self._c.driver_remove(self.driver.handle, self.device)
+                self._c.device_destroy(self.device)
+                self.device = self._gate.device = None
+
+    def port_counters(self, port: int, now_ns: int) -> PortCounters:
+        with self._guard:
+            self._c.driver_count_drops(self.driver.handle, self.device, port)
+        return super().port_counters(port, self._now(now_ns))
+
+    def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None:
+        super().configure_port(port, config, self._now(now_ns))
+
+    def set_running(self, running: bool, now_ns: int) -> None:
+        super().set_running(running, self._now(now_ns))
+
+    def _now(self, now_ns: int) -> int:
+        """The driver's thread may be ahead of the caller's reading of the clock, never behind it."""
+        latest: int = self._c.driver_now_ns()
+        return max(now_ns, latest)
+
+    def receive(self, port: int, frame: bytes, now_ns: int) -> None:
+        with self._guard:
+            super().receive(port, frame, self._now(now_ns))
+
+    def advance(self, now_ns: int) -> list[Transmitted]:
+        raise EngineError("this engine is driven in real time; its packets leave by its interfaces")
+
+
+@dataclass(slots=True)
+class _Attached:
+    engine: DrivenEngine
+    config: DeviceConfig
+    packet_in: PacketIn
+
+
+class _Driver:
+    """A driver thread, and a Python thread that passes on what leaves by ports without an interface."""
+
+    def __init__(self, plane: NativeDataPlane) -> None:
+        self.c = binding.runtime()
+        self.handle: int = self.c.driver_create()
+        if not self.handle:
+            raise ConfigError("the driver thread cannot be started: out of memory or file descriptors")
+        self.devices = 0
+        self._plane = plane
+        self._taker = threading.Thread(target=self._take, name="packet-in", daemon=True)
+        self._taker.start()
+
+    def _take(self) -> None:
+        frame = ctypes.create_string_buffer(FRAME_BYTES_MAX)
+        device_id, port = ctypes.c_uint64(), ctypes.c_uint32()
+        while (length := self.c.driver_take(self.handle, device_id, port, frame, FRAME_BYTES_MAX)) >= 0:
+            self._plane.pass_on(device_id.value, port.value, frame.raw[:length])
+
+    def cpu_ns(self) -> int:
+        used: int = self.c.driver_cpu_ns(self.handle)
+        return used
+
+    def close(self) -> None:
+        self.c.driver_end_takes(self.handle)
+        if threading.current_thread() is not self._taker:
+            self._taker.join()
+        self.c.driver_destroy(self.handle)
+
+
+class NativeDataPlane:
+    """Implements `switch.device.DataPlane`."""
+
+    def __init__(self, threads: int = 1) -> None:
+        """Raises BuildError when the runtime cannot be compiled, ConfigError when no thread can be started."""
+        allow_many_files()
+        self._lock = threading.Lock()
+        self._devices: dict[int, _Attached] = {}
+        self._drivers = [_Driver(self) for _ in range(threads)]
+
+    def now_ns(self) -> int:
+        return time.monotonic_ns()
+
+    def prepare(self, program: Program) -> None:
+        binding.load_program(program)
+
+    def create(self, config: DeviceConfig, packet_in: PacketIn) -> NativeEngine:
+        """Raises ConfigError naming the port whose interface or namespace is missing; nothing is left behind then."""
+        driver = min(self._drivers, key=lambda d: d.devices)
+        engine = DrivenEngine(driver, seed=config.seed)
+        try:
+            with engine._gate:
+                if driver.c.driver_add(driver.handle, engine.device, config.device_id):
+                    raise ConfigError(f"device {config.name}: out of memory")
+            now_ns = self.now_ns()
+            engine.configure_port(config.cpu_port, PortConfig(), now_ns)
+            for spec in config.ports:
+                engine.configure_port(spec.port, spec.config, now_ns)
+                if spec.interface:
+                    attach(engine, config, spec)
+        except BaseException:
+            engine.close()
+            raise
+        with self._lock:
+            self._devices[config.device_id] = _Attached(engine, config, packet_in)
+            driver.devices += 1
+        return engine
+
+    def pass_on(self, device_id: int, port: int, frame: bytes) -> None:
+        """A frame left by a port without an interface; only the CPU port has somebody behind it."""
+        with self._lock:
+            attached = self._devices.get(device_id)
+        if attached is not None and port == attached.config.cpu_port:
+            attached.packet_in(frame)
+
+    def destroy(self, device_id: int) -> None:
+        with self._lock:
+            attached = self._devices.pop(device_id)
+            attached.engine.driver.devices -= 1
+        attached.engine.close()
+
+    def set_running(self, device_id: int, running: bool) -> None:
+        self._devices[device_id].engine.set_running(running, self.now_ns())
+
+    def packet_out(self, device_id: int, frame: bytes) -> None:
+        attached = self._devices[device_id]
+        attached.engine.receive(attached.config.cpu_port, frame, self.now_ns())
+
+    def cpu_ns(self) -> int:
+        """CPU time of the driver threads."""
+        return sum(driver.cpu_ns() for driver in self._drivers)
+
+    def close(self) -> None:
+        for device_id in list(self._devices):
+            self.destroy(device_id)
+        while self._drivers:
+            self._drivers.pop().close()
+
+
+def attach(engine: DrivenEngine, config: DeviceConfig, spec: PortSpec) -> None:
+    """Connect a port to its interface. Raises ConfigError."""
+    assert spec.interface
+    what = ctypes.c_char_p()
+    netns = os.fsencode(spec.netns) if spec.netns else None
+    with engine._gate:
+        result = engine.driver.c.driver_attach(
+            engine.driver.handle, engine.device, spec.port, spec.interface.encode(), netns, what
+        )
+    if result:
+        where = f" in the namespace {spec.netns}" if spec.netns else ""
+        raise ConfigError(
+            f"device {config.name}: port {spec.port}: interface {spec.interface}{where}: "
+            f"cannot {(what.value or b'').decode()}: {os.strerror(-result)}"
+        )
+
+
+def allow_many_files() -> None:
+    """Raise the limit of open files to what is allowed: every port has a socket."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,230 @@
+"""The driver thread over real veth pairs, in a network namespace that the test made."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from switch.config import ConfigError, DeviceConfig, PortSpec
+from switch.engine import PortConfig
+from switch.model import Program
+from switch.native.dataplane import NativeDataPlane
+from tests.switch.native.leaf_traffic import (
+    OWN_USID,
+    install_own_usid,
+    install_route,
+    ipv6_frame,
+    usid_address,
+)
+
+pytestmark = pytest.mark.root
+FRAME = ipv6_frame(usid_address(OWN_USID, 0x2000, 0x3000), bytes(946))
+ETH_P_ALL = 3
+WAIT_S = 5.0
+
+
+def run(*words: str) -> None:
+    subprocess.run(words, check=True, capture_output=True, text=True, timeout=30)
+
+
+class Wires:
+    """veth pairs from a namespace that holds the hosts' ends to one that holds the switch's ends."""
+
+    def __init__(self, count: int) -> None:
+        self.hosts, self.switches = f"mrcnh{os.getpid()}", f"mrcns{os.getpid()}"
+        self.count = count
+        for name in (self.hosts, self.switches):
+            run("ip", "netns", "add", name)
+        for port in range(1, count + 1):
+            run(
+                "ip",
+                "link",
+                "add",
+                f"h{port}",
+                "netns",
+                self.hosts,
+                "type",
+                "veth",
+                "peer",
+                f"s{port}",
+                "netns",
+                self.switches,
+            )
+            for namespace, name in ((self.hosts, f"h{port}"), (self.switches, f"s{port}")):
+                run("ip", "netns", "exec", namespace, "sysctl", "-qw", f"net.ipv6.conf.{name}.disable_ipv6=1")
+                run("ip", "-n", namespace, "link", "set", name, "mtu", "9000", "up")
+
+    @property
+    def netns(self) -> str:
+        return f"/run/netns/{self.switches}"
+
+    def open(self, port: int) -> socket.socket:
+        """A packet socket at the host's end."""
+        opened: list[socket.socket] = []
+
+        def enter() -> None:
+            with Path(f"/run/netns/{self.hosts}").open() as namespace:
+                setns(namespace.fileno())
+                host = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+                host.setsockopt(263, 23, 1)  # SOL_PACKET, PACKET_IGNORE_OUTGOING
+                host.setsockopt(socket.SOL_SOCKET, 33, 8 << 20)  # SO_RCVBUFFORCE
+                host.bind((f"h{port}", ETH_P_ALL))
+                host.settimeout(WAIT_S)
+                opened.append(host)
+
+        thread = threading.Thread(target=enter)
+        thread.start()
+        thread.join()
+        return opened[0]
+
+    def close(self) -> None:
+        for name in (self.hosts, self.switches):
+            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True, timeout=30)
+
+
+def setns(descriptor: int) -> None:
+    import ctypes
+
+    if ctypes.CDLL(None, use_errno=True).setns(descriptor, 0x40000000):
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+@pytest.fixture(scope="module")
+def wires() -> Iterator[Wires]:
+    if os.geteuid():
+        pytest.skip("needs root to make network namespaces")
+    wires = Wires(3)
+    yield wires
+    wires.close()
+
+
+@pytest.fixture
+def plane() -> Iterator[NativeDataPlane]:
+    plane = NativeDataPlane()
+    yield plane
+    plane.close()
+
+
+Make = Callable[..., object]
+
+
+def device(wires: Wires, device_id: int = 1, ports: tuple[int, ...] = (1, 2), **config: int) -> DeviceConfig:
+    specs = tuple(PortSpec(port, f"s{port}", wires.netns, PortConfig(**config)) for port in ports)  # type: ignore[arg-type]
+    return DeviceConfig(device_id, f"sw{device_id}", specs)
+
+
+def start(plane: NativeDataPlane, config: DeviceConfig, program: Program, received: list[bytes] | None = None):
+    engine = plane.create(config, received.append if received is not None else lambda frame: None)
+    engine.load(program)
+    install_own_usid(engine)
+    install_route(engine)
+    return engine
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.002)
+
+
+def test_frames_cross_the_switch_between_interfaces_of_another_namespace(
+    wires: Wires, plane: NativeDataPlane, leaf: Program
+) -> None:
+    engine = start(plane, device(wires), leaf)
+    with wires.open(1) as source, wires.open(2) as sink:
+        for number in range(200):
+            source.send(FRAME[:-2] + struct.pack(">H", number))
+        got = [sink.recv(65536) for _ in range(200)]
+    assert [int.from_bytes(frame[-2:], "big") for frame in got] == list(range(200))
+    assert got[0][38:54] == usid_address(0x2000, 0x3000).to_bytes(16, "big")
+    counters = engine.port_counters(2, plane.now_ns())
+    assert (counters.tx_packets, counters.drop_socket) == (200, 0)
+
+
+def test_the_rate_of_a_port_holds_in_real_time(wires: Wires, plane: NativeDataPlane, leaf: Program) -> None:
+    start(plane, device(wires, rate_bps=8_000_000, delay_ns=1_000_000), leaf)
+    with wires.open(1) as source, wires.open(2) as sink:
+        begun = time.monotonic_ns()
+        for _ in range(50):
+            source.send(FRAME)
+        for _ in range(50):
+            sink.recv(65536)
+        took_ns = time.monotonic_ns() - begun
+    assert took_ns >= 50 * 1_000_000 + 1_000_000
+
+
+def test_a_vlan_tag_survives(wires: Wires, plane: NativeDataPlane, leaf: Program) -> None:
+    """The kernel takes 802.1Q tags out of frames; the program must see them. leaf.p4 drops what is not IPv6."""
+    engine = start(plane, device(wires), leaf)
+    tagged = FRAME[:12] + b"\x81\x00\x00\x07" + FRAME[12:]
+    with wires.open(1) as source, wires.open(2) as sink:
+        source.send(tagged)
+        source.send(FRAME)
+        assert len(sink.recv(65536)) == len(FRAME)
+    counters = engine.port_counters(1, plane.now_ns())
+    assert (counters.rx_packets, counters.rx_bytes) == (2, len(tagged) + len(FRAME))
+
+
+def test_devices_stop_and_crash_without_touching_each_other(
+    wires: Wires, plane: NativeDataPlane, leaf: Program
+) -> None:
+    first = start(plane, device(wires, 1, (1, 2)), leaf)
+    second = plane.create(DeviceConfig(2, "sw2", (PortSpec(1), PortSpec(2))), lambda frame: None)
+    second.load(leaf)
+    with wires.open(1) as source, wires.open(2) as sink:
+        plane.set_running(2, False)
+        second.reset()
+        source.send(FRAME)
+        assert sink.recv(65536)
+        plane.set_running(1, False)
+        source.send(FRAME)
+        until(lambda: first.port_counters(1, plane.now_ns()).drop_no_program == 1)
+        plane.set_running(1, True)
+        source.send(FRAME)
+        assert sink.recv(65536)
+
+
+def test_packets_go_in_and_out_by_the_cpu_port(wires: Wires, plane: NativeDataPlane, leaf: Program) -> None:
+    received: list[bytes] = []
+    config = device(wires)
+    engine = start(plane, config, leaf, received)
+    install_route(engine, out_port=config.cpu_port, next_usid=0x4444)
+    with wires.open(1) as source, wires.open(2) as sink:
+        plane.packet_out(1, FRAME)
+        assert len(sink.recv(65536)) == len(FRAME)
+        source.send(ipv6_frame(usid_address(0x4444, 1), b"to the controller"))
+        until(lambda: len(received) == 1)
+    assert received[0].endswith(b"to the controller")
+
+
+def test_an_idle_driver_uses_no_cpu(wires: Wires, plane: NativeDataPlane, leaf: Program) -> None:
+    start(plane, device(wires), leaf)
+    time.sleep(0.05)
+    before = plane.cpu_ns()
+    time.sleep(0.5)
+    assert plane.cpu_ns() - before < 5_000_000
+
+
+@pytest.mark.parametrize(
+    ("interface", "netns", "message"),
+    [
+        ("nowhere0", None, r"device sw9: port 1: interface nowhere0: cannot find the interface: No such device"),
+        ("s1", "/run/netns/none", r"interface s1 in the namespace /run/netns/none: cannot open the network namespace"),
+    ],
+)
+def test_a_missing_interface_or_namespace_is_named(
+    wires: Wires, plane: NativeDataPlane, interface: str, netns: str | None, message: str
+) -> None:
+    open_before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(ConfigError, match=message):
+        plane.create(DeviceConfig(9, "sw9", (PortSpec(1, interface, netns),)), lambda frame: None)
+    assert len(os.listdir("/proc/self/fd")) == open_before
