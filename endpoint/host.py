@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from endpoint.prober import Prober, ProberError
 from endpoint.profile import NicProfile
@@ -27,21 +27,6 @@ Journal = Callable[[int, str, Mapping[str, Any]], None]
 
 class ControlError(ValueError):
     """A request that cannot be carried out; nothing was changed."""
-
-
-@runtime_checkable
-class HasDenylist(Protocol):
-    """A transport that can be told which EVs to a host never to use."""
-
-    def denied(self) -> Set[tuple[str, int]]: ...
-    def set_denied(self, denied: Set[tuple[str, int]], now_ns: int) -> None: ...
-
-
-@runtime_checkable
-class CountsPaths(Protocol):
-    """A queue pair that counts what it sent on each path."""
-
-    def paths(self) -> Mapping[int, int]: ...
 
 
 class Host:
@@ -204,12 +189,11 @@ class Host:
                 self._journal(event.t_ns, event.kind, event.fields)
 
     def _paths(self) -> dict[int, int]:
-        """Packets sent per EV, of all QPs together; empty for a transport that does not count them."""
+        """Packets sent per EV, of all QPs together."""
         packets: Counter[int] = Counter()
         for workload in self._workloads.values():
             for qp in workload.qps():
-                if isinstance(qp, CountsPaths):
-                    packets.update(qp.paths())
+                packets.update(qp.paths())
         return dict(packets)
 
     # Operations.
@@ -275,7 +259,7 @@ class Host:
         return {}
 
     def _get_denied(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        return {"denied": [{"host": host, "ev": ev} for host, ev in sorted(self._denylist().denied())]}
+        return {"denied": [{"host": host, "ev": ev} for host, ev in sorted(self.transport.denied())]}
 
     def _set_denied(self, request: Mapping[str, Any]) -> dict[str, Any]:
         denied: set[tuple[str, int]] = set()
@@ -287,16 +271,11 @@ class Host:
                     f"denied holds {row!r}; each row names a destination's host and an EV of a path to it"
                 )
             denied.add((destination.host, ev))
-        self._denylist().set_denied(denied, self._now_ns)
+        self.transport.set_denied(denied, self._now_ns)
         return {}
 
-    def _denylist(self) -> HasDenylist:
-        if not isinstance(self.transport, HasDenylist):
-            raise ControlError(f"the transport {self._transport_name} has no denylist")
-        return self.transport
-
     def _start_prober(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        denylist = self._denylist() if _field(request, "deny", bool, False) else None
+        denylist = self.transport if _field(request, "deny", bool, False) else None
         self._prober = Prober(
             self.profile,
             interval_ns=_field(request, "interval_ns", int, Prober.INTERVAL_NS),

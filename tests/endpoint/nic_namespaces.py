@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 _CLONE_NEWNET = 0x40000000
+_numbers = itertools.count()
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -19,7 +21,7 @@ def ip(*words: str) -> None:
 @contextmanager
 def back_to_back(planes: int = 4, mtu: int = 4338) -> Iterator[list[str]]:
     """Namespaces of hosts h0 and h1 with ports `h0-p0`… and `h1-p0`…, MACs as in nic_profiles; gone afterwards."""
-    names = [f"nic{os.getpid()}h{host}" for host in range(2)]
+    names = [f"nic{os.getpid()}-{next(_numbers)}" for _ in range(2)]
     try:
         for name in names:
             ip("netns", "add", name)

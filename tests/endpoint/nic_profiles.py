@@ -34,7 +34,8 @@ def profile(
         "pmtu": 4096,
         "trim_size": 128,
         "udp_port": 4791,
-        "base_rtt_ns": 200_000,
+        "base_rtt_ns": 1_000_000,
+        "jitter_ns": 20_000_000,
         "dscp": DSCP,
         "encapsulation": "srv6",
         "ports": [

@@ -232,7 +232,7 @@ def test_operations_out_of_order_and_unknown_ones_are_refused():
     assert "cannot start workload 'w': it is prepared, not connected" in refused("workload.start", name="w")
     assert "also needs the offers of h1" in refused("workload.connect", name="w", offers={})
     assert "is not one that workload.prepare made" in refused("workload.connect", name="w", offers={"h1": {}})
-    assert "has no denylist" in refused("denylist.get")
+    assert "an EV of a path to it" in refused("denylist.set", denied=[{"host": "h1", "ev": 999}])
     assert "at least a millisecond" in refused("sample", interval_ns=5)
 
 

@@ -65,6 +65,9 @@ class FakeQP:
     def counters(self) -> Mapping[str, int]:
         return {"acked_bytes": 0}
 
+    def paths(self) -> Mapping[int, int]:
+        return {}
+
 
 class FakeTransport:
     """Messages arrive whole after a random delay; a barrier completes when all before it have arrived."""
@@ -110,6 +113,11 @@ class FakeTransport:
 
     def packets_to_send(self, now_ns: int, limit: int) -> list[tuple[int, bytes]]:
         return []
+
+    def denied(self) -> set[tuple[str, int]]:
+        return set()
+
+    def set_denied(self, denied: Any, now_ns: int) -> None: ...
 
     def next_event(self) -> Event | None:
         return None
