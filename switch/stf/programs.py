@@ -21,7 +21,7 @@ def read_program(path: Path) -> Program:
         frontend = importlib.import_module("switch.frontend")
     except ModuleNotFoundError as error:
         raise ModelError(f"{path}: the compiler is not installed; give the BMv2 JSON of the program instead") from error
-    compiled = frontend.compile_file(path)
+    compiled = frontend.compile_program(path)
     return load(compiled.json if isinstance(compiled.json, dict) else json.loads(compiled.json))
 
 

@@ -36,7 +36,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Progr
                     pytest.skip("neither switch.frontend nor p4c is there to compile with")
                 known[source] = load(compile_with_p4c(source, directory))
             else:
-                known[source] = load(frontend.compile_file(source).json)
+                known[source] = load(frontend.compile_program(source).json)
         return known[source]
 
     return compile_source

@@ -1,0 +1,78 @@
+"""Results of earlier compilations, kept by the content of every file that went into them.
+
+An entry is one JSON file named by what was asked for (path, options, this compiler's own text). It lists the files
+that were read with their digests, and the places where an include was looked for in vain; it stands only while all of
+these are as they were.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_KINDS = (".py", ".p4")
+
+
+def default_directory() -> Path:
+    root = os.environ.get("XDG_CACHE_HOME")
+    return (Path(root) if root else Path.home() / ".cache") / "mrclab"
+
+
+@functools.cache
+def _compiler_digest() -> str:
+    """Another compiler may give another result: its own text is part of the key."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*")):
+        if path.suffix in _KINDS:
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def key(path: Path, include_paths: Sequence[Path], definitions: Mapping[str, str]) -> str:
+    """Names the entry for one request."""
+    asked = [str(path), str(path.absolute()), [str(p.absolute()) for p in include_paths], sorted(definitions.items())]
+    return hashlib.sha256(json.dumps([asked, _compiler_digest()]).encode()).hexdigest()[:32]
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def load(directory: Path, name: str) -> dict[str, Any] | None:
+    """The stored result, if nothing that it depends on has changed."""
+    try:
+        entry = json.loads((directory / f"{name}.p4c.json").read_bytes())
+        if any(_digest(Path(p)) != digest for p, digest in entry["read"]):
+            return None
+        if any(Path(p).exists() for p in entry["missing"]):
+            return None
+        result: dict[str, Any] = entry["result"]
+        return result if {"json", "p4info", "warnings"} <= result.keys() else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None  # absent, unreadable or torn: compile again
+
+
+def store(directory: Path, name: str, read: Iterable[Path], missing: Iterable[Path], result: dict[str, Any]) -> None:
+    """Keep a result; where that is impossible (a read-only home) nothing is kept and nothing is lost."""
+    with contextlib.suppress(OSError):
+        entry = {
+            "read": [[str(p.absolute()), _digest(p)] for p in read],
+            "missing": [str(p.absolute()) for p in missing],
+            "result": result,
+        }
+        directory.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=directory, prefix=f"{name}.")
+        try:
+            with os.fdopen(handle, "w") as file:
+                json.dump(entry, file)
+            os.replace(temporary, directory / f"{name}.p4c.json")
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise

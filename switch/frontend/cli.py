@@ -1,0 +1,77 @@
+"""`python -m switch compile`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from .diagnostics import CompileError
+
+FORMS = ("tokens", "ast", "types", "ir", "json", "p4info")
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `compile` to the command line."""
+    parser = subparsers.add_parser(
+        "compile",
+        help="compile a P4 program",
+        description="Compile a P4_16 program for v1model to BMv2 JSON and P4Info text: "
+        "DIR/NAME.json and DIR/NAME.p4info.txtpb.",
+    )
+    parser.add_argument("program", type=Path, help="the P4 source file")
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="where to write (default: here)")
+    parser.add_argument("-I", "--include", type=Path, action="append", default=[], metavar="DIR", help="look here too")
+    parser.add_argument("-D", "--define", action="append", default=[], metavar="NAME[=VALUE]", help="define a macro")
+    parser.add_argument("--print", choices=FORMS, dest="form", help="show an intermediate form and write nothing")
+    parser.add_argument("--no-cache", action="store_true", help="compile even if the result is known")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compile as asked. Returns 0, or 1 after printing what is wrong."""
+    definitions = dict(d.partition("=")[::2] if "=" in d else (d, "1") for d in args.define)
+    try:
+        if args.form:
+            from .printing import intermediate
+
+            print(intermediate(args.form, args.program, args.include, definitions))
+            return 0
+        from .compiler import compile_program
+
+        compiled = compile_program(
+            args.program, include_paths=args.include, definitions=definitions, use_cache=not args.no_cache
+        )
+    except CompileError as error:
+        print(error, file=sys.stderr)
+        count = sum(1 for d in error.diagnostics if d.severity == "error")
+        print(f"{count} error{'s' if count != 1 else ''}: nothing was written", file=sys.stderr)
+        return 1
+    if compiled.warnings:
+        print(compiled.warnings, file=sys.stderr)
+    directory = args.output or Path()
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for suffix, text in ((".json", compiled.json_text), (".p4info.txtpb", compiled.p4info_text)):
+            target = directory / (args.program.stem + suffix)
+            _write(target, text)
+            print(target)
+    except OSError as error:
+        print(f"cannot write to {directory}: {error.strerror}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _write(target: Path, text: str) -> None:
+    """All or nothing: a switch may be reading the file that was there."""
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,69 @@
+"""All phases in a row, with every intermediate form kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import ast, ir
+from .checker import Checker, check
+from .compiler import Compiled
+from .diagnostics import Diagnostics
+from .emit_json import emit
+from .graph import Graph, build
+from .lexer import Token
+from .lowering import lower
+from .p4info import p4info_text
+from .parser import parse
+from .preprocessor import Preprocessor
+
+
+@dataclass(slots=True)
+class Compilation:
+    """One run with every intermediate form, for `--print` and for tests. Stops at the first phase that has errors."""
+
+    path: Path
+    include_paths: Sequence[Path] = ()
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    preprocessor: Preprocessor | None = None
+    tokens: list[Token] = field(default_factory=list)
+    program: ast.Program | None = None
+    checker: Checker | None = None
+    lowered: ir.Program | None = None
+    graphs: list[Graph] = field(default_factory=list)
+
+    def read(self) -> None:
+        self.preprocessor = Preprocessor(self.diagnostics, tuple(self.include_paths))
+        self.preprocessor.define(self.definitions)
+        self.tokens = self.preprocessor.run(self.path)
+        self.diagnostics.stop_on_errors()
+
+    def parse(self) -> None:
+        self.read()
+        self.program = parse(self.tokens, self.diagnostics)
+        self.diagnostics.stop_on_errors()
+
+    def check(self) -> None:
+        self.parse()
+        assert self.program is not None
+        self.checker = check(self.program, self.diagnostics)
+        self.diagnostics.stop_on_errors()
+
+    def lower(self) -> None:
+        self.check()
+        assert self.program is not None
+        assert self.checker is not None
+        self.lowered = lower(self.program, self.checker, self.diagnostics, str(self.path))
+        self.diagnostics.stop_on_errors()
+        names: set[str] = {t.name for p in self.lowered.pipelines for t in p.tables}
+        names |= {a.name for a in self.lowered.actions}
+        self.graphs = [build(p, self.lowered, self.diagnostics, names) for p in self.lowered.pipelines]
+        self.diagnostics.stop_on_errors()
+
+    def run(self) -> Compiled:
+        self.lower()
+        assert self.lowered is not None
+        document = emit(self.lowered, self.graphs, self.diagnostics.lines)
+        return Compiled(document, p4info_text(self.lowered), self.diagnostics.render())

@@ -1,0 +1,55 @@
+"""`compile_program`: the whole compiler behind one call, skipped where its result is already known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import cache
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What a switch is loaded with: BMv2 JSON as a document, P4Info as protobuf text, and printed warnings."""
+
+    json: dict[str, Any]
+    p4info_text: str
+    warnings: str = ""
+
+    @property
+    def json_text(self) -> str:
+        return json.dumps(self.json, indent=1) + "\n"
+
+
+def compile_program(
+    path: str | Path,
+    cache_dir: Path | None = None,
+    *,
+    include_paths: Sequence[Path] = (),
+    definitions: Mapping[str, str] | None = None,
+    use_cache: bool = True,
+) -> Compiled:
+    """Compile the program at `path`, or take the result of an earlier run over the same text from `cache_dir`.
+
+    `cache_dir` is by default `$XDG_CACHE_HOME/mrclab` or `~/.cache/mrclab`. Raises CompileError, whose text is every
+    diagnostic with its place, if the program is wrong or not supported.
+    """
+    path = Path(path)
+    key = cache.key(path, include_paths, definitions or {})
+    directory = cache_dir or cache.default_directory()
+    if use_cache:
+        known = cache.load(directory, key)
+        if known is not None:
+            return Compiled(known["json"], known["p4info"], known["warnings"])
+    # The phases take as long to import as to run: a cached result does without them.
+    from .compilation import Compilation
+
+    compilation = Compilation(path, include_paths, definitions or {})
+    compiled = compilation.run()
+    if use_cache and compilation.preprocessor is not None:
+        result = {"json": compiled.json, "p4info": compiled.p4info_text, "warnings": compiled.warnings}
+        cache.store(directory, key, compilation.preprocessor.read, compilation.preprocessor.missing, result)
+    return compiled

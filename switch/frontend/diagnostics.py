@@ -1,0 +1,97 @@
+"""What the compiler has to say: values with a place, a phase and a message, printed with a caret under the culprit."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+PHASES = ("preprocess", "lex", "parse", "names", "types", "target")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where something stands in a source file. Line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+    length: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+NOWHERE = Span("<program>", 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One complaint. `phase` is one of PHASES; `target` means valid P4 that this compiler or BMv2 cannot carry out."""
+
+    phase: str
+    severity: str  # "error" or "warning"
+    message: str
+    span: Span
+    notes: tuple[str, ...] = ()
+
+
+class CompileError(Exception):
+    """The program was refused; `diagnostics` says why, and `str()` is the printed form."""
+
+    def __init__(self, diagnostics: list[Diagnostic], rendered: str) -> None:
+        super().__init__(rendered)
+        self.diagnostics = diagnostics
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """Collects complaints and knows the source lines to print them with."""
+
+    items: list[Diagnostic] = field(default_factory=list)
+    lines: dict[str, list[str]] = field(default_factory=dict)
+
+    def error(self, phase: str, message: str, span: Span, *notes: str) -> None:
+        self._add(Diagnostic(phase, "error", message, span, tuple(n for n in notes if n)))
+
+    def warning(self, phase: str, message: str, span: Span, *notes: str) -> None:
+        self._add(Diagnostic(phase, "warning", message, span, tuple(n for n in notes if n)))
+
+    def _add(self, item: Diagnostic) -> None:
+        if item not in self.items:
+            self.items.append(item)
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        return [d for d in self.items if d.severity == "error"]
+
+    def render(self) -> str:
+        return "\n".join(self.render_one(d) for d in self.items)
+
+    def render_one(self, item: Diagnostic) -> str:
+        out = [f"{item.span}: {item.severity}[{item.phase}]: {item.message}"]
+        lines = self.lines.get(item.span.file, [])
+        if 0 < item.span.line <= len(lines):
+            text = lines[item.span.line - 1].expandtabs(1)
+            width = max(1, min(item.span.length, len(text) - item.span.column + 1))
+            out.append("    " + text)
+            out.append("    " + " " * (item.span.column - 1) + "^" + "~" * (width - 1))
+        out.extend(f"  note: {note}" for note in item.notes)
+        return "\n".join(out)
+
+    def stop_on_errors(self) -> None:
+        """Raise CompileError if anything so far was an error."""
+        if self.errors:
+            raise CompileError(self.items, self.render())
+
+
+def choices(name: str, valid: Iterable[str], what: str = "valid choices") -> str:
+    """A note that lists what could have been written, the closest first."""
+    names = sorted({v for v in valid if v and not v.startswith("__")})
+    if not names:
+        return f"{what}: none"
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    ordered = close + [n for n in names if n not in close]
+    shown = ", ".join(ordered[:16])
+    more = f", and {len(ordered) - 16} more" if len(ordered) > 16 else ""
+    return f"{what}: {shown}{more}"
