@@ -282,7 +282,7 @@ class ReferenceEngine:
 
     def _spent(self, packet: Packet) -> None:
         self._port(packet.ingress_port).counts.drop_passes += 1
-        self.machine.tell(packet, "drop", reason=f"{packet.passes} passes through the switch are the most allowed")
+        self.machine.tell(packet, "drop", reason=f"the packet went round {packet.passes} times, the most allowed")
 
     def _new_id(self) -> int:
         self._packets += 1

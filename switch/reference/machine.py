@@ -89,7 +89,7 @@ class Machine:
 
     def receive(self, frame: bytes, port: int) -> None:
         """A new packet from the wire."""
-        packet = Packet(self.layout, self._outlets.new_id(), frame, port, passes=1)
+        packet = Packet(self.layout, self._outlets.new_id(), frame, port, passes=0)
         self.set(packet, "ingress_port", port)
         self.set(packet, "packet_length", len(frame))
         self.set(packet, "ingress_global_timestamp", self.runtime.now_ns // 1000)

@@ -27,7 +27,7 @@ def read_program(path: Path) -> Program:
 
 def make_engine(name: str, seed: int = 0, trace: Trace | None = None) -> Engine:
     if name == "native":
-        native = importlib.import_module("switch.native")
+        native = importlib.import_module("switch.native.engine")
         engine: Engine = native.NativeEngine(seed=seed)
         return engine
     return ReferenceEngine(seed=seed, trace=trace)
