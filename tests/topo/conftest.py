@@ -1,0 +1,88 @@
+"""A lab of our own for tests: this thread sees private /run/netns and /run/mrclab, whatever runs on the machine."""
+
+import ctypes
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+CLONE_NEWNS = 0x00020000
+MS_PRIVATE_REC = 1 << 18 | 1 << 14
+
+
+def _call(function, *args):
+    if function(*args) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+@pytest.fixture(scope="module")
+def private_run():
+    """Skips without root. Network namespaces made meanwhile are invisible to, and safe from, any other lab."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: network namespaces")
+    if not shutil.which("ip") or not shutil.which("nsenter"):
+        pytest.skip("needs iproute2 and util-linux (ip, nsenter)")
+    libc = ctypes.CDLL(None, use_errno=True)
+    home = os.open("/proc/thread-self/ns/mnt", os.O_RDONLY)
+    cwd = os.getcwd()
+    try:
+        _call(libc.unshare, CLONE_NEWNS)
+    except OSError as error:
+        os.close(home)
+        pytest.skip(f"needs mount namespaces: {error}")
+    try:
+        _call(libc.mount, b"none", b"/", None, MS_PRIVATE_REC, None)
+        _call(libc.mount, b"tmpfs", b"/run", b"tmpfs", 0, None)
+        os.makedirs("/run/netns")
+        yield
+    finally:
+        _call(libc.setns, home, CLONE_NEWNS)
+        os.close(home)
+        os.chdir(cwd)
+
+
+@pytest.fixture(scope="session")
+def pipelines(tmp_path_factory):
+    """Both P4 programs, by our compiler or by p4c, whichever is here."""
+    from controller import read_pipelines
+    from controller.pipelines import PROGRAMS
+
+    out = tmp_path_factory.mktemp("p4")
+    for name in ("leaf", "spine"):
+        source, info = str(PROGRAMS / f"{name}.p4"), str(out / f"{name}.p4info.txtpb")
+        ours = [sys.executable, "-m", "switch", "compile", source, "-o", str(out)]
+        p4c = ["p4c", "--target", "bmv2", "--arch", "v1model", "--p4runtime-files", info, "-o", str(out), source]
+        commands = [ours] + ([p4c] if shutil.which("p4c") else [])
+        if not any(subprocess.run(argv, capture_output=True, check=False).returncode == 0 for argv in commands):
+            pytest.skip("needs a P4 compiler: ours or p4c")
+    return read_pipelines(out)
+
+
+@pytest.fixture(scope="session")
+def provision(pipelines):
+    """What the command line passes to `Lab.up`: the controller, with its tables read back and compared."""
+    from controller import Address, push
+
+    def install(lab, switches):
+        addresses = {switch.name: Address(*lab.p4runtime(switch)) for switch in switches}
+        report = push(lab.plan, addresses, pipelines=pipelines)
+        assert report.ok, [str(difference) for difference in report.differences]
+
+    return install
+
+
+@pytest.fixture(scope="session")
+def require_kind():
+    """Skips, with the reason, when this machine lacks a kind of switch."""
+
+    def require(kind):
+        if kind == "bmv2" and not (shutil.which("simple_switch_grpc") and shutil.which("simple_switch_CLI")):
+            pytest.skip("needs simple_switch_grpc and simple_switch_CLI on PATH")
+        if kind == "embedded" and importlib.util.find_spec("switch.serve") is None:
+            pytest.skip("needs python -m switch serve")
+
+    return require

@@ -1,0 +1,191 @@
+"""A crafted SRv6 packet for every (host pair, EV) on `tiny`: over the right links, with the right outer address.
+
+Truth comes from packet sockets on every port of the fabric and from the kernel's interface counters, neither of which
+knows a switch's tables.
+"""
+
+import mmap
+import socket
+import struct
+import time
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pytest
+from scapy.layers.inet import UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+from scapy.packet import Raw
+
+from topo.address import host_address, port_address
+from topo.emulation import namespace
+from topo.emulation.lab import Lab
+from topo.graph import PortRef, peer, ports
+from topo.path import hops, path_da, paths
+from topo.planfile import load_plan
+
+pytestmark = pytest.mark.root
+
+ETH_P_ALL = 3
+PACKET_OUTGOING = 4
+SOL_PACKET, PACKET_RX_RING = 263, 5
+TP_STATUS_USER = 1
+TPACKET_ADDRESS = 32  # struct tpacket_hdr, aligned; then struct sockaddr_ll
+FRAME_BYTES, FRAMES = 512, 256
+UDP_PORT = 4791
+MARK = b"mrclab path test"
+TINY = load_plan("tiny")
+PLANS = {
+    "linux": replace(TINY, switch="linux"),
+    "embedded": TINY,
+    "embedded-with-a-kernel-spine": replace(TINY, switch_overrides={"p0s1": "linux"}),
+    "bmv2": replace(TINY, switch="bmv2"),
+    "bmv2-with-a-kernel-spine": replace(TINY, switch="bmv2", switch_overrides={"p0s1": "linux"}),
+}
+
+
+class Taps:
+    """Packet sockets on everything: (interface, outgoing, outer destination, hop limit, packet's number) of ours.
+
+    With rings, because a ring copies a frame when it passes: an ordinary packet socket shares the frame's memory with
+    the kernel's own forwarding, which rewrites destinations in place before we have read them.
+    """
+
+    def __init__(self, plan, stack):
+        self.rings = []
+        self.seen = []
+        self.others = 0
+        for node in plan.nodes():
+            with namespace.entered(node.name):
+                names = dict(socket.if_nameindex())
+                tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+            request = struct.pack("IIII", FRAME_BYTES * FRAMES, 1, FRAME_BYTES, FRAMES)
+            tap.setsockopt(SOL_PACKET, PACKET_RX_RING, request)
+            memory = stack.enter_context(mmap.mmap(tap.fileno(), FRAME_BYTES * FRAMES))
+            stack.enter_context(tap)
+            self.rings.append([names, memory, 0])
+
+    def read(self):
+        for ring in self.rings:
+            names, memory, index = ring
+            while True:
+                start = index % FRAMES * FRAME_BYTES
+                status, _, length, mac = struct.unpack_from("LIIH", memory, start)
+                if not status & TP_STATUS_USER:
+                    break
+                interface, _, kind = struct.unpack_from("iHB", memory, start + TPACKET_ADDRESS + 4)
+                frame = memory[start + mac : start + mac + length]
+                struct.pack_into("L", memory, start, 0)
+                index += 1
+                self._take(names[interface], kind == PACKET_OUTGOING, frame)
+            ring[2] = index
+
+    def _take(self, interface, outgoing, frame):
+        at = frame.find(MARK)
+        if at < 0:
+            self.others += 1
+            return
+        number = struct.unpack_from("!I", frame, at + len(MARK))[0]
+        self.seen.append((interface, outgoing, socket.inet_ntop(socket.AF_INET6, frame[38:54]), frame[21], number))
+
+    def wait_for(self, interfaces, count):
+        """Until so many of ours have arrived in these interfaces, or ten seconds have passed."""
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            self.read()
+            if sum(1 for seen in self.seen if seen[0] in interfaces and not seen[1]) >= count:
+                return
+            time.sleep(0.005)
+
+
+def crafted(plan, path, number):
+    high = path.ev >> 16
+    outer = IPv6(src=str(port_address(plan, path.source, path.plane)), dst=str(path_da(plan, path)), hlim=64, fl=high)
+    inner = IPv6(src=str(host_address(plan, path.source)), dst=str(host_address(plan, path.destination)), fl=high)
+    udp = UDP(sport=path.ev & 0xFFFF, dport=UDP_PORT)
+    ref = PortRef(path.source, path.port)
+    ether = Ether(src=ref.mac, dst=peer(plan, ref).mac)
+    return bytes(ether / outer / inner / udp / Raw(MARK + struct.pack("!I", number)))
+
+
+def expected(plan, path, number):
+    """The sightings of one packet: out of the NIC, in and out of each switch, into the NIC."""
+    journey = hops(plan, path)
+    sightings = [(PortRef(path.source, path.port).interface, True, str(path_da(plan, path)), 64, number)]
+    for index, hop in enumerate(journey):
+        sightings.append((PortRef(hop.switch, hop.port_in).interface, False, str(hop.da_in), 64 - index, number))
+        sightings.append((PortRef(hop.switch, hop.port_out).interface, True, str(hop.da_out), 63 - index, number))
+    arrival = PortRef(path.destination, path.plane + 1).interface
+    sightings.append((arrival, False, str(journey[-1].da_out), 64 - len(journey), number))
+    return sightings
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=[pytest.mark.bmv2] if "bmv2" in name else []) for name in PLANS],
+)
+def lab(request, private_run, require_kind):
+    plan = PLANS[request.param]
+    for kind in {plan.kind_of(switch) for switch in plan.switches()}:
+        require_kind(kind)
+    provision = None if request.param == "linux" else request.getfixturevalue("provision")
+    running = Lab.up(plan, provision=provision)
+    yield running
+    running.down()
+
+
+def test_every_pair_and_ev_takes_its_path_with_the_exact_outer_address_at_every_hop(lab):
+    plan = lab.plan
+    every = [
+        path
+        for source in plan.hosts()
+        for destination in plan.hosts()
+        if source != destination
+        for path in paths(plan, source, destination)
+    ]
+    assert len(every) == 8 * 4 + 4 * 2
+    with ExitStack() as stack:
+        for host in plan.hosts():  # or the kernel would answer with "port unreachable"
+            with namespace.entered(host.name):
+                stack.enter_context(socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)).bind(("::", UDP_PORT))
+        before = {node: lab.counters(node) for node in plan.nodes()}
+        taps = Taps(plan, stack)
+        wanted = Counter()
+        for number, path in enumerate(every):
+            with namespace.entered(path.source.name):
+                sender = stack.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
+            sender.bind((PortRef(path.source, path.port).interface, 0))
+            sender.send(crafted(plan, path, number))
+            wanted.update(expected(plan, path, number))
+        taps.wait_for({ref.interface for host in plan.hosts() for ref in ports(plan, host)}, len(every))
+        after = {node: lab.counters(node) for node in plan.nodes()}
+    assert Counter(taps.seen) == wanted
+    for node in plan.nodes():
+        for ref in ports(plan, node):
+            counted = {key: after[node][ref.port][key] - before[node][ref.port][key] for key in before[node][ref.port]}
+            assert counted["rx_packets"] == sum(n for s, n in wanted.items() if s[:2] == (ref.interface, False))
+            assert counted["tx_packets"] == sum(n for s, n in wanted.items() if s[:2] == (ref.interface, True))
+
+
+def test_host_kernels_reach_each_other_and_can_be_steered(lab):
+    plan = lab.plan
+    source, destination = plan.host("h0"), plan.host("h3")
+    ping = ["ping", "-c", "1", "-W", "5", str(host_address(plan, destination))]
+    assert lab.run(source, ping).returncode == 0
+    for path in paths(plan, source, destination):
+        lab.steer(path)
+        before = {hop.switch: lab.counters(hop.switch)[hop.port_out]["tx_packets"] for hop in hops(plan, path)}
+        assert lab.run(source, ping).returncode == 0, path
+        for hop in hops(plan, path):
+            assert lab.counters(hop.switch)[hop.port_out]["tx_packets"] == before[hop.switch] + 1, hop
+    lab.unsteer(source, destination)
+
+
+def test_the_fabric_is_silent_when_nobody_sends(lab):
+    """No router solicitations, no MLD, no neighbour discovery: nothing at all in half a second."""
+    with ExitStack() as stack:
+        taps = Taps(lab.plan, stack)
+        time.sleep(0.5)
+        taps.read()
+    assert (taps.seen, taps.others) == ([], 0)
