@@ -83,9 +83,10 @@ static bool open_externs(struct device *d, const struct program *program)
 int device_load(struct device *d, const struct program *program)
 {
     unload(d);
-    d->random = d->seed;
-    if (!program)
+    if (!program) {
+        d->random = d->seed;
         return 0;
+    }
     d->program = program;
     d->tables = calloc(program->tables + 1, sizeof *d->tables);
     d->profiles = calloc(program->profiles + 1, sizeof *d->profiles);
@@ -160,7 +161,8 @@ int device_configure_port(struct device *d, u32 number, const struct port_config
         port->random = config->loss_seed;
     }
     for (u32 i = 0; i < PRIORITIES; i++) {
-        port->queue[i].depth_packets = (u32)config->queue[i].depth_packets;
+        u64 depth_packets = config->queue[i].depth_packets;
+        port->queue[i].depth_packets = depth_packets < UINT32_MAX ? (u32)depth_packets : UINT32_MAX;
         port->queue[i].depth_bytes = config->queue[i].depth_bytes;
         port->queue[i].rate_pps = config->queue[i].rate_pps;
         if (!port->queue[i].rate_pps)

@@ -106,7 +106,8 @@ static inline struct port *device_port(const struct device *d, u32 number)
 struct device *device_create(u64 seed, struct pool *pool);
 void device_destroy(struct device *d);
 
-/* Load a program, or none (NULL): tables, externs and queues start empty. Returns 0, or -1 when memory is out. */
+/* Load a program, or none (NULL), which also restarts the random stream: tables, externs and queues start empty.
+ * Returns 0, or -1 when memory is out. */
 int device_load(struct device *d, const struct program *program);
 void device_set_running(struct device *d, bool running);
 

@@ -1,0 +1,265 @@
+"""The control socket: what P4Runtime has no verb for, as JSON lines on a loopback TCP socket (docs/contracts.md).
+
+Each connection has a thread; operations on one device are serialised by its lock. An answer repeats the request's `id`.
+Every refusal names the thing, the rule and the valid choices, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import socketserver
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from switch.config import (
+    PORT_KEYS,
+    QUEUE_KEYS,
+    ConfigError,
+    changed_port,
+    changed_queue,
+    parse_address,
+    parse_device,
+)
+from switch.device import Device, DeviceTable
+from switch.engine import FRAME_BYTES_MAX, EngineError, PortConfig
+from switch.journal import Journal
+
+LINE_BYTES_MAX = 1 << 20
+
+Arguments = Mapping[str, Any]
+Operation = Callable[["ControlServer", Arguments], object]
+
+
+class ControlServer:
+    """Serves `devices` on `address` ("HOST:PORT", port 0: chosen by the system) once started."""
+
+    def __init__(
+        self,
+        devices: DeviceTable,
+        address: str,
+        *,
+        journal: Journal | None = None,
+        on_shutdown: Callable[[], None] | None = None,
+    ) -> None:
+        """Raises ConfigError when the address is malformed or taken. `on_shutdown` serves the operation `shutdown`."""
+        self.devices = devices
+        self._journal = journal
+        self._on_shutdown = on_shutdown
+        host, _, port = parse_address(address, "control").rpartition(":")
+        host = host.strip("[]")
+        try:
+            self._server = _Server((host, int(port)), self, socket.AF_INET6 if ":" in host else socket.AF_INET)
+        except OSError as error:
+            raise ConfigError(f"control: cannot listen on {address}: {error.strerror}") from None
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="control", daemon=True)
+
+    @property
+    def address(self) -> str:
+        """Where it really listens."""
+        host, port = self._server.server_address[:2]
+        text = host.decode() if isinstance(host, bytes | bytearray) else str(host)
+        return f"[{text}]:{port}" if ":" in text else f"{text}:{port}"
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
+        self._server.server_close()
+
+    def answer(self, line: bytes) -> dict[str, Any]:
+        """The answer to one request line."""
+        number: object = None
+        try:
+            request = json.loads(line)
+            if not isinstance(request, dict):
+                raise ConfigError("a request must be a JSON object with id and op")
+            number = request.pop("id", None)
+            name = request.pop("op", None)
+            if not isinstance(name, str) or name not in OPERATIONS:
+                raise ConfigError(f"unknown op {name!r}; valid: {', '.join(OPERATIONS)}")
+            result = OPERATIONS[name](self, request)
+        except (ConfigError, EngineError) as error:
+            return {"id": number, "ok": False, "error": str(error)}
+        except (ValueError, RecursionError) as error:
+            return {"id": number, "ok": False, "error": f"the request is not JSON: {error}"}
+        return {"id": number, "ok": True, "result": result}
+
+    # --- operations ---
+
+    def ping(self, arguments: Arguments) -> object:
+        only(arguments)
+        return {"pid": os.getpid(), "devices": len(self.devices)}
+
+    def list_devices(self, arguments: Arguments) -> object:
+        only(arguments)
+        return [device.describe() for device in self.devices]
+
+    def get_port(self, arguments: Arguments) -> object:
+        only(arguments, "device", "port")
+        device, port = self._port(arguments)
+        return port_document(port, device.ports[port])
+
+    def set_port(self, arguments: Arguments) -> object:
+        only(arguments, "device", "port", *PORT_KEYS)
+        device, port = self._port(arguments)
+        changes = {key: arguments[key] for key in PORT_KEYS if key in arguments}
+        with device.lock:
+            device.configure_port(port, changed_port(device.ports[port], changes))
+        return self._changed(device, port, changes)
+
+    def set_queue(self, arguments: Arguments) -> object:
+        only(arguments, "device", "port", "priority", *QUEUE_KEYS)
+        device, port = self._port(arguments)
+        changes = {key: arguments[key] for key in QUEUE_KEYS if key in arguments}
+        priority = arguments.get("priority")
+        with device.lock:
+            device.configure_port(port, changed_queue(device.ports[port], priority, changes))
+        return self._changed(device, port, {"priority": priority, **changes})
+
+    def _changed(self, device: Device, port: int, changes: Arguments) -> object:
+        if self._journal is not None:
+            self._journal.write("port", node=device.name, port=port, **changes)
+        return port_document(port, device.ports[port])
+
+    def counters(self, arguments: Arguments) -> object:
+        """Of one device as {port: counters}, or without `device` (or with "all") of all as {device id: …}."""
+        only(arguments, "device")
+        if arguments.get("device", "all") == "all":
+            return {str(device.device_id): counters_document(device) for device in self.devices}
+        return counters_document(self.devices.find(arguments["device"]))
+
+    def stop_device(self, arguments: Arguments) -> object:
+        return self._turn(arguments, self.devices.stop)
+
+    def start_device(self, arguments: Arguments) -> object:
+        return self._turn(arguments, self.devices.start)
+
+    def crash_device(self, arguments: Arguments) -> object:
+        return self._turn(arguments, self.devices.crash)
+
+    def _turn(self, arguments: Arguments, verb: Callable[[object], Device]) -> object:
+        only(arguments, "device")
+        return verb(arguments.get("device")).describe()
+
+    def add_device(self, arguments: Arguments) -> object:
+        only(arguments, "device")
+        return self.devices.add(parse_device(arguments.get("device"))).describe()
+
+    def remove_device(self, arguments: Arguments) -> object:
+        only(arguments, "device")
+        self.devices.remove(arguments.get("device"))
+        return None
+
+    def trace(self, arguments: Arguments) -> object:
+        """Steps of the reference interpreter for one frame, in a copy of the device's tables."""
+        from switch.reference.engine import ReferenceEngine
+        from switch.reference.trace import Trace
+
+        only(arguments, "device", "port", "frame")
+        device, port = self._port(arguments)
+        frame = parse_frame(arguments.get("frame"))
+        steps = Trace()
+        engine = ReferenceEngine(seed=device.config.seed, trace=steps)
+        device.copy_to(engine)
+        # An unhurried switch: every port there is, up, without rates or limits.
+        for number in (*device.ports, device.config.cpu_port):
+            engine.configure_port(number, PortConfig(), 0)
+        engine.receive(port, frame, 0)
+        engine.advance(0)
+        return {"text": steps.text(), "steps": [json.loads(step.json()) for step in steps.steps]}
+
+    def shutdown(self, arguments: Arguments) -> object:
+        only(arguments)
+        if self._on_shutdown is None:
+            raise ConfigError("shutdown: this process does not offer it")
+        self._on_shutdown()
+        return None
+
+    def _port(self, arguments: Arguments) -> tuple[Device, int]:
+        device = self.devices.find(arguments.get("device"))
+        port = arguments.get("port")
+        if isinstance(port, bool) or not isinstance(port, int) or port not in device.ports:
+            raise ConfigError(f"device {device.name}: no port {port!r}; it has {sorted(device.ports)}")
+        return device, port
+
+
+OPERATIONS: dict[str, Operation] = {
+    "ping": ControlServer.ping,
+    "devices": ControlServer.list_devices,
+    "port.get": ControlServer.get_port,
+    "port.set": ControlServer.set_port,
+    "queue.set": ControlServer.set_queue,
+    "counters": ControlServer.counters,
+    "device.stop": ControlServer.stop_device,
+    "device.start": ControlServer.start_device,
+    "device.crash": ControlServer.crash_device,
+    "device.add": ControlServer.add_device,
+    "device.remove": ControlServer.remove_device,
+    "trace": ControlServer.trace,
+    "shutdown": ControlServer.shutdown,
+}
+
+
+def only(arguments: Arguments, *names: str) -> None:
+    for name in arguments:
+        if name not in names:
+            raise ConfigError(f"unknown argument {name!r}; valid: {', '.join(names) or 'none'}")
+
+
+def port_document(port: int, config: PortConfig) -> dict[str, Any]:
+    """As in the configuration file: queues that have limits or rates, with their priority."""
+    document = {"port": port, **asdict(replace(config, queues=()))}
+    queues = [{"priority": priority, **asdict(queue)} for priority, queue in enumerate(config.queues)]
+    document["queues"] = [queue for queue in queues if any(value for key, value in queue.items() if key != "priority")]
+    return document
+
+
+def counters_document(device: Device) -> dict[str, dict[str, int]]:
+    return {str(port): asdict(counters) for port, counters in device.port_counters().items()}
+
+
+def parse_frame(text: object) -> bytes:
+    try:
+        if not isinstance(text, str):
+            raise ValueError
+        frame = bytes.fromhex(text)
+    except ValueError:
+        raise ConfigError(f"frame: must be hex digits, not {text!r}") from None
+    if len(frame) > FRAME_BYTES_MAX:
+        raise ConfigError(f"frame: {len(frame)} bytes; at most {FRAME_BYTES_MAX}")
+    return frame
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, address: tuple[str, int], control: ControlServer, family: socket.AddressFamily) -> None:
+        self.address_family = family
+        self.control = control
+        super().__init__(address, _Connection)
+
+
+class _Connection(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        assert isinstance(self.server, _Server)
+        try:
+            while line := self.rfile.readline(LINE_BYTES_MAX + 1):
+                if len(line) > LINE_BYTES_MAX:
+                    self._reply({"id": None, "ok": False, "error": f"a line above {LINE_BYTES_MAX} bytes"})
+                    return
+                if line.strip():
+                    self._reply(self.server.control.answer(line))
+        except (ConnectionError, BrokenPipeError):
+            return
+
+    def _reply(self, answer: dict[str, Any]) -> None:
+        self.wfile.write(json.dumps(answer, separators=(",", ":")).encode() + b"\n")

@@ -1,0 +1,146 @@
+"""The control socket, over a real socket, with native devices whose ports stay in memory."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from switch.config import ConfigError, DeviceConfig, PortSpec
+from switch.control import OPERATIONS, ControlServer
+from switch.device import DeviceTable
+from switch.journal import Journal
+from switch.native.dataplane import NativeDataPlane
+
+
+class Client:
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self.socket = socket.create_connection((host, int(port)), timeout=10)
+        self.lines = self.socket.makefile("rb")
+
+    def raw(self, line: bytes) -> dict[str, Any]:
+        self.socket.sendall(line + b"\n")
+        answer: dict[str, Any] = json.loads(self.lines.readline())
+        return answer
+
+    def ask(self, op: str, **arguments: object) -> Any:
+        answer = self.raw(json.dumps({"id": 7, "op": op, **arguments}).encode())
+        assert answer["id"] == 7
+        assert answer["ok"], answer["error"]
+        return answer["result"]
+
+    def refusal(self, op: str, **arguments: object) -> str:
+        answer = self.raw(json.dumps({"id": 7, "op": op, **arguments}).encode())
+        assert not answer["ok"]
+        return str(answer["error"])
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    return tmp_path / "switch.jsonl"
+
+
+@pytest.fixture
+def client(journal: Path) -> Iterator[Client]:
+    devices = DeviceTable(NativeDataPlane())
+    devices.add(DeviceConfig(1, "p0l0", (PortSpec(1), PortSpec(2))))
+    devices.add(DeviceConfig(2, "p0l1", (PortSpec(1),)))
+    server = ControlServer(devices, "127.0.0.1:0", journal=Journal(str(journal)))
+    server.start()
+    client = Client(server.address)
+    yield client
+    client.lines.close()
+    client.socket.close()
+    server.close()
+    devices.close()
+
+
+def test_ping_and_devices_tell_what_is_there(client: Client) -> None:
+    assert client.ask("ping")["devices"] == 2
+    first, second = client.ask("devices")
+    assert first == {"device_id": 1, "name": "p0l0", "state": "running", "program": None, "entries": 0, "ports": [1, 2]}
+    assert second["ports"] == [1]
+
+
+def test_a_port_is_changed_read_back_and_journalled(client: Client, journal: Path) -> None:
+    changed = client.ask("port.set", device=1, port=2, rate_bps=10_000_000, loss=0.2, loss_seed=9, up=False)
+    assert (changed["rate_bps"], changed["loss"], changed["up"]) == (10_000_000, 0.2, False)
+    assert client.ask("port.get", device=1, port=2) == changed
+    queued = client.ask("queue.set", device=1, port=2, priority=3, depth_packets=64)
+    assert queued["queues"] == [{"priority": 3, "depth_packets": 64, "depth_bytes": 0, "rate_pps": 0}]
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert [(line["kind"], line["node"], line["port"]) for line in lines] == [("port", "p0l0", 2)] * 2
+    assert lines[0]["loss"] == 0.2
+
+
+def test_counters_come_for_one_device_or_for_all(client: Client) -> None:
+    one = client.ask("counters", device=1)
+    assert set(one) == {"1", "2"}
+    assert one["1"]["rx_packets"] == 0
+    assert client.ask("counters")["1"] == one
+
+
+def test_a_device_stops_starts_crashes_and_is_replaced(client: Client) -> None:
+    assert client.ask("device.stop", device=1)["state"] == "stopped"
+    assert client.ask("device.start", device=1)["state"] == "running"
+    assert client.ask("device.crash", device=1)["state"] == "stopped"
+    client.ask("device.remove", device=2)
+    added = client.ask("device.add", device={"device_id": 5, "name": "p1l0", "ports": [{"port": 4}]})
+    assert added["ports"] == [4]
+    assert [row["device_id"] for row in client.ask("devices")] == [1, 5]
+
+
+@pytest.mark.parametrize(
+    ("op", "arguments", "message"),
+    [
+        ("port.paint", {}, "unknown op 'port.paint'; valid: ping, devices, port.get"),
+        ("port.set", {"device": 3, "port": 1}, "no device 3; devices: 1 (p0l0), 2 (p0l1)"),
+        ("port.set", {"device": 1, "port": 9}, "device p0l0: no port 9; it has [1, 2]"),
+        ("port.set", {"device": 1, "port": 1, "loss": 2}, "port.loss: must be a share of 0..1, not 2"),
+        ("port.set", {"device": 1, "port": 1, "speed": 2}, "unknown argument 'speed'; valid: device, port, up"),
+        ("queue.set", {"device": 1, "port": 1, "priority": 8}, "queue.priority: must be 0..7, not 8"),
+        ("device.add", {"device": {"device_id": 1}}, "device 1 (device1): the id or the name is taken"),
+        ("trace", {"device": 1, "port": 1, "frame": "xyz"}, "frame: must be hex digits, not 'xyz'"),
+        ("trace", {"device": 1, "port": 1, "frame": "00"}, "device p0l0: has no program"),
+        ("shutdown", {}, "shutdown: this process does not offer it"),
+    ],
+)
+def test_a_refusal_names_the_thing_and_the_valid_choices(
+    client: Client, op: str, arguments: dict[str, object], message: str
+) -> None:
+    assert client.refusal(op, **arguments).startswith(message)
+    assert client.ask("ping")["devices"] == 2
+
+
+def test_what_is_not_json_is_answered_too(client: Client) -> None:
+    for line in (b"{", b"[1]", b"\xff\xfe", b'"ping"', b"[" * 100_000):
+        answer = client.raw(line)
+        assert not answer["ok"]
+    assert client.ask("ping")
+
+
+def test_a_taken_address_is_refused() -> None:
+    devices = DeviceTable(NativeDataPlane())
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(ConfigError, match="cannot listen on"):
+            ControlServer(devices, f"127.0.0.1:{taken.getsockname()[1]}")
+    devices.close()
+
+
+def test_every_operation_of_the_contract_is_served() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "contracts.md").read_text()
+    table = text[text.index("| op | arguments |") : text.index("## Agent control")]
+    named = {
+        word.strip("`")
+        for row in table.splitlines()[2:]
+        if "|" in row
+        for word in row.split("|")[1].replace(",", " ").split()
+    }
+    assert named - {""} == set(OPERATIONS)
