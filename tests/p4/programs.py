@@ -7,20 +7,20 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from switch.engine import Engine
+from switch.frontend import compile_program
 from switch.model import Program, load_program
+from switch.native.engine import NativeEngine
+from switch.reference import ReferenceEngine
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ("leaf", "spine")
 COMPILERS = (
-    pytest.param(
-        "mrclab", marks=pytest.mark.skipif(find_spec("switch.frontend") is None, reason="the compiler has not landed")
-    ),
+    "mrclab",
     pytest.param(
         "p4c", marks=[pytest.mark.p4c, pytest.mark.skipif(shutil.which("p4c") is None, reason="p4c is not on PATH")]
     ),
@@ -35,19 +35,14 @@ class Artefacts:
     program: Program
 
 
-DEFAULT_COMPILER = "mrclab" if find_spec("switch.frontend") else "p4c"
-
-
 @cache
-def compiled(name: str, compiler: str = DEFAULT_COMPILER) -> Artefacts:
+def compiled(name: str, compiler: str = "mrclab") -> Artefacts:
     source = ROOT / "p4" / f"{name}.p4"
     json, p4info = _p4c(source) if compiler == "p4c" else _mrclab(source)
     return Artefacts(json, p4info, load_program(json))
 
 
 def _mrclab(source: Path) -> tuple[bytes, str]:
-    from switch.frontend import compile_program
-
     done = compile_program(source)
     return done.json_text.encode(), done.p4info_text
 
@@ -63,9 +58,5 @@ def _p4c(source: Path) -> tuple[bytes, str]:
 
 def engine(kind: str, seed: int = 1) -> Engine:
     if kind == "reference":
-        from switch.reference import ReferenceEngine
-
         return ReferenceEngine(seed=seed)
-    from switch.native.engine import NativeEngine
-
     return NativeEngine(seed=seed)

@@ -53,8 +53,6 @@ def test_bmv2_sends_the_same_packets(bmv2: Bmv2, program: str) -> None:
         f"{path.name} {failure}"
         for path in files(program)
         if path.stem != ENGINES_ONLY
-        for failure in run(
-            bmv2, compiled(program, "p4c" if shutil.which("p4c") else "mrclab").program, parse(path.read_text())
-        )
+        for failure in run(bmv2, compiled(program).program, parse(path.read_text()))
     ]
     assert not failures, "\n".join(failures)
