@@ -1,7 +1,8 @@
 """Static tables from the plan, and the P4Runtime client that installs and checks them."""
 
 from controller.client import Address
-from controller.pipelines import Pipeline, Pipelines, read_pipelines
+from controller.lab import ProvisionError, provision
+from controller.pipelines import Pipeline, Pipelines, compiled_pipelines, read_pipelines
 from controller.push import Difference, Report, push, reconverge, verify
 
 __all__ = [
@@ -9,7 +10,10 @@ __all__ = [
     "Difference",
     "Pipeline",
     "Pipelines",
+    "ProvisionError",
     "Report",
+    "compiled_pipelines",
+    "provision",
     "push",
     "read_pipelines",
     "reconverge",

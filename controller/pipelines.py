@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import importlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +17,8 @@ from switch.p4rt.p4info import P4Info, parse_p4info_text
 from topo.node import SwitchRole
 
 PROGRAMS = Path(__file__).parents[1] / "p4"
+COMPILER = Path(__file__).parents[1] / "switch" / "frontend"
+ROLES: tuple[SwitchRole, ...] = ("leaf", "spine")
 
 
 @dataclass(frozen=True)
@@ -47,13 +52,50 @@ Pipelines = Mapping[SwitchRole, Pipeline]
 
 
 def read_pipeline(name: str, directory: Path) -> Pipeline:
-    """From what a compiler wrote: `NAME.json` and `NAME.p4info.txtpb` (or p4c's `.txt`). Raises FileNotFoundError."""
-    for suffix in ("p4info.txtpb", "p4info.txt"):
-        p4info = directory / f"{name}.{suffix}"
-        if p4info.exists():
-            return Pipeline(name, p4info.read_text(), (directory / f"{name}.json").read_bytes())
-    raise FileNotFoundError(f"{directory}: no {name}.p4info.txtpb; compile p4/{name}.p4 into it first")
+    """From what a compiler wrote: `NAME.json` and `NAME.p4info.txtpb`. Raises FileNotFoundError."""
+    p4info, program = directory / f"{name}.p4info.txtpb", directory / f"{name}.json"
+    for path in (p4info, program):
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: is missing: python -m switch compile p4/{name}.p4 -o {directory}")
+    return Pipeline(name, p4info.read_text(), program.read_bytes())
 
 
 def read_pipelines(directory: Path) -> Pipelines:
-    return {"leaf": read_pipeline("leaf", directory), "spine": read_pipeline("spine", directory)}
+    return {role: read_pipeline(role, directory) for role in ROLES}
+
+
+def compiled_pipelines(programs: Path = PROGRAMS) -> Pipelines:
+    """`leaf.p4` and `spine.p4` of `programs`, compiled when they or the compiler have changed.
+
+    Results are kept under `$XDG_CACHE_HOME/mrclab` (default `~/.cache/mrclab`), by digest of all sources.
+    """
+    base = os.environ.get("XDG_CACHE_HOME")
+    cache = (Path(base) if base else Path.home() / ".cache") / "mrclab" / f"p4-{_digest(programs)}"
+    if not all((cache / f"{role}.json").exists() for role in ROLES):
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        compile_program = importlib.import_module("switch.frontend").compile_program
+        for role in ROLES:
+            compiled = compile_program(programs / f"{role}.p4")
+            cache.mkdir(exist_ok=True)
+            _write_whole(cache / f"{role}.p4info.txtpb", compiled.p4info_text)
+            _write_whole(cache / f"{role}.json", compiled.json_text)
+    return read_pipelines(cache)
+
+
+def _digest(programs: Path) -> str:
+    digest = hashlib.sha256()
+    for path in _sources(programs):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:24]
+
+
+def _sources(programs: Path) -> Iterator[Path]:
+    for directory, suffixes in ((programs, {".p4"}), (COMPILER, {".p4", ".py"})):
+        yield from sorted(path for path in directory.rglob("*") if path.suffix in suffixes)
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Two processes may compile at once: the file appears whole or not at all."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+        file.write(text)
+    Path(file.name).replace(path)

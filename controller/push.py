@@ -17,7 +17,7 @@ from controller import items, words
 from controller.client import DELETE, INSERT, MODIFY, Address, Channels, Client, ClientError
 from controller.entries import DefaultAction, Entity
 from controller.items import Changes, Item
-from controller.pipelines import Pipeline, Pipelines
+from controller.pipelines import Pipeline, Pipelines, compiled_pipelines
 from controller.tables import DeadLinks, tables
 from switch.journal import Journal
 from switch.p4rt.errors import P4RuntimeError
@@ -68,7 +68,7 @@ def push(
     plan: Plan,
     addresses: Mapping[str, Address],
     *,
-    pipelines: Pipelines,
+    pipelines: Pipelines | None = None,
     dead_links: DeadLinks = (),
     virtual_time: bool = False,
     journal: Path | None = None,
@@ -76,8 +76,10 @@ def push(
 ) -> Report:
     """Load pipelines and write what is missing or wrong, on the switches in `addresses`; then read back and compare.
 
-    A switch that cannot be reached, or that refuses, is a difference; the others are provisioned all the same.
+    Without `pipelines` the programs of p4/ are compiled. A switch that cannot be reached, or that refuses, is a
+    difference; the others are provisioned all the same.
     """
+    pipelines = compiled_pipelines() if pipelines is None else pipelines
 
     def one(client: Client, switch: Switch) -> _Result:
         pipeline = pipelines[switch.role]
@@ -92,13 +94,14 @@ def verify(
     plan: Plan,
     addresses: Mapping[str, Address],
     *,
-    pipelines: Pipelines,
+    pipelines: Pipelines | None = None,
     dead_links: DeadLinks = (),
     virtual_time: bool = False,
     journal: Path | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Read everything back and compare; changes nothing and needs no session."""
+    pipelines = compiled_pipelines() if pipelines is None else pipelines
 
     def one(client: Client, switch: Switch) -> _Result:
         pipeline = pipelines[switch.role]
@@ -116,7 +119,7 @@ def reconverge(
     addresses: Mapping[str, Address],
     dead_links: DeadLinks,
     *,
-    pipelines: Pipelines,
+    pipelines: Pipelines | None = None,
     journal: Path | None = None,
 ) -> Report:
     """What a routing protocol would do after a failure: ECMP groups and plain routes without the dead links.

@@ -1,0 +1,206 @@
+"""The words `controller push`, `verify`, `show` and `shell`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from controller import words
+from controller.client import Address, ClientError
+from controller.items import encode
+from controller.lab import addresses
+from controller.pipelines import Pipelines, compiled_pipelines, read_pipelines
+from controller.push import Report, push, read_switch, verify
+from controller.tables import tables
+from switch.p4rt.errors import P4RuntimeError
+from topo.plan import Plan
+from topo.planfile import load_plan
+
+EXAMPLES = """\
+examples:
+  mrclab controller push                         every switch of the running lab: pipelines, entries, read back
+  mrclab controller verify                       exit status 1 and the differences when anything differs
+  mrclab controller verify p0l0 p0s1             only these switches
+  mrclab controller show p1l2                    what the switch has now
+  mrclab controller show p1l2 --planned          what the plan wants it to have; needs no lab with --plan
+  mrclab controller shell p1l2                   p4runtime-shell on that switch
+  mrclab controller push --plan tiny --addresses switches.json --pipelines out/
+
+Without --addresses the running lab is used. An addresses file is JSON:
+  {"p0l0": {"grpc": "127.0.0.1:9559", "device_id": 1}, "p0l1": …}
+"""
+
+
+class UsageError(Exception):
+    """What was asked for does not exist; the message says what does."""
+
+
+def register(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "controller",
+        help="install and check the switches' tables",
+        description="Static tables from the plan, over P4Runtime. Holds no connection afterwards.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="controller_command", required=True, metavar="COMMAND")
+    for name, function, summary in (
+        ("push", run_push, "load pipelines and entries, read everything back and compare"),
+        ("verify", run_verify, "read everything back and compare; exit 1 when anything differs"),
+        ("show", run_show, "print a switch's entries"),
+        ("shell", run_shell, "open p4runtime-shell on a switch"),
+    ):
+        command = commands.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            epilog=EXAMPLES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_argument("--plan", metavar="NAME|FILE", help="a plan, instead of the running lab's")
+        command.add_argument("--addresses", type=Path, metavar="FILE", help="JSON: where the switches are")
+        command.add_argument("--pipelines", type=Path, metavar="DIR", help="compiled programs, instead of p4/'s")
+        command.add_argument("--format", choices=("text", "json"), default="text")
+        if name in ("push", "verify"):
+            command.add_argument("switches", nargs="*", metavar="SWITCH", help="only these (default: all)")
+            command.add_argument("--journal", type=Path, metavar="FILE", help="append `tables` lines to this journal")
+        else:
+            command.add_argument("switch", metavar="SWITCH", help="such as p1l2")
+        if name == "show":
+            command.add_argument(
+                "--planned", action="store_true", help="what the plan wants, without asking the switch"
+            )
+        if name == "shell":
+            command.add_argument("words", nargs="*", metavar="WORD", help="after --: further words for p4runtime-shell")
+        command.set_defaults(run=_guarded(function))
+
+
+def _guarded(function: Any) -> Any:
+    """Known errors become one line and exit status 2."""
+
+    def run(options: argparse.Namespace) -> int:
+        try:
+            status: int = function(options)
+        except (UsageError, ClientError, P4RuntimeError, OSError, ValueError, RuntimeError) as error:
+            print(f"controller {options.controller_command}: {error}", file=sys.stderr)
+            return 2
+        return status
+
+    return run
+
+
+def run_push(options: argparse.Namespace) -> int:
+    return _report(options, push, "pushed")
+
+
+def run_verify(options: argparse.Namespace) -> int:
+    return _report(options, verify, "verified")
+
+
+def _report(options: argparse.Namespace, function: Any, verb: str) -> int:
+    plan, where = _fabric(options)
+    where = _chosen(where, options.switches)
+    report: Report = function(
+        plan, where, pipelines=_pipelines(options), journal=options.journal, progress=_progress(options)
+    )
+    if options.format == "json":
+        print(json.dumps({**asdict(report), "ok": report.ok}, indent=1))
+    else:
+        for difference in report.differences:
+            print(difference)
+        outcome = f"{len(report.differences)} differences" if report.differences else "no difference"
+        print(
+            f"{verb} {report.switches} switches, {report.entries} entries: {report.written} written, {outcome}, "
+            f"{report.elapsed_ns / 1e9:.1f} s"
+        )
+    return 0 if report.ok else 1
+
+
+def run_show(options: argparse.Namespace) -> int:
+    pipelines = _pipelines(options)
+    if options.planned:
+        plan = load_plan(options.plan) if options.plan else _fabric(options)[0]
+        switch = plan.switch_node(options.switch)
+        p4info = pipelines[switch.role].p4info
+        found = [encode(p4info, entity) for entity in tables(plan, switch)]
+    else:
+        plan, where = _fabric(options)
+        p4info = pipelines[plan.switch_node(options.switch).role].p4info
+        (address,) = _chosen(where, [options.switch]).values()
+        found = read_switch(options.switch, address, p4info)
+    if options.format == "json":
+        rows = [
+            {"kind": i.kind, "key": words.key(p4info, i.entity), "value": words.value(p4info, i.entity)} for i in found
+        ]
+        print(json.dumps(rows, indent=1, ensure_ascii=False))
+    else:
+        for item in found:
+            print(words.line(p4info, item.entity))
+    return 0
+
+
+def run_shell(options: argparse.Namespace) -> int:
+    _, where = _fabric(options)
+    (address,) = _chosen(where, [options.switch]).values()
+    command = [
+        sys.executable,
+        "-m",
+        "p4runtime_sh",
+        "--grpc-addr",
+        address.target,
+        "--device-id",
+        str(address.device_id),
+    ]
+    if "--election-id" not in options.words:
+        command += ["--election-id", "0,1"]
+    sys.stdout.flush()
+    os.execv(sys.executable, [*command, *options.words])
+
+
+def _fabric(options: argparse.Namespace) -> tuple[Plan, Mapping[str, Address]]:
+    """The plan, and where its switches are: from the command line or from the running lab."""
+    if options.addresses is not None:
+        if not options.plan:
+            raise UsageError("--addresses needs --plan: which plan are these switches of?")
+        return load_plan(options.plan), _read_addresses(options.addresses)
+    lab = importlib.import_module("topo.emulation.lab").Lab.attach()  # late: only this path needs Mininet's side
+    plan = load_plan(options.plan) if options.plan else lab.plan
+    return plan, addresses(lab, plan.switches())
+
+
+def _read_addresses(path: Path) -> dict[str, Address]:
+    document = json.loads(path.read_text())
+    try:
+        return {name: Address(str(at["grpc"]), int(at["device_id"])) for name, at in document.items()}
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise UsageError(
+            f'{path}: must be {{"SWITCH": {{"grpc": "HOST:PORT", "device_id": N}}, …}}, with names such as p0l0'
+        ) from None
+
+
+def _chosen(where: Mapping[str, Address], names: list[str]) -> Mapping[str, Address]:
+    for name in names:
+        if name not in where:
+            raise UsageError(f"no switch {name!r} with P4Runtime; switches: {', '.join(where) or 'none'}")
+    return {name: where[name] for name in names} if names else where
+
+
+def _pipelines(options: argparse.Namespace) -> Pipelines:
+    return read_pipelines(options.pipelines) if options.pipelines else compiled_pipelines()
+
+
+def _progress(options: argparse.Namespace) -> Any:
+    if options.format == "json" or not sys.stderr.isatty():
+        return None
+
+    def show(name: str, done: int, total: int) -> None:
+        print(f"\r{done}/{total} {name}\033[K", end="" if done < total else "\r\033[K", file=sys.stderr, flush=True)
+
+    return show

@@ -1,0 +1,54 @@
+"""The running lab as the controller sees it: which switches there are to program, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from controller.client import Address
+from controller.pipelines import Pipelines, compiled_pipelines
+from controller.push import Progress, Report, push
+from topo.node import Switch
+from topo.plan import Plan
+
+DIFFERENCES_SHOWN_MAX = 10
+
+
+class Fabric(Protocol):
+    """What is asked of `topo.emulation.lab.Lab`."""
+
+    @property
+    def plan(self) -> Plan: ...
+    def p4runtime(self, switch: Switch) -> tuple[str, int] | None: ...
+
+
+class ProvisionError(RuntimeError):
+    """Switches are not as planned after a push; the message lists the first differences."""
+
+
+def addresses(fabric: Fabric, switches: Iterable[Switch]) -> dict[str, Address]:
+    """By name; switches without P4Runtime (kind linux) are left out."""
+    return {switch.name: Address(*where) for switch in switches if (where := fabric.p4runtime(switch)) is not None}
+
+
+def provision(
+    fabric: Fabric,
+    switches: Sequence[Switch],
+    *,
+    pipelines: Pipelines | None = None,
+    journal: Path | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Push to these switches and check: what `Lab.up` and a reboot call. Raises ProvisionError."""
+    report = push(
+        fabric.plan,
+        addresses(fabric, switches),
+        pipelines=compiled_pipelines() if pipelines is None else pipelines,
+        journal=journal,
+        progress=progress,
+    )
+    if not report.ok:
+        shown = "\n".join(str(difference) for difference in report.differences[:DIFFERENCES_SHOWN_MAX])
+        raise ProvisionError(f"{len(report.differences)} differences after the push:\n{shown}")
+    return report
