@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import sys
@@ -170,7 +169,9 @@ def _fabric(options: argparse.Namespace) -> tuple[Plan, Mapping[str, Address]]:
         if not options.plan:
             raise UsageError("--addresses needs --plan: which plan are these switches of?")
         return load_plan(options.plan), _read_addresses(options.addresses)
-    lab = importlib.import_module("topo.emulation.lab").Lab.attach()  # late: only this path needs Mininet's side
+    from topo.emulation.lab import Lab  # late: only this path needs a lab
+
+    lab = Lab.attach()
     plan = load_plan(options.plan) if options.plan else lab.plan
     return plan, addresses(lab, plan.switches())
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
-import os
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
+from switch.frontend import compile_program
 from switch.p4rt.p4info import P4Info, parse_p4info_text
 from topo.node import SwitchRole
 
 PROGRAMS = Path(__file__).parents[1] / "p4"
-COMPILER = Path(__file__).parents[1] / "switch" / "frontend"
 ROLES: tuple[SwitchRole, ...] = ("leaf", "spine")
 
 
@@ -65,37 +62,9 @@ def read_pipelines(directory: Path) -> Pipelines:
 
 
 def compiled_pipelines(programs: Path = PROGRAMS) -> Pipelines:
-    """`leaf.p4` and `spine.p4` of `programs`, compiled when they or the compiler have changed.
-
-    Results are kept under `$XDG_CACHE_HOME/mrclab` (default `~/.cache/mrclab`), by digest of all sources.
-    """
-    base = os.environ.get("XDG_CACHE_HOME")
-    cache = (Path(base) if base else Path.home() / ".cache") / "mrclab" / f"p4-{_digest(programs)}"
-    if not all((cache / f"{role}.json").exists() for role in ROLES):
-        cache.parent.mkdir(parents=True, exist_ok=True)
-        compile_program = importlib.import_module("switch.frontend").compile_program
-        for role in ROLES:
-            compiled = compile_program(programs / f"{role}.p4")
-            cache.mkdir(exist_ok=True)
-            _write_whole(cache / f"{role}.p4info.txtpb", compiled.p4info_text)
-            _write_whole(cache / f"{role}.json", compiled.json_text)
-    return read_pipelines(cache)
-
-
-def _digest(programs: Path) -> str:
-    digest = hashlib.sha256()
-    for path in _sources(programs):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:24]
-
-
-def _sources(programs: Path) -> Iterator[Path]:
-    for directory, suffixes in ((programs, {".p4"}), (COMPILER, {".p4", ".py"})):
-        yield from sorted(path for path in directory.rglob("*") if path.suffix in suffixes)
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Two processes may compile at once: the file appears whole or not at all."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-        file.write(text)
-    Path(file.name).replace(path)
+    """`leaf.p4` and `spine.p4` of `programs`; the compiler keeps results by content. Raises CompileError."""
+    pipelines: dict[SwitchRole, Pipeline] = {}
+    for role in ROLES:
+        compiled = compile_program(programs / f"{role}.p4")
+        pipelines[role] = Pipeline(role, compiled.p4info_text, compiled.json_text.encode())
+    return pipelines

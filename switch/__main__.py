@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 # A module here has `register(subparsers)`, which adds parsers whose default `run` takes the namespace and returns
-# the exit status. Absent modules (a partial installation) leave the others usable.
+# the exit status.
 COMMANDS = ("switch.frontend.cli", "switch.serve", "switch.reference.cli")
 
 
@@ -16,13 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m switch", description="A P4 compiler and an embedded P4 switch.")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in COMMANDS:
-        try:
-            module = importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name is None or not name.startswith(error.name):
-                raise
-            continue
-        module.register(subparsers)
+        importlib.import_module(name).register(subparsers)
     namespace = parser.parse_args(arguments)
     status: int = namespace.run(namespace)
     return status

@@ -1,0 +1,178 @@
+"""`python -m switch serve`: devices, P4Runtime and the control socket in one process.
+
+Clean shutdown on SIGTERM and SIGINT, on the control socket's `shutdown`, and with `--exit-with-parent` when the parent
+process ends however it ends (a pidfd, so a kill -9 counts and a parent's finished thread does not). When everything
+listens, one line `ready grpc=HOST:PORT control=HOST:PORT pid=N` goes to standard output, and with `--ready-file` the
+same as JSON to a file that appears whole: starters wait for either.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from switch.config import ConfigError, ServeConfig, load_config
+from switch.device import Device, DeviceEvent, DeviceTable
+from switch.journal import Journal
+
+EXAMPLES = """\
+examples:
+  python -m switch serve --config lab.json
+  python -m switch serve --config lab.json --ready-file ready.json --exit-with-parent
+  python -m switch serve --config lab.json --grpc 127.0.0.1:0 --control 127.0.0.1:0
+
+The configuration file is described in docs/contracts.md, "Switch configuration and control".
+"""
+
+
+def register(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "serve",
+        help="run switches with P4Runtime and a control socket",
+        description="Run the switches of a configuration file in this process.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="JSON configuration")
+    parser.add_argument("--grpc", metavar="HOST:PORT", help="override the configuration's P4Runtime address")
+    parser.add_argument("--control", metavar="HOST:PORT", help="override the configuration's control address")
+    parser.add_argument("--ready-file", type=Path, metavar="FILE", help="write {pid, grpc, control} here when ready")
+    parser.add_argument("--exit-with-parent", action="store_true", help="shut down when the parent process ends")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    # gRPC's fork handlers would stop the world around every compiler run; the compiler is spawned, not forked.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+    try:
+        config = load_config(options.config)
+        if options.grpc:
+            config = replace(config, grpc=options.grpc)
+        if options.control:
+            config = replace(config, control=options.control)
+        asyncio.run(serve(config, ready_file=options.ready_file, exit_with_parent=options.exit_with_parent))
+    except (ConfigError, OSError) as error:
+        print(f"switch serve: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+async def serve(config: ServeConfig, *, ready_file: Path | None = None, exit_with_parent: bool = False) -> None:
+    """Run until a signal, a `shutdown` or the parent's end. Raises ConfigError, OSError when it cannot start."""
+    # Late, so that `--help` and configuration errors do not wait for gRPC and the native engine.
+    from switch.control import ControlServer
+    from switch.model import load_program
+    from switch.native.dataplane import NativeDataPlane
+    from switch.p4rt.server import P4RuntimeServer
+
+    loop = asyncio.get_running_loop()
+    stopping = asyncio.Event()
+
+    def shut_down() -> None:
+        """From any thread."""
+        loop.call_soon_threadsafe(stopping.set)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    if exit_with_parent:
+        _watch_parent(loop, stopping)
+
+    async with contextlib.AsyncExitStack() as stack:
+        journal = Journal(config.journal)
+        stack.callback(journal.close)
+        journal.write_process("switch")
+        devices = DeviceTable(NativeDataPlane())
+        stack.callback(devices.close)
+        devices.observe(lambda device, event: _journal_state(journal, device, event))
+        for device in config.devices:
+            devices.add(device)
+        server = P4RuntimeServer(devices, load_program)
+        grpc_port = await server.start(config.grpc)
+        stack.push_async_callback(server.stop)
+        control = ControlServer(
+            devices,
+            config.control,
+            journal=journal,
+            on_shutdown=shut_down,
+        )
+        control.start()
+        stack.callback(control.close)
+        sampler = asyncio.ensure_future(_sample(devices, journal, config.sample_interval_ns))
+        stack.callback(sampler.cancel)
+        _announce(
+            {
+                "grpc": _with_port(config.grpc, grpc_port),
+                "control": control.address,
+                "pid": os.getpid(),
+            },
+            ready_file,
+        )
+        await stopping.wait()
+    if ready_file is not None:
+        ready_file.unlink(missing_ok=True)
+
+
+def _with_port(address: str, port: int) -> str:
+    return f"{address.rpartition(':')[0]}:{port}"
+
+
+def _announce(ready: dict[str, object], ready_file: Path | None) -> None:
+    if ready_file is not None:
+        temporary = ready_file.with_name(f".{ready_file.name}.{os.getpid()}")
+        temporary.write_text(json.dumps(ready))
+        temporary.replace(ready_file)
+    print("ready " + " ".join(f"{key}={value}" for key, value in ready.items()), flush=True)
+
+
+def _watch_parent(loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
+    parent = os.getppid()
+    try:
+        descriptor = os.pidfd_open(parent)
+    except ProcessLookupError:
+        stopping.set()
+        return
+    except OSError:  # a kernel without pidfd_open: look who the parent is
+        threading.Thread(target=_poll_parent, args=(parent, loop, stopping), daemon=True).start()
+        return
+    if os.getppid() != parent:  # it ended before the descriptor was ours
+        stopping.set()
+    loop.add_reader(descriptor, stopping.set)
+
+
+def _poll_parent(parent: int, loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    loop.call_soon_threadsafe(stopping.set)
+
+
+# --- journal ----------------------------------------------------------------------------------------------------------
+
+
+def _journal_state(journal: Journal, device: Device, event: DeviceEvent) -> None:
+    if event is not DeviceEvent.ADDED:
+        journal.write("switch", node=device.name, state=event.value)
+
+
+async def _sample(devices: DeviceTable, journal: Journal, interval_ns: int) -> None:
+    """Counters of every device and this process's CPU time, each interval."""
+    if not journal.enabled or not interval_ns:
+        return
+    start_ns = time.monotonic_ns()
+    while True:
+        await asyncio.sleep(interval_ns / 1e9)
+        for device in devices:
+            ports = [{"port": port, **asdict(counters)} for port, counters in device.port_counters().items()]
+            journal.write("sample", node=device.name, device=device.device_id, ports=ports)
+        journal.write("cpu", process_ns=time.process_time_ns(), wall_ns=time.monotonic_ns() - start_ns)
