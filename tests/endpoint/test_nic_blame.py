@@ -1,0 +1,262 @@
+"""From losses of probes to the link that is to blame: the inference alone, and behind a prober in virtual time."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from endpoint import blame, profile
+from endpoint.blame import DOWN, LOSSY, OK, UNKNOWN, LinkState, Probed, infer, merge
+from endpoint.prober import Prober, ProberError
+from tests.endpoint.nic_profiles import profile as example
+
+UP = {1: True, 2: True}
+
+
+def leaf(lost: int, sent: int = 50, run: int = 0, port: int = 1) -> Probed:
+    return Probed(f"p{port - 1}l2", port, True, sent, lost, run)
+
+
+def spine(index: int, lost: int, sent: int = 50, run: int = 0, port: int = 1) -> Probed:
+    return Probed(f"p{port - 1}s{index}", port, False, sent, lost, run)
+
+
+def states(*probed: Probed, up: dict[int, bool] = UP) -> dict[str, LinkState]:
+    return {f"{link.a}–{link.b}": link for link in infer("h3", up, probed)}
+
+
+def test_a_spine_link_that_loses_a_fifth_is_blamed_and_no_other():
+    found = states(leaf(0), spine(0, 0), spine(3, 10))
+    assert found["p0l2–p0s3"].state == LOSSY
+    assert found["p0l2–p0s3"].blame == "p0l2–p0s3 is losing 20%"
+    assert found["h3–p0l2"].state == found["p0l2–p0s0"].state == OK
+
+
+def test_a_lossy_host_link_is_not_blamed_on_the_spines_behind_it():
+    found = states(leaf(10), spine(0, 11), spine(1, 9), spine(2, 30))
+    assert found["h3–p0l2"].blame == "h3–p0l2 is losing 20%"
+    assert found["p0l2–p0s0"].state == found["p0l2–p0s1"].state == OK
+    assert found["p0l2–p0s2"].state == LOSSY
+    assert found["p0l2–p0s2"].loss == pytest.approx(0.5)
+
+
+def test_a_port_without_carrier_is_called_down_and_what_is_behind_it_unknown():
+    found = states(leaf(0, 0, port=2), spine(0, 0, 0, port=2), up={1: True, 2: False})
+    assert found["h3–p1l2"].blame == "h3 port 2 is down"
+    assert found["p1l2–p1s0"].state == UNKNOWN
+
+
+def test_a_dead_leaf_is_told_from_a_dead_port():
+    found = states(leaf(9, 20, run=9), spine(0, 9, 20, run=9))
+    assert found["h3–p0l2"].state == DOWN
+    assert "is up but passes nothing" in found["h3–p0l2"].blame
+    assert found["p0l2–p0s0"].state == UNKNOWN
+
+
+def test_a_dead_spine_link_is_down_before_the_window_has_filled_with_losses():
+    found = states(leaf(0), spine(0, 5, run=5), spine(1, 5, run=0))
+    assert found["p0l2–p0s0"].blame == "p0l2–p0s0 passes nothing"
+    assert found["p0l2–p0s1"].state == LOSSY
+
+
+def test_one_or_two_losses_and_few_probes_are_nothing_to_go_by():
+    found = states(leaf(0), spine(0, 2), spine(1, 4, 8))
+    assert found["p0l2–p0s0"].state == OK
+    assert found["p0l2–p0s1"].state == UNKNOWN
+
+
+def test_merging_blames_a_spine_when_no_leaf_reaches_it_and_a_leaf_when_no_host_does():
+    def view(host: str, which: str, dead: str) -> list[LinkState]:
+        bad = LinkState(f"p0{which}", "p0s1", DOWN, 1.0, f"p0{which}–p0s1 passes nothing")
+        good = LinkState(f"p0{which}", "p0s0", OK, 0.0, "")
+        return [LinkState(host, f"p0{which}", OK, 0.0, ""), bad if dead == "p0s1" else good, good]
+
+    merged = merge([view("h0", "l0", "p0s1"), view("h1", "l1", "p0s1"), view("h2", "l1", "p0s1")])
+    assert [link.blame for link in merged if link.state == DOWN] == ["p0s1 passes nothing on any link"] * 2
+    dead_leaf = [
+        [LinkState(host, "p0l0", DOWN, 1.0, f"{host}–p0l0"), LinkState("p0l0", "p0s0", UNKNOWN, 0.0, "")]
+        for host in ("h0", "h1")
+    ]
+    healthy = [LinkState("h4", "p0l1", OK, 0.0, ""), LinkState("p0l1", "p0s0", OK, 0.0, "")]
+    merged = merge([*dead_leaf, healthy])
+    assert {link.blame for link in merged if link.state == DOWN} == {"p0l0 passes nothing on any link"}
+
+
+def test_hosts_that_disagree_about_a_link_are_averaged():
+    def view(state: str, loss: float) -> list[LinkState]:
+        return [LinkState("p0l0", "p0s0", state, loss, "x" if state == LOSSY else "")]
+
+    (link,) = merge([view(LOSSY, 0.2), view(LOSSY, 0.1), view(OK, 0.0)])
+    assert (link.state, round(link.loss, 3), link.blame) == (LOSSY, 0.1, "p0l0–p0s0 is losing 10%")
+    (link,) = merge([view(LOSSY, 0.2), view(OK, 0.0), view(OK, 0.0)])
+    assert link.state == OK
+
+
+@given(st.integers(0, 2**32), st.floats(0, 0.6), st.floats(0, 0.6))
+@settings(max_examples=60, deadline=None)
+def test_measured_losses_come_near_the_true_ones_whatever_both_links_lose(seed, host_loss, fabric_loss):
+    rng = random.Random(seed)
+
+    def probes(*losses: float) -> int:
+        return sum(any(rng.random() < loss for loss in losses) for _ in range(4000))
+
+    found = states(leaf(probes(host_loss), 4000), spine(0, probes(host_loss, fabric_loss), 4000))
+    assert found["h3–p0l2"].loss == pytest.approx(host_loss, abs=0.05)
+    if found["h3–p0l2"].state != DOWN:
+        assert found["p0l2–p0s0"].loss == pytest.approx(fabric_loss, abs=0.1)
+
+
+# --- the prober in virtual time -----------------------------------------------------------------------------------
+
+
+class Denylist:
+    def __init__(self, denied: set[tuple[str, int]] | None = None) -> None:
+        self.rows = denied or set()
+
+    def denied(self) -> set[tuple[str, int]]:
+        return self.rows
+
+    def set_denied(self, denied: Any, now_ns: int) -> None:
+        self.rows = set(denied)
+
+
+class ProbedFabric:
+    """A prober whose frames come back after a round trip, unless a link on their way loses them."""
+
+    def __init__(self, spines: int = 3, planes: int = 2, deny: Denylist | None = None, **options: Any) -> None:
+        targets = [(f"p{plane}l0", plane) for plane in range(planes)]
+        targets += [(f"p{plane}s{index}", plane) for plane in range(planes) for index in range(spines)]
+        rows = [{"target": name, "port": plane + 1, "da": "fcbb:bbbb:3000::"} for name, plane in targets]
+        data = example(0, planes=planes, evs_per_plane=spines, self_probes=rows)
+        self.profile = profile.parse(data)
+        self.now_ns = 0
+        settings = {"interval_ns": 1_000_000, "window": 50, **options}
+        self.prober = Prober(self.profile, denylist=deny, now_ns=0, **settings)
+        self.targets = [name for name, _plane in targets]
+        self.loss: dict[str, float] = {}
+        self.random = random.Random(1)
+        self.sent: list[tuple[int, int, bytes]] = []
+        self.flying: list[tuple[int, int, bytes]] = []
+
+    def run(self, seconds: float) -> list[dict[str, Any]]:
+        end_ns = self.now_ns + int(seconds * 1e9)
+        while (due_ns := min([self.prober.next_timer_ns(), *(at_ns for at_ns, _, _ in self.flying)])) < end_ns:
+            self.now_ns = due_ns
+            back = [item for item in self.flying if item[0] <= due_ns]
+            self.flying = [item for item in self.flying if item[0] > due_ns]
+            for _, port, frame in back:
+                self.prober.receive(port, [frame], due_ns)
+            self.prober.handle_timer(due_ns)
+            for port, frame in self.prober.packets_to_send(due_ns):
+                self.sent.append((due_ns, port, frame))
+                target = self.targets[int.from_bytes(frame[110:112], "big")]
+                crossed = ["h0", target] if "s" in target else ["h0"]
+                if not any(self.random.random() < self.loss.get(f"{link}@{port}", 0) for link in crossed):
+                    self.flying.append((due_ns + 1_000_000, port, frame))
+        self.now_ns = end_ns
+        return [dict(event.fields) for event in self.prober.events()]
+
+
+def bad(events: list[dict[str, Any]]) -> list[str]:
+    return [event["blame"] for event in events if event["state"] in (LOSSY, DOWN)]
+
+
+def test_a_healthy_fabric_is_reported_once_and_then_silence():
+    fabric = ProbedFabric()
+    events = fabric.run(2)
+    assert {event["state"] for event in events} == {UNKNOWN, OK}
+    assert {(event["a"], event["b"]) for event in events} == {
+        ("h0", "p0l0"),
+        ("h0", "p1l0"),
+        *((f"p{plane}l0", f"p{plane}s{index}") for plane in range(2) for index in range(3)),
+    }
+    assert fabric.run(2) == []
+
+
+def test_losses_death_and_healing_are_told_with_the_right_name():
+    fabric = ProbedFabric()
+    fabric.run(1)
+    fabric.loss = {"p1s2@2": 0.3}
+    events = fabric.run(2)
+    assert {event["b"] for event in events} == {"p1s2"}
+    assert any(text.startswith("p1l0–p1s2 is losing") for text in bad(events))
+    fabric.loss = {"p1s2@2": 1.0}
+    assert "p1l0–p1s2 passes nothing" in bad(fabric.run(1))
+    fabric.loss = {}
+    events = fabric.run(3)
+    assert [(event["b"], event["state"]) for event in events][-1] == ("p1s2", OK)
+
+
+def test_a_port_that_goes_down_is_not_probed_and_starts_afresh():
+    fabric = ProbedFabric()
+    fabric.run(1)
+    fabric.prober.port_changed(2, False)
+    fabric.sent.clear()
+    events = fabric.run(1)
+    assert bad(events) == ["h0 port 2 is down"]
+    assert {port for _, port, _ in fabric.sent} == {1}
+    fabric.prober.port_changed(2, True)
+    assert [event["state"] for event in fabric.run(2) if event["a"] == "h0"][-1] == OK
+
+
+def test_probes_are_no_more_than_the_interval_allows():
+    fabric = ProbedFabric(interval_ns=10_000_000)
+    fabric.run(3)
+    assert 298 <= len(fabric.sent) <= 301
+    assert all(len(frame) < 128 for _, _, frame in fabric.sent)
+
+
+def test_the_denylist_gets_the_evs_over_bad_links_and_loses_them_when_they_heal():
+    denylist = Denylist({("h1", 0x10002)})  # somebody else's
+    fabric = ProbedFabric(deny=denylist)
+    fabric.run(1)
+    fabric.loss = {"p0s1@1": 0.5}
+    fabric.run(2)
+    assert denylist.rows == {("h1", 0x10002), ("h1", 1)}
+    fabric.loss = {"h0@1": 0.4}  # lossy but up: MRC cannot tell which end, so the whole plane
+    fabric.run(2)
+    assert {("h1", 0), ("h1", 1), ("h1", 2), ("h1", 0x10002)} == denylist.rows
+    fabric.loss = {}
+    fabric.run(4)
+    assert denylist.rows == {("h1", 0x10002)}
+
+
+def test_a_destination_is_never_left_without_an_ev():
+    denylist = Denylist()
+    fabric = ProbedFabric(deny=denylist)
+    fabric.run(1)
+    fabric.loss = {"h0@1": 1.0, "h0@2": 1.0}
+    fabric.run(2)
+    assert len(denylist.rows) < 6
+
+
+@given(st.lists(st.binary(max_size=160), max_size=5), st.integers(-1, 9))
+@settings(max_examples=100, deadline=None)
+def test_any_bytes_that_arrive_are_survived_and_never_count_as_a_probe(frames, port):
+    fabric = ProbedFabric()
+    fabric.run(0.1)
+    before = fabric.prober.link_map()
+    fabric.prober.receive(port, frames, fabric.now_ns)
+    assert fabric.prober.link_map() == before
+
+
+def test_a_probe_answered_twice_counts_once():
+    fabric = ProbedFabric()
+    fabric.run(0.5)
+    _, port, frame = fabric.sent[-20]
+    before = fabric.prober.link_map()
+    fabric.prober.receive(port, [frame, frame], fabric.now_ns)
+    assert fabric.prober.link_map() == before
+
+
+def test_what_cannot_be_probed_is_refused():
+    with pytest.raises(ProberError, match="no self_probes in its profile"):
+        Prober(profile.parse(example(0)), interval_ns=10**6, window=50, denylist=None, now_ns=0)
+    with pytest.raises(ProberError, match="at least 100000"):
+        ProbedFabric(interval_ns=5)
+    with pytest.raises(ProberError, match=f"at least {blame.PROBES_MIN} probes"):
+        ProbedFabric(window=3)
