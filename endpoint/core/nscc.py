@@ -62,6 +62,7 @@ class Nscc:
         "_base_rtt_ns",
         "_bdp",
         "_decrease_due_ns",
+        "_fast",
         "_fast_bytes",
         "_ignore_bytes",
         "_increase",
@@ -95,6 +96,7 @@ class Nscc:
         self._adjust_due_ns = 0
         self._average_delay = 0.0
         self._decrease_due_ns = 0
+        self._fast = False
         self._fast_bytes = 0
         self._achieved = 0
         self._qa_end_ns = -1
@@ -118,15 +120,16 @@ class Nscc:
         self._average_delay += DELAY_GAIN * (delay - self._average_delay)
         if self._quick_adapt(now_ns, delay > self._qa_delay, inflight_bytes):
             self.quadrant = "quick_adapt"
+            self._clamp()
             return
         if marked:
-            self._fast_bytes = 0
+            self._stop_fast()
             if delay >= self._target:
                 self._decrease(now_ns)
             else:
                 self.quadrant = "hold"
         elif delay >= self._target:
-            self._fast_bytes = 0
+            self._stop_fast()
             self._increase += FAIR * self._bdp * acked_bytes
             self.quadrant = "fair_increase"
         else:
@@ -165,14 +168,19 @@ class Nscc:
     def _grow(self, acked_bytes: int, delay: float) -> None:
         if delay <= FAST_DELAY * self._base_rtt_ns:
             self._fast_bytes += acked_bytes
-            if self._fast_bytes > self._window:
+            if self._fast or self._fast_bytes > self._window:
+                self._fast = True  # until there is a delay or a mark
                 self._window += FAST * acked_bytes
                 self.quadrant = "fast_increase"
                 return
         else:
-            self._fast_bytes = 0
+            self._stop_fast()
         self._increase += ALPHA * self._bdp * acked_bytes * (1.0 - delay / self._target)
         self.quadrant = "proportional_increase"
+
+    def _stop_fast(self) -> None:
+        self._fast = False
+        self._fast_bytes = 0
 
     def _decrease(self, now_ns: int) -> None:
         average = self._average_delay

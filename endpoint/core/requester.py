@@ -546,9 +546,10 @@ class Requester:
         return wait_ns << min(self._quiet_probes, 3)
 
     def _retry_timeout_ns(self) -> int:
-        """Linear, then exponential (OCP MRC: local ACK timeout)."""
+        """Linear, then exponential (OCP MRC: local ACK timeout), and never less than the round trip now takes."""
         excess = self.retries - self._qp.endpoint.settings.retry_linear
-        return self._limits.timeout_ns << max(0, excess + 1)
+        rtt_ns = self._rtt.smoothed_ns + 4 * self._rtt.variation_ns + self._limits.jitter_ns
+        return max(self._limits.timeout_ns, 2 * rtt_ns) << max(0, excess + 1)
 
     def handle_timer(self, now_ns: int) -> int:
         """Probe when it was quiet for too long, retransmit everything when even that brought nothing; returns when to

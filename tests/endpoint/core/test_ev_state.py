@@ -1,0 +1,250 @@
+"""Every transition of an EV, one named test each, and what the set of EVs makes of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from endpoint import profile as profiles
+from endpoint.core.endpoint import Endpoint
+from endpoint.core.ev_set import EvSet, Path
+from endpoint.core.ev_state import TRANSITIONS, EvCause, EvState, IllegalTransition, transition
+from tests.endpoint.nic_profiles import profile as profile_data
+
+G, S, B, D = EvState.GOOD, EvState.SKIP, EvState.ASSUMED_BAD, EvState.DENIED
+
+# Written out again by hand from the facts: ECN or trim rests the EV, a last-hop trim changes nothing, silent loss takes
+# it out, probes bring it back, a controller overrules everything.
+EXPECTED = {
+    EvCause.ECN: {G: S, S: S, B: B, D: D},
+    EvCause.TRIM: {G: S, S: S, B: B, D: D},
+    EvCause.TRIM_LASTHOP: {G: G, S: S, B: B, D: D},
+    EvCause.ALWAYS_SKIP: {G: B, S: B, B: B, D: D},
+    EvCause.LOSS: {G: B, S: B, B: B, D: D},
+    EvCause.LOSS_AT_FLOOR: {G: S, S: S, B: B, D: D},
+    EvCause.LATE_ACK: {G: G, S: S, B: G, D: D},
+    EvCause.TURN: {S: G},
+    EvCause.PROBED: {G: G, S: G, B: G, D: D},
+    EvCause.PROBED_MARKED: {G: S, S: S, B: S, D: D},
+    EvCause.DENY: {G: D, S: D, B: D, D: D},
+    EvCause.ALLOW: {D: G},
+}
+CASES = [(state, cause) for cause in EvCause for state in EvState]
+
+
+@pytest.mark.parametrize(("state", "cause"), CASES, ids=[f"{s.value} on {c.value}" for s, c in CASES])
+def test_each_transition(state: EvState, cause: EvCause) -> None:
+    expected = EXPECTED[cause].get(state)
+    if expected is None:
+        with pytest.raises(IllegalTransition, match=f"{state.name} cannot undergo {cause.name}"):
+            transition(state, cause)
+    else:
+        assert transition(state, cause) is expected
+
+
+def test_the_table_has_no_other_entries() -> None:
+    assert len(TRANSITIONS) == sum(len(row) for row in EXPECTED.values())
+
+
+class Changes(list[tuple[int, str, str, str]]):
+    def __call__(self, path: Path, old: EvState, cause: EvCause) -> None:
+        self.append((path.ev, old.value, path.state.value, cause.value))
+
+
+def make_set(
+    planes: int = 2, evs_per_plane: int = 4, active: int = 128, backup: int = 64, floor: float = 0.25
+) -> tuple[EvSet, Changes]:
+    nic = profiles.parse(profile_data(0, planes=planes, evs_per_plane=evs_per_plane))
+    endpoint = Endpoint(nic, rng=Random(1))
+    changes = Changes()
+    evs = EvSet(
+        endpoint.peer("h1").routes,
+        Random(5),
+        active=active,
+        backup=backup,
+        floor_share=floor,
+        probes_needed=2,
+        probe_interval_ns=1000,
+        on_change=changes,
+    )
+    return evs, changes
+
+
+def test_with_few_paths_all_are_active_and_none_are_backups() -> None:
+    evs, _ = make_set(planes=4, evs_per_plane=8)
+    assert [len(plane.active) for plane in evs.planes] == [8] * 4
+    assert [len(plane.backups) for plane in evs.planes] == [0] * 4
+
+
+def test_with_many_paths_the_active_set_is_a_random_subset_in_equal_numbers_and_the_rest_backs_it_up() -> None:
+    evs, _ = make_set(planes=4, evs_per_plane=60, active=128, backup=64)
+    assert [len(plane.active) for plane in evs.planes] == [32] * 4
+    assert [len(plane.backups) for plane in evs.planes] == [16] * 4
+    numbers = sorted(path.ev & 0xFFFF for path in evs.planes[0].active)
+    assert numbers != list(range(32))
+
+
+def test_a_lost_ev_is_replaced_by_a_backup_of_its_own_plane() -> None:
+    evs, changes = make_set(planes=2, evs_per_plane=8, active=8, backup=8)
+    plane, other = evs.planes
+    victim = plane.active[0]
+    before = set(other.active)
+    evs.signal(victim, EvCause.LOSS, 0)
+    assert victim.state is B
+    assert len(plane.active) == 4
+    assert len(plane.backups) == 3
+    assert victim in plane.out
+    assert set(other.active) == before
+    assert all(path.plane is plane for path in plane.active)
+    assert changes == [(victim.ev, "good", "assumed_bad", "loss")]
+
+
+def test_without_backups_the_plane_carries_its_share_on_what_is_left() -> None:
+    evs, _ = make_set(planes=2, evs_per_plane=4)
+    plane = evs.planes[0]
+    evs.signal(plane.active[0], EvCause.LOSS, 0)
+    assert len(plane.active) == 3
+    assert len(evs.live) == 2
+
+
+def test_a_plane_without_evs_left_is_no_longer_live_and_comes_back_with_one() -> None:
+    evs, _ = make_set(planes=4, evs_per_plane=1)
+    victim = evs.planes[2].active[0]
+    evs.signal(victim, EvCause.LOSS, 0)
+    assert [plane.number for plane in evs.live] == [0, 1, 3]
+    evs.probe_answered(victim, False, 10)
+    assert [plane.number for plane in evs.live] == [0, 1, 3]
+    evs.probe_answered(victim, False, 20)
+    assert [plane.number for plane in evs.live] == [0, 1, 2, 3]
+    assert victim.state is G
+
+
+def test_silent_loss_stops_taking_evs_out_at_the_floor() -> None:
+    evs, _ = make_set(planes=2, evs_per_plane=4, floor=0.25)
+    for _ in range(3):
+        for plane in evs.planes:
+            for path in list(plane.active):
+                evs.signal(path, EvCause.LOSS, 0)
+    left = [path for plane in evs.planes for path in plane.active]
+    assert len(left) == 2
+    assert all(path.state is S for path in left)
+
+
+def test_a_controller_may_go_below_the_floor() -> None:
+    evs, _ = make_set(planes=2, evs_per_plane=1)
+    for plane in evs.planes:
+        for path in list(plane.active):
+            evs.signal(path, EvCause.DENY, 0)
+    assert evs.live == []
+
+
+def test_a_resting_ev_is_passed_over_once_and_then_used() -> None:
+    evs, _ = make_set(planes=1, evs_per_plane=4)
+    plane = evs.planes[0]
+    scan = [plane.take() for _ in range(4)]
+    resting = scan[0]
+    assert resting is not None
+    evs.signal(resting, EvCause.ECN, 0)
+    assert resting.state is S
+    turns: list[Path | None] = []
+    while resting.state is S:
+        turns.append(plane.take())
+    assert resting not in turns
+    assert resting in [plane.take() for _ in range(8)]
+
+
+def test_at_most_one_resting_ev_is_restored_a_packet_and_one_is_used_when_all_rest() -> None:
+    evs, _ = make_set(planes=1, evs_per_plane=4)
+    plane = evs.planes[0]
+    for path in plane.active:
+        evs.signal(path, EvCause.ECN, 0)
+    taken = plane.take()
+    assert taken is not None
+    assert Counter(path.state for path in plane.active) == {G: 1, S: 3}
+
+
+def test_each_scan_uses_every_ev_once_in_a_new_order() -> None:
+    evs, _ = make_set(planes=1, evs_per_plane=16)
+    plane = evs.planes[0]
+    scans = [[plane.take() for _ in range(16)] for _ in range(4)]
+    for scan in scans[1:]:
+        assert len(set(scan)) == 16
+    assert scans[1] != scans[2] != scans[3]
+
+
+def test_probes_are_due_at_once_then_back_off_while_unanswered() -> None:
+    evs, _ = make_set(planes=2, evs_per_plane=4)
+    victim = evs.planes[0].active[0]
+    evs.signal(victim, EvCause.LOSS, 0)
+    now_ns, times = 0, []
+    for _ in range(6):
+        due_ns = evs.next_probe_ns()
+        assert due_ns is not None
+        now_ns = max(now_ns, due_ns)
+        assert evs.due_probes(now_ns, 8) == [victim]
+        times.append(now_ns)
+    assert [after - before for before, after in pairwise(times)] == [1000, 2000, 4000, 8000, 8000]
+
+
+def test_an_unanswered_probe_ends_the_streak() -> None:
+    evs, _ = make_set(planes=2, evs_per_plane=4)
+    victim = evs.planes[0].active[0]
+    evs.signal(victim, EvCause.LOSS, 0)
+    evs.due_probes(0, 8)
+    evs.probe_answered(victim, False, 100)
+    evs.due_probes(1000, 8)  # goes unanswered
+    evs.due_probes(2000, 8)
+    evs.probe_answered(victim, False, 2100)
+    assert victim.state is B
+    evs.due_probes(10_000, 8)
+    evs.probe_answered(victim, True, 10_100)
+    assert victim.state is S  # the last probe was marked
+
+
+def test_a_relapse_doubles_the_probes_that_are_needed() -> None:
+    evs, _ = make_set(planes=2, evs_per_plane=4)
+    victim = evs.planes[0].active[0]
+    needed = []
+    for now_ns in range(0, 50_000, 10_000):
+        evs.signal(victim, EvCause.LOSS, now_ns)
+        needed.append(victim.needed)
+        while victim.state is B:
+            evs.probe_answered(victim, False, now_ns + 10)
+    assert needed == [2, 4, 8, 16, 16]
+    evs.signal(victim, EvCause.LOSS, 10_000_000)
+    assert victim.needed == 2
+
+
+def test_a_resurrected_ev_becomes_a_backup_when_its_plane_is_full() -> None:
+    evs, _ = make_set(planes=2, evs_per_plane=8, active=8, backup=8)
+    plane = evs.planes[0]
+    victim = plane.active[0]
+    evs.signal(victim, EvCause.LOSS, 0)
+    for _ in range(2):
+        evs.probe_answered(victim, False, 10)
+    assert victim in plane.backups
+    assert len(plane.active) == 4
+
+
+def test_a_denied_ev_is_neither_used_nor_probed_until_allowed() -> None:
+    evs, changes = make_set(planes=2, evs_per_plane=4)
+    victim = evs.planes[0].active[0]
+    evs.signal(victim, EvCause.DENY, 0)
+    assert evs.due_probes(0, 8) == []
+    evs.probe_answered(victim, False, 10)
+    assert victim.state is D
+    evs.signal(victim, EvCause.ALLOW, 20)
+    assert victim in evs.planes[0].active
+    assert [change[1:] for change in changes] == [("good", "denied", "deny"), ("denied", "good", "allow")]
+
+
+def test_probing_rests_while_the_plane_is_down() -> None:
+    evs, _ = make_set(planes=2, evs_per_plane=4)
+    evs.signal(evs.planes[0].active[0], EvCause.LOSS, 0)
+    evs.set_wanted(evs.planes[1].bit)
+    assert evs.due_probes(0, 8) == []
+    assert evs.next_probe_ns() is None
+    assert [plane.number for plane in evs.live] == [1]
