@@ -7,9 +7,12 @@ by time of sending: **a packet is lost when another that was sent `window_ns` la
               + largest less smallest smoothed round trip of the planes
               + what late arrivals have taught (up to four base round trips and jitters)
 
-Each packet taken for lost that arrives after all adds half a base round trip and jitter to the last term; each loss
-that stays a loss takes a sixteenth off. The evidence is an acknowledged packet or an answered probe, never the
-silence of a clock: when nothing arrives, probes ask, and only the retransmission timer gives up without evidence.
+Each packet taken for lost that arrives after all sets its plane's round trip and adds half a base round trip and
+jitter to the last term; each loss that stays a loss takes a sixteenth off. (A late original is known by its duplicate:
+the SACK for a duplicate names its PSN and the EV it came by.)
+
+The evidence is an acknowledged packet or an answered probe, never the silence of a clock: when nothing arrives,
+probes ask, and only the retransmission timer gives up without evidence.
 """
 
 from __future__ import annotations
@@ -51,12 +54,12 @@ class ReorderRule:
         smoothed = planes.get(plane)
         planes[plane] = rtt_ns if smoothed is None else smoothed + ((rtt_ns - smoothed) >> 3)
         if len(planes) > 1:
-            spread = max(planes.values()) - min(planes.values())
-            if spread != self._spread_ns:
-                self._spread_ns = spread
-                self.window_ns = self._base_ns + spread + self._learned_ns
+            self._measure_spread()
 
-    def late_arrival(self) -> None:
+    def late_arrival(self, plane: int, rtt_ns: int) -> None:
+        """A packet taken for lost has arrived over `plane` after `rtt_ns` (at least)."""
+        self._planes[plane] = max(rtt_ns, self._planes.get(plane, 0))
+        self._measure_spread()
         self._learn(self._step_ns)
 
     def true_loss(self) -> None:
@@ -66,6 +69,14 @@ class ReorderRule:
     def forget_plane(self, plane: int) -> None:
         """The plane is gone: its delay spreads nothing any more."""
         self._planes.pop(plane, None)
+        self._measure_spread()
+
+    def _measure_spread(self) -> None:
+        planes = self._planes
+        spread_ns = max(planes.values()) - min(planes.values()) if len(planes) > 1 else 0
+        if spread_ns != self._spread_ns:
+            self._spread_ns = spread_ns
+            self.window_ns = self._base_ns + spread_ns + self._learned_ns
 
     def _learn(self, step_ns: int) -> None:
         self._learned_ns = min(max(0, self._learned_ns + step_ns), self._learned_max_ns)

@@ -40,6 +40,7 @@ TRIM_CAUSES = {NackReason.TRIMMED: EvCause.TRIM, NackReason.TRIMMED_LASTHOP: EvC
 class Requester:
     __slots__ = (
         "_blamed",
+        "_blamed_ns",
         "_current",
         "_dest",
         "_head",
@@ -107,6 +108,8 @@ class Requester:
         self._tries = [0] * size
         self._paths: list[Path | None] = [None] * size
         self._blamed: list[Path | None] = [None] * size
+        """The path that a packet was last taken for lost on, and when it was sent there."""
+        self._blamed_ns = [0] * size
         self._messages: list[Message | None] = [None] * size
         self._head = bytearray((packet.WRITE_STAMPED if endpoint.stamp_ns else packet.WRITE).size)
         self.una = self.nxt = psn
@@ -156,7 +159,7 @@ class Requester:
         endpoint = self._qp.endpoint
         if not self.pending:
             return False
-        if self.una == self.nxt and not self.lost:
+        if self.una == self.nxt and not self._imms and self._qp.evs.live:
             # Idle until now: silence before this moment means nothing.
             self._quiet_ns = self._timer_ns = now_ns
         take = self._qp.selection.next
@@ -232,6 +235,8 @@ class Requester:
         if len(out) > first:
             self._quiet_ns = now_ns
             self._qp.arm(now_ns + self._probe_timeout_ns())
+        elif not self._qp.evs.live:
+            self._qp.arm(self._timer_ns + self._retry_timeout_ns())
         return more
 
     def _begin(self, now_ns: int) -> Message | None:
@@ -348,16 +353,21 @@ class Requester:
         rtt_ns: int | None = None
         if first & 2:
             self._probe_answered(now_ns, answer & 0xFFFF, entropy, marked)
-        elif fresh:
+        else:
             cause = count - 1 + answer
+            slot = (una + cause) & self._mask
             if cause >= 0 and fresh >> cause & 1:
-                slot = (una + cause) & self._mask
                 if not self._tries[slot]:
                     rtt_ns = now_ns - self._sent_ns[slot]
                     self._rtt.update(rtt_ns)
                     path = self._paths[slot]
                     assert path is not None
                     self._rule.rtt_sample(path.plane.number, rtt_ns)
+            elif nxt - self._mask <= una + cause < nxt:
+                # A duplicate, perhaps the original of what was sent again: then its path was only slow.
+                blamed = self._blamed[slot]
+                if blamed is not None and blamed.ev == entropy and self._tries[slot]:
+                    self._late(slot, now_ns)
         if marked and not first & 2:
             self.marks += 1
             self._signal(self._qp.evs.paths.get(entropy), MARK_CAUSES[marked], now_ns)
@@ -423,7 +433,7 @@ class Requester:
         if path is not None:
             self.spurious += 1
             self._blamed[slot] = None
-            self._rule.late_arrival()
+            self._rule.late_arrival(path.plane.number, now_ns - self._blamed_ns[slot])
             self._signal(path, EvCause.LATE_ACK, now_ns)
 
     def receive_nack(self, now_ns: int, reason: int, psn24: int, entropy: int) -> None:
@@ -512,6 +522,7 @@ class Requester:
         path = self._paths[slot]
         assert path is not None
         self._blamed[slot] = path
+        self._blamed_ns[slot] = self._sent_ns[slot]
         if path.plane.wanted:  # a port that is known to be down explains the loss
             self._signal(path, EvCause.LOSS, now_ns)
 
@@ -558,16 +569,17 @@ class Requester:
             return NEVER
         if now_ns >= self._hold_ns and self.lost:
             self._qp.wake()
+        if self.una == self.nxt and not self._imms and self._qp.evs.live:
+            return NEVER  # nothing is out: the next packet sets the timers
         retry_ns = self._timer_ns + self._retry_timeout_ns()
-        if now_ns >= retry_ns and (self.una != self.nxt or self._imms):
+        if now_ns >= retry_ns:
             self._timeout(now_ns)
             if not self.pending:
                 return NEVER
             retry_ns = self._timer_ns + self._retry_timeout_ns()
         probe_ns = self._quiet_ns + self._probe_timeout_ns()
         if now_ns >= probe_ns:
-            if self.una != self.nxt or self._imms:
-                self._ask(now_ns)
+            self._ask(now_ns)
             self._quiet_ns = now_ns
             probe_ns = now_ns + self._probe_timeout_ns()
         if self._hold_ns > now_ns:

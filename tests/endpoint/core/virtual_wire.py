@@ -93,6 +93,7 @@ class Wire:
         self.links: dict[tuple[Any, ...], Link] = {}
         self.host_up: dict[tuple[str, int], bool] = {}
         self._asleep_until: dict[str, int] = {}
+        self._wake_ns: dict[str, int] = {}
         self._inbox: dict[str, list[tuple[int, bytes]]] = {}
         for number in range(hosts):
             data = profile_data(number, hosts, planes, evs_per_plane, rate_bps)
@@ -161,6 +162,8 @@ class Wire:
         self._timer(host)
 
     def _timer(self, host: str) -> None:
+        if self._wake_ns.get(host) == self.now_ns:
+            del self._wake_ns[host]
         if self._asleep_until[host] > self.now_ns:
             return
         transport = self.transports[host]
@@ -183,7 +186,10 @@ class Wire:
             self.journal.append(f"{event.t_ns} {host} {event.kind} {dict(event.fields)}")
         due_ns = transport.next_timer_ns()
         if due_ns is not None:
-            self.at(max(due_ns, self.now_ns + 1), lambda: self._timer(host))
+            due_ns = max(due_ns, self.now_ns + 1)
+            if due_ns < self._wake_ns.get(host, due_ns + 1):
+                self._wake_ns[host] = due_ns
+                self.at(due_ns, lambda: self._timer(host))
 
     def kick(self, host: str) -> None:
         """Something was posted."""

@@ -1,0 +1,93 @@
+"""Memory does not grow: many messages, many QPs, sequence numbers that wrap, queues that are never drained."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+
+import pytest
+
+from endpoint.transport import CompletionStatus
+from tests.endpoint.core.bench import Bench
+from tests.endpoint.core.virtual_wire import Wire
+
+
+def stream(bench: Bench, messages: int, depth: int = 64) -> int:
+    """Write one-packet messages as fast as they are acknowledged; returns how many completed well."""
+    posted = done = 0
+    qp, region, target = bench.qp_a, bench.region, bench.target
+    while done < messages:
+        while posted < messages and posted - done < depth:
+            qp.post_write(posted, region, 0, 16, target.va, target.rkey)
+            posted += 1
+        for port, frame in bench.a.packets_to_send(bench.now_ns, 64):
+            bench.b.receive(port, [frame], bench.now_ns)
+        for port, frame in bench.b.packets_to_send(bench.now_ns, 64):
+            bench.a.receive(port, [frame], bench.now_ns)
+        bench.now_ns += 20_000
+        bench.timers()
+        for completion in bench.cq_a.poll(depth):
+            assert completion.status is CompletionStatus.SUCCESS
+            done += 1
+    return done
+
+
+def growth(messages: int, psn: int) -> int:
+    bench = Bench(psn=psn, events_max=100)
+    stream(bench, 4000)
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    stream(bench, messages)
+    gc.collect()
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    requester = bench.qp_a.requester
+    assert requester.una == requester.nxt == bench.qp_b.responder.epsn
+    assert len(requester._rule.log) < 5000
+    return after - before
+
+
+def test_ten_thousand_messages_over_the_psn_wrap_leave_no_memory_behind() -> None:
+    assert growth(10_000, psn=2**24 - 9_000) < 150_000
+
+
+@pytest.mark.slow
+def test_two_million_messages_leave_no_memory_behind() -> None:
+    assert growth(2_000_000, psn=2**24 - 1_000_000) < 150_000
+
+
+def test_control_frames_to_a_port_that_never_sends_are_bounded() -> None:
+    bench = Bench(control_frames_max=100, sack_threshold_bytes=0)
+    bench.post(60)
+    sent = bench.writes()
+    for _ in range(10):
+        bench.to_b(*sent)
+    assert all(len(port.control) <= 100 for port in bench.b._ports)
+    assert sum(port["drop_control"] for port in bench.b.counters()["ports"]) > 0
+
+
+def test_events_are_bounded() -> None:
+    bench = Bench(events_max=10)
+    for _ in range(50):
+        bench.a.port_changed(1, False, bench.now_ns)
+        bench.a.port_changed(1, True, bench.now_ns)
+        bench.out(bench.a)
+    assert len(bench.a._events) == 10
+
+
+def test_many_qps_come_and_go() -> None:
+    wire = Wire()
+    a, b = wire.transports["h0"], wire.transports["h1"]
+    cq_a, cq_b = a.create_cq(100), b.create_cq(100)
+    numbers = set()
+    for _ in range(300):
+        qp, peer = a.create_qp(cq_a), b.create_qp(cq_b)
+        qp.connect(peer.info(), wire.now_ns)
+        peer.connect(qp.info(), wire.now_ns)
+        numbers.add(qp.qpn)
+        a.destroy_qp(qp, wire.now_ns)
+        b.destroy_qp(peer, wire.now_ns)
+    assert len(numbers) == 300
+    assert a._qps == b._qps == {}  # type: ignore[attr-defined]
+    assert a.next_timer_ns() is None

@@ -1,0 +1,289 @@
+"""Planes: equal shares, ports that go down on either side, port status updates, reverse EVs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from endpoint.core.wire import EndpointOp, Opcode
+from endpoint.transport import QPState
+from tests.endpoint.core.bench import Bench
+from tests.endpoint.core.flows import Flow
+from tests.endpoint.core.virtual_wire import Faults, Wire
+
+
+def run(wire: Wire, *flows: Flow, round_trips: int = 5000) -> None:
+    wire.run(wire.now_ns + round_trips * wire.base_rtt_ns, stop=lambda: all(flow.finished for flow in flows))
+
+
+def sent_per_plane(flow: Flow) -> Counter[int]:
+    shares: Counter[int] = Counter()
+    for ev, packets in flow.qp.paths().items():
+        shares[ev >> 16] += packets
+    return shares
+
+
+def test_planes_get_equal_shares_and_every_ev_is_used() -> None:
+    wire = Wire()
+    flow = Flow(wire)
+    for _ in range(40):
+        flow.post(100_000)
+    run(wire, flow)
+    shares = sent_per_plane(flow)
+    assert max(shares.values()) - min(shares.values()) <= 1
+    assert len(flow.qp.paths()) == 32
+
+
+def test_a_plane_that_lost_paths_and_has_no_backups_still_carries_its_share() -> None:
+    wire = Wire(planes=4, evs_per_plane=4, mark=False, trim=False)
+    flow = Flow(wire)
+    for via in (0, 1, 2):
+        wire.links[1, f"p1s{via}"].up = False
+    for _ in range(40):
+        flow.post(100_000)
+    run(wire, flow)
+    flow.check()
+    flow.wire.run(wire.now_ns + 20 * wire.base_rtt_ns)
+    before = sent_per_plane(flow)
+    for _ in range(40):
+        flow.post(100_000)
+    run(wire, flow)
+    shares = sent_per_plane(flow) - before
+    assert max(shares.values()) - min(shares.values()) <= 0.05 * max(shares.values())
+    assert flow.qp.evs.out_count == 3
+
+
+def test_a_local_port_that_goes_down_is_left_at_once_and_returned_to() -> None:
+    wire = Wire()
+    flow = Flow(wire)
+    for _ in range(100):
+        flow.post(100_000)
+    wire.run(10 * wire.base_rtt_ns)
+    wire.set_port("h0", 3, False)
+    before = sent_per_plane(flow)
+    wire.run(wire.now_ns + 20 * wire.base_rtt_ns)
+    during = sent_per_plane(flow) - before
+    assert during[2] == 0
+    assert min(during[plane] for plane in (0, 1, 3)) > 10
+    wire.set_port("h0", 3, True)
+    before = sent_per_plane(flow)
+    run(wire, flow)
+    after = sent_per_plane(flow) - before
+    assert after[2] >= 0.8 * after[0]
+    flow.check()
+    assert flow.qp.evs.out_count == 0  # a known port failure blames no EV
+
+
+def test_the_peer_stops_using_a_plane_that_it_is_told_of_and_comes_back() -> None:
+    wire = Wire()
+    flow = Flow(wire)
+    for _ in range(200):
+        flow.post(100_000)
+    wire.run(10 * wire.base_rtt_ns)
+    wire.set_port("h1", 2, False)
+    wire.run(wire.now_ns + 2 * wire.base_rtt_ns)
+    before = sent_per_plane(flow)
+    wire.run(wire.now_ns + 20 * wire.base_rtt_ns)
+    assert (sent_per_plane(flow) - before)[1] == 0
+    wire.set_port("h1", 2, True)
+    wire.run(wire.now_ns + 2 * wire.base_rtt_ns)
+    before = sent_per_plane(flow)
+    run(wire, flow)
+    after = sent_per_plane(flow) - before
+    assert after[1] >= 0.8 * after[0]
+    flow.check()
+    events = [line.split(" ", 1)[1] for line in wire.journal if " plane " in line]
+    assert events == [
+        "h1 plane {'plane': 1, 'side': 'local', 'peer': None, 'state': 'down', 'cause': 'carrier'}",
+        "h0 plane {'plane': 1, 'side': 'peer', 'peer': 'h1', 'state': 'down', 'cause': 'port_status_update'}",
+        "h1 plane {'plane': 1, 'side': 'local', 'peer': None, 'state': 'up', 'cause': 'carrier'}",
+        "h0 plane {'plane': 1, 'side': 'peer', 'peer': 'h1', 'state': 'up', 'cause': 'port_status_update'}",
+    ]
+
+
+def test_a_port_status_update_goes_out_on_every_live_plane_and_is_repeated_as_a_new_request_until_answered() -> None:
+    bench = Bench(planes=4)
+    bench.a.port_changed(2, False, bench.now_ns)
+    first = bench.out(bench.a, Opcode.ENDPOINT_REQUEST)
+    assert sorted(packet.port for packet in first) == [1, 3, 4]
+    assert {packet.erth.op for packet in first} == {EndpointOp.PORT_STATUS_UPDATE}
+    assert {packet.erth.port_status_mask for packet in first} == {0b1101}
+    assert {packet.bth.dest_qpn for packet in first} == {2}
+    ids = {packet.psn for packet in first}
+    assert len(ids) == 1
+    bench.wait(3)
+    bench.timers()
+    second = bench.out(bench.a, Opcode.ENDPOINT_REQUEST)
+    assert len(second) == 3
+    assert ids.isdisjoint(packet.psn for packet in second)
+    bench.to_b(*second)
+    answers = bench.answers(Opcode.ENDPOINT_RESPONSE)
+    assert len(answers) == 3
+    assert bench.qp_b.reachable == 0b1101
+    bench.to_a(answers[0])
+    bench.wait(20)
+    bench.timers()
+    assert bench.out(bench.a, Opcode.ENDPOINT_REQUEST) == []
+
+
+def test_an_overtaken_port_status_update_changes_nothing() -> None:
+    bench = Bench(planes=4)
+    bench.a.port_changed(2, False, bench.now_ns)
+    old = bench.out(bench.a, Opcode.ENDPOINT_REQUEST)
+    bench.a.port_changed(2, True, bench.now_ns)
+    new = bench.out(bench.a, Opcode.ENDPOINT_REQUEST)
+    bench.to_b(new[0])
+    assert bench.qp_b.reachable == 0b1111
+    bench.to_b(*old)
+    assert bench.qp_b.reachable == 0b1111
+
+
+def test_an_answer_to_an_older_update_does_not_end_the_announcement() -> None:
+    bench = Bench(planes=4)
+    bench.a.port_changed(2, False, bench.now_ns)
+    bench.to_b(bench.out(bench.a, Opcode.ENDPOINT_REQUEST)[0])
+    late = bench.answers(Opcode.ENDPOINT_RESPONSE)
+    bench.a.port_changed(3, False, bench.now_ns)
+    bench.out(bench.a)
+    bench.to_a(*late)
+    bench.wait(3)
+    bench.timers()
+    again = bench.out(bench.a, Opcode.ENDPOINT_REQUEST)
+    assert {packet.erth.port_status_mask for packet in again} == {0b1001}
+
+
+def test_a_qp_made_while_a_port_is_down_tells_its_peer() -> None:
+    wire = Wire()
+    wire.set_port("h1", 4, False)
+    flow = Flow(wire)
+    wire.kick("h1")
+    wire.run(3 * wire.base_rtt_ns)
+    assert flow.qp.reachable == 0b0111
+
+
+def test_updates_and_answers_survive_heavy_loss() -> None:
+    wire = Wire(seed=5)
+    flow = Flow(wire)
+    flow.post(1000)
+    run(wire, flow)
+    for link in wire.links.values():
+        link.faults = Faults(loss=0.7)
+    wire.set_port("h1", 1, False)
+    wire.run(wire.now_ns + 100 * wire.base_rtt_ns)
+    assert flow.qp.reachable == 0b1110
+    wire.set_port("h1", 1, True)
+    wire.run(wire.now_ns + 100 * wire.base_rtt_ns)
+    assert flow.qp.reachable == 0b1111
+
+
+def test_the_qp_lives_on_one_plane_of_four_and_dies_by_the_retry_rule_on_none() -> None:
+    wire = Wire()
+    flow = Flow(wire)
+    for _ in range(50):
+        flow.post(100_000)
+    for number, port in enumerate((1, 2, 3)):
+        wire.at((number + 2) * wire.base_rtt_ns, lambda port=port: wire.set_port("h0", port, False))
+    run(wire, flow)
+    flow.check()
+    flow.post(100_000)
+    wire.set_port("h0", 4, False)
+    wire.run(wire.now_ns + 100_000 * wire.base_rtt_ns, stop=lambda: flow.finished)
+    assert flow.qp.state is QPState.ERROR
+    flow.poll()
+    assert "no answer after 14 retries" in flow.qp.cause
+    assert flow.statuses[50].value == "retry_exceeded"
+
+
+def test_a_dead_path_is_left_and_comes_back_by_probes() -> None:
+    wire = Wire()
+    flow = Flow(wire)
+    flow.keep_posted(50_000, 16, 2000 * wire.base_rtt_ns)
+    wire.run(20 * wire.base_rtt_ns)
+    dead = wire.links[2, "p2s5"]
+    dead.up = False
+    wire.run(wire.now_ns + 50 * wire.base_rtt_ns)
+    path = flow.qp.evs.paths[2 << 16 | 5]
+    assert path.state.value == "assumed_bad"
+    dropped = dead.dropped
+    sent = path.sent
+    wire.run(wire.now_ns + 100 * wire.base_rtt_ns)
+    assert path.sent == sent  # probes only
+    assert dead.dropped > dropped
+    dead.up = True
+    wire.run(wire.now_ns + 60 * wire.base_rtt_ns)
+    assert path.state.value in ("good", "skip")
+    wire.run(wire.now_ns + 60 * wire.base_rtt_ns)
+    assert path.sent > sent
+    causes = [line.split("'cause': ")[1] for line in wire.journal if " ev " in line]
+    assert causes == ["'loss'}", "'probed'}"]
+
+
+def test_a_whole_plane_of_dead_switches_is_left_and_comes_back() -> None:
+    wire = Wire()
+    flow = Flow(wire)
+    flow.keep_posted(50_000, 16, 2000 * wire.base_rtt_ns)
+    wire.run(20 * wire.base_rtt_ns)
+    for via in range(8):
+        wire.links[3, f"p3s{via}"].up = False
+    wire.run(wire.now_ns + 50 * wire.base_rtt_ns)
+    assert [plane.number for plane in flow.qp.evs.live] == [0, 1, 2]
+    for via in range(8):
+        wire.links[3, f"p3s{via}"].up = True
+    wire.run(wire.now_ns + 100 * wire.base_rtt_ns)
+    assert [plane.number for plane in flow.qp.evs.live] == [0, 1, 2, 3]
+
+
+def test_a_qp_that_only_receives_keeps_its_reverse_evs_fresh_by_probes() -> None:
+    wire = Wire()
+    flow = Flow(wire)
+    flow.keep_posted(50_000, 16, 2000 * wire.base_rtt_ns)
+    wire.run(5 * wire.base_rtt_ns)
+    first = {number: route.ev for number, route in flow.remote.responder.reverse.items()}
+    assert sorted(first) == [1, 2, 3, 4]
+    wire.run(wire.now_ns + 100 * wire.base_rtt_ns)
+    second = {number: route.ev for number, route in flow.remote.responder.reverse.items()}
+    assert all(first[number] != second[number] for number in first) or first != second
+    assert flow.remote.requester.data_packets == 0
+
+
+def test_dead_reverse_paths_are_replaced_and_cost_little() -> None:
+    wire = Wire()
+    flow = Flow(wire)
+    flow.keep_posted(50_000, 16, 10_000 * wire.base_rtt_ns)
+    wire.run(5 * wire.base_rtt_ns)
+
+    def kill_return(number: int) -> None:
+        route = flow.remote.responder.reverse[number]
+        wire.links[number - 1, f"p{number - 1}s{route.ev & 0xFFFF}"].up = False
+
+    for number in (1, 2):
+        kill_return(number)
+    wire.run(wire.now_ns + 300 * wire.base_rtt_ns)
+    for number in (1, 2):
+        route = flow.remote.responder.reverse[number]
+        assert wire.links[number - 1, f"p{number - 1}s{route.ev & 0xFFFF}"].up
+    assert flow.qp.state is QPState.RTS
+    assert flow.qp.requester.timeouts == 0
+
+
+@pytest.mark.parametrize("hosts", [2])
+def test_denied_evs_are_not_used_by_present_and_future_qps(hosts: int) -> None:
+    wire = Wire(hosts=hosts, evs_per_plane=2)
+    flow = Flow(wire)
+    denied = {("h1", 0), ("h1", 1 << 16 | 1)}
+    wire.transports["h0"].set_denied(denied, wire.now_ns)
+    other = Flow(wire, seed=9)
+    for _ in range(10):
+        flow.post(50_000)
+        other.post(50_000)
+    run(wire, flow, other)
+    for one in (flow, other):
+        one.check()
+        assert {ev for _, ev in denied}.isdisjoint(one.qp.paths())
+    wire.transports["h0"].set_denied(set(), wire.now_ns)
+    for _ in range(10):
+        flow.post(50_000)
+    run(wire, flow)
+    assert {ev for _, ev in denied} <= set(flow.qp.paths())
+    assert wire.transports["h0"].denied() == set()

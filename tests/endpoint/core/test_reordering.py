@@ -1,0 +1,159 @@
+"""What counts as lost: planes of unequal delay, reordering, late processes; and real losses all the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from endpoint.core.recovery import ReorderRule
+from tests.endpoint.core.flows import Flow
+from tests.endpoint.core.virtual_wire import Faults, Wire
+
+MS = 1_000_000
+
+
+def run(wire: Wire, flow: Flow, limit_round_trips: int = 20_000) -> None:
+    wire.run(wire.now_ns + limit_round_trips * wire.base_rtt_ns, stop=lambda: flow.finished)
+
+
+def test_the_rule_needs_evidence_sent_a_window_later() -> None:
+    rule = ReorderRule(base_rtt_ns=100, jitter_ns=20)
+    assert rule.window_ns == 120
+    rule.rtt_sample(0, 100)
+    rule.rtt_sample(1, 180)
+    assert rule.window_ns == 200
+    rule.late_arrival(1, 150)
+    assert rule.window_ns == 260
+    for _ in range(100):
+        rule.late_arrival(1, 150)
+    assert rule.window_ns == 200 + 4 * 120
+    for _ in range(1000):
+        rule.true_loss()
+    assert rule.window_ns == 200
+    rule.forget_plane(1)
+    assert rule.window_ns == 120
+
+
+@pytest.mark.parametrize(("spread", "later"), [(0.2, 0), (0.9, 0), (3.0, 0), (10.0, 60)])
+def test_planes_of_unequal_delay_cause_few_retransmissions_and_none_once_the_spread_is_known(
+    spread: float, later: int
+) -> None:
+    base = Wire().base_rtt_ns
+    wire = Wire(plane_delays_ns=(1_000, 1_000, 1_000, 1_000 + int(spread * base)), mark=False)
+    flow = Flow(wire)
+    for _ in range(20):
+        flow.post(50_000)
+    run(wire, flow)
+    wire.run(wire.now_ns + 50 * base)  # originals that were taken for lost are still under way
+    warm = flow.qp.requester.retransmits
+    for _ in range(200):
+        flow.post(50_000)
+    run(wire, flow)
+    flow.check()
+    assert warm <= 40
+    assert flow.qp.requester.retransmits - warm <= later
+
+
+def test_a_real_loss_is_found_within_four_round_trips_while_data_flows() -> None:
+    wire = Wire(mark=False)
+    flow = Flow(wire)
+    for _ in range(100):
+        flow.post(50_000)
+    wire.run(10 * wire.base_rtt_ns)
+    victim = next(iter(link for key, link in wire.links.items() if key[0] == 2))
+    victim.faults = Faults(loss=1.0)
+    before = flow.qp.requester.retransmits
+    start_ns = wire.now_ns
+    wire.run(start_ns + 100 * wire.base_rtt_ns, stop=lambda: victim.dropped > 0)
+    lost_ns = wire.now_ns
+    wire.run(lost_ns + 100 * wire.base_rtt_ns, stop=lambda: flow.qp.requester.retransmits > before)
+    assert wire.now_ns - lost_ns <= 4 * wire.base_rtt_ns
+    run(wire, flow)
+    flow.check()
+    assert flow.qp.requester.spurious == 0
+
+
+def test_a_loss_at_the_tail_is_found_by_a_probe_before_the_retransmission_timer() -> None:
+    wire = Wire()
+    flow = Flow(wire)
+    flow.post(4096)
+    run(wire, flow)
+    for key, link in wire.links.items():
+        link.faults = Faults(loss=1.0 if key[0] in range(4) else 0.0)
+    flow.post(4096)
+    start_ns = wire.now_ns
+    wire.run(start_ns + wire.base_rtt_ns)
+    for link in wire.links.values():
+        link.faults = Faults()
+    run(wire, flow)
+    flow.check()
+    assert flow.qp.requester.timeouts == 0
+    assert wire.now_ns - start_ns < 6 * wire.base_rtt_ns
+
+
+@pytest.mark.parametrize("who", ["h0", "h1"])
+def test_a_process_that_is_scheduled_late_is_no_path_failure(who: str) -> None:
+    """Lab rates: 10 Mb/s, a base round trip of tens of ms, 20 ms of jitter on either host."""
+    wire = Wire(rate_bps=10_000_000, delay_ns=MS, jitter_ns=20 * MS)
+    flow = Flow(wire)
+    for _ in range(40):
+        flow.post(65_536)
+    for n in range(200):
+        wire.at(n * 25 * MS, lambda: wire.sleep(who, wire.now_ns + wire.rng.randrange(20 * MS)))
+    run(wire, flow)
+    flow.check()
+    assert flow.qp.requester.retransmits == 0
+    assert flow.qp.requester.timeouts == 0
+    assert flow.qp.evs.out_count == 0
+
+
+def test_a_plane_whose_switches_are_scheduled_late_is_no_path_failure() -> None:
+    wire = Wire(rate_bps=10_000_000, delay_ns=MS, jitter_ns=20 * MS)
+    flow = Flow(wire)
+    for _ in range(40):
+        flow.post(65_536)
+
+    def stall() -> None:
+        for key, link in wire.links.items():
+            if key[0] == 1:
+                link.stalled_until_ns = wire.now_ns + wire.rng.randrange(20 * MS)
+
+    for n in range(200):
+        wire.at(n * 25 * MS, stall)
+    run(wire, flow)
+    flow.check()
+    assert flow.qp.requester.retransmits == 0
+    assert not [line for line in wire.journal if " ev " in line]
+
+
+def test_a_long_sleep_of_the_sender_fires_no_retransmission_timer() -> None:
+    wire = Wire(rate_bps=10_000_000, delay_ns=MS, jitter_ns=20 * MS)
+    flow = Flow(wire)
+    for _ in range(10):
+        flow.post(65_536)
+    wire.at(100 * MS, lambda: wire.sleep("h0", wire.now_ns + 2_000 * MS))
+    run(wire, flow)
+    flow.check()
+    assert flow.qp.requester.timeouts == 0
+
+
+ROUND_TRIPS = {
+    "10us": (400_000_000_000, 2_000),
+    "200us": (10_000_000_000, 50_000),
+    "4ms": (1_000_000_000, 1 * MS),
+    "34ms": (10_000_000, 5 * MS),
+    "500ms": (10_000_000, 115 * MS),
+}
+
+
+@pytest.mark.parametrize(("rate_bps", "delay_ns"), ROUND_TRIPS.values(), ids=ROUND_TRIPS)
+def test_round_trips_from_ten_microseconds_to_half_a_second_are_measured(rate_bps: int, delay_ns: int) -> None:
+    wire = Wire(rate_bps=rate_bps, delay_ns=delay_ns)
+    flow = Flow(wire)
+    for _ in range(40):
+        flow.post(4096)
+        run(wire, flow)
+    flow.check()
+    assert flow.qp.requester.retransmits == 0
+    one_way_ns = 2 * (4238 * 8_000_000_000 // rate_bps + delay_ns)
+    back_ns = 2 * (154 * 8_000_000_000 // rate_bps + delay_ns)
+    assert flow.qp.requester.rtt_ns == pytest.approx(one_way_ns + back_ns, rel=0.02)
