@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from switch.model.headers import Field
+from switch.model import UnsupportedError
+from switch.model.headers import Field, HeaderType
 from switch.native.emit.layout import Layout, c_type, is_wide
 
 RUN_BITS_MAX = 64
@@ -121,3 +122,21 @@ def stores(layout: Layout, pointer: str, fields: Sequence[Field], base: str) -> 
                 lines.append(f"store_bits({at}, {place}, {field.width_bits}, {pointer}->{layout.member(field)});")
                 place += field.width_bits
     return lines
+
+
+def store_header(layout: Layout, kind: HeaderType, pointer: str, base: str) -> list[str]:
+    """Statements that write a whole header at the byte pointer `base` and move it behind the header."""
+    varbit = kind.varbit
+    if kind.width_bits % 8:
+        raise UnsupportedError(f"header type {kind.name} has {kind.width_bits} bits, which are not whole bytes")
+    if varbit is None:
+        return [*stores(layout, pointer, kind.fields, base), f"{base} += {kind.width_bits // 8};"]
+    place = next(i for i, field in enumerate(kind.fields) if field is varbit)
+    ahead_bytes = sum(field.width_bits for field in kind.fields[:place]) // 8
+    length = f"{pointer}->{layout.varbit_length(varbit)}"
+    return [
+        *stores(layout, pointer, kind.fields[:place], base),
+        f"memcpy({base} + {ahead_bytes}, {pointer}->{layout.member(varbit)}, {length});",
+        *stores(layout, pointer, kind.fields[place + 1 :], f"{base} + {ahead_bytes} + {length}"),
+        f"{base} += {kind.width_bits // 8} + {length};",
+    ]

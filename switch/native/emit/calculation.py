@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from switch.model import UnsupportedError
+from switch.model.expressions import FieldRef
 from switch.model.externs import Calculation, Checksum, ConstInput, FieldInput, HeaderInput, PayloadInput
 from switch.model.headers import Header
 from switch.model.pipelines import ActionProfile
 from switch.model.program import Program
 from switch.native.emit.action import SCOPE, SCOPE_ARGS
-from switch.native.emit.bytes import stores
+from switch.native.emit.bytes import store_header
 from switch.native.emit.expression import Expressions, constant
-from switch.native.emit.layout import Layout, header_bytes_max, is_wide
+from switch.native.emit.layout import Layout, header_bytes_max, is_wide, varbit_bytes
 
 # The C function of hash.h; the custom polynomials keep their default parameters, which are those of the plain ones.
 ALGORITHMS = {
@@ -60,9 +61,7 @@ class Calculations:
             match item:
                 case FieldInput(ref):
                     header = self.layout.header(ref.header)
-                    if is_wide(ref.field) or ref.field.varbit:
-                        raise UnsupportedError(f"{ref.header.name}.{ref.field.name} as the input of a hash")
-                    put = f"put_bits(input, &bits, {ref.field.width_bits}, {self.layout.field(ref)});"
+                    put = self._put_field(ref)
                     lines.append(put if ref.header.metadata else f"if ({header}.valid)\n        {put}")
                 case ConstInput(value, width):
                     if width > 128:
@@ -76,16 +75,22 @@ class Calculations:
         lines.append(f"return {algorithm}(input, bytes);")
         return lines
 
+    def _put_field(self, ref: FieldRef) -> str:
+        text = self.layout.field(ref)
+        if ref.field.varbit:
+            length = f"{self.layout.header(ref.header)}.{self.layout.varbit_length(ref.field)}"
+            return f"put_bytes(input, &bits, {length}, {text});"
+        if is_wide(ref.field):
+            return f"put_bytes(input, &bits, {ref.field.width_bits // 8}, {text});"
+        return f"put_bits(input, &bits, {ref.field.width_bits}, {text});"
+
     def _put_header(self, header: Header) -> list[str]:
-        if header.type.varbit:
-            raise UnsupportedError(f"header {header.name}, which has a varbit field, as the input of a hash")
-        size = header.type.width_bits
         pointer = f"(&{self.layout.header(header)})"
         return [
             f"if ({pointer}->valid) {{",
             "    u8 *at = input + (bits + 7) / 8;",
-            *(f"    {line}" for line in stores(self.layout, pointer, header.type.fields, "at")),
-            f"    bits = (bits + 7) / 8 * 8 + {size};",
+            *(f"    {line}" for line in store_header(self.layout, header.type, pointer, "at")),
+            "    bits = (size_t)(at - input) * 8;",
             "}",
         ]
 
@@ -120,7 +125,7 @@ class Calculations:
 def _bits(item: object) -> int:
     match item:
         case FieldInput(ref):
-            return ref.field.width_bits
+            return varbit_bytes(ref.header.type) * 8 if ref.field.varbit else ref.field.width_bits
         case ConstInput(_, width):
             return width
         case HeaderInput(header):

@@ -358,20 +358,26 @@ class Expressions:
         return f"({a.as_type('i128')} {op} {b.as_type('i128')})"
 
     def _compare_wide(self, op: str, left: Expression, right: Expression) -> str | None:
-        """Fields above 128 bits against each other or a constant."""
-        fields = [e for e in (left, right) if isinstance(e, FieldRef) and is_wide(e.field)]
-        if not fields or op not in ("==", "!="):
+        """Fields above 128 bits and varbit fields, as numbers, against each other or a constant."""
+        if op not in ("==", "!="):
             return None
-        width = fields[0].field.width_bits
-        texts = []
-        for side in (left, right):
-            if isinstance(side, FieldRef) and side.field.width_bits == width:
-                texts.append(self.layout.field(side))
-            elif isinstance(side, Const) and 0 <= side.value < 1 << width:
-                texts.append(wide_constant(side.value, width))
-            else:
-                return None
-        return f"(memcmp({texts[0]}, {texts[1]}, {width // 8}) {op} 0)"
+        fields = [e for e in (left, right) if isinstance(e, FieldRef) and (is_wide(e.field) or e.field.varbit)]
+        texts = [self._wide_bytes(side) for side in (left, right)] if fields else [None]
+        if None in texts:
+            return None
+        return f"(numbers_equal({', '.join(text for text in texts if text)}) {op} 1)"
+
+    def _wide_bytes(self, side: Expression) -> str | None:
+        """Pointer and length of a big-endian number."""
+        if isinstance(side, Const) and side.value >= 0:
+            width = (side.value.bit_length() + 7) // 8 * 8 or 8
+            return f"{wide_constant(side.value, width)}, {width // 8}"
+        if not isinstance(side, FieldRef):
+            return None
+        text = self.layout.field(side)
+        if side.field.varbit:
+            return f"{text}, {self.layout.header(side.header)}.{self.layout.varbit_length(side.field)}"
+        return f"{text}, {side.field.width_bits // 8}" if is_wide(side.field) else None
 
     def _headers_equal(self, op: str, left: Expression, right: Expression) -> str:
         if (
@@ -383,10 +389,13 @@ class Expressions:
         parts = [f"{a}.valid", f"{b}.valid"]
         for field in left.header.type.fields:
             member = self.layout.member(field)
+            length = self.layout.varbit_length(field)
             if field.varbit:
-                raise UnsupportedError(f"{self._where()}comparison of headers with a varbit field")
-            same = f"!memcmp({a}.{member}, {b}.{member}, {field.width_bits // 8})"
-            parts.append(same if is_wide(field) else f"{a}.{member} == {b}.{member}")
+                parts += [f"{a}.{length} == {b}.{length}", f"!memcmp({a}.{member}, {b}.{member}, {a}.{length})"]
+            elif is_wide(field):
+                parts.append(f"!memcmp({a}.{member}, {b}.{member}, {field.width_bits // 8})")
+            else:
+                parts.append(f"{a}.{member} == {b}.{member}")
         return f"({'' if op == '==' else '!'}({' && '.join(parts)}))"
 
     # --- headers and lvalues ----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from switch.model.parsers import (
 )
 from switch.model.program import Program
 from switch.native.emit.action import Actions
-from switch.native.emit.bytes import loads, stores
+from switch.native.emit.bytes import loads, store_header
 from switch.native.emit.calculation import Calculations
 from switch.native.emit.expression import Expressions, constant
 from switch.native.emit.layout import WIDEST_BITS, Layout, header_bytes_max, identifier, is_wide, varbit_bytes
@@ -151,8 +151,7 @@ class Parsers:
             lines = [f"if (UNLIKELY(end - at < {fixed})) {self._fail('PacketTooShort')}"]
             lines += loads(self.layout, "x", kind.fields, "b + at")
             return [*lines, "x->valid = 1;", f"at += {fixed};"]
-        if varbit_width is None:
-            raise UnsupportedError(f"header type {kind.name}: extraction of a varbit field without its width")
+        skip = ["const u64 skip = 0;"] if varbit_width is None else self._whole_bytes(varbit_width)
         place = next(i for i, field in enumerate(kind.fields) if field is varbit)
         ahead, behind = kind.fields[:place], kind.fields[place + 1 :]
         ahead_bits = sum(field.width_bits for field in ahead)
@@ -160,7 +159,7 @@ class Parsers:
             raise UnsupportedError(f"header type {kind.name}: the varbit field does not begin on a byte border")
         member, length = self.layout.member(varbit), self.layout.varbit_length(varbit)
         return [
-            *self._whole_bytes(varbit_width),
+            *skip,
             f"if (UNLIKELY(end - at < {fixed} || skip / 8 > end - at - {fixed})) {self._fail('PacketTooShort')}",
             f"if (UNLIKELY(skip / 8 > {varbit_bytes(kind)})) {self._fail('HeaderTooShort')}",
             *loads(self.layout, "x", ahead, "b + at"),
@@ -239,27 +238,6 @@ class Parsers:
             "    (void)b;",
         ]
         for header in deparser.order:
-            lines += [
-                f"    if ({self.layout.header(header)}.valid) {{",
-                *(f"        {x}" for x in self._store(header)),
-                "    }",
-            ]
+            body = store_header(self.layout, header.type, f"(&{self.layout.header(header)})", "b")
+            lines += [f"    if ({self.layout.header(header)}.valid) {{", *(f"        {line}" for line in body), "    }"]
         return [*lines, "}", ""]
-
-    def _store(self, header: Header) -> list[str]:
-        kind, varbit = header.type, header.type.varbit
-        if kind.width_bits % 8:
-            raise UnsupportedError(f"header type {kind.name} has {kind.width_bits} bits, which are not whole bytes")
-        lines = [f"const {self.layout.type_name(kind)} *x = &{self.layout.header(header)};"]
-        if varbit is None:
-            return [*lines, *stores(self.layout, "x", kind.fields, "b"), f"b += {kind.width_bits // 8};"]
-        place = next(i for i, field in enumerate(kind.fields) if field is varbit)
-        ahead_bytes = sum(field.width_bits for field in kind.fields[:place]) // 8
-        length = f"x->{self.layout.varbit_length(varbit)}"
-        return [
-            *lines,
-            *stores(self.layout, "x", kind.fields[:place], "b"),
-            f"memcpy(b + {ahead_bytes}, x->{self.layout.member(varbit)}, {length});",
-            *stores(self.layout, "x", kind.fields[place + 1 :], f"b + {ahead_bytes} + {length}"),
-            f"b += {kind.width_bits // 8} + {length};",
-        ]

@@ -89,6 +89,24 @@ static inline void put_bits(u8 *input, size_t *at, unsigned bits, u128 value)
     *at += bits;
 }
 
+static inline void put_bytes(u8 *input, size_t *at, size_t bytes, const u8 *value)
+{
+    for (size_t i = 0; i < bytes; i++)
+        put_bits(input, at, 8, value[i]);
+}
+
+/* Are two big-endian numbers equal, whatever their lengths? */
+static inline bool numbers_equal(const u8 *a, size_t a_bytes, const u8 *b, size_t b_bytes)
+{
+    for (; a_bytes > b_bytes; a_bytes--)
+        if (*a++)
+            return false;
+    for (; b_bytes > a_bytes; b_bytes--)
+        if (*b++)
+            return false;
+    return !memcmp(a, b, a_bytes);
+}
+
 /* The bytes behind the parsed headers, cut to the packet's truncation. */
 static inline size_t put_payload(const struct packet *p, u8 *input)
 {
