@@ -25,6 +25,7 @@ from switch.p4rt.profiles import encode_group
 TABLE_ENTRY, DEFAULT, MEMBER, GROUP, METER = "entry", "default action", "member", "group", "meter"
 # Members before the groups of them, groups before the entries that refer to them.
 WRITE_ORDER = (MEMBER, GROUP, TABLE_ENTRY, DEFAULT, METER)
+INSERTED = (MEMBER, GROUP, TABLE_ENTRY)  # the others always exist and are only modified
 
 _TABLE_ENTRY = wire.tag(p4rt.Entity, "table_entry")
 _MEMBER = wire.tag(p4rt.Entity, "action_profile_member")

@@ -203,17 +203,14 @@ def _apply(client: Client, p4info: P4Info, changes: Changes) -> int:
     """Write the changes in an order that the references between them allow."""
     written = 0
     for kind in items.WRITE_ORDER:
-        batch = [(INSERT if kind in _INSERTED else MODIFY, item) for item in changes.insert if item.kind == kind]
+        batch = [(INSERT if kind in items.INSERTED else MODIFY, item) for item in changes.insert if item.kind == kind]
         batch += [(MODIFY, item) for _, item in changes.modify if item.kind == kind]
         written += _write(client, p4info, batch)
     for kind in reversed(items.WRITE_ORDER):
-        batch = [(DELETE, item) for item in changes.delete if item.kind == kind and kind in _INSERTED]
+        batch = [(DELETE, item) for item in changes.delete if item.kind == kind and kind in items.INSERTED]
         batch += [(MODIFY, items.reset(item)) for item in changes.delete if item.kind == kind == items.METER]
         written += _write(client, p4info, batch)
     return written
-
-
-_INSERTED = (items.MEMBER, items.GROUP, items.TABLE_ENTRY)  # the others always exist and are modified
 
 
 def _write(client: Client, p4info: P4Info, batch: list[tuple[int, Item]]) -> int:
