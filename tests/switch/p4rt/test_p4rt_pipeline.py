@@ -1,0 +1,207 @@
+"""Forwarding pipelines: verify, commit, get, sharing; and what a crash leaves."""
+
+import gc
+
+import grpc
+import pytest
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from switch.p4rt.pipeline import PipelineCache
+
+GET = p4rt.GetForwardingPipelineConfigRequest
+HOST = (
+    'type: INSERT entity { table_entry { table_id: 33554433 match { field_id: 1 exact { value: "\\002" } } '
+    "action { action { action_id: 16777218 } } } }"
+)
+
+
+def refusal(call, *args, **kwargs):
+    with pytest.raises(grpc.RpcError) as caught:
+        call(*args, **kwargs)
+    return caught.value.code().name, caught.value.details()
+
+
+def get(client, response_type=GET.ALL, device_id=1):
+    return client.stub.GetForwardingPipelineConfig(GET(device_id=device_id, response_type=response_type))
+
+
+def test_the_server_says_which_version_of_p4runtime_it_speaks(harness):
+    assert harness.client().stub.Capabilities(p4rt.CapabilitiesRequest()).p4runtime_api_version == "1.4.1"
+
+
+def test_only_the_primary_may_set_a_pipeline_or_write(harness):
+    client = harness.client()
+    assert refusal(client.set_pipeline)[0] == "PERMISSION_DENIED"
+    assert refusal(client.set_pipeline, device_id=9) == ("NOT_FOUND", "no device with id 9; devices: 1 (s1), 2 (s2)")
+    client.primary(election_id=5)
+    code, message = refusal(client.set_pipeline, election_id=4)
+    assert (code, message) == ("PERMISSION_DENIED", "election id 4 is not the primary's, which is 5")
+    client.set_pipeline(election_id=5)
+    assert refusal(client.write, HOST, election_id=6)[0] == "PERMISSION_DENIED"
+    client.write(HOST, election_id=5)
+
+
+def test_without_a_pipeline_reads_and_writes_fail_and_get_is_empty(harness):
+    client = harness.client()
+    client.primary()
+    assert refusal(client.write, HOST) == (
+        "FAILED_PRECONDITION",
+        "device s1 has no forwarding pipeline; set one with SetForwardingPipelineConfig",
+    )
+    assert refusal(client.read, "table_entry { }")[0] == "FAILED_PRECONDITION"
+    assert not get(client).HasField("config")
+
+
+def test_verify_checks_everything_and_changes_nothing(client, engine, harness):
+    client.write(HOST)
+    client.set_pipeline(action="VERIFY", cookie=99)
+    assert len(client.read("table_entry { table_id: 33554433 }")) == 1
+    assert not get(client).config.HasField("cookie")
+    code, message = refusal(client.set_pipeline, action="VERIFY", device_config=b"{}")
+    assert (code, message) == ("INVALID_ARGUMENT", "pipeline config: p4_device_config: is not a program")
+    assert len(client.read("table_entry { table_id: 33554433 }")) == 1
+
+
+def test_a_commit_starts_with_empty_tables(client, engine):
+    client.write(HOST)
+    client.set_pipeline()
+    assert client.read("table_entry { table_id: 33554433 }") == []
+    assert [key for key in engine.entries if key[0] == "ingress.hosts"] == []
+
+
+def test_a_refused_pipeline_leaves_the_old_one_in_place(client):
+    client.write(HOST)
+    request = p4rt.SetForwardingPipelineConfigRequest(device_id=1)
+    request.election_id.low = 1
+    request.action = p4rt.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
+    assert refusal(client.stub.SetForwardingPipelineConfig, request) == (
+        "INVALID_ARGUMENT",
+        "pipeline config: is missing",
+    )
+    request.config.p4_device_config = b"#"
+    assert refusal(client.stub.SetForwardingPipelineConfig, request)[1] == "pipeline config: p4info is missing"
+    request.config.p4info.SetInParent()
+    request.config.ClearField("p4_device_config")
+    _, message = refusal(client.stub.SetForwardingPipelineConfig, request)
+    assert message == "pipeline config: p4_device_config is missing; it must be the program as BMv2 JSON"
+    request.config.p4_device_config = b"#"
+    table = request.config.p4info.tables.add()
+    table.preamble.name = "ingress.ghost"
+    _, message = refusal(client.stub.SetForwardingPipelineConfig, request)
+    assert message == "pipeline config: P4Info's table ingress.ghost is not in the program: none"
+    assert len(client.read("table_entry { table_id: 33554433 }")) == 1
+
+
+@pytest.mark.parametrize("action", ["VERIFY_AND_SAVE", "COMMIT"])
+def test_unsupported_actions_say_what_is_supported(client, action):
+    code, message = refusal(client.set_pipeline, action=action)
+    assert code == "UNIMPLEMENTED"
+    assert message.startswith(f"pipeline action {action} is not supported; supported: VERIFY, VERIFY_AND_COMMIT")
+    assert refusal(client.set_pipeline, action="UNSPECIFIED")[0] == "INVALID_ARGUMENT"
+
+
+def test_reconcile_keeps_the_entries_of_the_pipeline_that_is_loaded(client):
+    client.write(HOST)
+    client.set_pipeline(action="RECONCILE_AND_COMMIT", cookie=7)
+    assert len(client.read("table_entry { table_id: 33554433 }")) == 1
+    assert get(client, GET.COOKIE_ONLY).config.cookie.cookie == 7
+    code, _ = refusal(client.set_pipeline, action="RECONCILE_AND_COMMIT", device_config=b"# another\n")
+    assert code == "INVALID_ARGUMENT"
+
+
+def test_get_returns_exactly_what_was_set_and_only_what_was_asked_for(client):
+    client.set_pipeline(cookie=0xC0FFEE)
+    config = get(client).config
+    assert config.p4info.pkg_info.name == "kinds"
+    assert config.p4_device_config.startswith(b"# A pipeline with one table of every kind")
+    assert config.cookie.cookie == 0xC0FFEE
+    for response_type, p4info, device_config in (
+        (GET.COOKIE_ONLY, False, False),
+        (GET.P4INFO_AND_COOKIE, True, False),
+        (GET.DEVICE_CONFIG_AND_COOKIE, False, True),
+    ):
+        config = get(client, response_type).config
+        assert (config.HasField("p4info"), bool(config.p4_device_config)) == (p4info, device_config)
+        assert config.cookie.cookie == 0xC0FFEE
+    assert refusal(get, client, device_id=3)[0] == "NOT_FOUND"
+
+
+def test_devices_with_the_same_pipeline_share_one_program(harness):
+    client = harness.client()
+    for device_id in (1, 2):
+        client.primary(device_id)
+        client.set_pipeline(device_id)
+    one, two = (harness.devices.find(device_id).store for device_id in (1, 2))
+    assert one.pipeline is two.pipeline
+    assert harness.data_plane.engines[1].program is harness.data_plane.engines[2].program
+    client.write(HOST)
+    assert client.read("table_entry { table_id: 33554433 }", device_id=2) == []
+
+
+def test_a_pipeline_that_no_device_runs_is_forgotten(store):
+    config = store.pipeline.config_bytes(p4info=True, device_config=True)
+    loaded = []
+
+    def load(data):
+        loaded.append(data)
+        return store.pipeline.program
+
+    cache = PipelineCache(load)
+    first = cache.read(config)
+    assert cache.read(config) is first
+    assert len(loaded) == 1
+    del first
+    gc.collect()
+    cache.read(config)
+    assert len(loaded) == 2
+
+
+def test_hostile_bytes_in_place_of_a_pipeline_are_refused(client):
+    call = client.channel.unary_unary("/p4.v1.P4Runtime/SetForwardingPipelineConfig")
+    for data in (b"\xff", b"\x2a\x7f", b"\x2a\x05\x0a", b"\x0b\x0b\x0b", b"\x80" * 12):
+        assert refusal(call, data)[0] in ("INVALID_ARGUMENT", "NOT_FOUND", "INTERNAL")
+    assert len(client.read("table_entry { }")) == 2
+
+
+# --- crash and stop -------------------------------------------------------------------------------------------------
+
+
+def test_after_a_crash_streams_have_ended_election_ids_are_forgotten_and_there_is_no_pipeline(harness):
+    client = harness.client()
+    stream = client.primary(election_id=9)
+    client.set_pipeline(election_id=9)
+    client.write(HOST, election_id=9)
+    other = client.primary(device_id=2, election_id=9)
+    harness.devices.crash(1)
+    assert stream.code() == ("UNAVAILABLE", "device s1 was crashed")
+    assert harness.data_plane.running[1] is False
+    assert harness.data_plane.engines[1].program is None
+    assert not get(client).HasField("config")
+    assert refusal(client.read, "table_entry { }")[0] == "FAILED_PRECONDITION"
+    harness.devices.start(1)
+    assert harness.data_plane.running[1] is True
+    client.primary(election_id=1)  # lower than before: a full restart forgets
+    client.set_pipeline()
+    assert client.read("table_entry { table_id: 33554433 }") == []
+    other.arbitrate(10)
+    assert other.next().arbitration.election_id.low == 10  # the other device noticed nothing
+
+
+def test_a_stopped_device_keeps_its_session_and_its_tables(harness, client):
+    client.write(HOST)
+    harness.devices.stop(1)
+    assert harness.data_plane.running[1] is False
+    assert harness.devices.find(1).describe()["state"] == "stopped"
+    assert len(client.read("table_entry { table_id: 33554433 }")) == 1
+    client.write(HOST.replace("002", "003"))
+    harness.devices.start(1)
+    description = harness.devices.find(1).describe()
+    assert (description["state"], description["program"], description["entries"]) == ("running", "kinds", 4)
+
+
+def test_a_removed_device_is_unknown_and_its_streams_end(harness):
+    client = harness.client()
+    stream = client.primary()
+    harness.devices.remove(1)
+    assert stream.code() == ("UNAVAILABLE", "device s1 was removed")
+    assert refusal(client.set_pipeline) == ("NOT_FOUND", "no device with id 1; devices: 2 (s2)")
