@@ -1,0 +1,353 @@
+"""An unmodified p4runtime-shell against `python -m switch serve` with a program that has one of everything."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from switch.frontend import compile_program
+
+PROGRAM = Path(__file__).parent / "everything.p4"
+WAIT_S = 30
+
+
+@pytest.fixture(scope="module")
+def artefacts(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("everything")
+    compiled = compile_program(PROGRAM)
+    (directory / "p4info.txtpb").write_text(compiled.p4info_text)
+    (directory / "program.json").write_text(compiled.json_text)
+    return directory
+
+
+@contextmanager
+def serving(directory, ports):
+    config = {
+        "grpc": "127.0.0.1:0",
+        "control": "127.0.0.1:0",
+        "devices": [{"device_id": 7, "name": "everything", "ports": ports}],
+    }
+    (directory / "config.json").write_text(json.dumps(config))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "switch", "serve", "--config", directory / "config.json", "--exit-with-parent"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        words = dict(word.split("=", 1) for word in process.stdout.readline().split()[1:])
+        yield words["grpc"]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT_S) == 0
+        process.stdout.close()
+
+
+def shell(grpc, artefacts, script, *, load=True):
+    """Lines that the script printed with GOT in front."""
+    words = ["--grpc-addr", grpc, "--device-id", "7", "--election-id", "0,1"]
+    if load:
+        words += ["--config", f"{artefacts / 'p4info.txtpb'},{artefacts / 'program.json'}"]
+    result = subprocess.run(
+        [sys.executable, "-m", "p4runtime_sh", *words],
+        input=script + "\nexit\n",
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+        env={**os.environ, "TERM": "dumb"},
+    )
+    assert result.returncode == 0, result.stderr
+    plain = [line.rsplit("GOT ", 1)[1] for line in result.stdout.splitlines() if "GOT " in line]
+    return plain, result.stdout + result.stderr
+
+
+@pytest.fixture(scope="module")
+def grpc_address(artefacts, tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("serving"), [{"port": port} for port in (1, 2, 3)]) as address:
+        yield address
+
+
+def test_entries_of_every_match_kind_are_inserted_read_modified_and_deleted(grpc_address, artefacts):
+    got, output = shell(
+        grpc_address,
+        artefacts,
+        """
+te = table_entry["I.hosts"](action="count_and_forward")
+te.match["dst"] = "00:00:00:00:00:01"
+te.action["port"] = "2"
+te.insert()
+te = table_entry["I.routes"](action="forward")
+te.match["src"] = "0x010000000000/8"
+te.action["port"] = "3"
+te.insert()
+te = table_entry["I.acl"](action="deny")
+te.match["src"] = "0x5&&&0xff"
+te.match["type"] = "1..9"
+te.match["port"] = "2"
+te.priority = 4
+te.insert()
+show = lambda e: print("GOT", e.action.action_name, e.priority)
+table_entry["I.hosts"].read(show)
+table_entry["I.routes"].read(show)
+table_entry["I.acl"].read(show)
+te = table_entry["I.hosts"](action="drop")
+te.match["dst"] = "00:00:00:00:00:01"
+te.modify()
+table_entry["I.hosts"].read(lambda e: print("GOT", e.action.action_name))
+te.delete()
+print("GOT", len(list(table_entry["I.hosts"].read())))
+te = table_entry["I.routes"](action="forward", is_default=True)
+te.action["port"] = "1"
+te.modify()
+te = table_entry["I.routes"](is_default=True)
+te.read(lambda e: print("GOT default", e.action.action_name))
+table_entry["I.fixed"].read(lambda e: print("GOT const", e.action["reason"].value.hex()))
+""",
+    )
+    assert got == [
+        "I.count_and_forward 0",
+        "I.forward 0",
+        "I.deny 4",
+        "I.drop",
+        "0",
+        "default I.forward",
+        "const 09",
+    ], output
+
+
+def test_errors_are_shown_with_the_servers_words(grpc_address, artefacts):
+    _, output = shell(
+        grpc_address,
+        artefacts,
+        """
+te = table_entry["I.hosts"](action="drop")
+te.match["dst"] = "1"
+te.insert()
+te.insert()
+""",
+    )
+    assert "ALREADY_EXISTS, 'table I.hosts: there is an entry with dst=0x1 already'" in output
+
+
+def test_profiles_groups_and_one_shots(grpc_address, artefacts):
+    got, output = shell(
+        grpc_address,
+        artefacts,
+        """
+m = action_profile_member["I.spread"](member_id=1, action="forward")
+m.action["port"] = "1"
+m.insert()
+m = action_profile_member["I.spread"](member_id=2, action="forward")
+m.action["port"] = "2"
+m.insert()
+g = action_profile_group["I.spread"](group_id=1)
+g.add(1, 1)
+g.add(2, 3)
+g.insert()
+te = table_entry["I.ecmp"](group_id=1)
+te.match["type"] = "0x86dd"
+te.insert()
+action_profile_group["I.spread"].read(lambda g: print("GOT", [(m.member_id, m.weight) for m in g.members]))
+
+m = action_profile_member["I.hops"](member_id=5, action="forward")
+m.action["port"] = "1"
+m.insert()
+te = table_entry["I.indirect"](member_id=5)
+te.match["type"] = "0x0800"
+te.insert()
+table_entry["I.indirect"].read(lambda e: print("GOT", e.member_id))
+""",
+    )
+    assert got == ["[(1, 1), (2, 3)]", "5"], output
+    got, output = shell(
+        grpc_address,
+        artefacts,
+        """
+te = table_entry["I.ecmp"]()
+te.match["type"] = "0x86dd"
+a = Action("forward")
+a["port"] = "2"
+te.oneshot.add(a, weight=2)
+te.insert()
+show = lambda e: print("GOT", [(a.action["port"].value.hex(), a.weight) for a in e.oneshot.actions])
+table_entry["I.ecmp"].read(show)
+""",
+    )
+    assert got == ["[('02', 2)]"], output
+
+
+def test_counters_meters_registers_and_replication(grpc_address, artefacts):
+    got, output = shell(
+        grpc_address,
+        artefacts,
+        """
+ce = counter_entry["I.seen"](index=1)
+ce.packet_count = 5
+ce.modify()
+counter_entry["I.seen"].read(lambda c: print("GOT", c.index, c.packet_count))
+
+me = meter_entry["I.cap"](index=2)
+me.cir = 1
+me.cburst = 2
+me.pir = 3
+me.pburst = 4
+me.modify()
+meter_entry["I.cap"](index=2).read(lambda m: print("GOT", m.cir, m.cburst, m.pir, m.pburst))
+
+mc = multicast_group_entry(5)
+mc.add(1, 1).add(2, 1)
+mc.insert()
+mc.read(lambda m: print("GOT", len(m.replicas)))
+cs = clone_session_entry(6)
+cs.add(510, 1)
+cs.packet_length_bytes = 64
+cs.insert()
+cs.read(lambda c: print("GOT", c.packet_length_bytes))
+""",
+    )
+    assert got == ["0 0", "1 5", "2 0", "3 0", "1 2 3 4", "2", "64"], output
+
+
+def test_a_packet_out_to_the_cpu_port_comes_back_as_a_packet_in(grpc_address, artefacts):
+    got, output = shell(
+        grpc_address,
+        artefacts,
+        """
+p = packet_out()
+p.payload = bytes.fromhex("0506") + bytes(14)
+p.metadata["egress_port"] = "510"
+p.metadata["pad"] = "0"
+p.send()
+show = lambda m: print("GOT", len(m.packet.payload), [(x.metadata_id, x.value.hex()) for x in m.packet.metadata])
+packet_in.sniff(show, timeout=3)
+""",
+    )
+    # The frame as sent: the program adds no packet_in header here, so its first two bytes are taken for one.
+    assert got == ["14 [(1, '0a'), (2, '06')]"], output
+
+
+def test_a_shell_without_a_config_takes_the_pipeline_from_the_switch(grpc_address, artefacts):
+    shell(grpc_address, artefacts, "")
+    got, output = shell(grpc_address, artefacts, 'print("GOT", len(list(tables)))', load=False)
+    assert got == ["6"], output
+
+
+# --- with packets -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def namespace():
+    """A network namespace with the veth pairs a0-a1 and b0-b1, all up."""
+    if os.geteuid() != 0 or not shutil.which("ip"):
+        pytest.skip("needs root and iproute2")
+    name = f"p4rt-shell-{os.getpid()}"
+    subprocess.run(["ip", "netns", "add", name], check=True)
+    try:
+        for pair in ("a", "b"):
+            subprocess.run(f"ip -n {name} link add {pair}0 type veth peer name {pair}1".split(), check=True)
+            for end in "01":
+                subprocess.run(
+                    f"ip netns exec {name} sysctl -qw net.ipv6.conf.{pair}{end}.disable_ipv6=1".split(), check=True
+                )
+                subprocess.run(f"ip -n {name} link set {pair}{end} up".split(), check=True)
+        yield name
+    finally:
+        subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+SEND = """
+import socket, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); s.bind(("a0", 0))
+r = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.ntohs(3)); r.bind(("b0", 0)); r.settimeout(5)
+for frame in sys.argv[2:]:
+    s.send(bytes.fromhex(frame))
+for _ in range(int(sys.argv[1])):
+    print(r.recv(2000).hex())
+"""
+
+
+def exchange(namespace, received, *frames):
+    """Send frames into port 1 (a)
+    the `received` frames that then leave by port 2 (b)."""
+    words = ["ip", "netns", "exec", namespace, sys.executable, "-c", SEND, str(received), *(f.hex() for f in frames)]
+    return [bytes.fromhex(x) for x in subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()]
+
+
+@pytest.mark.root
+def test_what_the_shell_programs_happens_to_packets_and_what_happens_can_be_read(namespace, artefacts, tmp_path):
+    ports = [
+        {"port": number, "interface": f"{pair}1", "netns": f"/run/netns/{namespace}"}
+        for number, pair in ((1, "a"), (2, "b"))
+    ]
+
+    def frame(destination, type_, source=2):
+        return destination.to_bytes(6, "big") + source.to_bytes(6, "big") + type_.to_bytes(2, "big") + bytes(46)
+
+    with serving(tmp_path, ports) as grpc:
+        shell(
+            grpc,
+            artefacts,
+            """
+te = table_entry["I.hosts"](action="count_and_forward")
+te.match["dst"] = "1"
+te.action["port"] = "2"
+te.insert()
+te = table_entry["I.ecmp"]()
+te.match["type"] = "0x86dd"
+a = Action("forward")
+a["port"] = "2"
+te.oneshot.add(a, weight=1)
+te.insert()
+te = table_entry["I.acl"](action="deny")
+te.match["type"] = "0x2000..0x2fff"
+te.priority = 1
+te.insert()
+te = table_entry["I.routes"](action="flood")
+te.match["src"] = "0x0a0000000000/8"
+te.action["group"] = "9"
+te.insert()
+mc = multicast_group_entry(9); mc.add(2, 1); mc.insert()
+""",
+        )
+        known, denied, spread, flooded, unknown = (
+            frame(1, 0x1000),
+            frame(1, 0x2345),
+            frame(3, 0x86DD),
+            frame(3, 0x1234, 0x0A0000000001),
+            frame(3, 0x1234),
+        )
+        assert exchange(namespace, 4, known, denied, spread, unknown, known, flooded) == [known, spread, known, flooded]
+        got, output = shell(
+            grpc,
+            artefacts,
+            """
+te = table_entry["I.hosts"]
+te.match["dst"] = "1"
+te.counter_data
+te.read(lambda e: print("GOT", e.counter_data.packet_count, e.counter_data.byte_count))
+counter_entry["I.seen"](index=1).read(lambda c: print("GOT", c.packet_count))
+""",
+            load=False,
+        )
+        assert got == ["3 180", "6"], output
+
+        sender = subprocess.Popen(
+            [sys.executable, "-m", "p4runtime_sh", "--grpc-addr", grpc, "--device-id", "7", "--election-id", "0,1"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        sender.stdin.write('print("REA" + "DY")\n')
+        sender.stdin.flush()
+        while "READY" not in (line := sender.stdout.readline()):
+            assert line, "the shell ended early"
+        exchange(namespace, 0, frame(9, 0x88B5))
+        show = "lambda m: print('GO' + 'T', len(m.packet.payload), [x.value.hex() for x in m.packet.metadata])"
+        output, _ = sender.communicate(f"packet_in.sniff({show}, timeout=3)\nexit\n", timeout=WAIT_S)
+        assert "GOT 60 ['01', '09']" in output
