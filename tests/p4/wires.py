@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import select
 import socket
@@ -99,7 +100,12 @@ class Wires:
         for port, wire in self.sockets.items():
             with contextlib.suppress(BlockingIOError):
                 while True:
-                    frame, address = wire.recvfrom(1 << 16)
+                    try:
+                        frame, address = wire.recvfrom(1 << 16)
+                    except OSError as error:
+                        if error.errno != errno.ENETDOWN:  # said once, after the link went down
+                            raise
+                        continue
                     if address[2] != _PACKET_OUTGOING:
                         found.append((port, frame))
         return found
