@@ -35,7 +35,7 @@ class Settings:
     """What a user may choose. None means: derived from the profile."""
 
     jitter_ns: int | None = None
-    """None: the profile's `jitter_ns`, and 0 if it has none."""
+    """None: the profile's."""
     congestion: str = "nscc"
     selection: str = "mrc"
     evs_active: int = 128
@@ -102,7 +102,7 @@ def derive(profile: NicProfile, settings: Settings) -> Limits:
     """Raises `ConfigError` for values out of range."""
     jitter_ns = settings.jitter_ns
     if jitter_ns is None:
-        jitter_ns = int(getattr(profile, "jitter_ns", 0))
+        jitter_ns = profile.jitter_ns
     rate_bps = sum(port.rate_bps or RATE_UNLIMITED_BPS for port in profile.ports)
     base_rtt_ns = profile.base_rtt_ns
     bdp_bytes = max(rate_bps * base_rtt_ns // 8_000_000_000, 2 * profile.pmtu)

@@ -7,7 +7,6 @@ everything else goes the plain way through `endpoint.core.frame`.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence, Set
 from random import Random
 from struct import error as StructError  # noqa: N812
@@ -18,37 +17,36 @@ from endpoint.core import frame as frames
 from endpoint.core import icrc, packet, wire
 from endpoint.core.config import NEVER, derive, make_settings
 from endpoint.core.cq import CompletionQueue
-from endpoint.core.memory import MemoryTable
+from endpoint.core.nic import Nic
 from endpoint.core.packet import Route
 from endpoint.core.peer import Peer
 from endpoint.core.penalty import ReceiverPenalty
 from endpoint.core.port import Port
-from endpoint.core.qp import QueuePair, VerbError
+from endpoint.core.qp import QueuePair
+from endpoint.core.verbs import VerbError
 from endpoint.core.wire import ENDPOINT_QPN, IMMEDIATES, TIMESTAMP, WRITES, EndpointOp, Opcode, PathMark
-from endpoint.transport import Event, MemoryRegion, QPState
 
 if TYPE_CHECKING:
     from endpoint.profile import NicProfile
 
-QPN_FIRST = 0x100
-QUANTUM = 8
-"""Packets that one QP may send before the next one's turn."""
 EV_PROBES_KEPT = 1024
 ICRC_STATE = icrc.START
-RECEIVING = frozenset({QPState.RTR, QPState.RTS})
 
 
-class Endpoint:
+class Endpoint(Nic[QueuePair]):
     """`rng` is the only source of chance; `settings` are those of `endpoint.core.config.Settings`."""
 
     def __init__(self, profile: NicProfile, *, rng: Random, now_ns: int = 0, **settings: Any) -> None:
-        self.profile = profile
-        self.host = profile.host
-        self.rng = rng
-        self.now_ns = now_ns
         self.settings = make_settings(settings)
         self.limits = derive(profile, self.settings)
-        self.memory = MemoryTable(rng)
+        super().__init__(
+            profile,
+            rng,
+            now_ns,
+            burst_ns=self.limits.burst_ns,
+            events_max=self.settings.events_max,
+            control_max=self.settings.control_frames_max,
+        )
         dscp = profile.dscp
         self.data_class = dscp.trimmable << 2 | frames.ECN_CAPABLE
         self.retransmit_class = dscp.trimmable_retransmit << 2 | frames.ECN_CAPABLE
@@ -62,57 +60,19 @@ class Endpoint:
             ticks = max(1, -(-self.limits.timeout_ns // (wire.TIMESTAMP_TICK_NS << 16)))
             self.stamp_resolution = int(ticks > 1)
             self.stamp_ns = wire.TIMESTAMP_TICK_NS * ticks
-        self._ports = [Port(row, self.settings.control_frames_max) for row in profile.ports]
-        self._by_number = {port.number: port for port in self._ports}
-        self.ports_up = sum(port.bit for port in self._ports)
-        self._address = profile.address.packed
-        self._arrivals = {self._address} | {port.row.usid_address.packed for port in self._ports}
-        self._arrivals |= {port.row.address.packed for port in self._ports}
         self._udp_ports = frozenset({*wire.UDP_PORTS, profile.udp_port})
         self._peers: dict[str, Peer] = {}
         self._names = {row.address.packed: name for name, row in profile.destinations.items()}
-        self._qps: dict[int, QueuePair] = {}
-        self._next_qpn = QPN_FIRST
-        self.ready: deque[QueuePair] = deque()
-        """QPs that may have something to send, in the order of their turns."""
-        self.usable = 0
-        """Ports that may send data now; kept by `packets_to_send` and the requesters."""
-        self.horizon_ns = 0
-        self._pacing_ns = NEVER
         self._request_id = rng.getrandbits(16)
         self._ev_probes: dict[int, tuple[QueuePair, Route]] = {}
         self._denied: frozenset[tuple[str, int]] = frozenset()
         self._penalty = ReceiverPenalty(self.limits.base_rtt_ns)
-        self._events: deque[Event] = deque(maxlen=self.settings.events_max)
-        self._drops: dict[str, int] = {}
-
-    # --- verbs -------------------------------------------------------------------------------------------------
-
-    def register_memory(self, buffer: bytearray | memoryview, *, remote_write: bool = True) -> MemoryRegion:
-        return self.memory.register(buffer, remote_write)
-
-    def deregister_memory(self, region: MemoryRegion) -> None:
-        self.memory.deregister(region)
-
-    def create_cq(self, capacity: int) -> CompletionQueue:
-        return CompletionQueue(capacity)
 
     def create_qp(self, cq: CompletionQueue, **attributes: Any) -> QueuePair:
         """A QP in RESET. Attributes: mpr, max_write_imm, max_send_wr, max_recv_wr, psn, selection."""
-        while self._next_qpn in self._qps:
-            self._next_qpn += 1
-        qp = QueuePair(self, self._next_qpn, cq, attributes)
-        self._qps[qp.qpn] = qp
-        self._next_qpn = self._next_qpn + 1 if self._next_qpn < 0xFFFFFF else QPN_FIRST
+        qp = QueuePair(self, self.next_qpn(), cq, attributes)
+        self.qps[qp.qpn] = qp
         return qp
-
-    def destroy_qp(self, qp: QueuePair, now_ns: int) -> None:
-        """Raises `VerbError` if the QP is not one of this endpoint's."""
-        if self._qps.get(qp.qpn) is not qp:
-            raise VerbError(f"QP {qp.qpn} is not of this endpoint, or was destroyed before")
-        self.now_ns = now_ns
-        del self._qps[qp.qpn]
-        qp.close()
 
     # --- packets in --------------------------------------------------------------------------------------------
 
@@ -122,10 +82,10 @@ class Endpoint:
         arrival = self._by_number[port]
         unpack = packet.RECEIVE.unpack_from
         address, arrivals, udp_ports, qps, trimmed = (
-            self._address,
-            self._arrivals,
+            self.address,
+            self.arrivals,
             self._udp_ports,
-            self._qps,
+            self.qps,
             self._trimmed,
         )
         for data in frames_in:
@@ -179,10 +139,10 @@ class Endpoint:
             ):
                 self.count("not_for_us")
                 continue
-            if qp is None or qp.state not in RECEIVING:
+            if qp is None or not qp.receiving:
                 self.count("no_qp")
                 continue
-            if qp.peer is None or src != qp.peer.address:
+            if src != qp.peer.address:
                 self.count("wrong_peer")
                 continue
             view = memoryview(data)
@@ -224,10 +184,10 @@ class Endpoint:
         except (frames.MalformedFrame, StructError):
             self.count("malformed")
             return
-        if found.udp_dport not in self._udp_ports or found.dst != self._address:
+        if found.udp_dport not in self._udp_ports or found.dst != self.address:
             self.count("not_for_us")
             return
-        if found.outer is not None and found.outer[1] not in self._arrivals:
+        if found.outer is not None and found.outer[1] not in self.arrivals:
             self.count("not_for_us")
             return
         lasthop = self._trimmed.get(found.dscp)
@@ -302,7 +262,7 @@ class Endpoint:
             qp.responder.receive_probe(
                 now_ns, arrival, found.ev, bth.psn, found.marked, probe.probe_id, probe.tx_timestamp
             )
-        elif qp.state is not QPState.RTS:
+        elif not qp.sending:
             self.count("no_qp")
         elif opcode == Opcode.SACK:
             sack = wire.Seth.unpack(view, at)
@@ -335,11 +295,11 @@ class Endpoint:
             qp.responder.reverse[path.port.number] = path.route
 
     def _qp_of(self, qpn: int, src: bytes) -> QueuePair | None:
-        qp = self._qps.get(qpn)
-        if qp is None or qp.state not in RECEIVING:
+        qp = self.qps.get(qpn)
+        if qp is None or not qp.receiving:
             self.count("no_qp")
             return None
-        if qp.peer is None or src != qp.peer.address:
+        if src != qp.peer.address:
             self.count("wrong_peer")
             return None
         return qp
@@ -371,21 +331,21 @@ class Endpoint:
             peer.answered(request_id, self.ports_up)
         elif response.op == EndpointOp.EV_PROBE:
             qp, route = self._ev_probes.pop(request_id, (None, None))
-            if qp is not None and route is not None and qp.peer is peer and qp.state in RECEIVING:
+            if qp is not None and route is not None and qp.receiving and qp.peer is peer:
                 qp.responder.reverse[route.port.number] = route
 
     def _peer_ports_changed(self, peer: Peer, before: int, now_ns: int) -> None:
-        for port in self._ports:
+        for port in self.ports:
             if (before ^ peer.ports) & port.bit:
-                self._plane_event(now_ns, port, "peer", peer.name, bool(peer.ports & port.bit), "port_status_update")
-        for qp in self._qps.values():
-            if qp.peer is peer:
+                up = bool(peer.ports & port.bit)
+                self.plane_event(now_ns, port, "peer", peer.name, up, "port_status_update")
+        for qp in self.qps.values():
+            if qp.joined and qp.peer is peer:
                 qp.refresh_ports()
                 qp.wake()
 
-    def probe_ev(self, qp: QueuePair, route: Route, now_ns: int) -> None:
+    def probe_ev(self, qp: QueuePair, route: Route) -> None:
         """Send an EV probe for a QP's reverse direction."""
-        assert qp.peer is not None
         self._request_id = (self._request_id + 1) & 0xFFFF
         self._ev_probes[self._request_id] = (qp, route)
         if len(self._ev_probes) > EV_PROBES_KEPT:
@@ -400,17 +360,10 @@ class Endpoint:
 
     def port_changed(self, port: int, up: bool, now_ns: int) -> None:
         """Carrier came or went. A lost port is left at once, with what was queued on it, and every peer is told."""
-        self.now_ns = now_ns
-        changed = self._by_number[port]
-        if changed.up == up:
+        if self.set_port(port, up, now_ns) is None:
             return
-        changed.up = up
-        changed.control.clear()
-        changed.free_ns = now_ns
-        self.ports_up ^= changed.bit
-        self._plane_event(now_ns, changed, "local", None, up, "carrier")
-        for qp in self._qps.values():
-            if qp.peer is not None:
+        for qp in self.qps.values():
+            if qp.joined:
                 qp.refresh_ports()
                 qp.wake()
         for peer in self._peers.values():
@@ -432,7 +385,7 @@ class Endpoint:
                     self._by_number[path.port],
                     path.via,
                     path.da.packed,
-                    self._address,
+                    self.address,
                     row.address.packed,
                     self.profile.udp_port,
                     encapsulated,
@@ -445,10 +398,9 @@ class Endpoint:
     def joined(self, qp: QueuePair, now_ns: int) -> None:
         """A QP has met its peer: apply the denylist, and tell the peer if a port of ours is down."""
         peer = qp.peer
-        assert peer is not None
         peer.forget_serial()
         qp.deny({ev for host, ev in self._denied if host == peer.name}, now_ns)
-        if self.ports_up != sum(port.bit for port in self._ports) and peer.told != self.ports_up:
+        if self.ports_up != sum(port.bit for port in self.ports) and peer.told != self.ports_up:
             self._announce(peer, now_ns)
 
     def denied(self) -> Set[tuple[str, int]]:
@@ -457,19 +409,15 @@ class Endpoint:
     def set_denied(self, denied: Set[tuple[str, int]], now_ns: int) -> None:
         self.now_ns = now_ns
         self._denied = frozenset(denied)
-        for qp in self._qps.values():
-            if qp.peer is not None:
-                name = qp.peer.name
-                qp.deny({ev for host, ev in self._denied if host == name}, now_ns)
+        for qp in self.qps.values():
+            if qp.joined:
+                qp.deny({ev for host, ev in self._denied if host == qp.peer.name}, now_ns)
                 qp.wake()
 
     # --- timers and packets out --------------------------------------------------------------------------------
 
     def handle_timer(self, now_ns: int) -> None:
-        self.now_ns = now_ns
-        for qp in list(self._qps.values()):
-            if qp.deadline_ns <= now_ns:
-                qp.handle_timer(now_ns)
+        super().handle_timer(now_ns)
         for peer in self._peers.values():
             if peer.due_ns <= now_ns:
                 if peer.users and self.ports_up:
@@ -478,89 +426,17 @@ class Endpoint:
                     peer.due_ns = NEVER
 
     def next_timer_ns(self) -> int | None:
-        due_ns = self._pacing_ns
-        for qp in self._qps.values():
-            if qp.deadline_ns < due_ns:
-                due_ns = qp.deadline_ns
-        for peer in self._peers.values():
-            if peer.due_ns < due_ns:
-                due_ns = peer.due_ns
-        return None if due_ns == NEVER else due_ns
-
-    def packets_to_send(self, now_ns: int, limit: int) -> list[tuple[int, bytes]]:
-        """Control frames first, then data, one QP after the other in turns of a few packets."""
-        self.now_ns = now_ns
-        out: list[tuple[int, bytes]] = []
-        usable = 0
-        horizon_ns = self.horizon_ns = now_ns + self.limits.burst_ns
-        for port in self._ports:
-            if port.up:
-                control = port.control
-                while control and len(out) < limit:
-                    frame = control.popleft()
-                    port.charge(len(frame), now_ns)
-                    out.append((port.number, frame))
-                if port.free_ns <= horizon_ns:
-                    usable |= port.bit
-        self.usable = usable
-        ready = self.ready
-        blocked = 0  # QPs in a row that could send nothing for want of a port
-        while ready and len(out) < limit and blocked < len(ready) and self.usable:
-            qp = ready[0]
-            before = len(out)
-            if qp.state is QPState.RTS and qp.requester.transmit(now_ns, out, min(QUANTUM, limit - before)):
-                blocked = blocked + 1 if len(out) == before else 0
-                ready.rotate(-1)
-            else:
-                ready.popleft()
-                qp.active = False
-        self._pacing_ns = NEVER
-        if ready:
-            busy = [port.free_ns for port in self._ports if port.up and not port.bit & self.usable]
-            if len(out) >= limit:
-                self._pacing_ns = now_ns
-            elif busy:
-                self._pacing_ns = min(busy) - self.limits.burst_ns
-        return out
-
-    # --- what happened -----------------------------------------------------------------------------------------
-
-    def next_event(self) -> Event | None:
-        return self._events.popleft() if self._events else None
-
-    def emit(self, t_ns: int, kind: str, **fields: Any) -> None:
-        self._events.append(Event(t_ns, kind, fields))
-
-    def _plane_event(self, t_ns: int, port: Port, side: str, peer: str | None, up: bool, cause: str) -> None:
-        self.emit(t_ns, "plane", plane=port.plane, side=side, peer=peer, state="up" if up else "down", cause=cause)
-
-    def count(self, reason: str) -> None:
-        """A packet was dropped, or a field of it ignored."""
-        self._drops[reason] = self._drops.get(reason, 0) + 1
+        due_ns = min((peer.due_ns for peer in self._peers.values()), default=NEVER)
+        other_ns = super().next_timer_ns()
+        if other_ns is not None and other_ns < due_ns:
+            return other_ns
+        return None if due_ns >= NEVER else due_ns
 
     def penalty(self, now_ns: int) -> int:
         """The receiver's penalty for the next SACK."""
         if not self.settings.rcv_penalty:
             return 0
-        return self._penalty.update([qp.responder for qp in self._qps.values() if qp.dest_masked >= 0], now_ns)
-
-    def counters(self) -> dict[str, Any]:
-        return {
-            "ports": [
-                {
-                    "port": port.number,
-                    "plane": port.plane,
-                    "up": port.up,
-                    "tx_packets": port.tx_packets,
-                    "tx_bytes": port.tx_bytes,
-                    "rx_packets": port.rx_packets,
-                    "rx_bytes": port.rx_bytes,
-                    "drop_control": port.control_dropped,
-                }
-                for port in self._ports
-            ],
-            "drops": dict(self._drops),
-        }
+        return self._penalty.update([qp.responder for qp in self.qps.values() if qp.joined], now_ns)
 
 
 def _stamp(data: bytes | memoryview, found: frames.Frame, bth: wire.Bth) -> int:

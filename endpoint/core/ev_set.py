@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from random import Random
 
+from endpoint.core.config import NEVER
 from endpoint.core.ev_state import SENDABLE, EvCause, EvState, transition
 from endpoint.core.packet import Route
 from endpoint.core.port import Port
@@ -241,10 +242,10 @@ class EvSet:
                     due.append(path)
         return due
 
-    def next_probe_ns(self) -> int | None:
-        """When `due_probes` next has one; None while nothing is out."""
+    def next_probe_ns(self) -> int:
+        """When `due_probes` next has one; NEVER while nothing is out."""
         times = [path.probe_due_ns for plane in self.planes if plane.wanted for path in plane.out if path.state is BAD]
-        return min(times, default=None)
+        return min(times, default=NEVER)
 
     def probe_answered(self, path: Path, marked: bool, now_ns: int) -> None:
         """A probe on this EV came back; after enough in a row the EV is used again."""

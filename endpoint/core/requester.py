@@ -68,14 +68,11 @@ class Requester:
         "acked_bytes",
         "cc",
         "data_packets",
-        "imm_count",
         "inflight_bytes",
         "lost",
         "marks",
-        "message_count",
         "nacks",
         "nxt",
-        "pending",
         "probes_sent",
         "retransmits",
         "retries",
@@ -118,11 +115,8 @@ class Requester:
         self.inflight_bytes = 0
         self._queue: deque[Message] = deque()
         self._current: Message | None = None
-        self.pending: dict[int, Message] = {}
-        """Every write that has not completed, by index, in order of posting."""
         self._imms: deque[Message] = deque()
         """Writes with immediate that were begun and wait for their transport acknowledgement."""
-        self.message_count = self.imm_count = 0
         self._rule = ReorderRule(limits.base_rtt_ns, limits.jitter_ns)
         self._rtt = RttEstimator(limits.base_rtt_ns)
         self._probes: dict[int, tuple[Path, int]] = {}
@@ -139,17 +133,24 @@ class Requester:
     def rtt_ns(self) -> int:
         return self._rtt.smoothed_ns
 
-    @property
-    def reorder_window_ns(self) -> int:
-        return self._rule.window_ns
+    def counters(self) -> dict[str, int]:
+        return {
+            "cwnd_bytes": self.cc.window_bytes,
+            "inflight_bytes": self.inflight_bytes,
+            "rtt_ns": self._rtt.smoothed_ns,
+            "acked_bytes": self.acked_bytes,
+            "data_packets": self.data_packets,
+            "retransmits": self.retransmits,
+            "rto": self.timeouts,
+            "trims": self.trims,
+            "ecn": self.marks,
+            "nacks": self.nacks,
+            "skips": self.skips,
+            "probes": self.probes_sent,
+            "spurious": self.spurious,
+        }
 
-    def post(self, message: Message) -> None:
-        message.index = self.message_count
-        self.message_count += 1
-        message.imm_index = self.imm_count
-        if message.immediate is not None:
-            self.imm_count += 1
-        self.pending[message.index] = message
+    def enqueue(self, message: Message) -> None:
         self._queue.append(message)
 
     # --- sending -----------------------------------------------------------------------------------------------
@@ -157,7 +158,7 @@ class Requester:
     def transmit(self, now_ns: int, out: list[tuple[int, bytes]], budget: int) -> bool:
         """Append up to `budget` frames. True: there is more, but the budget or the ports are used up."""
         endpoint = self._qp.endpoint
-        if not self.pending:
+        if not self._qp.pending:
             return False
         if self.una == self.nxt and not self._imms and self._qp.evs.live:
             # Idle until now: silence before this moment means nothing.
@@ -413,7 +414,7 @@ class Requester:
             if message is not None:
                 message.unacked -= 1
                 if not message.unacked and message.immediate is None:
-                    self._complete(message)
+                    self._qp.complete(message)
                 messages[slot] = None
         self._rule.newest_ns = newest_ns
         self.lost = lost
@@ -484,15 +485,10 @@ class Requester:
             if message.unacked or expand(msn24, message.index) <= message.index:
                 break
             self._imms.popleft()
-            self._complete(message)
+            self._qp.complete(message)
         self.retries = 0
         self._quiet_ns = self._timer_ns = now_ns
         self._qp.wake()
-
-    def _complete(self, message: Message) -> None:
-        if self.pending.pop(message.index, None) is not None:
-            opcode = "write" if message.immediate is None else "write_imm"
-            self._qp.complete(message, CompletionStatus.SUCCESS, opcode)
 
     # --- losses and probes -------------------------------------------------------------------------------------
 
@@ -565,7 +561,7 @@ class Requester:
     def handle_timer(self, now_ns: int) -> int:
         """Probe when it was quiet for too long, retransmit everything when even that brought nothing; returns when to
         come again."""
-        if not self.pending:
+        if not self._qp.pending:
             return NEVER
         if now_ns >= self._hold_ns and self.lost:
             self._qp.wake()
@@ -574,7 +570,7 @@ class Requester:
         retry_ns = self._timer_ns + self._retry_timeout_ns()
         if now_ns >= retry_ns:
             self._timeout(now_ns)
-            if not self.pending:
+            if not self._qp.pending:
                 return NEVER
             retry_ns = self._timer_ns + self._retry_timeout_ns()
         probe_ns = self._quiet_ns + self._probe_timeout_ns()

@@ -13,7 +13,7 @@ from endpoint.core import packet, wire
 from endpoint.core.packet import Route
 from endpoint.core.psn import PSN_HALF, PSN_MASK
 from endpoint.core.wire import ACK_REQUEST, IMMEDIATES, LASTS, RETRANSMISSION, NackReason, Opcode, PathMark, Syndrome
-from endpoint.transport import Completion, CompletionStatus
+from endpoint.transport import CompletionStatus
 
 if TYPE_CHECKING:
     from endpoint.core.port import Port
@@ -51,7 +51,6 @@ class Responder:
         "penalty_weight",
         "received_bytes",
         "received_packets",
-        "receives",
         "reverse",
         "sacks_sent",
         "trimmed",
@@ -76,7 +75,6 @@ class Responder:
         """Received packets that no SACK has reported, as in `bitmap`."""
         self.immediates: dict[int, tuple[int, int]] = {}
         """Immediate and message length by the PSN of the last packet, until everything before it has arrived."""
-        self.receives = qp.receives
         self.msn = 0
         """Messages completed in order."""
         self.msn_acked = 0
@@ -213,24 +211,25 @@ class Responder:
             ended ^= low
             found = self.immediates.pop(first + low.bit_length() - 1, None)
             if found is not None:
-                if not self.receives:
+                if not self._qp.deliver(*found):
                     self._qp.refuse(
                         now_ns, Syndrome.NAK_REMOTE_OPERATIONAL_ERROR, "a write with immediate found no posted receive"
                     )
                     return True
                 delivered = True
-                self._qp.cq.push(
-                    Completion(
-                        self.receives.popleft(),
-                        self._qp.qpn,
-                        CompletionStatus.SUCCESS,
-                        "recv_imm",
-                        found[1],
-                        found[0],
-                    )
-                )
             self.msn += 1
         return delivered
+
+    def counters(self) -> dict[str, int]:
+        return {
+            "received_bytes": self.received_bytes,
+            "received_packets": self.received_packets,
+            "duplicates": self.duplicates,
+            "received_trimmed": self.trimmed,
+            "received_marked": self.marked,
+            "sacks_sent": self.sacks_sent,
+            "nacks_sent": self.nacks_sent,
+        }
 
     # --- answers -----------------------------------------------------------------------------------------------
 

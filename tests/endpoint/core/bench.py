@@ -94,7 +94,7 @@ class Bench:
         self.now_ns = 1_000_000
         self.base_rtt_ns = base_rtt_ns
         data = {"planes": planes, "evs_per_plane": evs_per_plane, "rate_bps": 100_000_000_000}
-        data |= {"base_rtt_ns": base_rtt_ns, **(changes or {})}
+        data |= {"base_rtt_ns": base_rtt_ns, "jitter_ns": 0, **(changes or {})}
         self.a = Endpoint(profiles.parse(profile_data(0, **data)), rng=Random(1), now_ns=self.now_ns, **settings)
         self.b = Endpoint(
             profiles.parse(profile_data(1, **data)), rng=Random(2), now_ns=self.now_ns, **{**settings, **(remote or {})}

@@ -63,7 +63,7 @@ def test_control_frames_to_a_port_that_never_sends_are_bounded() -> None:
     sent = bench.writes()
     for _ in range(10):
         bench.to_b(*sent)
-    assert all(len(port.control) <= 100 for port in bench.b._ports)
+    assert all(len(port.control) <= 100 for port in bench.b.ports)
     assert sum(port["drop_control"] for port in bench.b.counters()["ports"]) > 0
 
 
@@ -89,5 +89,5 @@ def test_many_qps_come_and_go() -> None:
         a.destroy_qp(qp, wire.now_ns)
         b.destroy_qp(peer, wire.now_ns)
     assert len(numbers) == 300
-    assert a._qps == b._qps == {}  # type: ignore[attr-defined]
+    assert a.qps == b.qps == {}  # type: ignore[attr-defined]
     assert a.next_timer_ns() is None

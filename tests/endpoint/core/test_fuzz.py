@@ -44,7 +44,7 @@ def mutate(frame: bytes, rng: Random) -> bytes:
         data += rng.randbytes(rng.randrange(1, 40))
     for _ in range(rng.randrange(1, 6)):
         limit = min(len(data), 190) if rng.random() < 0.9 else len(data)
-        at = rng.randrange(limit)
+        at = rng.randrange(102 if limit > 102 and rng.random() < 0.7 else 0, limit)  # mostly behind UDP
         data[at] = rng.randrange(256) if rng.random() < 0.5 else data[at] ^ 1 << rng.randrange(8)
     if kind == 3 and len(data) > 120:
         # The sender is hostile, not the wire: the ICRC is right.

@@ -288,7 +288,7 @@ def test_a_packet_refused_for_want_of_something_is_sent_again_a_round_trip_later
     bench.post(2)
     sent = bench.writes()
     bench.to_b(sent[0])
-    bench.qp_b.responder.nack(bench.now_ns, bench.b._ports[0], sent[1].ev, 1, reason, 0)
+    bench.qp_b.responder.nack(bench.now_ns, bench.b.ports[0], sent[1].ev, 1, reason, 0)
     bench.to_a(*bench.answers(NACK))
     assert bench.writes() == []
     state = bench.qp_a.evs.paths[sent[1].ev].state
@@ -302,7 +302,7 @@ def test_unexpected_event_ends_the_connection() -> None:
     bench = Bench()
     bench.post(2)
     sent = bench.writes()
-    bench.qp_b.responder.nack(bench.now_ns, bench.b._ports[0], sent[1].ev, 1, NackReason.UNEXP_EVENT, 0)
+    bench.qp_b.responder.nack(bench.now_ns, bench.b.ports[0], sent[1].ev, 1, NackReason.UNEXP_EVENT, 0)
     bench.to_a(*bench.answers(NACK))
     assert bench.qp_a.state is QPState.ERROR
     assert [done.status for done in bench.completions()] == [CompletionStatus.REMOTE_OPERATION_ERROR]

@@ -8,7 +8,7 @@ from endpoint.core import icrc, wire
 from endpoint.core.config import ConfigError
 from endpoint.core.cq import QueueFull
 from endpoint.core.endpoint import Endpoint
-from endpoint.core.qp import VerbError
+from endpoint.core.verbs import VerbError
 from endpoint.core.wire import Opcode
 from endpoint.transport import CompletionStatus, QPState, Transport
 from tests.endpoint.core.bench import Bench, Packet
@@ -101,7 +101,7 @@ def test_a_destroyed_qp_gives_its_room_back_and_no_completions() -> None:
     assert cq.poll(10) == []
     for _ in range(4):
         cq.reserve()
-    with pytest.raises(VerbError, match="destroyed before"):
+    with pytest.raises(ValueError, match="destroyed before"):
         bench.a.destroy_qp(qp, 0)
     assert bench.writes() == []
 
