@@ -43,12 +43,19 @@ class Verb:
     lasting: bool = True  # stays until undone; False: over when the verb returns
     kinds: tuple[SwitchKind, ...] = SWITCH_KINDS  # whose ports or which switches can do it
     host_side: bool = True  # whether a NIC's transmit side can do it
+    why_not: str = ""  # why the other kinds cannot
 
 
 VERBS: Mapping[str, Verb] = {
     verb.name: verb
     for verb in (
-        Verb("link-down", "link", "both ends lose carrier"),
+        Verb(
+            "link-down",
+            "link",
+            "both ends lose carrier",
+            kinds=("embedded", "linux"),
+            why_not="BMv2 stops reading all its ports while one of its interfaces is down; use blackhole",
+        ),
         Verb("blackhole", "link", "every packet is lost silently; carrier stays", one_way=True),
         Verb(
             "loss",
@@ -119,7 +126,9 @@ def make_fault(plan: Plan, verb: str, target: str, value: float | None = None, s
         switch = _switch(plan, fault.target)
         _refuse_kind(plan, spec, switch)
     else:
-        for ref in transmitters(plan, fault):
+        touched = transmitters(plan, fault)
+        fault = replace(fault, target=_canonical(plan, fault, touched))
+        for ref in touched:
             if isinstance(ref.node, Switch):
                 _refuse_kind(plan, spec, ref.node)
             elif not spec.host_side:
@@ -131,13 +140,23 @@ def make_fault(plan: Plan, verb: str, target: str, value: float | None = None, s
     return fault
 
 
+def _canonical(plan: Plan, fault: Fault, touched: list[PortRef]) -> str:
+    """One spelling a target, so that two spellings of one fault are seen to be one."""
+    link = link_at(plan, touched[0])
+    if VERBS[fault.verb].target == "nic port":
+        return f"{link.a.node}.p{link.a.plane}"
+    if len(touched) == 1:
+        return f"{touched[0].node}>{peer(plan, touched[0]).node}"
+    return f"{link.a.node}-{link.b.node}"
+
+
 def _refuse_kind(plan: Plan, spec: Verb, switch: Switch) -> None:
     kind = plan.kind_of(switch)
     if kind not in spec.kinds:
         can = [verb.name for verb in VERBS.values() if kind in verb.kinds]
         raise FaultError(
-            f"{spec.name}: {switch} is a {kind} switch, which cannot do it (kinds that can: {', '.join(spec.kinds)});"
-            f" {kind} can do {', '.join(can)}"
+            f"{spec.name}: {switch} is a {kind} switch, which cannot do it (kinds that can: {', '.join(spec.kinds)}"
+            f"{'; ' + spec.why_not if spec.why_not else ''}); {kind} can do {', '.join(can)}"
         )
 
 

@@ -73,7 +73,7 @@ class Bmv2Driver:
             self._thrift(ref.node, queue_commands(self.site.plan, ref, state.rate_bps))
 
     def carrier_restored(self, ref: PortRef) -> None:
-        """BMv2's packet sockets outlive a port that goes down and comes back."""
+        """Never needed: `link-down` is refused, because BMv2 stops reading every port while one of them is down."""
 
     def set_switch(self, switch: Switch, state: SwitchState, before: SwitchState) -> None:
         if state == "crashed":

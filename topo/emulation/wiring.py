@@ -93,19 +93,20 @@ def host_rule_commands(plan: Plan, host: Host) -> list[str]:
 def host_srv6_commands(plan: Plan, host: Host) -> list[str]:
     """The kernel takes off outer headers that end at this NIC (End.DT6), and puts on its own with this source.
 
-    It looks the encapsulated packet up again: the first uSID, a T0, says the plane.
+    It looks the encapsulated packet up again: the first uSID, a T0, says the plane. One decapsulating route a port, of
+    different metrics, because a route goes with its device.
     """
     nic = usid_address(plan, [nic_usid(plan.downlink_of(host))])
-    device = PortRef(host, 1).interface
-    return [
-        f"sr tunsrc set {host_address(plan, host)}",
-        f"route replace {nic}/128 encap seg6local action End.DT6 table {_LOCAL_TABLE} dev {device}",
-        *(
-            f"route replace {usid_prefix(plan, switch_usid(leaf(plane, plan.leaf_of(host))))}"
-            f" via {GATEWAY} dev {PortRef(host, plane + 1).interface}"
-            for plane in range(plan.planes)
-        ),
-    ]
+    lines = [f"sr tunsrc set {host_address(plan, host)}"]
+    for plane in range(plan.planes):
+        device = PortRef(host, plane + 1).interface
+        first = usid_prefix(plan, switch_usid(leaf(plane, plan.leaf_of(host))))
+        lines.append(
+            f"route replace {nic}/128 encap seg6local action End.DT6 table {_LOCAL_TABLE}"
+            f" dev {device} metric {1024 + plane}"
+        )
+        lines.append(f"route replace {first} via {GATEWAY} dev {device}")
+    return lines
 
 
 def steer_commands(plan: Plan, path: Path) -> list[str]:

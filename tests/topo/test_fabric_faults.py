@@ -1,0 +1,326 @@
+"""Each fault on a running fabric: what stops, what keeps flowing, and that undo restores it; per switch kind."""
+
+import json
+import socket
+import struct
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+from scapy.layers.inet import UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+from scapy.packet import Raw
+
+from topo.address import host_address, port_address
+from topo.emulation import namespace
+from topo.emulation.lab import Lab
+from topo.emulation.state import LabError
+from topo.fault import FaultError, denied_evs
+from topo.graph import PortRef, peer
+from topo.node import leaf, spine
+from topo.path import path_da, path_of_ev
+from topo.planfile import load_plan
+
+pytestmark = pytest.mark.root
+
+TINY = load_plan("tiny")
+H0, H1, H2, H3 = TINY.hosts()
+UDP_PORT = 4791
+VIA_S0, VIA_S1, PLANE1 = 0xC000, 0xC001, 0x1C000  # EVs of cross-leaf paths: p0s0, p0s1, p1s0
+LOCAL = 0xFFFF
+
+
+@pytest.fixture(scope="module", params=["linux", "embedded", pytest.param("bmv2", marks=pytest.mark.bmv2)])
+def lab(request, private_run, require_kind):
+    require_kind(request.param)
+    provision = None if request.param == "linux" else request.getfixturevalue("provision")
+    running = Lab.up(replace(TINY, switch=request.param), provision=provision)
+    running.kind = request.param
+    yield running
+    running.down()
+
+
+@pytest.fixture(autouse=True)
+def _healed(lab):
+    yield
+    lab.heal()
+    assert lab.faults() == []
+
+
+class Listener:
+    """What arrives at a host's own UDP port, after its kernel has taken off the outer header."""
+
+    def __init__(self, host):
+        with namespace.entered(host.name):
+            self.socket = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+        self.socket.bind(("::", UDP_PORT))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def numbers_until(self, last, timeout_s):
+        """(number, arrival in seconds) of everything up to the packet `last`, or until the time ran out."""
+        found = []
+        deadline = time.monotonic() + timeout_s
+        while (left_s := deadline - time.monotonic()) > 0:
+            self.socket.settimeout(left_s)
+            try:
+                data = self.socket.recv(65536)
+            except TimeoutError:
+                break
+            number = struct.unpack_from("!I", data)[0]
+            found.append((number, time.monotonic()))
+            if number == last:
+                break
+        return found
+
+
+def send(source, destination, ev, numbers, size=64):
+    path = path_of_ev(TINY, source, destination, ev)
+    ref = PortRef(source, path.port)
+    ether = Ether(src=ref.mac, dst=peer(TINY, ref).mac)
+    outer = IPv6(src=str(port_address(TINY, source, path.plane)), dst=str(path_da(TINY, path)))
+    inner = IPv6(src=str(host_address(TINY, source)), dst=str(host_address(TINY, destination)))
+    with namespace.entered(source.name):
+        sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    with sender:
+        sender.bind((ref.interface, 0))
+        for number in numbers:
+            payload = struct.pack("!I", number).ljust(size, b"\0")
+            try:
+                sender.send(bytes(ether / outer / inner / UDP(sport=ev & 0xFFFF, dport=UDP_PORT) / Raw(payload)))
+            except OSError:  # ENETDOWN: the port is off
+                return
+
+
+def arrivals(source, destination, ev, count=1, sentinel=PLANE1, size=64):
+    """Of `count` packets on this path, how many arrive before a later one on a healthy path, and a little after it."""
+    with Listener(destination) as listener:
+        send(source, destination, ev, range(count), size)
+        send(source, destination, sentinel, [count])
+        found = listener.numbers_until(count, 5.0)
+        assert count in [number for number, _ in found], "the healthy path lost its packet"
+        while len(found) <= count and (more := listener.numbers_until(count + 1, 0.1)):
+            found += more
+    return len(found) - 1
+
+
+def works(source, destination, ev, sentinel=PLANE1):
+    return arrivals(source, destination, ev, sentinel=sentinel) == 1
+
+
+def test_link_down_takes_both_carriers_and_only_that_path(lab):
+    if lab.kind == "bmv2":
+        with pytest.raises(FaultError, match=r"p0l0 is a bmv2 switch.*BMv2 stops reading all its ports"):
+            lab.inject("link-down", "p0l0-p0s0")
+        return
+    a, b = PortRef(leaf(0, 0), 3), PortRef(spine(0, 0), 1)
+    fault = lab.inject("link-down", "p0l0-p0s0")
+    assert not lab.carrier(a)
+    assert not lab.carrier(b)
+    assert not works(H0, H2, VIA_S0)
+    assert not works(H2, H0, VIA_S0)
+    assert works(H0, H2, VIA_S1)
+    assert works(H0, H1, LOCAL, sentinel=0x1FFFF)
+    lab.undo(fault)
+    assert lab.carrier(a)
+    assert lab.carrier(b)
+    assert works(H0, H2, VIA_S0)
+    assert works(H2, H0, VIA_S0)
+
+
+def test_a_blackhole_is_silent_and_may_be_one_way(lab):
+    fault = lab.inject("blackhole", "p0l0>p0s0")
+    assert lab.carrier(PortRef(leaf(0, 0), 3))
+    assert not works(H0, H2, VIA_S0)
+    assert works(H2, H0, VIA_S0)
+    lab.undo(fault)
+    fault = lab.inject("blackhole", "p0l0-p0s0")
+    assert not works(H0, H2, VIA_S0)
+    assert not works(H2, H0, VIA_S0)
+    assert works(H0, H2, VIA_S1)
+    lab.undo(fault)
+    assert works(H0, H2, VIA_S0)
+    assert works(H2, H0, VIA_S0)
+
+
+def test_a_blackhole_at_a_host_swallows_what_its_nic_sends(lab):
+    fault = lab.inject("blackhole", "h0>p0l0")
+    assert not works(H0, H2, VIA_S0)
+    assert works(H2, H0, VIA_S0)
+    lab.undo(fault)
+    assert works(H0, H2, VIA_S0)
+
+
+def test_loss_takes_about_its_share_and_nothing_elsewhere(lab):
+    fault = lab.inject("loss", "p0s0>p0l1", 50, seed=3)
+    # 30 at a time: a longer burst would be dropped as congestion. Of 240, half is 120 and six deviations are 46.
+    assert 74 <= sum(arrivals(H0, H2, VIA_S0, count=30) for _ in range(8)) <= 166
+    assert arrivals(H0, H2, VIA_S1, count=30) == 30
+    assert arrivals(H2, H0, VIA_S0, count=30) == 30
+    lab.undo(fault)
+    assert arrivals(H0, H2, VIA_S0, count=30) == 30
+
+
+def transit_s(lab, ev):
+    """How long one packet takes."""
+    with Listener(H2) as listener:
+        sent = time.monotonic()
+        send(H0, H2, ev, [7])
+        found = listener.numbers_until(7, 5.0)
+    assert found
+    return found[0][1] - sent
+
+
+def test_delay_holds_every_packet_back(lab):
+    if lab.kind != "embedded":
+        with pytest.raises(FaultError, match=f"delay: p0l0 is a {lab.kind} switch, which cannot do it"):
+            lab.inject("delay", "p0l0-p0s0", 300)
+        return
+    fault = lab.inject("delay", "p0l0>p0s0", 300)
+    assert transit_s(lab, VIA_S0) > 0.3
+    assert transit_s(lab, VIA_S1) < 0.2
+    lab.undo(fault)
+    assert transit_s(lab, VIA_S0) < 0.2
+
+
+def test_rate_spaces_packets_out(lab):
+    if lab.kind == "linux":
+        with pytest.raises(FaultError, match="rate: p0l0 is a linux switch"):
+            lab.inject("rate", "p0l0-p0s0", 1)
+        return
+    # BMv2 counts packets: 0.35 Mb/s are 10 full frames a second. The embedded switch counts bytes: 1,118 each here.
+    mbps, count = (0.35, 5) if lab.kind == "bmv2" else (0.1, 5)
+
+    def spread_s():
+        with Listener(H2) as listener:
+            send(H0, H2, VIA_S0, range(count), size=1000)
+            found = listener.numbers_until(count - 1, 10.0)
+        assert len(found) == count
+        return found[-1][1] - found[0][1]
+
+    fault = lab.inject("rate", "p0l0>p0s0", mbps)
+    assert spread_s() > 0.25
+    lab.undo(fault)
+    assert spread_s() < 0.25
+
+
+def test_a_nic_port_down_loses_one_plane_and_its_kernel_routes_come_back(lab):
+    ref = PortRef(H0, 1)
+    fault = lab.inject("port-down", "h0.p0")
+    assert not lab.carrier(ref)
+    assert not lab.carrier(peer(TINY, ref))
+    assert not works(H2, H0, VIA_S0)
+    assert not works(H0, H2, VIA_S0)
+    assert works(H1, H2, VIA_S0)
+    lab.undo(fault)
+    assert lab.carrier(ref)
+    assert works(H2, H0, VIA_S0)
+    assert works(H0, H2, VIA_S0)
+    for plane in range(2):
+        target = str(port_address(TINY, H2, plane))
+        ping = ["ping", "-c", "1", "-W", "5", "-I", str(port_address(TINY, H0, plane)), target]
+        assert lab.run(H0, ping).returncode == 0
+
+
+@pytest.mark.parametrize("verb", ["switch-stop", "switch-crash"])
+def test_a_stopped_or_crashed_switch_keeps_its_links_and_forwards_nothing(lab, verb):
+    fault = lab.inject(verb, "p0s0")
+    assert lab.carrier(PortRef(leaf(0, 0), 3))
+    assert lab.carrier(PortRef(spine(0, 0), 1))
+    assert not works(H0, H2, VIA_S0)
+    assert works(H0, H2, VIA_S1)
+    lab.undo(fault)
+    assert works(H0, H2, VIA_S0)
+    assert works(H2, H0, VIA_S0)
+
+
+def test_a_reboot_ends_with_the_tables_as_planned_and_links_never_down(lab, request):
+    lab.inject("switch-reboot", "p0l1")
+    assert lab.faults() == []
+    assert all(lab.carrier(PortRef(leaf(0, 1), port)) for port in range(1, 5))
+    assert works(H0, H2, VIA_S0)
+    if lab.kind != "linux":
+        from controller import Address, verify
+
+        addresses = {switch.name: Address(*lab.p4runtime(switch)) for switch in lab.plan.switches()}
+        report = verify(lab.plan, addresses, pipelines=request.getfixturevalue("pipelines"))
+        assert report.ok, [str(difference) for difference in report.differences]
+
+
+def test_a_fault_on_a_cable_outlives_the_crash_of_its_switch(lab):
+    hole = lab.inject("blackhole", "p0s0>p0l1")
+    crash = lab.inject("switch-crash", "p0s0")
+    lab.undo(crash)
+    assert not works(H0, H2, VIA_S0)
+    assert works(H2, H0, VIA_S0)
+    lab.undo(hole)
+    assert works(H0, H2, VIA_S0)
+
+
+def test_another_process_can_undo_what_this_one_did(lab):
+    lab.inject("blackhole", "p0l0-p0s0")
+    lab.inject("port-down", "h0.p0")
+    other = Lab.attach()
+    assert [fault.verb for fault in other.faults()] == ["blackhole", "port-down"]
+    other.heal()
+    assert lab.faults() == []
+    assert works(H0, H2, VIA_S0)
+
+
+def test_faults_are_refused_twice_and_undone_once(lab):
+    fault = lab.inject("blackhole", "p0l0-p0s0")
+    with pytest.raises(LabError, match="in force already"):
+        lab.inject("blackhole", "p0s0-p0l0")
+    lab.undo(fault)
+    with pytest.raises(LabError, match="is not in force; faults in force: none"):
+        lab.undo(fault)
+
+
+def fake_agent(path, denied, stop):
+    """Answers `denylist.get` and `denylist.set` as an agent does."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+        server.bind(str(path))
+        server.listen()
+        server.settimeout(0.05)
+        while not stop.is_set():
+            try:
+                connection, _ = server.accept()
+            except TimeoutError:
+                continue
+            with connection, connection.makefile("rw") as lines:
+                for line in lines:
+                    request = json.loads(line)
+                    if request["op"] == "denylist.set":
+                        denied[:] = request["denied"]
+                    lines.write(json.dumps({"id": request["id"], "ok": True, "result": {"denied": denied}}) + "\n")
+                    lines.flush()
+
+
+def test_drain_tells_the_nics_and_undo_takes_back_only_that(lab):
+    with pytest.raises(LabError, match="no agent runs in any host"):
+        lab.inject("drain", "p0s0")
+    (lab.root / "agents").mkdir()
+    own = {"host": "h3", "ev": PLANE1}
+    denied, stop = [own], threading.Event()
+    agent = threading.Thread(target=fake_agent, args=(lab.agent_socket(H0), denied, stop))
+    agent.start()
+    try:
+        while not lab.agent_socket(H0).exists():
+            time.sleep(0.001)
+        fault = lab.inject("drain", "p0s0")
+        wanted = {*denied_evs(TINY, H0, [fault]), ("h3", PLANE1)}
+        assert {(row["host"], row["ev"]) for row in denied} == wanted
+        assert works(H0, H2, VIA_S0)  # it keeps forwarding
+        lab.undo(fault)
+        assert denied == [own]
+    finally:
+        stop.set()
+        agent.join()
+        lab.agent_socket(H0).unlink()
+        (lab.root / "agents").rmdir()
