@@ -58,6 +58,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "driver_cpu_ns": (c_uint64, (c_void_p,)),
     "driver_add": (c_int, (c_void_p, c_void_p, c_uint64)),
     "driver_remove": (None, (c_void_p, c_void_p)),
+    "driver_close_sockets": (None, (c_void_p,)),
     "driver_attach": (c_int, (c_void_p, c_void_p, c_uint32, c_char_p, c_char_p, POINTER(c_char_p))),
     "driver_count_drops": (None, (c_void_p, c_void_p, c_uint32)),
     "driver_take": (c_long, (c_void_p, _WORDS, _NUMBERS, c_char_p, c_uint32)),

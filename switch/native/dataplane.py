@@ -152,6 +152,7 @@ class NativeDataPlane:
                     attach(engine, config, spec)
         except BaseException:
             engine.close()
+            driver.c.driver_close_sockets(driver.handle)
             raise
         with self._lock:
             self._devices[config.device_id] = _Attached(engine, config, packet_in)
@@ -166,10 +167,15 @@ class NativeDataPlane:
             attached.packet_in(frame)
 
     def destroy(self, device_id: int) -> None:
+        driver = self._remove(device_id)
+        driver.c.driver_close_sockets(driver.handle)
+
+    def _remove(self, device_id: int) -> _Driver:
         with self._lock:
-            attached = self._devices.pop(device_id)
-            attached.engine.driver.devices -= 1
-        attached.engine.close()
+            engine = self._devices.pop(device_id).engine
+            engine.driver.devices -= 1
+        engine.close()
+        return engine.driver
 
     def set_running(self, device_id: int, running: bool) -> None:
         self._devices[device_id].engine.set_running(running, self.now_ns())
@@ -184,7 +190,7 @@ class NativeDataPlane:
 
     def close(self) -> None:
         for device_id in list(self._devices):
-            self.destroy(device_id)
+            self._remove(device_id)
         while self._drivers:
             self._drivers.pop().close()
 

@@ -1,6 +1,7 @@
 #include "device.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "traffic.h"
 
@@ -34,6 +35,34 @@ static void replication_close(struct replication *r)
     *r = (struct replication){0};
 }
 
+/* Arrays of externs are large and sparsely used: pages straight from the kernel cost nothing until they are touched. */
+static void *cells_take(size_t bytes)
+{
+    void *cells = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return cells == MAP_FAILED ? NULL : cells;
+}
+
+static void cells_give(void *cells, size_t bytes)
+{
+    if (cells)
+        munmap(cells, bytes);
+}
+
+static size_t counter_bytes(const struct program *program, u32 i)
+{
+    return ((size_t)program->counter[i].size + 1) * sizeof(struct counter);
+}
+
+static size_t meter_bytes(const struct program *program, u32 i)
+{
+    return ((size_t)program->meter[i].size + 1) * sizeof(struct meter);
+}
+
+static size_t register_bytes(const struct program *program, u32 i)
+{
+    return ((size_t)program->reg[i].size * program->reg[i].words + 1) * sizeof(u64);
+}
+
 static void unload(struct device *d)
 {
     const struct program *program = d->program;
@@ -47,11 +76,11 @@ static void unload(struct device *d)
     for (u32 i = 0; d->profiles && i < program->profiles; i++)
         profile_close(&d->profiles[i]);
     for (u32 i = 0; d->counters && i < program->counters; i++)
-        free(d->counters[i]);
+        cells_give(d->counters[i], counter_bytes(program, i));
     for (u32 i = 0; d->meters && i < program->meters; i++)
-        free(d->meters[i]);
+        cells_give(d->meters[i], meter_bytes(program, i));
     for (u32 i = 0; d->registers && i < program->registers; i++)
-        free(d->registers[i]);
+        cells_give(d->registers[i], register_bytes(program, i));
     free(d->tables);
     free(d->profiles);
     free(d->counters);
@@ -65,19 +94,16 @@ static void unload(struct device *d)
     d->program = NULL;
 }
 
-/* calloc, so that the pages of a large and sparsely used array are never touched. */
 static bool open_externs(struct device *d, const struct program *program)
 {
+    bool ok = true;
     for (u32 i = 0; i < program->counters; i++)
-        if (!(d->counters[i] = calloc(program->counter[i].size + 1, sizeof(struct counter))))
-            return false;
+        ok &= !!(d->counters[i] = cells_take(counter_bytes(program, i)));
     for (u32 i = 0; i < program->meters; i++)
-        if (!(d->meters[i] = calloc(program->meter[i].size + 1, sizeof(struct meter))))
-            return false;
+        ok &= !!(d->meters[i] = cells_take(meter_bytes(program, i)));
     for (u32 i = 0; i < program->registers; i++)
-        if (!(d->registers[i] = calloc((size_t)program->reg[i].size * program->reg[i].words + 1, sizeof(u64))))
-            return false;
-    return true;
+        ok &= !!(d->registers[i] = cells_take(register_bytes(program, i)));
+    return ok;
 }
 
 int device_load(struct device *d, const struct program *program)

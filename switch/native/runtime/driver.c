@@ -64,6 +64,8 @@ struct driver {
     u32 interfaces;
     struct sender *sender;
     u32 senders;
+    int *closing; /* receiving sockets of removed ports */
+    u32 closing_count;
     struct heap due; /* (time, slot) of devices; stale when the slot's next_ns is another */
     struct outgoing out;
     struct wire_batch batch;
@@ -303,6 +305,7 @@ void driver_destroy(struct driver *d)
         wake(d);
         pthread_join(d->thread, NULL);
     }
+    driver_close_sockets(d);
     while (d->take_head) {
         struct packet *p = d->take_head;
         d->take_head = p->next;
@@ -419,12 +422,35 @@ static int free_interface(struct driver *d)
     return (int)d->interfaces++;
 }
 
+static void close_later(struct driver *d, struct wire *w)
+{
+    int *closing = realloc(d->closing, (d->closing_count + 1) * sizeof *closing);
+    if (!closing) {
+        wire_close(w);
+        return;
+    }
+    d->closing = closing;
+    closing[d->closing_count++] = w->receive_fd;
+}
+
+void driver_close_sockets(struct driver *d)
+{
+    gate_enter(&d->gate);
+    int *closing = d->closing;
+    u32 count = d->closing_count;
+    d->closing = NULL;
+    d->closing_count = 0;
+    gate_leave(&d->gate);
+    wire_close_many(closing, count);
+    free(closing);
+}
+
 static void detach(struct driver *d, struct port *port)
 {
     struct interface *from = d->interface[port->index];
     epoll_ctl(d->epoll_fd, EPOLL_CTL_DEL, from->wire.receive_fd, NULL);
     release_sender(d, from->wire.send_fd);
-    wire_close(&from->wire);
+    close_later(d, &from->wire);
     free(from);
     d->interface[port->index] = NULL;
     port->index = -1;

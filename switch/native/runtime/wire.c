@@ -130,6 +130,34 @@ void wire_close(struct wire *w)
     w->receive_fd = -1;
 }
 
+enum { CLOSERS = 64 };
+
+struct closing {
+    const int *fds;
+    u32 count;
+    _Atomic u32 next;
+};
+
+static void *close_some(void *argument)
+{
+    struct closing *c = argument;
+    for (u32 i = c->next++; i < c->count; i = c->next++)
+        close(c->fds[i]);
+    return NULL;
+}
+
+void wire_close_many(const int *fds, u32 count)
+{
+    struct closing c = {.fds = fds, .count = count};
+    pthread_t thread[CLOSERS];
+    u32 threads = 0;
+    while (threads < CLOSERS && threads + 1 < count && !pthread_create(&thread[threads], NULL, close_some, &c))
+        threads++;
+    close_some(&c);
+    while (threads)
+        pthread_join(thread[--threads], NULL);
+}
+
 /* --- receiving ------------------------------------------------------------------------------------------------ */
 
 void wire_batch_prepare(struct wire_batch *batch)

@@ -37,6 +37,8 @@ int wire_open(struct wire *w, const char *interface, const char *netns, const ch
 /* A socket that sends on any interface of the namespace, or -errno. */
 int wire_open_sender(const struct wire *w, const char *netns);
 void wire_close(struct wire *w);
+/* Close many sockets at once: the kernel waits for a grace period at each, which threads can share. */
+void wire_close_many(const int *fds, u32 count);
 
 void wire_batch_prepare(struct wire_batch *batch);
 /* Receive up to BATCH frames; 0 when there are none. */
