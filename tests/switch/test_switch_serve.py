@@ -1,0 +1,222 @@
+"""`python -m switch serve` as a process: readiness, shutdown, the parent's end, the journal, bad configurations."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import grpc
+import pytest
+from p4.v1 import p4runtime_pb2 as p4rt
+
+WAIT_S = 20
+DEVICES = [
+    {"device_id": 1, "name": "one", "ports": [{"port": 1}, {"port": 2}]},
+    {"device_id": 2, "name": "two", "ports": [{"port": 1}]},
+]
+
+
+def write_config(directory, **changes):
+    path = directory / "switch.json"
+    path.write_text(json.dumps({"grpc": "127.0.0.1:0", "control": "127.0.0.1:0", "devices": DEVICES, **changes}))
+    return path
+
+
+def command(config, *words):
+    return [sys.executable, "-m", "switch", "serve", "--config", str(config), *map(str, words)]
+
+
+@contextmanager
+def running(config, *words):
+    """(process, the ready line's words)."""
+    process = subprocess.Popen(command(config, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        line = process.stdout.readline()
+        assert line.startswith("ready "), process.stderr.read()
+        yield process, dict(word.split("=", 1) for word in line.split()[1:])
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def control(address, **request):
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port)), WAIT_S) as connection, connection.makefile("rw") as file:
+        file.write(json.dumps({"id": 1, **request}) + "\n")
+        file.flush()
+        return json.loads(file.readline())
+
+
+def capabilities(address):
+    with grpc.insecure_channel(address) as channel:
+        call = channel.unary_unary(
+            "/p4.v1.P4Runtime/Capabilities", response_deserializer=p4rt.CapabilitiesResponse.FromString
+        )
+        return call(b"", timeout=WAIT_S).p4runtime_api_version
+
+
+def ended(pid):
+    """Whether the process is gone or a zombie that only waits for its new parent."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_announces_itself_when_everything_answers_and_a_signal_ends_it_cleanly(tmp_path, number):
+    ready_file = tmp_path / "ready.json"
+    with running(write_config(tmp_path), "--ready-file", ready_file) as (process, ready):
+        assert json.loads(ready_file.read_text()) == {**ready, "pid": process.pid}
+        assert capabilities(ready["grpc"]) == "1.4.1"
+        answer = control(ready["control"], op="devices")
+        assert [(d["device_id"], d["name"], d["state"], d["ports"]) for d in answer["result"]] == [
+            (1, "one", "running", [1, 2]),
+            (2, "two", "running", [1]),
+        ]
+        process.send_signal(number)
+        assert process.wait(WAIT_S) == 0
+        assert process.stderr.read() == ""
+        assert not ready_file.exists()
+
+
+def test_the_control_socket_can_shut_it_down_with_a_stream_open(tmp_path):
+    with running(write_config(tmp_path)) as (process, ready), grpc.insecure_channel(ready["grpc"]) as channel:
+        request = p4rt.StreamMessageRequest()
+        request.arbitration.device_id = 1
+        request.arbitration.election_id.low = 1
+        stream = channel.stream_stream(
+            "/p4.v1.P4Runtime/StreamChannel",
+            request_serializer=p4rt.StreamMessageRequest.SerializeToString,
+            response_deserializer=p4rt.StreamMessageResponse.FromString,
+        )
+        done = []
+
+        def requests():
+            yield request
+            wait_until(lambda: done)
+
+        call = stream(requests())
+        assert next(call).arbitration.status.code == 0
+        assert control(ready["control"], op="shutdown")["ok"]
+        assert process.wait(WAIT_S) == 0
+        with pytest.raises(grpc.RpcError):
+            next(call)
+        done.append(True)
+
+
+def test_it_ends_when_its_parent_is_killed(tmp_path):
+    config = write_config(tmp_path)
+    words = command(config, "--exit-with-parent")
+    starter = f"import subprocess; p = subprocess.Popen({words!r}, stdout=subprocess.PIPE); "
+    starter += "p.stdout.readline(); print(p.pid, flush=True); p.wait()"
+    parent = subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, text=True)
+    child = int(parent.stdout.readline())
+    try:
+        assert not ended(child)
+        parent.kill()
+        parent.wait()
+        wait_until(lambda: ended(child))
+    finally:
+        parent.stdout.close()
+        if not ended(child):
+            os.kill(child, signal.SIGKILL)
+
+
+def test_a_thread_that_started_it_may_end_without_ending_it(tmp_path):
+    import threading
+
+    config = write_config(tmp_path)
+    started = []
+    thread = threading.Thread(
+        target=lambda: started.append(
+            subprocess.Popen(command(config, "--exit-with-parent"), stdout=subprocess.PIPE, text=True)
+        )
+    )
+    thread.start()
+    thread.join()
+    (process,) = started
+    try:
+        address = dict(w.split("=", 1) for w in process.stdout.readline().split()[1:])["grpc"]
+        assert capabilities(address) == "1.4.1"
+    finally:
+        process.terminate()
+        assert process.wait(WAIT_S) == 0
+        process.stdout.close()
+
+
+def test_the_journal_tells_who_runs_how_long_and_what_happened_to_devices(tmp_path):
+    journal = tmp_path / "switch.jsonl"
+    config = write_config(tmp_path, journal=str(journal), sample_interval_ns=20_000_000)
+
+    def lines(kind):
+        read = [json.loads(text) for text in journal.read_text().splitlines()]
+        return [line for line in read if line["kind"] == kind]
+
+    with running(config) as (process, ready):
+        wait_until(lambda: len(lines("sample")) >= 4 and lines("cpu"))
+        for op in ("device.stop", "device.start", "device.crash", "device.start", "device.remove"):
+            assert control(ready["control"], op=op, device=2)["ok"]
+        process.terminate()
+        assert process.wait(WAIT_S) == 0
+    (first,) = lines("process")
+    assert json.loads(journal.read_text().splitlines()[0]) == first
+    assert (first["role"], first["pid"], first["node"]) == ("switch", process.pid, "switches")
+    sample = next(line for line in lines("sample") if line["node"] == "one")
+    assert [port["port"] for port in sample["ports"]] == [1, 2]
+    assert sample["ports"][0]["tx_packets"] == 0
+    assert lines("cpu")[-1]["process_ns"] > 0
+    states = [line["state"] for line in lines("switch") if line["node"] == "two"]
+    assert states[:5] == ["stopped", "running", "crashed", "running", "removed"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"devices": [{"device_id": 1, "ports": [{"port": 0}]}]},
+            "devices[0].ports[0].port: must be an integer of 1..510",
+        ),
+        ({"grcp": "x"}, "configuration: unknown key 'grcp'; valid keys: grpc, control, journal"),
+        ({"devices": [{"device_id": 1, "ports": [{"port": 1, "interface": "absent-if0"}]}]}, "absent-if0"),
+    ],
+)
+def test_a_bad_configuration_ends_it_with_one_line(tmp_path, changes, message):
+    result = subprocess.run(
+        command(write_config(tmp_path, **changes)), capture_output=True, text=True, timeout=WAIT_S, check=False
+    )
+    assert result.returncode == 1
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+
+
+def test_a_taken_address_is_named_and_nothing_is_shared(tmp_path):
+    with running(write_config(tmp_path)) as (_, ready):
+        other = tmp_path / "other"
+        other.mkdir()
+        for key in ("grpc", "control"):
+            config = write_config(other, **{key: ready[key]})
+            result = subprocess.run(command(config), capture_output=True, text=True, timeout=WAIT_S, check=False)
+            assert result.returncode == 1
+            assert f"cannot listen on {ready[key]}" in result.stderr
+
+
+def test_it_listens_on_loopback_unless_told_otherwise():
+    from switch.config import ServeConfig
+
+    assert ServeConfig().grpc.startswith("127.0.0.1:")
+    assert ServeConfig().control.startswith("127.0.0.1:")
