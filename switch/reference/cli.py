@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from switch.engine import CPU_PORT_DEFAULT, EngineError, PortConfig
+from switch.engine import DROP_PORT, EngineError, PortConfig
 from switch.model import ModelError
 from switch.reference.engine import ReferenceEngine
 from switch.reference.trace import Trace
@@ -67,7 +67,7 @@ def run_trace(namespace: argparse.Namespace) -> int:
             raise StfError("--packet must be an even number of hexadecimal digits") from None
         engine = ReferenceEngine(seed=namespace.seed, trace=trace)
         engine.load(program)
-        for port in {*range(512), CPU_PORT_DEFAULT, namespace.port}:
+        for port in range(DROP_PORT):
             engine.configure_port(port, PortConfig(), 0)
         control = Control(engine, program)
         for statement in parse(_text(namespace.entries)) if namespace.entries else ():

@@ -24,7 +24,7 @@ from switch.model import Program
 from switch.reference.externs import CounterCell
 from switch.reference.machine import Machine, Outlets
 from switch.reference.packet import Packet
-from switch.reference.ports import Port
+from switch.reference.ports import Port, check_port
 from switch.reference.rng import SplitMix64
 from switch.reference.tables import InstalledEntry, check_arguments
 from switch.reference.trace import Trace
@@ -184,6 +184,7 @@ class ReferenceEngine:
 
     def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None:
         self._run(now_ns)
+        check_port(port, config)
         self._port(port).configure(config)
         self._run(now_ns)
 
@@ -200,10 +201,10 @@ class ReferenceEngine:
         entry = self._ports.get(port)
         if entry is None or entry.config is None:
             raise EngineError(f"port {port} is not configured")
-        if self._machine is None or not self._running:
-            entry.counts.drop_no_program += 1
-        elif not entry.config.up:
+        if not entry.config.up:
             entry.counts.drop_port_down += 1
+        elif self._machine is None or not self._running:
+            entry.counts.drop_no_program += 1
         else:
             entry.counts.rx_packets += 1
             entry.counts.rx_bytes += len(frame)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from switch.engine import PRIORITIES, EngineError, PortConfig, PortCounters
+from switch.engine import DROP_PORT, PRIORITIES, EngineError, PortConfig, PortCounters
 from switch.reference.packet import Packet
 from switch.reference.rng import SplitMix64
 
@@ -55,11 +55,13 @@ class Port:
     # --- configuration ---
 
     def configure(self, config: PortConfig) -> None:
-        _check(self.number, config)
         old = self.config
         if old is None or (old.loss, old.loss_seed) != (config.loss, config.loss_seed):
             self._loss = SplitMix64(config.loss_seed)
         self.config = config
+        for queue, limits in zip(self.queues, config.queues, strict=True):
+            if not limits.rate_pps:
+                queue.next_ns = 0
         if not config.up:
             self.counts.drop_port_down += self.flush()
 
@@ -151,7 +153,10 @@ class Port:
         )
 
 
-def _check(number: int, config: PortConfig) -> None:
+def check_port(number: int, config: PortConfig) -> None:
+    """Raises EngineError for what a port cannot be."""
+    if not 0 <= number < DROP_PORT:
+        raise EngineError(f"ports are numbered 0 to {DROP_PORT - 1}, not {number}")
     if len(config.queues) != PRIORITIES:
         raise EngineError(f"port {number}: {PRIORITIES} queues expected, not {len(config.queues)}")
     if not 0 <= config.loss <= 1:
