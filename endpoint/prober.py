@@ -73,7 +73,8 @@ class Prober:
             raise ProberError(f"window is {window}; it must be at least {blame.PROBES_MIN} probes")
         self._profile = profile
         self._interval_ns = interval_ns
-        self._timeout_ns = 3 * profile.base_rtt_ns + 2 * profile.jitter_ns + 1_000_000
+        # Late is not lost: a host that is scheduled late must not accuse a link.
+        self._timeout_ns = 3 * profile.base_rtt_ns + 10 * profile.jitter_ns + 1_000_000
         self._denylist = denylist
         self._own_denials: set[tuple[str, int]] = set()
         ports = {port.port: port for port in profile.ports}
