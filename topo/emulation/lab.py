@@ -30,7 +30,7 @@ DRIVERS: Mapping[SwitchKind, type[SwitchDriver]] = {
 }
 EMULATED_SWITCHES_MAX = 1000  # of the paper plan's 6,144 nobody would see the end
 
-Provision = Callable[["Lab", Sequence[Switch]], None]
+Provision = Callable[["Lab", Sequence[Switch]], object]
 
 
 def _silent(what: str, done: int, total: int) -> None:

@@ -1,0 +1,120 @@
+"""The words `topo show`, `topo draw` and `topo paths`. None of them needs root or a running lab."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from topo.count import census
+from topo.draw import draw_svg, draw_text
+from topo.emulation import state
+from topo.plan import Plan
+from topo.planfile import PlanError, load_plan, plan_document, shipped_plans
+from topo.show import chosen_paths, paths_json, show_paths, show_plan
+
+EXAMPLES = """\
+examples:
+  topo show paper                     the 131,072-NIC fabric, beside a three-tier network
+  topo show lab --single-plane        what the RoCE baseline runs on
+  topo draw lab                       text for the terminal
+  topo draw lab -o lab.svg            SVG; --path h1 h5 draws the paths of a pair bold
+  topo paths h1 h5                    every EV with its uSID list, switch by switch
+  topo paths h1 h5 --ev 0x1c003 --format json
+
+PLAN is a shipped plan or the path of a .toml file; without it the running lab's, or else lab.
+"""
+
+
+def register(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "topo",
+        help="show, draw and count plans and paths",
+        description="The fabric of a plan, without building it.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="topo_command", required=True, metavar="COMMAND")
+
+    show = commands.add_parser("show", help="switches, links, optics, paths, bisection, thresholds")
+    show.add_argument("plan", nargs="?", metavar="PLAN", help=f"one of {', '.join(shipped_plans())}, or a .toml file")
+    show.add_argument("--single-plane", action="store_true", help="the plan's single-plane equivalent")
+    _add_format(show)
+    show.set_defaults(run=run_show)
+
+    draw = commands.add_parser("draw", help="a picture of the plan")
+    draw.add_argument("plan", nargs="?", metavar="PLAN")
+    draw.add_argument("-o", "--output", type=Path, metavar="FILE", help="write SVG to this file instead of text")
+    draw.add_argument("--path", nargs=2, metavar=("FROM", "TO"), help="draw the paths between two hosts bold (SVG)")
+    draw.add_argument("--ev", type=_ev, help="only the path of this EV")
+    draw.set_defaults(run=run_draw)
+
+    add_paths(commands)
+
+
+def add_paths(subparsers: Any) -> None:
+    """The word `paths`, also for the top level."""
+    paths = subparsers.add_parser("paths", help="the paths between two hosts: EV, plane, spine, uSIDs hop by hop")
+    paths.add_argument("source", metavar="FROM", help="a host, such as h1")
+    paths.add_argument("destination", metavar="TO")
+    paths.add_argument("--plan", metavar="PLAN")
+    paths.add_argument("--ev", type=_ev, help="only this EV, decimal or 0x…")
+    _add_format(paths)
+    paths.set_defaults(run=run_paths)
+
+
+def run_show(arguments: argparse.Namespace) -> int:
+    plan = chosen_plan(arguments.plan)
+    if arguments.single_plane:
+        plan = plan.single_plane()
+    if arguments.format == "json":
+        print(json.dumps({"plan": plan_document(plan), "census": census(plan).as_json()}, indent=1))
+    else:
+        print(show_plan(plan))
+    return 0
+
+
+def run_draw(arguments: argparse.Namespace) -> int:
+    plan = chosen_plan(arguments.plan)
+    if arguments.output is None:
+        print(draw_text(plan))
+        return 0
+    bold = []
+    if arguments.path:
+        bold = chosen_paths(plan, plan.host(arguments.path[0]), plan.host(arguments.path[1]), arguments.ev)
+    arguments.output.write_text(draw_svg(plan, bold) + "\n", encoding="utf-8")
+    print(f"wrote {arguments.output}")
+    return 0
+
+
+def run_paths(arguments: argparse.Namespace) -> int:
+    plan = chosen_plan(arguments.plan)
+    if plan.encapsulation == "none":
+        raise PlanError(f"plan {plan.name!r} has no uSID paths: its switches choose by ECMP")
+    source, destination = plan.host(arguments.source), plan.host(arguments.destination)
+    chosen = chosen_paths(plan, source, destination, arguments.ev)
+    if arguments.format == "json":
+        print(json.dumps(paths_json(plan, chosen), indent=1))
+    else:
+        print(show_paths(plan, chosen))
+    return 0
+
+
+def chosen_plan(name: str | None) -> Plan:
+    """The plan of this name or file, else the running lab's, else `lab`."""
+    if name is not None:
+        return load_plan(name)
+    record = state.read_record()
+    return record.plan if record is not None else load_plan("lab")
+
+
+def _add_format(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def _ev(text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no EV: a number such as 0x1c003") from None

@@ -1,0 +1,181 @@
+"""The words of the life cycle: `up`, `down`, `status`, `doctor`, `shell`, `fault`, `undo`.
+
+`register` takes the function that installs P4 tables, because the fabric may not import the controller: the top-level
+command line passes `controller.provision`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from topo.emulation import driver, state
+from topo.emulation.doctor import examine
+from topo.emulation.lab import Lab, Provision, down
+from topo.emulation.shell import describe, open_shell, parse_injection, show_faults, undo_faults
+from topo.fault import VERBS, verb_table
+from topo.plan import SWITCH_KINDS
+from topo.planfile import load_plan, shipped_plans
+
+
+def register(subparsers: Any, provision: Provision | None = None) -> None:
+    up = _add(subparsers, "up", "build a plan's fabric and leave it running", "up\n  up wide\n  up tiny --switch bmv2")
+    up.add_argument("plan", nargs="?", default="lab", help=f"{', '.join(shipped_plans())}, or a .toml file (lab)")
+    up.add_argument("--switch", choices=SWITCH_KINDS, help="this kind of switch instead of the plan's")
+    up.add_argument("--single-plane", action="store_true", help="the plan's single-plane equivalent (ECMP)")
+    up.add_argument("--rate", type=int, metavar="BPS", help="this rate of host ports; delays scale along")
+    up.add_argument("--journals", type=Path, metavar="DIR", help="where switches and faults write their journals")
+    up.set_defaults(run=lambda arguments: run_up(arguments, provision))
+
+    end = _add(subparsers, "down", "end the lab, from any state; nothing of it is left", "down")
+    end.add_argument("--wait", action="store_true", help="wait for an `up` that is at work")
+    end.set_defaults(run=run_down)
+
+    status = _add(subparsers, "status", "what is running, since when, and with which faults", "status --format json")
+    _add_format(status)
+    status.set_defaults(run=run_status)
+
+    doctor = _add(subparsers, "doctor", "what this machine has, what each absence costs, how to mend it", "doctor")
+    _add_format(doctor)
+    doctor.set_defaults(run=run_doctor)
+
+    shell = _add(subparsers, "shell", "Mininet's prompt on the running lab, with the fault verbs", "shell")
+    shell.add_argument("script", nargs="?", help="a file of commands instead of the keyboard")
+    shell.set_defaults(run=lambda arguments: run_shell(arguments, provision))
+
+    rows = "\n".join(f"  {usage:36}{meaning}" for usage, meaning, *_ in verb_table())
+    fault = _add(
+        subparsers, "fault", "inject a fault into the running lab", "fault loss p1l0>p1s2 20", f"verbs:\n{rows}"
+    )
+    fault.add_argument("verb", nargs="?", choices=tuple(VERBS), metavar="VERB", help="without it: those in force")
+    fault.add_argument("words", nargs="*", metavar="TARGET [NUMBER]")
+    fault.add_argument("--seed", type=int, default=0, help="of random loss on embedded switches")
+    fault.set_defaults(run=lambda arguments: run_fault(arguments, provision))
+
+    undo = _add(subparsers, "undo", "undo the last fault, one by its number, or all", "undo all")
+    undo.add_argument("which", nargs="?", metavar="NUMBER|all")
+    undo.set_defaults(run=lambda arguments: run_undo(arguments, provision))
+
+
+def _add(subparsers: Any, name: str, summary: str, examples: str, more: str = "") -> argparse.ArgumentParser:
+    epilog = f"examples:\n  {examples}" + (f"\n\n{more}" if more else "")
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        name, help=summary, description=summary, epilog=epilog, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    return parser
+
+
+def _add_format(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def run_up(arguments: argparse.Namespace, provision: Provision | None) -> int:
+    plan = load_plan(arguments.plan)
+    if arguments.switch:
+        plan = replace(plan, switch=arguments.switch)
+    if arguments.rate:
+        plan = plan.at_rate(arguments.rate)
+    if arguments.single_plane:
+        plan = plan.single_plane()
+    started = time.monotonic()
+    if arguments.journals:
+        arguments.journals.mkdir(parents=True, exist_ok=True)
+        arguments.journals = arguments.journals.resolve()
+    with shown_progress() as progress:
+        lab = Lab.up(plan, provision=provision, progress=progress, journals=arguments.journals)
+    tables = any(lab.p4runtime(switch) for switch in plan.switches())
+    note = "; P4 tables are not installed" if tables and provision is None else ""
+    print(
+        f"{plan.name} is up after {time.monotonic() - started:.1f} s: {plan.host_count} hosts,"
+        f" {plan.switch_count} {plan.switch} switches{note}"
+    )
+    return 0
+
+
+def run_down(arguments: argparse.Namespace) -> int:
+    started = time.monotonic()
+    ended = down(wait=arguments.wait)
+    print(f"the lab is down after {time.monotonic() - started:.1f} s" if ended else "no lab was running")
+    return 0
+
+
+def run_status(arguments: argparse.Namespace) -> int:
+    record = state.read_record()
+    if record is None:
+        print(json.dumps({"phase": "none"}) if arguments.format == "json" else "no lab is running")
+        return 1
+    status = Lab(record, state.ROOT).status() if record.phase == "running" else {"phase": record.phase}
+    if arguments.format == "json":
+        print(json.dumps(status, indent=1))
+        return 0
+    print(record.describe())
+    if record.phase != "running":
+        print("it is not ready" if record.starter_alive else "whoever brought it up has died: `down` removes the rest")
+        return 1
+    print(f"{status['hosts']} hosts, {status['switches']} switches, {status['processes']} processes")
+    for key, what in (("switches_silent", "switches that do not answer"), ("namespaces_missing", "namespaces gone")):
+        if status[key]:
+            print(f"{what}: {', '.join(status[key])}")
+    print("\n".join(f"fault: {text}" for text in status["faults"]) or "no fault in force")
+    return 1 if status["switches_silent"] or status["namespaces_missing"] else 0
+
+
+def run_doctor(arguments: argparse.Namespace) -> int:
+    findings = examine()
+    missing = [finding for finding in findings if finding.need == "needed" and not finding.present]
+    if arguments.format == "json":
+        print(json.dumps([asdict(finding) for finding in findings], indent=1))
+        return 1 if missing else 0
+    for finding in findings:
+        if finding.present:
+            print(f"ok       {finding.name}")
+        else:
+            mark = "MISSING" if finding.need == "needed" else "absent "
+            print(f"{mark}  {finding.name}: {finding.cost}. {finding.remedy}")
+    return 1 if missing else 0
+
+
+def run_shell(arguments: argparse.Namespace, provision: Provision | None) -> int:
+    open_shell(Lab.attach(provision=provision), arguments.script)
+    return 0
+
+
+def run_fault(arguments: argparse.Namespace, provision: Provision | None) -> int:
+    lab = Lab.attach(provision=provision)
+    if arguments.verb is None:
+        print(show_faults(lab))
+        return 0
+    target, value = parse_injection(arguments.words, arguments.verb)
+    fault = lab.inject(arguments.verb, target, value, arguments.seed)
+    print(describe(fault) + ("" if VERBS[fault.verb].lasting else ": done"))
+    return 0
+
+
+def run_undo(arguments: argparse.Namespace, provision: Provision | None) -> int:
+    print(undo_faults(Lab.attach(provision=provision), arguments.which))
+    return 0
+
+
+@contextmanager
+def shown_progress() -> Iterator[driver.Progress]:
+    """A bar a phase on a terminal; nothing elsewhere."""
+    columns = (TextColumn("{task.description:16}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True, disable=not sys.stderr.isatty()) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def update(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total)
+            bars.update(tasks[what], completed=done, total=total)
+
+        yield update

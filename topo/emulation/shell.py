@@ -1,0 +1,111 @@
+"""The Mininet prompt on a running lab, with the fault verbs and a few words of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from topo.emulation.lab import Lab
+from topo.fault import VERBS, Fault, FaultError, verb_table
+from topo.path import path_of_ev, paths
+from topo.show import show_paths
+
+Word = tuple[str, Callable[[list[str]], str]]  # usage, what it does
+
+
+def open_shell(lab: Lab, script: str | None = None) -> None:
+    """Mininet's prompt, or its commands from the file `script`. Leaving it leaves the lab running."""
+    from topo.emulation.network import network, prompt  # Mininet: slow to import
+
+    prompt(network(lab.plan), words(lab), script)
+
+
+def words(lab: Lab) -> dict[str, Word]:
+    usages = {row[0].split()[0]: f"{row[0]:38} {row[1]}" for row in verb_table()}
+    return {
+        **{name: (usages[name], _injector(lab, name)) for name in VERBS},
+        "faults": ("faults                                 those in force, numbered", lambda _: show_faults(lab)),
+        "undo": ("undo [NUMBER|all]                      the last fault, one by its number, or all", _undoer(lab)),
+        "paths": ("paths H1 H2                            the paths between two hosts", _paths(lab)),
+        "steer": ("steer H1 H2 EV|off                     H1's kernel sends to H2 along one path", _steer(lab)),
+    }
+
+
+def show_faults(lab: Lab) -> str:
+    faults = lab.faults()
+    return "\n".join(f"{number}  {describe(fault)}" for number, fault in enumerate(faults, 1)) or "no fault in force"
+
+
+def describe(fault: Fault) -> str:
+    argument = VERBS[fault.verb].argument
+    return f"{fault.verb} {fault.target}" + (f" {fault.value:g} {argument.name}" if argument else "")
+
+
+def parse_injection(given: list[str], verb: str) -> tuple[str, float | None]:
+    """Target and number of a verb's words, `p0l0 p0s0` being as good as `p0l0-p0s0`."""
+    argument = VERBS[verb].argument
+    rest = list(given)
+    value = None
+    if argument is not None and rest:
+        try:
+            value = float(rest[-1].rstrip("%"))
+            rest.pop()
+        except ValueError:
+            pass
+    if not rest or len(rest) > 2:
+        raise FaultError(f"usage: {next(row[0] for row in verb_table() if row[0].split()[0] == verb)}")
+    return "-".join(rest), value
+
+
+def _injector(lab: Lab, verb: str) -> Callable[[list[str]], str]:
+    def inject(given: list[str]) -> str:
+        target, value = parse_injection(given, verb)
+        fault = lab.inject(verb, target, value)
+        return describe(fault) + ("" if VERBS[verb].lasting else ": done")
+
+    return inject
+
+
+def _undoer(lab: Lab) -> Callable[[list[str]], str]:
+    def undo(given: list[str]) -> str:
+        return undo_faults(lab, given[0] if given else None)
+
+    return undo
+
+
+def undo_faults(lab: Lab, which: str | None) -> str:
+    """`which`: a number of `show_faults`, `all`, or None for the last one."""
+    faults = lab.faults()
+    if which == "all":
+        lab.heal()
+        return f"undone: {len(faults)} faults"
+    if not faults:
+        return "no fault in force"
+    number = len(faults) if which is None else int(which) if which.isdecimal() else 0
+    if not 1 <= number <= len(faults):
+        raise FaultError(f"undo: {which!r} is no number of a fault in force, 1 to {len(faults)}, nor 'all'")
+    lab.undo(faults[number - 1])
+    return f"undone: {describe(faults[number - 1])}"
+
+
+def _paths(lab: Lab) -> Callable[[list[str]], str]:
+    def show(given: list[str]) -> str:
+        if len(given) != 2:
+            raise FaultError("usage: paths H1 H2")
+        return show_paths(lab.plan, list(paths(lab.plan, lab.plan.host(given[0]), lab.plan.host(given[1]))))
+
+    return show
+
+
+def _steer(lab: Lab) -> Callable[[list[str]], str]:
+    def steer(given: list[str]) -> str:
+        if len(given) != 3:
+            raise FaultError("usage: steer H1 H2 EV, or steer H1 H2 off")
+        source, destination = lab.plan.host(given[0]), lab.plan.host(given[1])
+        if given[2] == "off":
+            lab.unsteer(source, destination)
+            return f"{source} → {destination}: by routes again"
+        path = path_of_ev(lab.plan, source, destination, int(given[2], 0))
+        lab.steer(path)
+        return f"{source} → {destination}: by plane {path.plane}, {path.via or 'same leaf'}"
+
+    return steer

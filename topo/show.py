@@ -1,0 +1,135 @@
+"""A plan and its paths in words: what `topo show` and `topo paths` print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from topo.count import THREE_TIER_NICS, THREE_TIER_OPTICS, THREE_TIER_SWITCHES, Census, census
+from topo.node import Host
+from topo.path import Path, hops, path_da, path_of_ev, paths
+from topo.plan import Plan
+
+
+def rate(bps: float) -> str:
+    for unit, size in (("Pb/s", 1e15), ("Tb/s", 1e12), ("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3)):
+        if bps >= size:
+            return f"{bps / size:.4g} {unit}"
+    return f"{bps:g} b/s"
+
+
+def duration(ns: int) -> str:
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.4g} {unit}"
+    return f"{ns} ns"
+
+
+def show_plan(plan: Plan) -> str:
+    count = census(plan)
+    links, queues = plan.links, plan.queues
+    rows = [
+        ("plan", f"{plan.name}: {plan.description}" if plan.description else plan.name),
+        ("switches", f"{count.switches:,}: {count.leaves:,} T0 of {count.leaf_ports} ports, {count.spines:,} T1 of"
+                     f" {count.spine_ports} ports, {plan.planes} planes; {plan.switch}{_overrides(plan)}"),
+        ("hosts", f"{count.nics:,}, {plan.hosts_per_leaf} a leaf; NIC {plan.planes} × {rate(links.host_rate_bps)}"),
+        ("links", f"{count.links_edge:,} NIC–T0 of {rate(links.host_rate_bps)} and {duration(links.host_delay_ns)};"
+                  f" {count.links_fabric:,} T0–T1 of {rate(links.fabric_rate_bps)} and"
+                  f" {duration(links.fabric_delay_ns)}"),
+        ("optics", f"{count.optics:,.0f} of {rate(count.nic_rate_bps)}"),
+        ("paths", f"{count.paths_across} between hosts of different leaves, {count.paths_same_leaf} under one leaf"),
+        ("bisection", f"{rate(count.bisection_bps)}, oversubscription {count.oversubscription:g}:1"),
+        ("tiers", f"{count.tiers}; longest path {count.longest_path_switches} switches;"
+                  f" {count.nics_in_one_hop} NICs in one hop"),
+        ("losing a link", f"T0–T1: {count.fabric_link_loss_share:.1%} of a leaf's uplinks in one plane;"
+                          f" NIC–T0: {count.nic_port_loss_share:.1%} of a NIC"),
+        ("time", f"base RTT {duration(plan.base_rtt_ns)}, Plane_BDP {plan.plane_bdp_bytes:,} bytes;"
+                 f" {_time_scale(plan)}"),
+        ("queues", f"in full frames of {plan.frame_bytes_max}: ECN {plan.threshold_packets(queues.ecn_min)} to"
+                   f" {plan.threshold_packets(queues.ecn_max)}, trim {plan.threshold_packets(queues.trim)}"
+                   f" (last hop {plan.threshold_packets(queues.trim_lasthop)}), no-trim drop"
+                   f" {plan.threshold_packets(queues.no_trim_drop)}, depth {plan.depth_packets}"),
+        ("MTU", f"{links.mtu_bytes} = payload {plan.packets.pmtu_bytes} + headers {plan.overhead_bytes}"
+                f" + {links.mtu_bytes - plan.packets.pmtu_bytes - plan.overhead_bytes} to spare"),
+    ]  # fmt: skip
+    return "\n".join([*_aligned(rows), "", *_comparison(plan, count)])
+
+
+def _time_scale(plan: Plan) -> str:
+    hardware = rate(plan.links.hardware_rate_bps)
+    if plan.time_scale == 1:
+        return f"at the hardware's own {hardware}"
+    return f"time runs {plan.time_scale:,.6g} times slower than at {hardware}"
+
+
+def _overrides(plan: Plan) -> str:
+    return "".join(f", {name} {kind}" for name, kind in plan.switch_overrides.items())
+
+
+def _comparison(plan: Plan, count: Census) -> list[str]:
+    return [
+        f"{'per NIC':14}{plan.name:>14}{'three tiers':>14}   ratio",
+        f"{'switches':14}{count.switches_per_nic:14.6f}{THREE_TIER_SWITCHES / THREE_TIER_NICS:14.6f}"
+        f"   {_ratio(count.switch_ratio)}",
+        f"{'optics':14}{count.optics_per_nic:14.3f}{THREE_TIER_OPTICS / THREE_TIER_NICS:14.3f}"
+        f"   {_ratio(count.optic_ratio)}",
+        f"{'longest path':14}{count.longest_path_switches:14}{5:14}   switches",
+        f"Three tiers: one plane of 64-port switches at the NIC's full rate ends at {THREE_TIER_NICS:,} NICs and"
+        f" {THREE_TIER_SWITCHES:,} switches.",
+        "An optic is a transceiver of a NIC's full rate; it breaks out into one link a plane.",
+    ]
+
+
+def _ratio(value: float) -> str:
+    fraction = Fraction(value).limit_denominator(100)
+    exact = abs(float(fraction) - value) < 1e-9
+    return f"{value:.3f}" + (f" = {fraction}" if exact and fraction.denominator > 1 else "")
+
+
+def _aligned(rows: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"{name:14}{text}" for name, text in rows]
+
+
+def chosen_paths(plan: Plan, source: Host, destination: Host, ev: int | None = None) -> list[Path]:
+    return list(paths(plan, source, destination)) if ev is None else [path_of_ev(plan, source, destination, ev)]
+
+
+def show_paths(plan: Plan, chosen: list[Path]) -> str:
+    """One line a path; each switch with the port the packet leaves by and the destination it leaves with."""
+    lines = []
+    for path in chosen:
+        via = path.via or "(same leaf)"
+        lines.append(f"EV {path.ev:#010x}  plane {path.plane}  {via:12} {path_da(plan, path)}")
+        for hop in hops(plan, path):
+            lines.append(
+                f"    {hop.switch.name:8} in {hop.port_in:<3} takes {hop.usid:04x}, out {hop.port_out:<3} {hop.da_out}"
+            )
+        lines.append(f"    {path.destination.name:8} in {path.plane + 1:<3} decapsulates")
+    return "\n".join(lines)
+
+
+def paths_json(plan: Plan, chosen: list[Path]) -> list[dict[str, Any]]:
+    return [
+        {
+            "source": path.source.name,
+            "destination": path.destination.name,
+            "ev": path.ev,
+            "plane": path.plane,
+            "port": path.port,
+            "via": path.via,
+            "da": str(path_da(plan, path)),
+            "hops": [
+                {
+                    "switch": hop.switch.name,
+                    "port_in": hop.port_in,
+                    "port_out": hop.port_out,
+                    "usid": f"{hop.usid:04x}",
+                    "da_in": str(hop.da_in),
+                    "da_out": str(hop.da_out),
+                }
+                for hop in hops(plan, path)
+            ],
+        }
+        for path in chosen
+    ]
