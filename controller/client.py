@@ -93,6 +93,7 @@ class Client:
         self._channel = channels.get(address.target)
         self._requests: queue.Queue[Any] | None = None
         self._stream: Any = None
+        self._election_id: Any = p4rt.Uint128(low=ELECTION_ID)
 
     def _call(self, method: str, request: bytes, timeout_s: float = RPC_TIMEOUT_S) -> bytes:
         call = self._channel.unary_unary(_SERVICE + method)
@@ -110,9 +111,30 @@ class Client:
             response_deserializer=p4rt.StreamMessageResponse.FromString,
         )
         self._stream = stream(iter(self._requests.get, None))
+        try:
+            answer = self._arbitrate(ELECTION_ID)
+            if answer.status.code == Code.NOT_FOUND and _number(answer.election_id) > ELECTION_ID:
+                # Nobody is primary, but somebody with a higher id once was: only that id, or a higher one, succeeds.
+                answer = self._arbitrate(_number(answer.election_id))
+        except ClientError:
+            self.close()
+            raise
+        if answer.status.code != Code.OK:
+            self.close()
+            raise ClientError(
+                f"{self.name} ({self.address}): another controller is primary, with election id "
+                f"{_number(answer.election_id)}: close it (a p4runtime-shell?) and try again"
+            )
+        return self
+
+    def _arbitrate(self, election_id: int) -> Any:
+        """Send a MasterArbitrationUpdate; the switch's answer to it."""
+        assert self._requests is not None
         request = p4rt.StreamMessageRequest()
         request.arbitration.device_id = self.address.device_id
-        request.arbitration.election_id.low = ELECTION_ID
+        request.arbitration.election_id.high = election_id >> 64
+        request.arbitration.election_id.low = election_id & (1 << 64) - 1
+        self._election_id = request.arbitration.election_id
         self._requests.put(request)
         # A silent server must not hold us for ever; a stream itself has no deadline.
         timer = threading.Timer(RPC_TIMEOUT_S, self._stream.cancel)
@@ -121,21 +143,11 @@ class Client:
         try:
             with _errors(self):
                 response = next(self._stream, None)
-        except ClientError:
-            self.close()
-            raise
         finally:
             timer.cancel()
-        status = response.arbitration.status if response is not None else None
-        if status is None or status.code != Code.OK:
-            reason = status.message if status is not None else "the stream ended"
-            highest = response.arbitration.election_id.low if response is not None else 0
-            self.close()
-            raise ClientError(
-                f"{self.name} ({self.address}): not primary: {reason}; the highest election id is {highest}, "
-                f"ours is {ELECTION_ID}: close the other controller (a p4runtime-shell?) or restart the switch"
-            )
-        return self
+        if response is None:
+            raise ClientError(f"{self.name} ({self.address}): the switch ended the session without a word")
+        return response.arbitration
 
     def close(self) -> None:
         if self._requests is not None:
@@ -181,7 +193,7 @@ class Client:
     def set_pipeline(self, config: bytes) -> None:
         """Load a serialised ForwardingPipelineConfig; all tables start empty."""
         request = _SET(device_id=self.address.device_id, action=_SET.VERIFY_AND_COMMIT)
-        request.election_id.low = ELECTION_ID
+        request.election_id.CopyFrom(self._election_id)
         self._call(
             "SetForwardingPipelineConfig",
             request.SerializeToString() + wire.block(_SET_CONFIG, config),
@@ -193,7 +205,7 @@ class Client:
     def write(self, updates: Iterable[tuple[int, bytes]], describe: Callable[[int], str]) -> int:
         """Updates as (type, serialised Entity), in batches. Raises ClientError with what `describe(index)` failed."""
         head = p4rt.WriteRequest(device_id=self.address.device_id)
-        head.election_id.low = ELECTION_ID
+        head.election_id.CopyFrom(self._election_id)
         prefix = head.SerializeToString()
         encoded = [
             wire.block(_WRITE_UPDATES, wire.number(_UPDATE_TYPE, kind) + wire.block(_UPDATE_ENTITY, body))
@@ -245,6 +257,10 @@ class _errors:  # noqa: N801  (reads as a statement: with _errors(client))
             raise ClientError(f"{where}: unreachable: {details}") from error
         known = {c.value: c for c in Code}.get(code.value[0], Code.UNKNOWN)
         raise ClientError(f"{where}: {code.name}: {details}") from P4RuntimeError(known, details or "")
+
+
+def _number(election_id: Any) -> int:
+    return int(election_id.high << 64 | election_id.low)
 
 
 def _details(error: Any) -> list[Any]:

@@ -18,7 +18,7 @@ from switch.engine import CPU_PORT_DEFAULT, DROP_PORT, PRIORITIES, PortConfig
 GRPC_DEFAULT = "127.0.0.1:9559"
 CONTROL_DEFAULT = "127.0.0.1:9560"
 SAMPLE_INTERVAL_NS_DEFAULT = 500_000_000
-ENGINES = ("native", "reference")
+ENGINES = ("native",)  # the reference interpreter runs packets that it is given (stf, trace), not interfaces
 PORT_MAX = DROP_PORT - 1  # v1model ports are bit<9>; 511 drops
 
 PORT_KEYS = ("up", "rate_bps", "rate_pps", "delay_ns", "loss", "loss_seed")

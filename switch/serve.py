@@ -166,13 +166,17 @@ def _journal_state(journal: Journal, device: Device, event: DeviceEvent) -> None
 
 
 async def _sample(devices: DeviceTable, journal: Journal, interval_ns: int) -> None:
-    """Counters of every device and this process's CPU time, each interval."""
+    """Each interval, this process's CPU time, and the counters of every device that has changed since its last line."""
     if not journal.enabled or not interval_ns:
         return
     start_ns = time.monotonic_ns()
+    written: dict[str, object] = {}
     while True:
         await asyncio.sleep(interval_ns / 1e9)
         for device in devices:
-            ports = [{"port": port, **asdict(counters)} for port, counters in device.port_counters().items()]
-            journal.write("sample", node=device.name, device=device.device_id, ports=ports)
+            counters = device.port_counters()
+            if written.get(device.name) != counters:
+                written[device.name] = counters
+                ports = [{"port": port, **asdict(values)} for port, values in counters.items()]
+                journal.write("sample", node=device.name, device=device.name, ports=ports)
         journal.write("cpu", process_ns=time.process_time_ns(), wall_ns=time.monotonic_ns() - start_ns)

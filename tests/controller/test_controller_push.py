@@ -6,9 +6,11 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 
 import pytest
+from p4.v1 import p4runtime_pb2 as p4rt
 
 from controller import Address, ProvisionError, compiled_pipelines, provision, push, reconverge, verify
 from controller.client import DELETE, INSERT, MODIFY, Channels, Client, ClientError
@@ -214,6 +216,35 @@ def test_a_controller_that_is_not_primary_says_who_is(tiny, serving, pipelines, 
         finally:
             first.close()
     assert push(tiny, {"p0l0": serving.addresses["p0l0"]}, pipelines=pipelines).ok
+
+
+def test_a_higher_election_id_that_has_gone_is_taken_over_and_one_that_has_not_is_named(
+    tiny, leaf_and_spine, pipelines
+):
+    _, addresses = leaf_and_spine
+    with Channels() as channels:
+        stream = channels.get(addresses["p0s0"].target).stream_stream(
+            "/p4.v1.P4Runtime/StreamChannel",
+            request_serializer=p4rt.StreamMessageRequest.SerializeToString,
+            response_deserializer=p4rt.StreamMessageResponse.FromString,
+        )
+        request = p4rt.StreamMessageRequest()
+        request.arbitration.device_id = addresses["p0s0"].device_id
+        request.arbitration.election_id.high = 3
+        leave = threading.Event()
+
+        def requests():
+            yield request
+            leave.wait(WAIT_S)
+
+        call = stream(requests())
+        assert next(call).arbitration.status.code == 0
+        (difference,) = push(tiny, addresses, pipelines=pipelines).differences
+        assert "another controller is primary, with election id 55340232221128654848" in difference.detail
+        leave.set()
+        assert list(call) == []
+    assert push(tiny, addresses, pipelines=pipelines).ok
+    assert push(tiny, addresses, pipelines=pipelines).written == 0
 
 
 def test_refused_updates_are_named(tiny, serving, pipelines):

@@ -61,7 +61,7 @@ def test_a_file_that_is_missing_or_not_json_is_refused_by_name(tmp_path):
     [
         ({}, "device.device_id: is missing; it must be an integer of 1"),
         ({"device_id": 0}, "device.device_id: must be an integer of 1"),
-        ({"device_id": 1, "engine": "bmv2"}, "device.engine: 'bmv2' is not one of native, reference"),
+        ({"device_id": 1, "engine": "bmv2"}, "device.engine: 'bmv2' is not one of native"),
         ({"device_id": 1, "prots": []}, "unknown key 'prots'; valid keys: device_id, name, cpu_port"),
         ({"device_id": 1, "ports": [{"port": 511}]}, r"device.ports\[0\].port: must be an integer of 1..510"),
         ({"device_id": 1, "ports": [{"port": 1}, {"port": 1}]}, "must be distinct, but 1 occurs 2 times"),
