@@ -151,6 +151,8 @@ class Requester:
         }
 
     def enqueue(self, message: Message) -> None:
+        if self.una == self.nxt and len(self._qp.pending) == 1:
+            self._quiet_ns = self._timer_ns = self._qp.endpoint.now_ns
         self._queue.append(message)
 
     # --- sending -----------------------------------------------------------------------------------------------

@@ -205,6 +205,8 @@ class VerbQueuePair:
         if not self.active and self.sending and self.pending:
             self.active = True
             self.nic.ready.append(self)
+            if self.deadline_ns == NEVER:
+                self.deadline_ns = self.nic.now_ns  # no port may ever take the packet: the retry rule counts anyway
 
     def arm(self, at_ns: int) -> None:
         """`handle_timer` is wanted by then. A deadline may turn out to be too early; it is never too late."""

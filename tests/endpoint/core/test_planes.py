@@ -195,6 +195,21 @@ def test_the_qp_lives_on_one_plane_of_four_and_dies_by_the_retry_rule_on_none() 
     assert flow.statuses[50].value == "retry_exceeded"
 
 
+def test_a_write_posted_while_every_port_is_down_ends_by_the_retry_rule_or_goes_out_when_one_returns() -> None:
+    for returns in (False, True):
+        wire = Wire()
+        flow = Flow(wire)
+        for port in (1, 2, 3, 4):
+            wire.set_port("h0", port, False)
+        flow.post(10_000)
+        wire.kick("h0")
+        if returns:
+            wire.at(50 * wire.base_rtt_ns, lambda wire=wire: wire.set_port("h0", 3, True))
+        wire.run(100_000 * wire.base_rtt_ns, stop=lambda flow=flow: flow.finished)
+        flow.poll()
+        assert flow.statuses[0].value == ("success" if returns else "retry_exceeded")
+
+
 def test_a_dead_path_is_left_and_comes_back_by_probes() -> None:
     wire = Wire()
     flow = Flow(wire)

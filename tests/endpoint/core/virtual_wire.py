@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
+from zlib import crc32
 
 from endpoint import profile as profiles
 from endpoint.core import frame as frames
@@ -82,8 +83,6 @@ class Wire:
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self._sequence = 0
         frame_ns = 4300 * 8_000_000_000 // rate_bps
-        slowest_ns = max(plane_delays_ns, default=delay_ns)
-        del slowest_ns
         self.base_rtt_ns = 2 * (frame_ns + delay_ns) + frame_ns + 2 * delay_ns + 2 * 200 * 8_000_000_000 // rate_bps
         bdp = rate_bps * self.base_rtt_ns // 8_000_000_000
         self.profiles: dict[str, profiles.NicProfile] = {}
@@ -102,8 +101,7 @@ class Wire:
             nic = profiles.parse(json.loads(json.dumps(data)))
             self.profiles[nic.host] = nic
             self._host_of[nic.address.packed] = nic.host
-            merged = {"jitter_ns": jitter_ns, **settings} if make is Endpoint else settings
-            self.transports[nic.host] = make(nic, rng=Random(seed * 1000 + number), now_ns=0, **merged)
+            self.transports[nic.host] = make(nic, rng=Random(seed * 1000 + number), now_ns=0, **settings)
             self._asleep_until[nic.host] = 0
             self._inbox[nic.host] = []
             for plane in range(planes):
@@ -206,9 +204,15 @@ class Wire:
         if not self.host_up[host, port]:
             return
         parsed = frames.parse(frame)
-        via, destination = self._path_of[host, parsed.dst, parsed.ev]
         plane = port - 1
+        via, destination = self._path_of.get((host, parsed.dst, parsed.ev)) or self._hashed(plane, parsed)
         self._cross(self.links[plane, via], frame, lambda out: self._last_hop(destination, plane, out))
+
+    def _hashed(self, plane: int, parsed: frames.Frame) -> tuple[str, str]:
+        """ECMP: the path follows from addresses and UDP source port."""
+        spines = [key[1] for key in self.links if key[0] == plane]
+        key = parsed.src + parsed.dst + parsed.ev.to_bytes(4, "big")
+        return spines[crc32(key) % len(spines)], self._host_of[parsed.dst]
 
     def _last_hop(self, host: str, plane: int, frame: bytes) -> None:
         self._cross(self.links[host, plane], frame, lambda out: self._arrive(host, plane + 1, out))

@@ -1,0 +1,36 @@
+"""Settings of the RoCE baseline; times and sizes that are None follow from the profile, as in the MRC core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from endpoint.core.config import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    jitter_ns: int | None = None
+    """None: the profile's."""
+    timeout: int | None = None
+    """Local ACK timeout exponent: 1.024 µs * 2^timeout. None: the first that exceeds 4 base round trips and jitters."""
+    retry_count: int = 7
+    """Timeouts in a row without progress before the QP goes to ERROR."""
+    window_bdps: float = 4.0
+    """Bytes in flight at most, in bandwidth-delay products: RC has no window of its own, but a NIC's queue ends."""
+    ack_every_bytes: int = 16384
+    dcqcn: bool = True
+    """False: always at line rate."""
+    max_send_wr: int = 4096
+    max_recv_wr: int = 4096
+    events_max: int = 65536
+    control_frames_max: int = 4096
+
+
+def make_settings(values: dict[str, Any]) -> Settings:
+    """Settings from keyword arguments. Raises `ConfigError` for a name that does not exist."""
+    names = [field.name for field in fields(Settings)]
+    for name in values:
+        if name not in names:
+            raise ConfigError(f"RoCE has no setting {name!r}; valid: {', '.join(names)}")
+    return replace(Settings(), **values)

@@ -1,0 +1,267 @@
+"""The sending half of a RoCE QP: in order, back to the gap on a NAK or a timeout, at DCQCN's rate."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from endpoint.core import wire as shared
+from endpoint.core.config import NEVER
+from endpoint.core.icrc import WIRE as ICRC
+from endpoint.core.message import Message
+from endpoint.core.packet import VARIANT
+from endpoint.core.psn import PSN_MASK, expand
+from endpoint.core.rtt import RttEstimator
+from endpoint.roce import wire
+from endpoint.roce.dcqcn import Dcqcn
+from endpoint.transport import CompletionStatus
+
+if TYPE_CHECKING:
+    from endpoint.roce.qp import QueuePair
+
+NAK_STATUS = {
+    wire.SYNDROME_NAK_ACCESS: CompletionStatus.REMOTE_ACCESS_ERROR,
+    wire.SYNDROME_NAK_INVALID: CompletionStatus.REMOTE_OPERATION_ERROR,
+    wire.SYNDROME_NAK_OPERATIONAL: CompletionStatus.REMOTE_OPERATION_ERROR,
+}
+
+
+class Requester:
+    """PSNs without wrap: `una` is the oldest not acknowledged, `nxt` the next to send, `top` the next never sent."""
+
+    __slots__ = (
+        "_ack_every",
+        "_begun",
+        "_line_bps",
+        "_pmtu",
+        "_qp",
+        "_queue",
+        "_rtt",
+        "_rtt_psn",
+        "_rtt_sent_ns",
+        "_since_request",
+        "_timeout_ns",
+        "_timer_ns",
+        "_turn_ns",
+        "_window",
+        "acked_bytes",
+        "cnps",
+        "data_packets",
+        "dcqcn",
+        "naks",
+        "nxt",
+        "retransmits",
+        "retries",
+        "timeouts",
+        "top",
+        "una",
+    )
+
+    def __init__(self, qp: QueuePair, psn: int) -> None:
+        endpoint = qp.endpoint
+        limits, settings = endpoint.limits, endpoint.settings
+        self._qp = qp
+        self._pmtu = limits.pmtu
+        self._line_bps = qp.route.port.rate_bps
+        bdp = max(self._line_bps * limits.base_rtt_ns // 8_000_000_000, 2 * limits.pmtu)
+        self._window = max(2, int(settings.window_bdps * bdp) // limits.pmtu)
+        """In packets."""
+        self.dcqcn = Dcqcn(self._line_bps, limits.base_rtt_ns, bdp)
+        self._ack_every = max(1, settings.ack_every_bytes // limits.pmtu)
+        self._since_request = 0
+        self._timeout_ns = limits.timeout_ns
+        self.una = self.nxt = self.top = psn
+        self._queue: deque[Message] = deque()
+        self._begun: deque[Message] = deque()
+        """Messages with PSNs that are not all acknowledged, oldest first."""
+        self._turn_ns = 0
+        """When the QP's rate lets the next packet go."""
+        self._timer_ns = 0
+        self._rtt = RttEstimator(limits.base_rtt_ns)
+        self._rtt_psn, self._rtt_sent_ns = -1, 0
+        self.retries = 0
+        self.acked_bytes = self.data_packets = self.retransmits = self.timeouts = 0
+        self.naks = self.cnps = 0
+
+    def enqueue(self, message: Message) -> None:
+        if self.una == self.top and len(self._qp.pending) == 1:
+            self._timer_ns = self._qp.endpoint.now_ns
+        self._queue.append(message)
+
+    # --- sending -----------------------------------------------------------------------------------------------------
+
+    def transmit(self, now_ns: int, out: list[tuple[int, bytes]], budget: int) -> bool:
+        """Append up to `budget` frames. True: there is more, but the budget, the port or the rate is used up."""
+        endpoint, port, dcqcn = self._qp.endpoint, self._qp.route.port, self.dcqcn
+        if self.una == self.top and port.up:
+            self._timer_ns = now_ns
+        first, more = len(out), True
+        while budget:
+            if self.nxt - self.una >= self._window:
+                more = False
+                break
+            message = self._message(now_ns)
+            if message is None:
+                more = False
+                break
+            if not port.bit & endpoint.usable:
+                break
+            if dcqcn.limited:
+                dcqcn.advance(now_ns)
+                if self._turn_ns > endpoint.horizon_ns:
+                    endpoint.rate_due_ns = min(endpoint.rate_due_ns, self._turn_ns)
+                    break
+            frame = self._build(message, now_ns)
+            port.charge(len(frame), now_ns)
+            if port.free_ns > endpoint.horizon_ns:
+                endpoint.usable &= ~port.bit
+            bits = len(frame) * 8_000_000_000
+            self._turn_ns = max(self._turn_ns, now_ns) + int(bits / dcqcn.rate_bps)
+            dcqcn.on_sent(len(frame), now_ns)
+            out.append((port.number, frame))
+            budget -= 1
+        if len(out) > first or not port.up:
+            self._qp.arm(self._timer_ns + self._retry_timeout_ns())
+        return more
+
+    def _message(self, now_ns: int) -> Message | None:
+        """The message that `nxt` belongs to; the next posted one begins when all begun ones are sent."""
+        for message in reversed(self._begun):
+            if message.first_psn <= self.nxt:
+                if self.nxt <= message.last_psn:
+                    return message
+                break
+        else:
+            if self._begun:
+                return self._begun[0]
+        if not self._queue:
+            return None
+        message = self._queue.popleft()
+        if not self._qp.endpoint.memory.holds(message.region):
+            self._qp.fail(now_ns, CompletionStatus.LOCAL_PROTECTION_ERROR, "the local region was deregistered", message)
+            return None
+        message.first_psn = self.nxt
+        message.last_psn = self.nxt + message.unacked - 1
+        self._begun.append(message)
+        return message
+
+    def _build(self, message: Message, now_ns: int) -> bytes:
+        psn = self.nxt
+        ahead = (psn - message.first_psn) * self._pmtu
+        size = min(self._pmtu, message.length - ahead)
+        last = psn == message.last_psn
+        before = b""
+        if last:
+            opcode = wire.Opcode.WRITE_LAST if ahead else wire.Opcode.WRITE_ONLY
+            if message.immediate is not None:
+                opcode = wire.Opcode.WRITE_LAST_IMM if ahead else wire.Opcode.WRITE_ONLY_IMM
+                before = shared.IMMEDIATE.pack(message.immediate)
+        else:
+            opcode = wire.Opcode.WRITE_MIDDLE if ahead else wire.Opcode.WRITE_FIRST
+        if not ahead:
+            before = shared.Reth(message.remote_va, message.rkey, message.length).pack() + before
+        self._since_request += 1
+        flags = 0
+        if last or self._since_request >= self._ack_every or psn + 1 - self.una >= self._window:
+            flags, self._since_request = wire.ACK_REQUEST, 0
+        self.nxt = psn + 1
+        if self.nxt > self.top:
+            self.top = self.nxt
+            self.data_packets += 1
+            if flags and self._rtt_psn < self.una:
+                self._rtt_psn, self._rtt_sent_ns = psn, now_ns
+        else:
+            self.retransmits += 1
+            self._rtt_psn = -1  # an acknowledgement may be of either copy
+        pad = -size & 3
+        bth = shared.Bth(opcode, self._qp.dest_qpn, psn & PSN_MASK, flags, pad, variant=0xFF)
+        head = bytearray(bth.pack() + before)
+        start = message.offset + ahead
+        payload = message.region.buffer[start : start + size]
+        tail = bytes(pad)
+        front, state = self._qp.route.front(len(head) + size + pad + 4, self._qp.endpoint.data_class)
+        crc = crc32(tail, crc32(payload, crc32(head, state)))
+        head[VARIANT] = 0
+        return b"".join((front, head, payload, tail, ICRC.pack(crc)))
+
+    # --- acknowledgements --------------------------------------------------------------------------------------------
+
+    def receive_ack(self, now_ns: int, syndrome: int, psn24: int) -> None:
+        """An acknowledgement through its PSN, or a NAK: of a gap at its PSN, or of the whole connection."""
+        psn = expand(psn24, self.una)
+        if syndrome == wire.SYNDROME_NAK_SEQUENCE:
+            if not self.una <= psn <= self.top:
+                return
+            self.naks += 1
+            self._acked(psn - 1, now_ns)
+            self.nxt = psn
+            self._timer_ns = now_ns
+            self._qp.wake()
+        elif syndrome in NAK_STATUS:
+            self._qp.fail(now_ns, NAK_STATUS[syndrome], f"NAK with syndrome {syndrome:#x}")
+        elif not syndrome >> 5:
+            if psn < self.top:
+                self._acked(psn, now_ns)
+            self._qp.wake()
+
+    def _acked(self, psn: int, now_ns: int) -> None:
+        if psn < self.una:
+            return
+        if self.una <= self._rtt_psn <= psn:
+            self._rtt.update(now_ns - self._rtt_sent_ns)
+            self._rtt_psn = -1
+        self.una = psn + 1
+        self.nxt = max(self.nxt, self.una)
+        self.retries = 0
+        self._timer_ns = now_ns
+        while self._begun and self._begun[0].last_psn < self.una:
+            message = self._begun.popleft()
+            self.acked_bytes += message.length
+            self._qp.complete(message)
+
+    def receive_cnp(self, now_ns: int) -> None:
+        self.cnps += 1
+        if self._qp.endpoint.settings.dcqcn:
+            self.dcqcn.on_cnp(now_ns)
+
+    # --- timer -------------------------------------------------------------------------------------------------------
+
+    def _retry_timeout_ns(self) -> int:
+        return max(self._timeout_ns, 2 * (self._rtt.smoothed_ns + 4 * self._rtt.variation_ns))
+
+    def handle_timer(self, now_ns: int) -> int:
+        """Go back to the oldest unacknowledged packet after a timeout; returns when to come again."""
+        if self.una == self.top and (self._qp.route.port.up or not self._qp.pending):
+            return NEVER
+        due_ns = self._timer_ns + self._retry_timeout_ns()
+        if now_ns < due_ns:
+            return due_ns
+        self.retries += 1
+        self.timeouts += 1
+        if self.retries > self._qp.endpoint.settings.retry_count:
+            cause = f"no acknowledgement after {self.retries - 1} retries"
+            self._qp.fail(now_ns, CompletionStatus.RETRY_EXCEEDED, cause)
+            return NEVER
+        self.nxt = self.una
+        self._timer_ns = now_ns
+        self._qp.wake()
+        return now_ns + self._retry_timeout_ns()
+
+    def counters(self) -> dict[str, int]:
+        inflight = (self.nxt - self.una) * self._pmtu
+        return {
+            "cwnd_bytes": self._window * self._pmtu,
+            "inflight_bytes": inflight,
+            "rate_bps": int(self.dcqcn.rate_bps),
+            "rtt_ns": self._rtt.smoothed_ns,
+            "acked_bytes": self.acked_bytes,
+            "data_packets": self.data_packets,
+            "retransmits": self.retransmits,
+            "rto": self.timeouts,
+            "trims": 0,
+            "ecn": self.cnps,
+            "nacks": self.naks,
+            "skips": 0,
+            "probes": 0,
+        }

@@ -1,0 +1,133 @@
+"""The receiving half of a RoCE QP: packets in order or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from endpoint.core import wire as shared
+from endpoint.core.psn import PSN_HALF, PSN_MASK
+from endpoint.roce import wire
+from endpoint.roce.dcqcn import CNP_PERIOD
+from endpoint.transport import CompletionStatus
+
+if TYPE_CHECKING:
+    from endpoint.roce.qp import QueuePair
+
+
+class Responder:
+    """Go-back-N: a packet ahead of its turn is dropped and answered with one NAK until the sequence goes on."""
+
+    __slots__ = (
+        "_cnp_due_ns",
+        "_cnp_period_ns",
+        "_left",
+        "_length",
+        "_nak_sent",
+        "_pmtu",
+        "_qp",
+        "_rkey",
+        "_va",
+        "_writable",
+        "cnps_sent",
+        "duplicates",
+        "epsn",
+        "marked",
+        "msn",
+        "naks_sent",
+        "received_bytes",
+        "received_packets",
+    )
+
+    def __init__(self, qp: QueuePair, epsn: int) -> None:
+        self._qp = qp
+        self._writable = qp.endpoint.memory.writable
+        self._pmtu = qp.endpoint.limits.pmtu
+        self._cnp_period_ns = int(CNP_PERIOD * qp.endpoint.limits.base_rtt_ns)
+        self._cnp_due_ns = 0
+        self.epsn = epsn
+        self.msn = 0
+        self._nak_sent = False
+        self._va = self._rkey = 0
+        self._length = self._left = 0
+        """Bytes of the message under way, and those that have not arrived; 0 between messages."""
+        self.received_bytes = self.received_packets = 0
+        self.duplicates = self.marked = self.naks_sent = self.cnps_sent = 0
+
+    def receive_write(
+        self,
+        now_ns: int,
+        opcode: int,
+        flags: int,
+        psn24: int,
+        marked: bool,
+        reth: shared.Reth | None,
+        immediate: int,
+        data: memoryview,
+    ) -> None:
+        """A write whose ICRC was right; `reth` is there for the first packet of a message."""
+        if marked:
+            self._congested(now_ns)
+        distance = (psn24 - self.epsn) & PSN_MASK
+        if distance:
+            if distance >= PSN_HALF:
+                self.duplicates += 1
+                if flags & wire.ACK_REQUEST:
+                    self._qp.send_ack(wire.SYNDROME_ACK, self.epsn - 1, self.msn)
+            elif not self._nak_sent:
+                self._nak_sent = True
+                self.naks_sent += 1
+                self._qp.send_ack(wire.SYNDROME_NAK_SEQUENCE, self.epsn, self.msn)
+            return
+        size = len(data)
+        if (reth is not None) != (self._left == 0):
+            self._refuse(now_ns, wire.SYNDROME_NAK_INVALID, "a message began inside of another, or without its start")
+            return
+        if reth is not None:
+            self._va, self._rkey, self._left = reth.va, reth.rkey, reth.length
+            self._length = reth.length
+        last = opcode in wire.LASTS
+        if size > self._left or size == 0 or (size != self._left if last else size != self._pmtu):
+            self._refuse(now_ns, wire.SYNDROME_NAK_INVALID, f"{wire.Opcode(opcode).name} of {size} bytes")
+            return
+        region = self._writable.get(self._rkey)
+        at = self._va - region.va if region is not None else -1
+        if region is None or at < 0 or at + size > region.length:
+            what = f"write of {size} bytes to {self._va:#x} rkey {self._rkey:#x}"
+            self._refuse(now_ns, wire.SYNDROME_NAK_ACCESS, what)
+            return
+        if opcode in wire.IMMEDIATES and not self._qp.deliver(immediate, self._length):
+            self._refuse(now_ns, wire.SYNDROME_NAK_OPERATIONAL, "a write with immediate found no posted receive")
+            return
+        region.buffer[at : at + size] = data
+        self._va += size
+        self._left -= size
+        self.epsn += 1
+        self._nak_sent = False
+        self.received_bytes += size
+        self.received_packets += 1
+        if last:
+            self.msn += 1
+        if flags & wire.ACK_REQUEST:
+            self._qp.send_ack(wire.SYNDROME_ACK, self.epsn - 1, self.msn)
+
+    def _congested(self, now_ns: int) -> None:
+        """DCQCN's notification point: at most one notification a period."""
+        self.marked += 1
+        if now_ns >= self._cnp_due_ns:
+            self._cnp_due_ns = now_ns + self._cnp_period_ns
+            self.cnps_sent += 1
+            self._qp.send_cnp()
+
+    def _refuse(self, now_ns: int, syndrome: int, cause: str) -> None:
+        self._qp.send_ack(syndrome, self.epsn, self.msn)
+        self._qp.fail(now_ns, CompletionStatus.FLUSHED, cause)
+
+    def counters(self) -> dict[str, int]:
+        return {
+            "received_bytes": self.received_bytes,
+            "received_packets": self.received_packets,
+            "duplicates": self.duplicates,
+            "received_marked": self.marked,
+            "nacks_sent": self.naks_sent,
+            "cnps_sent": self.cnps_sent,
+        }

@@ -1,0 +1,306 @@
+"""The baseline: go-back-N on one path, DCQCN, retries that run out, and a fair opponent to MRC."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from endpoint import profile as profiles
+from endpoint.core import wire as shared
+from endpoint.core.config import ConfigError
+from endpoint.core.verbs import VerbError
+from endpoint.roce import wire
+from endpoint.roce.dcqcn import Dcqcn
+from endpoint.roce.endpoint import Endpoint
+from endpoint.transport import CompletionStatus, QPState, Transport
+from tests.endpoint.core.flows import Flow
+from tests.endpoint.core.test_fuzz import mutate
+from tests.endpoint.core.virtual_wire import Faults, Wire
+from tests.endpoint.nic_profiles import profile as profile_data
+
+GBPS = 1_000_000_000
+
+
+def roce_wire(**options: Any) -> Wire:
+    """A plan's single-plane equivalent: one port at the sum of the rates, no encapsulation, no trimming."""
+    settings: dict[str, Any] = {
+        "planes": 1,
+        "rate_bps": 40 * GBPS,
+        "trim": False,
+        "make": Endpoint,
+        "profile_changes": {"encapsulation": "none"},
+    }
+    return Wire(**{**settings, **options})
+
+
+def run(wire_: Wire, *flows: Flow, round_trips: int = 20_000) -> None:
+    wire_.run(wire_.now_ns + round_trips * wire_.base_rtt_ns, stop=lambda: all(flow.finished for flow in flows))
+
+
+def test_the_baseline_is_a_transport() -> None:
+    transport: Transport = Endpoint(profiles.parse(profile_data(0)), rng=Random(1))
+    assert transport.denied() == set()
+
+
+@pytest.mark.parametrize("length", [1, 3, 4095, 4096, 4097, 100_001])
+def test_writes_arrive_with_and_without_immediate(length: int) -> None:
+    wire_ = roce_wire()
+    flow = Flow(wire_)
+    flow.post(length)
+    flow.post(length, immediate=9)
+    run(wire_, flow)
+    flow.check()
+
+
+FAULTS = {
+    "loss": Faults(loss=0.01),
+    "duplicates": Faults(duplicate=0.1),
+    "reordering": Faults(reorder=0.05, reorder_ns=30_000),
+    "corruption": Faults(corrupt=0.01),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_long_transfer_survives(name: str) -> None:
+    wire_ = roce_wire(seed=4)
+    for link in wire_.links.values():
+        link.faults = FAULTS[name]
+    flow = Flow(wire_)
+    for number in range(40):
+        flow.post(25_000, immediate=number if number % 3 == 0 else None)
+    run(wire_, flow)
+    flow.check()
+
+
+def test_it_runs_over_an_srv6_profile_on_one_of_its_paths() -> None:
+    wire_ = roce_wire(planes=4, rate_bps=10 * GBPS, profile_changes={})
+    flow = Flow(wire_)
+    for _ in range(10):
+        flow.post(50_000)
+    run(wire_, flow)
+    flow.check()
+    used = [key for key, link in wire_.links.items() if link.data_packets and isinstance(key[0], int)]
+    assert len(used) == 1
+
+
+def test_a_lost_packet_sends_everything_behind_it_again() -> None:
+    wire_ = roce_wire()
+    flow = Flow(wire_)
+    flow.post(400_000)
+    wire_.run(wire_.base_rtt_ns)
+    link = next(link for key, link in wire_.links.items() if link.data_packets and isinstance(key[0], int))
+    link.faults = Faults(loss=1.0)
+    wire_.run(wire_.now_ns + 2_000)
+    link.faults = Faults()
+    run(wire_, flow)
+    flow.check()
+    requester = flow.qp.requester
+    assert requester.naks >= 1
+    assert requester.retransmits >= 3 * link.dropped
+    assert requester.timeouts == 0
+
+
+def test_a_dead_path_ends_the_qp_when_the_retries_run_out() -> None:
+    wire_ = roce_wire()
+    flow = Flow(wire_)
+    for _ in range(20):
+        flow.post(100_000)
+    wire_.run(2 * wire_.base_rtt_ns)
+    for link in wire_.links.values():
+        link.up = False
+    wire_.run(wire_.now_ns + 10_000 * wire_.base_rtt_ns)
+    flow.poll()
+    assert flow.qp.state is QPState.ERROR
+    assert flow.qp.cause == "no acknowledgement after 7 retries"
+    statuses = [flow.statuses[n] for n in sorted(flow.statuses)]
+    failed = [status for status in statuses if status is not CompletionStatus.SUCCESS]
+    assert failed[0] is CompletionStatus.RETRY_EXCEEDED
+    assert set(failed[1:]) == {CompletionStatus.FLUSHED}
+    assert len(statuses) == 20
+
+
+def test_a_short_outage_is_survived_by_a_timeout() -> None:
+    wire_ = roce_wire()
+    flow = Flow(wire_)
+    for _ in range(20):
+        flow.post(100_000)
+    wire_.at(2 * wire_.base_rtt_ns, lambda: wire_.set_port("h0", 1, False))
+    wire_.at(6 * wire_.base_rtt_ns, lambda: wire_.set_port("h0", 1, True))
+    run(wire_, flow)
+    flow.check()
+
+
+def test_a_port_that_stays_down_from_the_start_ends_the_qp() -> None:
+    wire_ = roce_wire()
+    flow = Flow(wire_)
+    wire_.set_port("h0", 1, False)
+    flow.post(1000)
+    wire_.run(10_000 * wire_.base_rtt_ns)
+    flow.poll()
+    assert flow.statuses == {0: CompletionStatus.RETRY_EXCEEDED}
+
+
+def test_a_wrong_rkey_ends_both_ends_and_writes_nothing() -> None:
+    wire_ = roce_wire()
+    flow = Flow(wire_)
+    flow.qp.post_write(0, flow.region, 0, 100, flow.target.va, flow.target.rkey ^ 1)
+    wire_.run(20 * wire_.base_rtt_ns)
+    assert [done.status for done in flow.cq.poll(9)] == [CompletionStatus.REMOTE_ACCESS_ERROR]
+    assert flow.remote.state is QPState.ERROR
+    assert flow.sink == bytes(len(flow.sink))
+
+
+def test_settings_attributes_and_hosts_that_do_not_exist_are_refused_by_name() -> None:
+    nic = profiles.parse(profile_data(0))
+    with pytest.raises(ConfigError, match="RoCE has no setting 'mpr'; valid: jitter_ns, "):
+        Endpoint(nic, rng=Random(1), mpr=8)
+    endpoint = Endpoint(nic, rng=Random(1))
+    cq = endpoint.create_cq(4)
+    with pytest.raises(VerbError, match="no attribute 'mpr'; valid: max_send_wr"):
+        endpoint.create_qp(cq, mpr=8)
+    qp = endpoint.create_qp(cq)
+    with pytest.raises(VerbError, match="no paths to 'h0'; destinations: h1"):
+        qp.connect(qp.info(), 0)
+
+
+# --- rate control ----------------------------------------------------------------------------------------------
+
+
+def test_dcqcn_halves_on_the_first_notification_and_recovers_half_the_way_each_period() -> None:
+    dcqcn = Dcqcn(line_bps=100 * GBPS, base_rtt_ns=12_000, bdp_bytes=150_000)
+    dcqcn.on_cnp(0)
+    assert dcqcn.rate_bps == pytest.approx(50 * GBPS)
+    period_ns = 55_000
+    rates = []
+    for n in range(1, 6):
+        dcqcn.advance(n * period_ns + 1)
+        rates.append(dcqcn.rate_bps / GBPS)
+    assert rates == pytest.approx([75, 87.5, 93.75, 96.875, 98.4375])
+    dcqcn.advance(1_000 * period_ns)
+    assert not dcqcn.limited
+
+
+def test_dcqcn_is_the_same_in_its_own_units_at_lab_rates() -> None:
+    fast, slow = Dcqcn(100 * GBPS, 12_000, 150_000), Dcqcn(10_000_000, 54_000_000, 67_500)
+    rng = Random(3)
+    time = 0.0
+    for _ in range(500):
+        time += rng.random() * 3
+        notify, share = rng.random() < 0.2, rng.random() * 0.1
+        for dcqcn, rtt_ns, bdp in ((fast, 12_000, 150_000), (slow, 54_000_000, 67_500)):
+            if notify:
+                dcqcn.on_cnp(int(time * rtt_ns))
+            dcqcn.on_sent(int(share * bdp), int(time * rtt_ns))
+        assert slow.rate_bps / 10_000_000 == pytest.approx(fast.rate_bps / (100 * GBPS), rel=0.01)
+
+
+def incast(**options: Any) -> tuple[Wire, list[Flow]]:
+    wire_ = roce_wire(hosts=5, rate_bps=25 * GBPS, **options)
+    for key, link in wire_.links.items():
+        if link.lasthop:
+            link.mark_bytes = 100_000  # the baseline's class is marked on the last hop too
+        del key
+    end_ns = 600 * wire_.base_rtt_ns
+    flows = [Flow(wire_, f"h{n}", "h4", seed=n) for n in range(4)]
+    for flow in flows:
+        flow.keep_posted(65_536, 8, end_ns)
+    wire_.run(end_ns)
+    return wire_, flows
+
+
+def test_marks_on_the_last_hop_slow_the_senders_of_an_incast_and_keep_the_queue_short() -> None:
+    with_control, flows = incast()
+    without_control, unruly = incast(dcqcn=False)
+    assert all(flow.remote.responder.cnps_sent > 0 for flow in flows)
+    assert all(flow.qp.requester.cnps > 0 for flow in flows)
+    lost = sum(link.dropped for link in with_control.links.values())
+    lost_without = sum(link.dropped for link in without_control.links.values())
+    assert lost < lost_without / 4
+    goodput = [sum(flow.remote.responder.received_bytes for flow in some) for some in (flows, unruly)]
+    line = 25 * GBPS * 600 * with_control.base_rtt_ns // 8_000_000_000
+    assert goodput[0] > 0.6 * line
+
+
+# --- fairness --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [65_536, 1_000_000])
+def test_without_loss_and_collisions_the_baseline_reaches_95_percent_of_mrcs_goodput(size: int) -> None:
+    def goodput(wire_: Wire) -> float:
+        flow = Flow(wire_)
+        end_ns = 400_000
+        flow.keep_posted(size, 16, end_ns)
+        wire_.run(100_000)
+        start = flow.remote.responder.received_bytes
+        wire_.run(end_ns)
+        return (flow.remote.responder.received_bytes - start) * 8_000_000_000 / (end_ns - 100_000)
+
+    mrc = goodput(Wire(planes=4, rate_bps=10 * GBPS))
+    roce = goodput(roce_wire())
+    assert mrc > 0.9 * 40 * GBPS
+    assert roce >= 0.95 * mrc
+
+
+# --- hostile bytes ---------------------------------------------------------------------------------------------
+
+
+def test_thirty_thousand_hostile_packets_do_no_harm() -> None:
+    rng = Random(5)
+    a, b = (Endpoint(profiles.parse(profile_data(n)), rng=Random(n)) for n in range(2))
+    sink, guard = bytearray(1 << 16), bytearray(4096)
+    source = a.register_memory(bytearray(1 << 16))
+    target = b.register_memory(sink)
+    b.register_memory(guard, remote_write=False)
+
+    def connect() -> tuple[Any, Any]:
+        one, other = a.create_qp(a.create_cq(5000)), b.create_qp(b.create_cq(5000))
+        one.connect(other.info(), 0)
+        other.connect(one.info(), 0)
+        other.post_recv(1)
+        one.post_write(0, source, 0, 10_000, target.va, target.rkey, 5)
+        one.post_write(1, source, 0, 1, target.va, target.rkey)
+        return one, other
+
+    one, other = connect()
+    corpus = a.packets_to_send(0, 64)
+    for port, frame in corpus:
+        b.receive(port, [frame], 0)
+    corpus += b.packets_to_send(0, 64)
+    now_ns = 0
+    for _ in range(30_000):
+        frame = mutate(rng.choice(corpus)[1], rng)
+        now_ns += 50
+        endpoint = rng.choice((a, b))
+        endpoint.receive(rng.randrange(1, 5), [frame], now_ns)
+        due_ns = endpoint.next_timer_ns()
+        if due_ns is not None and due_ns <= now_ns:
+            endpoint.handle_timer(now_ns)
+        endpoint.packets_to_send(now_ns, 64)
+        if QPState.ERROR in (one.state, other.state):
+            a.destroy_qp(one, now_ns)
+            b.destroy_qp(other, now_ns)
+            one, other = connect()
+            corpus += a.packets_to_send(now_ns, 64)
+            del corpus[:-40]
+    assert guard == bytes(4096)
+
+
+def test_frames_look_like_rocev2() -> None:
+    a = Endpoint(profiles.parse(profile_data(0, encapsulation="none")), rng=Random(1))
+    b = Endpoint(profiles.parse(profile_data(1, encapsulation="none")), rng=Random(2))
+    qp, peer = a.create_qp(a.create_cq(9), psn=5), b.create_qp(b.create_cq(9))
+    qp.connect(peer.info(), 0)
+    region = a.register_memory(bytearray(10_000))
+    qp.post_write(0, region, 0, 10_000, 0x1234, 0x77)
+    frames = []
+    for now_ns in range(0, 100_000, 1000):
+        frames += [frame for _, frame in a.packets_to_send(now_ns, 8)]
+    bths = [shared.Bth.unpack(frame, 62) for frame in frames]
+    assert [bth.opcode for bth in bths] == [wire.Opcode.WRITE_FIRST, wire.Opcode.WRITE_MIDDLE, wire.Opcode.WRITE_LAST]
+    assert [bth.psn for bth in bths] == [5, 6, 7]
+    assert shared.Reth.unpack(frames[0], 74) == shared.Reth(0x1234, 0x77, 10_000)
+    assert [len(frame) for frame in frames] == [14 + 40 + 8 + 12 + 16 + 4096 + 4, 78 + 4096, 78 + 1808]
+    assert all(int.from_bytes(frame[54:56], "big") >= 0xC000 for frame in frames)
+    assert all(frame[56:58] == (4791).to_bytes(2, "big") for frame in frames)
