@@ -68,7 +68,7 @@ def random_frame(dice: random.Random) -> bytes:
         dscp=dice.choice([*DSCP.values(), dice.randrange(64)]),
         ecn=dice.randrange(4),
         flow_label=dice.randrange(1 << 20),
-        hop_limit=dice.choice([0, 1, 2, 64, 255]),
+        hop_limit=dice.choice([0, 1, 2, 3, *range(60, 70), 255]),
         next_header=dice.choice([17, 41, 43, 59]),
         payload=body,
     )
@@ -99,16 +99,13 @@ def received(node: Node) -> int:
 def on_bmv2(switch: Bmv2, program: str) -> Outcome:
     node = configure(switch, program)  # type: ignore[arg-type]
     frames = traffic(program)
-    out: list[tuple[int, bytes]] = []
     for start in range(0, len(frames), RECEIVE_BURST):
         for port, sent in frames[start : start + RECEIVE_BURST]:
             switch.receive(port, sent, 0)
         until = time.monotonic() + TIMEOUT_S
         while received(node) < min(start + RECEIVE_BURST, len(frames)):
             assert time.monotonic() < until, f"BMv2 took {received(node)} frames only"
-        out += switch.wires.drain()
-    out += [(sent.port, sent.frame) for sent in switch.advance(0)]
-    return Counter(out), counters(node)
+    return Counter((sent.port, sent.frame) for sent in switch.advance(0)), counters(node)
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

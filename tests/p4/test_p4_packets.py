@@ -1,4 +1,4 @@
-"""The `.stf` packet tests on both engines and on BMv2, from either compiler's JSON."""
+"""The `.stf` packet tests on both engines, on the embedded switch and on BMv2, from either compiler's JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pytest
 
 from switch.stf import parse, run
 from tests.p4.bmv2 import Bmv2
-from tests.p4.programs import COMPILERS, ENGINES, PROGRAMS, compiled, engine
+from tests.p4.embedded import Embedded
+from tests.p4.live import LiveSwitch
+from tests.p4.programs import COMPILERS, ENGINES, PROGRAMS, Artefacts, compiled, engine
 
 STF = Path(__file__).parent / "stf"
 ENGINES_ONLY = "runts_are_dropped"  # no Linux interface carries such a frame
@@ -38,10 +40,36 @@ def program(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module", params=COMPILERS)
-def bmv2(request: pytest.FixtureRequest, program: str) -> Iterator[Bmv2]:
-    artefacts = compiled(program, request.param)
+def artefacts(request: pytest.FixtureRequest, program: str) -> Artefacts:
+    return compiled(program, request.param)
+
+
+@pytest.fixture(scope="module")
+def bmv2(artefacts: Artefacts) -> Iterator[Bmv2]:
     with Bmv2(artefacts.json, artefacts.p4info) as switch:
         yield switch
+
+
+@pytest.fixture(scope="module")
+def embedded(artefacts: Artefacts) -> Iterator[Embedded]:
+    with Embedded(artefacts.json, artefacts.p4info) as switch:
+        yield switch
+
+
+def run_all(switch: LiveSwitch, program: str) -> list[str]:
+    return [
+        f"{path.name} {failure}"
+        for path in files(program)
+        if path.stem != ENGINES_ONLY
+        for failure in run(switch, compiled(program).program, parse(path.read_text()))  # type: ignore[arg-type]
+    ]
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes a network namespace")
+def test_the_embedded_switch_sends_the_same_over_p4runtime_and_real_links(embedded: Embedded, program: str) -> None:
+    failures = run_all(embedded, program)
+    assert not failures, "\n".join(failures)
 
 
 @pytest.mark.root
@@ -49,10 +77,5 @@ def bmv2(request: pytest.FixtureRequest, program: str) -> Iterator[Bmv2]:
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes a network namespace")
 @pytest.mark.skipif(shutil.which("simple_switch_grpc") is None, reason="simple_switch_grpc is not on PATH")
 def test_bmv2_sends_the_same_packets(bmv2: Bmv2, program: str) -> None:
-    failures = [
-        f"{path.name} {failure}"
-        for path in files(program)
-        if path.stem != ENGINES_ONLY
-        for failure in run(bmv2, compiled(program).program, parse(path.read_text()))
-    ]
+    failures = run_all(bmv2, program)
     assert not failures, "\n".join(failures)
