@@ -25,6 +25,10 @@ _SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCGIFMTU, _SIOCETHTOOL = 0x8913, 0x8914, 0x8921
 _IFF_UP = 0x1
 _ETHTOOL_GLINK, _ETHTOOL_STXCSUM = 0x0A, 0x17
 
+# Descriptors that every command started here inherits. While a lab is being changed its lock is among them, so that
+# the lock outlives a killed process until the commands that it had started are over.
+inherited: set[int] = set()
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -181,7 +185,8 @@ def run_ip(lines: Iterable[str], name: str | None = None, *, force: bool = False
         "-batch",
         "-",
     ]
-    done = subprocess.run(argv, input="\n".join(batch) + "\n", text=True, capture_output=True, check=False)
+    text = "\n".join(batch) + "\n"
+    done = subprocess.run(argv, input=text, text=True, capture_output=True, check=False, pass_fds=tuple(inherited))
     if done.returncode != 0 and not force:
         raise IpError(_explain(done.stderr, batch, tool, name))
 

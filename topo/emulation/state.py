@@ -1,7 +1,9 @@
 """What /run/mrclab says of the running lab, written before anything is made, so that anyone can take it down.
 
 `lab.json` names everything that `up` may create: the namespaces by name, the processes by a token in their environment.
-It is replaced atomically and removed last. `lock` is held by whoever changes the lab, for as long as that takes.
+It is replaced atomically and removed last. `lock` is held by whoever changes the lab, for as long as that takes, and by
+the commands that it started: a lock whose holder has died will be free in a moment, when nothing that might still make
+something is left.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from topo.emulation import namespace
 from topo.emulation.process import alive, command_line, start_ticks
 from topo.fault import Fault
 from topo.plan import Plan
@@ -144,12 +147,7 @@ def locked(root: Path = ROOT, *, wait: bool = False) -> Iterator[None]:
         except FileNotFoundError:
             continue  # a `down` removed the directory in between
         try:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
-                holder = os.pread(fd, 32, 0).decode(errors="replace").strip()
-                what = f"process {holder} ({command_line(int(holder))})" if holder.isdecimal() else "another process"
-                raise LabError(f"the lab is being changed by {what}; try again when it is done") from None
+            _take(fd, wait=wait)
             try:
                 current = os.stat(root / "lock").st_ino == os.fstat(fd).st_ino
             except FileNotFoundError:
@@ -157,12 +155,27 @@ def locked(root: Path = ROOT, *, wait: bool = False) -> Iterator[None]:
             if not current:
                 continue
             os.ftruncate(fd, 0)
-            os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+            os.pwrite(fd, f"{os.getpid()} {start_ticks(os.getpid())}\n".encode(), 0)
+            namespace.inherited.add(fd)
             try:
                 yield
             finally:
+                namespace.inherited.discard(fd)
                 if not (root / "lab.json").exists():
                     remove(root)
             return
         finally:
             os.close(fd)
+
+
+def _take(fd: int, *, wait: bool) -> None:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        words = os.pread(fd, 64, 0).decode(errors="replace").split()
+        if len(words) == 2 and all(map(str.isdecimal, words)):
+            pid, ticks = map(int, words)
+            if alive(pid, ticks):
+                what = f"process {pid} ({command_line(pid)})"
+                raise LabError(f"the lab is being changed by {what}; try again when it is done") from None
+        fcntl.flock(fd, fcntl.LOCK_EX)

@@ -1,0 +1,250 @@
+"""Up, down, and everything that may die in between: nothing of a lab outlives `down`."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from topo.emulation import namespace, process, state
+from topo.emulation.lab import Lab, down
+from topo.emulation.state import LabError, LabRunningError, NoLabError
+from topo.planfile import load_plan
+
+pytestmark = pytest.mark.root
+
+TINY = load_plan("tiny")
+KERNEL_TINY = replace(TINY, switch="linux")
+KILLS = 24
+SEED = 20261121
+# Brings a lab up and says how far it is, so that the test can kill it anywhere.
+SCRIPT = """
+import sys
+from dataclasses import replace
+from topo.planfile import load_plan
+from topo.emulation.lab import Lab
+print("begin", flush=True)
+Lab.up(replace(load_plan("tiny"), switch=sys.argv[1]))
+print("done", flush=True)
+sys.stdin.read()
+"""
+
+
+def links_here():
+    """Names of the links in this thread's own namespace."""
+    shown = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
+    return {line.split()[1].split("@")[0].rstrip(":") for line in shown.splitlines()}
+
+
+def lab_processes():
+    """Whoever carries any lab's token and lives in this test's private /run."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            here = (
+                entry.name.isdecimal()
+                and (entry / "ns/mnt").stat().st_ino == os.stat("/proc/thread-self/ns/mnt").st_ino
+            )
+            if here and process.TOKEN_VARIABLE.encode() in (entry / "environ").read_bytes():
+                found.append((entry.name, process.command_line(int(entry.name))))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def nothing_left(private_run):
+    before = links_here()
+    yield
+    assert os.listdir("/run/netns") == []
+    assert not state.ROOT.exists()
+    assert links_here() == before
+    assert lab_processes() == []
+
+
+def start(kind):
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, kind],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+
+
+def seconds_to_come_up(kind):
+    with start(kind) as starter:
+        assert starter.stdout.readline() == b"begin\n"
+        began = time.monotonic()
+        assert starter.stdout.readline() == b"done\n"
+        took = time.monotonic() - began
+        starter.kill()
+    down()
+    return took
+
+
+@pytest.mark.parametrize("kind", ["linux", "embedded"])
+def test_killed_anywhere_during_up_down_leaves_nothing(nothing_left, kind, require_kind):
+    require_kind(kind)
+    took_s = seconds_to_come_up(kind)
+    generator = random.Random(SEED)
+    phases = set()
+    for _ in range(KILLS):
+        with start(kind) as starter:
+            assert starter.stdout.readline() == b"begin\n"
+            threading.Event().wait(generator.uniform(0, took_s * 1.1))  # not a wait for anything: the random point
+            starter.kill()
+            starter.wait()
+        try:
+            record = state.read_record()
+            phases.add(record.phase if record else "nothing yet")
+        finally:
+            down()
+        assert os.listdir("/run/netns") == []
+        assert not state.ROOT.exists()
+        assert lab_processes() == []
+    assert "starting" in phases, "no kill fell into the middle: the test shows nothing"
+
+
+@pytest.mark.parametrize("kind", ["linux", "embedded"])
+def test_an_interrupted_up_cleans_up_by_itself(nothing_left, kind, require_kind):
+    require_kind(kind)
+    with start(kind) as starter:
+        assert starter.stdout.readline() == b"begin\n"
+        while not list(Path("/run/netns").iterdir()):
+            assert starter.poll() is None
+        starter.send_signal(signal.SIGINT)
+        starter.stdin.close()
+        starter.wait()
+
+
+def test_a_down_that_was_killed_is_finished_by_the_next(nothing_left):
+    generator = random.Random(SEED)
+    for _ in range(6):
+        Lab.up(KERNEL_TINY)
+        argv = [sys.executable, "-c", "print('begin', flush=True); from topo.emulation.lab import down; down()"]
+        project = str(Path(__file__).parents[2])
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": project}) as ending:
+            assert ending.stdout.readline() == b"begin\n"
+            threading.Event().wait(generator.uniform(0, 0.4))  # importing takes most of it
+            ending.kill()
+        down()
+        assert os.listdir("/run/netns") == []
+        assert not state.ROOT.exists()
+
+
+def test_a_killed_switch_process_shows_in_the_status(nothing_left, require_kind):
+    require_kind("embedded")
+    lab = Lab.up(TINY)
+    try:
+        assert lab.status()["switches_silent"] == []
+        for pid in process.find(lab.record.token):
+            os.kill(pid, signal.SIGKILL)
+        assert len(Lab.attach().status()["switches_silent"]) == 8
+    finally:
+        lab.down()
+
+
+def test_down_ends_processes_in_hosts_even_those_that_will_not(nothing_left):
+    lab = Lab.up(KERNEL_TINY)
+    stubborn = "import signal, time; signal.signal(15, signal.SIG_IGN); print('ready', flush=True); time.sleep(1000)"
+    mine = lab.popen(TINY.host("h0"), [sys.executable, "-c", stubborn], log="stubborn")
+    users = subprocess.Popen(["nsenter", f"--net={lab.netns(TINY.host('h1'))}", "sleep", "1000"])
+    log = lab.root / "logs/stubborn.log"
+    while "ready" not in log.read_text():
+        assert mine.poll() is None
+    lab.down()
+    assert mine.poll() == -signal.SIGKILL
+    assert users.wait() == -signal.SIGTERM
+
+
+def test_down_is_done_when_there_is_nothing(nothing_left):
+    assert down() is False
+    with pytest.raises(NoLabError, match="no lab is running"):
+        Lab.attach()
+
+
+def test_a_second_up_says_what_is_running_and_by_whom(nothing_left):
+    lab = Lab.up(KERNEL_TINY)
+    try:
+        with pytest.raises(LabRunningError, match=rf"plan 'tiny' is running, .* by process {os.getpid()} \("):
+            Lab.up(KERNEL_TINY)
+        assert Lab.attach().plan == KERNEL_TINY
+        assert lab.status()["namespaces_missing"] == []
+    finally:
+        lab.down()
+
+
+def test_up_replaces_what_a_killed_up_has_left(nothing_left):
+    with start("linux") as starter:
+        assert starter.stdout.readline() == b"begin\n"
+        while not list(Path("/run/netns").iterdir()):
+            assert starter.poll() is None
+        starter.kill()
+        starter.wait()
+    lab = Lab.up(KERNEL_TINY)
+    assert lab.status()["phase"] == "running"
+    lab.down()
+
+
+def test_a_strangers_namespace_is_named_and_not_touched(nothing_left):
+    namespace.create(["h2"])
+    try:
+        with pytest.raises(LabError, match="network namespaces h2 exist and are not this lab's"):
+            Lab.up(KERNEL_TINY)
+        assert namespace.exists("h2")
+    finally:
+        namespace.delete("h2")
+
+
+def test_while_one_changes_the_lab_another_is_told_who(nothing_left):
+    with state.locked(), pytest.raises(LabError, match=rf"being changed by process {os.getpid()}"), state.locked():
+        pass
+
+
+def test_a_failing_provision_leaves_nothing(nothing_left, require_kind):
+    require_kind("embedded")
+
+    def refuse(lab, switches):
+        raise RuntimeError(f"{len(switches)} switches refused")
+
+    with pytest.raises(RuntimeError, match="8 switches refused"):
+        Lab.up(TINY, provision=refuse)
+
+
+def test_a_plan_for_showing_is_not_run(nothing_left):
+    with pytest.raises(LabError, match="6144 switches: it is for showing"):
+        Lab.up(load_plan("paper"))
+
+
+def test_the_prompt_works_from_another_process_with_the_fault_verbs(nothing_left, tmp_path):
+    lab = Lab.up(KERNEL_TINY)
+    try:
+        script = tmp_path / "commands"
+        script.write_text(
+            "h0 ping -c1 -W1 h3\nblackhole p0l0 p0s0\nfaults\nundo\nsteer h0 h3 0x1c000\nh0 ping -c1 -W1 h3\n"
+            "paths h0 h1\nrate p0l0 p0s0 1\nnodes\n"
+        )
+        argv = [sys.executable, "-m", "topo", "shell", str(script)]
+        project = Path(__file__).parents[2]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, cwd=project)
+        text = done.stdout + done.stderr
+        assert done.returncode == 0, text
+        for words in (
+            "1  blackhole p0l0-p0s0",
+            "undone: blackhole p0l0-p0s0",
+            "h0 → h3: by plane 1, p1s0",
+            "EV 0x0000ffff",
+            "rate: p0l0 is a linux switch",
+            "p1s1",
+        ):
+            assert words in text
+        assert text.count("1 received") == 2
+    finally:
+        lab.down()
