@@ -12,11 +12,16 @@ from collections.abc import Sequence
 COMMANDS = ("switch.frontend.cli", "switch.serve", "switch.reference.cli")
 
 
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """All commands, onto any command line."""
+    for name in COMMANDS:
+        importlib.import_module(name).register(subparsers)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m switch", description="A P4 compiler and an embedded P4 switch.")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in COMMANDS:
-        importlib.import_module(name).register(subparsers)
+    register(subparsers)
     namespace = parser.parse_args(arguments)
     status: int = namespace.run(namespace)
     return status

@@ -172,8 +172,8 @@ class ControlServer:
         for number in (*device.ports, device.config.cpu_port):
             engine.configure_port(number, PortConfig(), 0)
         engine.receive(port, frame, 0)
-        engine.advance(0)
-        return {"text": steps.text(), "steps": [json.loads(step.json()) for step in steps.steps]}
+        sent = [{"port": item.port, "frame": item.frame.hex()} for item in engine.advance(0)]
+        return {"text": steps.text(), "steps": [json.loads(step.json()) for step in steps.steps], "sent": sent}
 
     def shutdown(self, arguments: Arguments) -> object:
         only(arguments)

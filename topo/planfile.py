@@ -66,8 +66,12 @@ def shipped_plans() -> list[str]:
     return sorted(path.stem for path in PLANS_DIR.glob("*.toml"))
 
 
-def load_plan(name_or_path: str | Path) -> Plan:
-    """A shipped plan by its name, or any plan by the path of its file."""
+def load_plan(name_or_path: str | Path, overrides: Mapping[str, str] | None = None) -> Plan:
+    """A shipped plan by its name, or any plan by the path of its file.
+
+    `overrides` change single keys: "trimming.enabled" to "false", "switch" to "bmv2". Values are TOML; what is not, is
+    a string.
+    """
     path = Path(name_or_path)
     if path.suffix != ".toml" and path.name == str(name_or_path):
         path = PLANS_DIR / f"{name_or_path}.toml"
@@ -77,18 +81,32 @@ def load_plan(name_or_path: str | Path) -> Plan:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise PlanError(f"plan file {path}: {error}") from error
-    return parse_plan(text, source=str(path))
+    return parse_plan(text, source=str(path), overrides=overrides)
 
 
-def parse_plan(text: str, source: str = "plan") -> Plan:
+def parse_plan(text: str, source: str = "plan", overrides: Mapping[str, str] | None = None) -> Plan:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"{source}: not TOML: {error}") from error
     try:
+        for key, value in (overrides or {}).items():
+            _override(document, key, value)
         return parse_document(document)
     except PlanError as error:
         raise PlanError(f"{source}: {error}") from None
+
+
+def _override(document: dict[str, Any], key: str, value: str) -> None:
+    """Set one key, given as SECTION.KEY or KEY. Whether there is such a key, `parse_document` says."""
+    section, dot, name = key.rpartition(".")
+    table = document.setdefault(section, {}) if dot else document
+    if not isinstance(table, dict):
+        raise PlanError(f"{key}: {section} is no section of a plan")
+    try:
+        table[name] = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        table[name] = value
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:

@@ -129,3 +129,22 @@ def test_names_of_nodes_are_checked_against_the_plan():
         plan.host("p0l0")
     with pytest.raises(ValueError, match="is a host"):
         plan.switch_node("h0")
+
+
+def test_single_keys_can_be_overridden_in_toml_or_as_bare_words():
+    plan = load_plan("lab", {"trimming.enabled": "false", "links.host_rate_bps": "20_000_000", "switch": "bmv2"})
+    assert (plan.trimming.enabled, plan.links.host_rate_bps, plan.switch) == (False, 20_000_000, "bmv2")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("trimming.enable", "false", "trimming.enable is no key of a plan"),
+        ("fabric.planes", "99", "fabric.planes must be an integer from 1 to 8"),
+        ("trimming.enabled", "maybe", "trimming.enabled must be true or false, not 'maybe'"),
+        ("name.x", "1", "name is no section of a plan"),
+    ],
+)
+def test_a_bad_override_is_refused_as_in_a_file(key, value, message):
+    with pytest.raises(PlanError, match=message):
+        load_plan("lab", {key: value})

@@ -169,7 +169,7 @@ class FaultBoard:
         arguments: dict[str, Any] = {} if fault.value is None else {"value": fault.value}
         line = {
             "t_ns": time.monotonic_ns(),
-            "node": "runner",
+            "node": "lab",
             "kind": "fault",
             "verb": fault.verb,
             "target": fault.target,
