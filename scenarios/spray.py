@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from scenarios.journal import Line
 from scenarios.judging import checks
 from scenarios.judging.checks import Check
 from scenarios.judging.report import PaperRow
@@ -39,12 +40,11 @@ def every_path_used(setting: Setting) -> Check:
         reference = run.phases.get("reference")
         if reference is None:
             return Finding("every path", None, "there was no reference phase")
-        lines = [
-            line for line in run.agent_samples.get(SENDER, []) if "paths" in line and reference.contains(line["t_ns"])
-        ]
-        if not lines:
+        samples = [line for line in run.agent_samples.get(SENDER, []) if reference.contains(line["t_ns"])]
+        counts = [counted for line in samples if (counted := packets_by_path(line))]
+        if len(counts) < 2:
             return Finding("every path", None, f"{SENDER} did not count packets by path")
-        first, last = lines[0]["paths"], lines[-1]["paths"]
+        first, last = counts[0], counts[-1]
         sent = {ev: count - first.get(ev, 0) for ev, count in last.items()}
         used = sum(1 for count in sent.values() if count > 0)
         fewest, most = min(sent.values(), default=0), max(sent.values(), default=0)
@@ -53,6 +53,15 @@ def every_path_used(setting: Setting) -> Check:
         return Finding("every path", used == paths, reason, figures)
 
     return check
+
+
+def packets_by_path(line: Line) -> dict[str, int]:
+    """Packets that all QPs of a sample have sent on each path, by EV."""
+    total: dict[str, int] = {}
+    for qp in line["qps"]:
+        for ev, packets in qp.get("paths", {}).items():
+            total[ev] = total.get(ev, 0) + int(packets)
+    return total
 
 
 def judge(setting: Setting) -> Sequence[Check]:

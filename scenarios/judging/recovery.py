@@ -41,9 +41,10 @@ def recoveries(run: Run, bin_ns: int) -> list[Recovery]:
         return []
     result = []
     faults = run.faults
+    stop_ns = max(span.stop_ns for span in run.phases.values())  # after that, workloads only drain
     for index, fault in enumerate(faults):
         later = [other.start_ns for other in faults[index + 1 :] if other.start_ns > fault.start_ns]
-        end_ns = min([*later, run.end_ns])
+        end_ns = min([*later, stop_ns])
         result.append(after(run, fault, Span("after", fault.start_ns, end_ns), normal, bin_ns))
     return result
 

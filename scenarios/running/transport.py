@@ -20,10 +20,8 @@ TRANSPORTS: Mapping[str, Transport] = {
     transport.name: transport
     for transport in (
         Transport("mrc", "MRC: sprays over every path and plane, leaves bad ones", "mrc"),
-        Transport(
-            "mrc-oblivious", "MRC that sprays without looking at path health", "mrc", {"path_selection": "oblivious"}
-        ),
-        Transport("mrc-single-path", "MRC on one path until it fails", "mrc", {"path_selection": "single_path"}),
+        Transport("mrc-oblivious", "MRC that sprays without looking at path health", "mrc", {"selection": "oblivious"}),
+        Transport("mrc-single-path", "MRC on one path until it fails", "mrc", {"selection": "single_path"}),
         Transport("roce", "RoCEv2 RC, one queue pair: one path by ECMP, go-back-N, no PFC", "roce", single_plane=True),
         Transport("roce-8qp", "the same on eight queue pairs", "roce", single_plane=True, queue_pairs=8),
     )

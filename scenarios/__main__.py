@@ -1,0 +1,7 @@
+"""`python -m scenarios` is `mrclab`."""
+
+import sys
+
+from scenarios.cli import main
+
+sys.exit(main())

@@ -1,0 +1,27 @@
+"""The controller's two moments in a run: tables are installed once, and read back at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import controller
+from controller.lab import addresses
+from topo.emulation.lab import Lab
+from topo.node import Switch
+
+
+def journal_file(lab: Lab) -> Path | None:
+    return None if lab.site.journals is None else lab.site.journals / "controller.jsonl"
+
+
+def install(lab: Lab, switches: Sequence[Switch]) -> None:
+    """Push pipelines and static tables, and verify them. Raises ProvisionError with what differs."""
+    controller.provision(lab, switches, journal=journal_file(lab))
+
+
+def differences(lab: Lab) -> int:
+    """How many entries of all switches differ from the plan's now."""
+    places = addresses(lab, lab.plan.switches())
+    report = controller.verify(lab.plan, places, pipelines=controller.compiled_pipelines(), journal=journal_file(lab))
+    return len(report.differences)

@@ -1,0 +1,207 @@
+"""One run of a scenario: phases, workloads and faults on time, everything journalled, the world taken down."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from endpoint.group import Group
+from scenarios.journal import Journal
+from scenarios.running.directory import RunDirectory
+from scenarios.running.timeline import Moment, moments
+from scenarios.running.transport import Transport
+from scenarios.running.world import World, call
+from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, on_single_plane
+from topo import fault as fabric_fault
+from topo.plan import Plan
+
+DRAIN_S = 30.0  # for a workload to finish its last round after it was told to stop
+SAMPLE_NS = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Everything that a user can choose about a run; printed first and stored with it."""
+
+    transport: Transport
+    plan: Plan
+    seed: int
+    world: str = "emulated"
+    time_factor: float = 1.0  # of every phase's length, and so of every instant of the timeline
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    calibration: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""  # what the user called the scenario: a name or the path of a file
+    plan_source: str = ""  # the same for the plan
+
+    @property
+    def running_plan(self) -> Plan:
+        """The plan that is built: for the baseline, the single-plane equivalent."""
+        return self.plan.single_plane() if self.transport.single_plane else self.plan
+
+
+MakeWorld = Callable[[], World]
+
+
+class Runner:
+    """Drives one run. `tell` is called with a line for each thing that happens, for whoever watches."""
+
+    def __init__(
+        self, scenario: Scenario, choices: Choices, directory: RunDirectory, tell: Callable[[str], None]
+    ) -> None:
+        self.scenario = scenario
+        self.choices = choices
+        self.directory = directory
+        self.tell = tell
+        factor = choices.time_factor
+        self.phases = [replace(phase, seconds=phase.seconds * factor) for phase in scenario.phases]
+        lengths = {phase.name: phase.seconds for phase in self.phases}
+        self.setting = Setting(
+            choices.plan, choices.transport.name, choices.seed, lengths, choices.transport.queue_pairs
+        )
+
+    def options(self) -> dict[str, Any]:
+        choices, plan = self.choices, self.choices.running_plan
+        return {
+            "scenario": self.scenario.name,
+            "source": choices.source or self.scenario.name,
+            "plan": choices.plan.name,
+            "plan_source": choices.plan_source or choices.plan.name,
+            "transport": choices.transport.name,
+            "queue_pairs": choices.transport.queue_pairs,
+            "world": choices.world,
+            "single_plane": choices.transport.single_plane,
+            "priority_flow_control": False,
+            "seed": choices.seed,
+            "time_factor": choices.time_factor,
+            "phases": {phase.name: phase.seconds for phase in self.phases},
+            "overrides": dict(choices.overrides),
+            "calibration": dict(choices.calibration),
+            "port_rate_bps": plan.links.host_rate_bps,
+            "host_rate_bps": plan.links.host_rate_bps * plan.planes,
+            "hardware_rate_bps": plan.links.hardware_rate_bps,
+            "base_rtt_ns": plan.base_rtt_ns,
+            "hosts": plan.host_count,
+            "switches": plan.switch_count,
+            "switch_kind": plan.switch,
+            "python": sys.version.split()[0],
+            "cpus": os.cpu_count(),
+        }
+
+    def run(self, make_world: MakeWorld, watch: Callable[[Journal], Any] | None = None) -> None:
+        """The whole run. The world is taken down whatever happens; what was journalled stays.
+
+        `watch(journal)` is a context manager entered while the world is up, such as a sampler of the processor.
+        """
+        options = self.options()
+        self.directory.write_options(options)
+        clock: Callable[[], int] = time.monotonic_ns
+        journal = Journal(self.directory.journal("runner"), "runner", lambda: clock())
+        with ExitStack() as stack:
+            stack.callback(journal.close)
+            journal.write("process", role="runner", pid=os.getpid(), realtime_ns=time.time_ns())
+            journal.write("options", **options)
+            try:
+                world = make_world()
+                clock = world.now_ns
+                stack.callback(world.close)
+                stack.callback(self.tell, "taking the world down")
+                if watch is not None:
+                    stack.enter_context(watch(journal))
+                self._sample(world)
+                self._phases(world, journal)
+                self.tell("verifying tables")
+                journal.write("tables", action="verify", differences=world.verify())
+            except BaseException as error:
+                journal.write("error", message=f"{type(error).__name__}: {error}", fatal=True)
+                raise
+
+    def _sample(self, world: World) -> None:
+        prober = self.scenario.prober if self.choices.transport.agent == "mrc" else None
+        for client in world.clients.values():
+            call(client, "sample", interval_ns=SAMPLE_NS, paths=self.scenario.sample_paths)
+            if prober is not None:
+                interval_ns = round(prober.interval_s * 1e9)
+                call(client, "prober.start", interval_ns=interval_ns, window=prober.window, deny=prober.deny)
+
+    def faults(self) -> list[Fault]:
+        """The scenario's timeline as this run carries it out."""
+        factor = self.choices.time_factor
+        faults = [scaled(fault, factor) for fault in self.scenario.timeline(self.setting)]
+        if self.choices.transport.single_plane:
+            faults = list(dict.fromkeys(on_single_plane(fault) for fault in faults))
+        return faults
+
+    def _phases(self, world: World, journal: Journal) -> None:
+        starts_s, length_s = starts(self.phases)
+        workloads = list(self.scenario.workloads(self.setting))
+        groups = {workload.name: group(workload, world) for workload in workloads}
+        agenda: list[tuple[float, int, Callable[[], object]]] = [(length_s, 1, lambda: None)]
+        for phase in self.phases:
+            if phase.seconds > 0:
+                begin_s = starts_s[phase.name]
+                agenda.append((begin_s, 2, partial(self._mark, journal, phase, "start")))
+                agenda.append((begin_s + phase.seconds, 0, partial(self._mark, journal, phase, "stop")))
+        for workload in workloads:
+            agenda.append((starts_s[workload.phase], 3, partial(start, groups[workload.name], world)))
+        in_force: dict[Fault, fabric_fault.Fault] = {}
+        for moment in moments(self.faults(), starts_s):
+            agenda.append((moment.at_s, 4, partial(self._carry_out, world, journal, moment, in_force)))
+        origin_ns = world.now_ns()
+        for at_s, _, act in sorted(agenda, key=lambda item: item[:2]):
+            world.wait_until(origin_ns + round(at_s * 1e9))
+            act()
+        self.tell("draining workloads")
+        for running in groups.values():
+            running.stop()
+        for name, running in groups.items():
+            for host, status in running.wait(DRAIN_S).items():
+                if status.get("state") != "finished":
+                    journal.write("error", message=f"workload {name} on {host}: {status}", fatal=False)
+
+    def _mark(self, journal: Journal, phase: Phase, state: str) -> None:
+        journal.write("phase", name=phase.name, state=state)
+        if state == "start":
+            self.tell(f"phase {phase.name}, {phase.seconds:g} s")
+
+    def _carry_out(
+        self, world: World, journal: Journal, moment: Moment, in_force: dict[Fault, fabric_fault.Fault]
+    ) -> None:
+        fault = moment.fault
+        state = "begin" if moment.begin else "end"
+        arguments = {} if fault.value is None else {"value": fault.value}
+        # Written first: what the fault does to others is journalled before `inject` returns.
+        journal.write("fault", verb=fault.verb, target=fault.target, state=state, arguments=arguments)
+        if moment.begin:
+            in_force[fault] = world.inject(fault.verb, fault.target, fault.value, fault.seed)
+        elif fault in in_force:
+            world.undo(in_force.pop(fault))
+        self.tell(f"{fault.verb} {fault.target}" + ("" if moment.begin else " undone"))
+
+
+def group(workload: Workload, world: World) -> Group:
+    """The workload on all its ranks, prepared and connected."""
+    ranks = list(workload.ranks) if workload.ranks is not None else list(world.clients)
+    return Group(world.clients, name=workload.name, kind=workload.kind, ranks=ranks, options=workload.options)
+
+
+def start(running: Group, world: World) -> None:
+    running.start(world.now_ns())
+
+
+def starts(phases: Sequence[Phase]) -> tuple[dict[str, float], float]:
+    """When each phase starts, and how long all last, in seconds."""
+    result, at_s = {}, 0.0
+    for phase in phases:
+        result[phase.name] = at_s
+        at_s += phase.seconds
+    return result, at_s
+
+
+def scaled(fault: Fault, factor: float) -> Fault:
+    return replace(fault, at_s=fault.at_s * factor, for_s=None if fault.for_s is None else fault.for_s * factor)

@@ -1,0 +1,22 @@
+"""The setting of a run, made again from its stored options, so that an old run can be judged again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scenarios.scenario import Setting
+from topo.planfile import load_plan
+
+
+def setting_of(options: Mapping[str, Any]) -> Setting:
+    """Raises KeyError when the options are not those of a run."""
+    plan = load_plan(options["plan_source"], options["overrides"])
+    ports = plan.planes if options["single_plane"] else 1
+    return Setting(
+        plan.at_rate(int(options["port_rate_bps"]) // ports),
+        options["transport"],
+        int(options["seed"]),
+        options["phases"],
+        int(options["queue_pairs"]),
+    )

@@ -1,0 +1,34 @@
+"""What a runner needs of a world: hosts to command, faults, a clock to wait on, and tables to verify."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from endpoint.group import Client
+from topo.fault import Fault
+
+
+class World(Protocol):
+    """A fabric with an agent in every host, up and provisioned."""
+
+    @property
+    def clients(self) -> Mapping[str, Client]:
+        """The agents' control operations (endpoint/README.md), by host."""
+
+    def now_ns(self) -> int:
+        """The clock of the journal."""
+
+    def wait_until(self, t_ns: int) -> None: ...
+    def inject(self, verb: str, target: str, value: float | None, seed: int) -> Fault: ...
+    def undo(self, fault: Fault) -> None: ...
+    def verify(self) -> int:
+        """Read all tables back; the number of differences from the plan's."""
+
+    def close(self) -> None:
+        """Take everything down."""
+
+
+def call(client: Client, op: str, **arguments: Any) -> Any:
+    """One operation and its result."""
+    return client.result(client.send(op, **arguments))

@@ -1,0 +1,174 @@
+"""One packet followed from NIC to NIC: what every switch on its way does with it, table by table.
+
+Switches are those of the running lab, with the tables that they hold now, or the plan's own tables in the reference
+interpreter where no lab runs. The lab's switches are not touched: each hop is a copy.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv6Address
+from typing import Any, Protocol
+
+from controller import compiled_pipelines
+from controller.direct import DirectControl
+from controller.tables import tables
+from endpoint.core import frame as frames
+from endpoint.core import wire
+from switch.engine import PortConfig
+from switch.reference.engine import ReferenceEngine
+from switch.reference.trace import Trace
+from topo.emulation.control import ControlClient
+from topo.emulation.lab import Lab
+from topo.graph import PortRef, peer, ports
+from topo.node import Host, Switch
+from topo.path import Path, path_da
+from topo.plan import Plan
+from topo.profile import nic_profile
+
+HOPS_MAX = 16
+Steps = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a switch does with a frame: the steps of `switch.reference.trace`, their text, what leaves by which port."""
+
+    steps: Steps
+    text: str
+    sent: list[tuple[int, bytes]]
+
+
+class Explainer(Protocol):
+    def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation: ...
+
+
+class PlanExplainer:
+    """Reference interpreters that hold exactly the plan's tables."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._pipelines = compiled_pipelines()
+
+    def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
+        trace = Trace()
+        engine = ReferenceEngine(seed=0, trace=trace)
+        DirectControl(engine, self._pipelines[switch.role]).install(tables(self._plan, switch, virtual_time=True))
+        for ref in ports(self._plan, switch):
+            engine.configure_port(ref.port, PortConfig(), 0)
+        engine.receive(port, frame, 0)
+        sent = [(item.port, item.frame) for item in engine.advance(0)]
+        return Explanation([json.loads(step.json()) for step in trace.steps], trace.text(), sent)
+
+
+class LabExplainer:
+    """The embedded switches of the running lab, with the tables that they hold now."""
+
+    def __init__(self, lab: Lab) -> None:
+        if lab.switch_control is None:
+            raise ValueError("the running lab has no embedded switches: only they can explain themselves")
+        self._lab = lab
+        self._client = ControlClient(lab.switch_control)
+
+    def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
+        place = self._lab.p4runtime(switch)
+        if self._lab.plan.kind_of(switch) != "embedded" or place is None:
+            kind = self._lab.plan.kind_of(switch)
+            raise ValueError(f"{switch} is a {kind} switch: only embedded ones can explain themselves")
+        answer = self._client.call("trace", device=place[1], port=port, frame=frame.hex())
+        sent = [(int(item["port"]), bytes.fromhex(item["frame"])) for item in answer["sent"]]
+        return Explanation(answer["steps"], answer["text"], sent)
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One switch on the way. `port_out` None: the packet ended here, for `reason`."""
+
+    switch: Switch
+    port_in: int
+    frame_in: bytes
+    steps: Steps
+    text: str
+    port_out: int | None
+    frame_out: bytes
+    reason: str
+
+
+def data_frame(plan: Plan, path: Path, payload_bytes: int) -> bytes:
+    """A WRITE Only as the source's NIC sends it on this path."""
+    profile = nic_profile(plan, path.source)
+    port = profile["ports"][path.plane]
+    destination = profile["destinations"][path.destination.name]
+    pad = -payload_bytes % 4
+    transport = (
+        wire.Bth(wire.Opcode.WRITE_ONLY, dest_qpn=0x100, psn=1, pad=pad).pack()
+        + wire.Meth(0, 1).pack()
+        + wire.Reth(0x1000, 0x2A, payload_bytes).pack()
+        + bytes(payload_bytes + pad)
+    )
+    outer = None
+    if plan.encapsulation == "srv6":
+        outer = (IPv6Address(port["address"]).packed, path_da(plan, path).packed)
+    front = frames.headers(
+        ether_dst=bytes.fromhex(port["gateway_mac"].replace(":", "")),
+        ether_src=bytes.fromhex(port["mac"].replace(":", "")),
+        outer=outer,
+        src=IPv6Address(profile["address"]).packed,
+        dst=IPv6Address(destination["address"]).packed,
+        traffic_class=plan.dscp.trimmable << 2 | frames.ECN_CAPABLE,
+        ev=path.ev,
+        udp_dport=plan.packets.udp_port,
+        length=len(transport) + 4,
+    )
+    return frames.seal(front, transport)
+
+
+def follow(plan: Plan, explainer: Explainer, path: Path, frame: bytes) -> tuple[list[Hop], Host | None]:
+    """Every switch that the frame crosses, and the host it reaches, if it does."""
+    here = peer(plan, PortRef(path.source, path.port))
+    hops: list[Hop] = []
+    while len(hops) < HOPS_MAX:
+        assert isinstance(here.node, Switch)
+        told = explainer.explain(here.node, here.port, frame)
+        if not told.sent:
+            reason = next((step["reason"] for step in told.steps if step["kind"] == "drop"), "it never left")
+            hops.append(Hop(here.node, here.port, frame, told.steps, told.text, None, b"", str(reason)))
+            return hops, None
+        port_out, leaving = told.sent[0]
+        hops.append(Hop(here.node, here.port, frame, told.steps, told.text, port_out, leaving, ""))
+        here = peer(plan, PortRef(here.node, port_out))
+        frame = leaving
+        if isinstance(here.node, Host):
+            return hops, here.node
+    return hops, None
+
+
+def outer_destination(frame: bytes) -> IPv6Address:
+    return IPv6Address(frame[38:54])
+
+
+def hop_limit(frame: bytes) -> int:
+    return frame[21]
+
+
+def tables_hit(steps: Steps) -> list[tuple[str, str]]:
+    """(table, what it said) for each lookup that hit: the action with its arguments."""
+    found: list[tuple[str, str]] = []
+    for step, following in zip(steps, [*steps[1:], {"kind": ""}], strict=True):
+        if step["kind"] == "table" and step["hit"]:
+            said = ""
+            if following["kind"] == "action":
+                said = call_text(following)
+            found.append((short(step["table"]), said))
+    return found
+
+
+def call_text(step: Mapping[str, Any]) -> str:
+    arguments = ", ".join(f"{name}={value}" for name, value in step["args"].items())
+    return f"{short(step['action'])}({arguments})"
+
+
+def short(name: str) -> str:
+    return name.rsplit(".", 1)[-1]

@@ -1,0 +1,56 @@
+"""Whole runs in virtual time: no root, no sockets, the same to the last packet from the same seed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scenarios import library
+from scenarios.judging.judge import judge
+from scenarios.judging.verdict import Verdict
+from scenarios.running.directory import RunDirectory
+from scenarios.running.runner import Choices, Runner
+from scenarios.running.simulated import SimulatedWorld
+from scenarios.running.transport import transport
+from topo.planfile import load_plan
+
+
+def simulate(name: str, tmp_path: Path, seed: int = 3, transport_name: str = "mrc") -> tuple[Verdict, Path]:
+    scenario = library.find(name)
+    choices = Choices(transport(transport_name), load_plan(scenario.plan), seed=seed, world="simulated")
+    directory = RunDirectory.create(tmp_path, name, seed)
+    runner = Runner(scenario, choices, directory, tell=lambda event: None)
+    runner.run(lambda: SimulatedWorld(choices.running_plan, choices.transport, seed, directory, runner.tell))
+    return judge(directory.path, list(scenario.checks(runner.setting)), scenario.story), directory.path
+
+
+def hosts_journal(path: Path) -> list[str]:
+    return [file.read_text() for file in sorted((path / "journal").glob("h*.jsonl"))]
+
+
+def failures(verdict: Verdict) -> list[str]:
+    return [f"{finding.check}: {finding.reason}" for finding in verdict.findings if finding.holds is not True]
+
+
+def test_smoke_ends_true_and_leaves_a_whole_run_directory(tmp_path: Path) -> None:
+    verdict, path = simulate("smoke", tmp_path)
+    assert failures(verdict) == []
+    assert {entry.name for entry in path.iterdir()} >= {
+        "options.json", "journal", "journal.jsonl", "verdict.json", "summary.txt", "report.html",
+    }  # fmt: skip
+    assert json.loads((path / "verdict.json").read_text())["verdict"] == "true"
+    assert (tmp_path / "latest").resolve() == path.resolve()
+
+
+def test_the_same_seed_gives_the_same_journal_and_another_seed_another(tmp_path: Path) -> None:
+    first = hosts_journal(simulate("smoke", tmp_path / "a", seed=5)[1])
+    assert hosts_journal(simulate("smoke", tmp_path / "b", seed=5)[1]) == first
+    assert hosts_journal(simulate("smoke", tmp_path / "c", seed=6)[1]) != first
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in library.NAMES if name != "smoke"])
+def test_every_scenario_ends_true_in_virtual_time(name: str, tmp_path: Path) -> None:
+    assert failures(simulate(name, tmp_path)[0]) == []
