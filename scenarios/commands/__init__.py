@@ -1,0 +1,1 @@
+"""The commands of `mrclab`: each module registers its own with `register(subparsers)`."""

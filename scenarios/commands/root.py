@@ -1,0 +1,23 @@
+"""Commands that build networks need root: they ask for it themselves, once, and keep the user's own command line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+
+class NeedsRootError(Exception):
+    """Root is needed and cannot be had."""
+
+
+def need_root(reason: str) -> None:
+    """Return as root: at once when we are, else by starting over under sudo (which does not return)."""
+    if os.geteuid() == 0:
+        return
+    sudo = shutil.which("sudo")
+    if sudo is None:
+        raise NeedsRootError(f"{reason}, which needs root: run this as root (sudo is not installed)")
+    sys.stderr.write(f"mrclab: {reason}: asking for root with sudo\n")
+    sys.stderr.flush()
+    os.execv(sudo, [sudo, "-E", sys.executable, "-m", "scenarios", *sys.argv[1:]])

@@ -1,0 +1,83 @@
+"""Every command that README and docs show is run.
+
+A fenced block whose info string begins with `console` holds commands behind `$ `; the rest is output. Words after
+`console` say what a command needs: `root` (namespaces), `slow` (minutes), `up` (a lab that the block brings up itself,
+so that `down` follows), `nonzero` (it shows a failure and exits with 1), `exempt` (the page says why it cannot be run).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*/README.md"))]
+FENCE = re.compile(r"^```(\w*)(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    page: Path
+    line: int
+    words: frozenset[str]
+    commands: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def blocks() -> Iterator[Block]:
+    for page in PAGES:
+        text = page.read_text()
+        for found in FENCE.finditer(text):
+            if found[1] != "console":
+                continue
+            commands = tuple(line[2:] for line in found[3].splitlines() if line.startswith("$ "))
+            yield Block(page, text.count("\n", 0, found.start()) + 1, frozenset(found[2].split()), commands)
+
+
+def parameters() -> list[object]:
+    result: list[object] = []
+    for block in blocks():
+        marks = [getattr(pytest.mark, word) for word in ("root", "slow") if word in block.words]
+        result.append(pytest.param(block, id=block.name, marks=marks))
+    return result
+
+
+def test_every_console_block_holds_commands_and_known_words() -> None:
+    for block in blocks():
+        assert block.commands, f"{block.name}: no line begins with '$ '"
+        assert block.words <= {"root", "slow", "up", "exempt", "nonzero"}, f"{block.name}: {sorted(block.words)}"
+
+
+@pytest.mark.parametrize("block", parameters())
+def test_commands_in_docs_run(block: Block, tmp_path: Path) -> None:
+    if "exempt" in block.words:
+        pytest.skip("exempt: the page says why it cannot be run here")
+    if "root" in block.words and os.geteuid() != 0:
+        pytest.skip("needs root: builds network namespaces")
+    environment = {**os.environ, "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))}
+    # Commands are typed in the checkout; files that they write go to a copy of nothing but links to it.
+    for entry in ROOT.iterdir():
+        if entry.name not in ("runs", ".git"):
+            (tmp_path / entry.name).symlink_to(entry)
+    shell = shutil.which("bash") or "/bin/sh"
+    try:
+        for command in block.commands:
+            done = subprocess.run(
+                [shell, "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600,
+                stdin=subprocess.DEVNULL, check=False,
+            )  # fmt: skip
+            wanted = (1,) if "nonzero" in block.words else (0,)
+            assert done.returncode in wanted, f"{block.name}: {command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    finally:
+        if "up" in block.words:
+            subprocess.run([str(ROOT / "lab"), "down"], cwd=tmp_path, check=False, capture_output=True, timeout=120)
