@@ -273,3 +273,10 @@ def test_packets_that_are_not_ecn_capable_are_not_marked(node: Node) -> None:
     node.add("ecn_profile", (Exact(OUT), Exact(ROCE)), "mark_between", 0, 0)
     burst(node, 10, ROCE, ecn=0)
     assert {ecn_of(s.frame) for s in node.drain()} == {0}
+
+
+def test_packets_marked_upstream_are_not_counted_as_marked_here(node: Node) -> None:
+    node.add("ecn_profile", (Exact(OUT), Exact(ROCE)), "mark_between", 0, 0)
+    burst(node, 10, ROCE, ecn=3)
+    assert {ecn_of(s.frame) for s in node.drain()} == {3}
+    assert node.counter("ecn_marked", OUT, ROCE) == 0
