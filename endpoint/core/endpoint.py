@@ -434,9 +434,10 @@ class Endpoint(Nic[QueuePair]):
 
     def penalty(self, now_ns: int) -> int:
         """The receiver's penalty for the next SACK."""
-        if not self.settings.rcv_penalty:
-            return 0
-        return self._penalty.update([qp.responder for qp in self.qps.values() if qp.joined], now_ns)
+        rule = self._penalty
+        if now_ns >= rule.due_ns and self.settings.rcv_penalty:
+            rule.update((qp.responder for qp in self.qps.values() if qp.joined), now_ns)
+        return rule.current
 
 
 def _stamp(data: bytes | memoryview, found: frames.Frame, bth: wire.Bth) -> int:

@@ -232,9 +232,7 @@ class EvSet:
                 continue
             for path in plane.out:
                 if path.state is BAD and path.probe_due_ns <= now_ns and len(due) < limit:
-                    if path.answered:
-                        path.backoff = 1
-                    else:
+                    if not path.answered:
                         path.streak = 0
                         path.backoff = min(path.backoff * 2, PROBE_BACKOFF_MAX)
                     path.answered = False
@@ -251,7 +249,8 @@ class EvSet:
         """A probe on this EV came back; after enough in a row the EV is used again."""
         if path.state is not BAD:
             return
-        path.answered = True
+        path.answered, path.backoff = True, 1
+        path.probe_due_ns = min(path.probe_due_ns, now_ns + self._probe_interval_ns)
         path.streak += 1
         if path.streak >= path.needed:
             self.signal(path, EvCause.PROBED_MARKED if marked else EvCause.PROBED, now_ns)

@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from endpoint.core.config import NEVER
-from endpoint.core.cq import CompletionQueue
+from endpoint.core.cq import CompletionQueue, QueueFull
 from endpoint.core.memory import MemoryTable
 from endpoint.core.port import Port
 from endpoint.transport import Event, MemoryRegion
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 QPN_FIRST = 0x100
 QPN_MAX = 0xFFFFFF
+QPS_MAX = 4096
+"""Queue pairs of one NIC: the bound of its memory, at some 300 KB each."""
 QUANTUM = 8
 """Packets that one QP may send before the next one's turn."""
 
@@ -79,7 +81,9 @@ class Nic(Generic[Q]):
         return CompletionQueue(capacity)
 
     def next_qpn(self) -> int:
-        """A QP number that is not in use, and was not for as long as possible."""
+        """A QP number that is not in use, and was not for as long as possible. Raises `QueueFull`."""
+        if len(self.qps) >= QPS_MAX:
+            raise QueueFull(f"{self.host} has {QPS_MAX} queue pairs; destroy one first")
         while self._next_qpn in self.qps:
             self._next_qpn = self._next_qpn + 1 if self._next_qpn < QPN_MAX else QPN_FIRST
         qpn = self._next_qpn

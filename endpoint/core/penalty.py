@@ -32,20 +32,18 @@ class Deliverer(Protocol):
 
 
 class ReceiverPenalty:
-    __slots__ = ("_due_ns", "_period_ns", "current")
+    __slots__ = ("_period_ns", "current", "due_ns")
 
     def __init__(self, period_ns: int) -> None:
         self._period_ns = period_ns
-        self._due_ns = 0
+        self.due_ns = 0
         self.current = 0
 
     def update(self, responders: Iterable[Deliverer], now_ns: int) -> int:
-        """The penalty at `now_ns`; computed anew once a period."""
-        if now_ns < self._due_ns:
-            return self.current
-        periods = 1 + (now_ns - self._due_ns) // self._period_ns if self._due_ns else 1
+        """Compute the penalty anew at `now_ns`; `due_ns` is when to do so again."""
+        periods = 1 + (now_ns - self.due_ns) // self._period_ns if self.due_ns else 1
         decay = 0.5 ** min(periods, 60)
-        self._due_ns = now_ns + self._period_ns
+        self.due_ns = now_ns + self._period_ns
         total = squares = 0.0
         for responder in responders:
             fresh = responder.received_bytes - responder.penalty_seen_bytes

@@ -133,7 +133,8 @@ class QueuePair(VerbQueuePair):
             self.arm(self._reverse_due_ns)
 
     def handle_timer(self, now_ns: int) -> None:
-        """Look at the timers in the order of `endpoint.core.timer.Timer`."""
+        """Look at what is due, always in this order: retransmission and loss probes, background probes of EVs that are
+        out, the refresh of reverse EVs. Pacing and port status updates are the endpoint's."""
         due_ns = self.requester.handle_timer(now_ns) if self.sending else NEVER
         if not self.receiving:
             return

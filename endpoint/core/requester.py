@@ -9,26 +9,23 @@ from __future__ import annotations
 
 from collections import deque
 from typing import TYPE_CHECKING
-from zlib import crc32
 
-from endpoint.core import packet, wire
 from endpoint.core.config import NEVER
 from endpoint.core.congestion import make_congestion
 from endpoint.core.ev_set import Path
 from endpoint.core.ev_state import EvCause
-from endpoint.core.icrc import WIRE as ICRC
 from endpoint.core.message import Message
+from endpoint.core.packet import WritePacker
+from endpoint.core.probe import ProbeTable
 from endpoint.core.psn import PSN_HALF, PSN_MASK, expand
 from endpoint.core.recovery import ReorderRule
 from endpoint.core.rtt import RttEstimator
-from endpoint.core.wire import ACK_REQUEST, RETRANSMISSION, NackReason, Opcode, PathMark, Syndrome
+from endpoint.core.wire import ACK_REQUEST, RETRANSMISSION, NackReason, PathMark, Syndrome
 from endpoint.transport import CompletionStatus
 
 if TYPE_CHECKING:
     from endpoint.core.qp import QueuePair
 
-PROBES_KEPT = 1024
-PAD = (b"", b"\0", b"\0\0", b"\0\0\0")
 NAK_STATUS = {
     Syndrome.NAK_REMOTE_ACCESS_ERROR: CompletionStatus.REMOTE_ACCESS_ERROR,
     Syndrome.NAK_INVALID_REQUEST: CompletionStatus.REMOTE_OPERATION_ERROR,
@@ -38,56 +35,10 @@ TRIM_CAUSES = {NackReason.TRIMMED: EvCause.TRIM, NackReason.TRIMMED_LASTHOP: EvC
 
 
 class Requester:
-    __slots__ = (
-        "_blamed",
-        "_blamed_ns",
-        "_current",
-        "_dest",
-        "_head",
-        "_hold_ns",
-        "_imms",
-        "_limits",
-        "_mask",
-        "_messages",
-        "_paths",
-        "_pmtu",
-        "_probe_id",
-        "_probes",
-        "_qp",
-        "_queue",
-        "_quiet_ns",
-        "_quiet_probes",
-        "_rtt",
-        "_rule",
-        "_sent_ns",
-        "_sizes",
-        "_timer_ns",
-        "_tries",
-        "_window",
-        "acked",
-        "acked_bytes",
-        "cc",
-        "data_packets",
-        "inflight_bytes",
-        "lost",
-        "marks",
-        "nacks",
-        "nxt",
-        "probes_sent",
-        "retransmits",
-        "retries",
-        "skips",
-        "spurious",
-        "timeouts",
-        "trims",
-        "una",
-    )
-
     def __init__(self, qp: QueuePair, psn: int, window: int) -> None:
         endpoint = qp.endpoint
         limits = self._limits = endpoint.limits
         self._qp = qp
-        self._dest = qp.dest_masked
         self._window = window
         self._pmtu = limits.pmtu
         self.cc = make_congestion(
@@ -108,7 +59,7 @@ class Requester:
         """The path that a packet was last taken for lost on, and when it was sent there."""
         self._blamed_ns = [0] * size
         self._messages: list[Message | None] = [None] * size
-        self._head = bytearray((packet.WRITE_STAMPED if endpoint.stamp_ns else packet.WRITE).size)
+        self._packer = WritePacker(qp.dest_masked, limits.pmtu, endpoint.stamp_ns, endpoint.stamp_resolution)
         self.una = self.nxt = psn
         self.acked = 0
         self.lost = 0
@@ -119,15 +70,14 @@ class Requester:
         """Writes with immediate that were begun and wait for their transport acknowledgement."""
         self._rule = ReorderRule(limits.base_rtt_ns, limits.jitter_ns)
         self._rtt = RttEstimator(limits.base_rtt_ns)
-        self._probes: dict[int, tuple[Path, int]] = {}
-        self._probe_id = 0
+        self._probes = ProbeTable(qp.dest_masked & 0xFFFFFF, endpoint.probe_class)
         self._quiet_ns = 0
         self._quiet_probes = 0
         self._timer_ns = 0
         self._hold_ns = 0
         self.retries = 0
         self.acked_bytes = self.data_packets = self.retransmits = self.timeouts = 0
-        self.trims = self.nacks = self.marks = self.skips = self.probes_sent = self.spurious = 0
+        self.trims = self.nacks = self.marks = self.skips = self.spurious = 0
 
     @property
     def rtt_ns(self) -> int:
@@ -146,7 +96,7 @@ class Requester:
             "ecn": self.marks,
             "nacks": self.nacks,
             "skips": self.skips,
-            "probes": self.probes_sent,
+            "probes": self._probes.sent,
             "spurious": self.spurious,
         }
 
@@ -182,6 +132,8 @@ class Requester:
                 path = take(endpoint.usable)
                 if path is None:
                     break
+                message = self._messages[slot]
+                assert message is not None  # kept until it is acknowledged
                 self.lost &= self.lost - 1
                 self._tries[slot] += 1
                 self.retransmits += 1
@@ -227,7 +179,7 @@ class Requester:
             self._sent_ns[slot] = now_ns
             self._rule.log.append((psn, now_ns))
             self.inflight_bytes += size
-            frame = self._build(psn, size, path, flags, traffic_class, now_ns)
+            frame = self._packer.pack(message, psn, size, flags, path.route, traffic_class, now_ns)
             path.sent += 1
             port = path.port
             port.charge(len(frame), now_ns)
@@ -259,71 +211,6 @@ class Requester:
             self._imms.append(message)
         self._current = message
         return message
-
-    def _build(self, psn: int, size: int, path: Path, flags: int, traffic_class: int, now_ns: int) -> bytes:
-        message = self._messages[psn & self._mask]
-        assert message is not None
-        ahead = (psn - message.first_psn) * self._pmtu
-        start = message.offset + ahead
-        payload = message.region.buffer[start : start + size]
-        pad = -size & 3
-        tail: bytes | None = PAD[pad] if pad else None
-        before: bytes | None = None
-        if psn == message.last_psn:
-            if message.immediate is None:
-                opcode = 0xCA if not ahead else 0xC8
-            else:
-                opcode = 0xCB if not ahead else 0xC9
-                before = wire.IMMEDIATE.pack(message.immediate)
-        else:
-            opcode = 0xC7 if ahead else 0xC6
-        head = self._head
-        length = len(head) + size + 4
-        va = message.remote_va + ahead
-        endpoint = self._qp.endpoint
-        if endpoint.stamp_ns:
-            packet.WRITE_STAMPED.pack_into(
-                head,
-                0,
-                opcode,
-                pad << 4,
-                0xFFFF,
-                self._dest,
-                (flags | wire.TIMESTAMP) << 24 | psn & PSN_MASK,
-                message.imm_index & 0xFFFF,
-                message.index & 0xFFFF,
-                now_ns // endpoint.stamp_ns & 0xFFFF,
-                endpoint.stamp_resolution << 7,
-                1,
-                va,
-                message.rkey,
-                message.length,
-            )
-        else:
-            packet.WRITE.pack_into(
-                head,
-                0,
-                opcode,
-                pad << 4,
-                0xFFFF,
-                self._dest,
-                flags << 24 | psn & PSN_MASK,
-                message.imm_index & 0xFFFF,
-                message.index & 0xFFFF,
-                va,
-                message.rkey,
-                message.length,
-            )
-        if before is None and tail is None:
-            front, state = path.route.front(length, traffic_class)
-            crc = crc32(payload, crc32(head, state))
-            head[packet.VARIANT] = 0
-            return b"".join((front, head, payload, ICRC.pack(crc)))
-        before, tail = before or b"", tail or b""
-        front, state = path.route.front(length + len(before) + pad, traffic_class)
-        crc = crc32(tail, crc32(payload, crc32(before, crc32(head, state))))
-        head[packet.VARIANT] = 0
-        return b"".join((front, head, before, payload, tail, ICRC.pack(crc)))
 
     # --- acknowledgements --------------------------------------------------------------------------------------
 
@@ -463,6 +350,8 @@ class Requester:
             self.trims += 1
             self._signal(path, cause, now_ns)
             self.cc.on_trim(now_ns, size, self.inflight_bytes)
+            if len(self._rule.log) > 4 * len(self._sent_ns):
+                self._prune_log()
         else:
             self._hold_ns = now_ns + self._limits.base_rtt_ns
             self._qp.arm(self._hold_ns)
@@ -511,6 +400,13 @@ class Requester:
                 continue
             self._lose(index, now_ns)
 
+    def _prune_log(self) -> None:
+        """Trims bring nothing that the reorder rule could judge by; stale entries must not pile up meanwhile."""
+        log, sent_ns, mask = self._rule.log, self._sent_ns, self._mask
+        kept = [entry for entry in log if entry[0] >= self.una and sent_ns[entry[0] & mask] == entry[1]]
+        log.clear()
+        log.extend(kept)
+
     def _lose(self, index: int, now_ns: int) -> None:
         slot = (self.una + index) & self._mask
         self.lost |= 1 << index
@@ -525,21 +421,12 @@ class Requester:
             self._signal(path, EvCause.LOSS, now_ns)
 
     def probe(self, path: Path, now_ns: int) -> None:
-        """Send a reliability probe on this EV: answered with a SACK of everything from una on."""
-        self._probe_id = (self._probe_id + 1) & 0xFFFF
-        self._probes[self._probe_id] = (path, now_ns)
-        if len(self._probes) > PROBES_KEPT:
-            del self._probes[next(iter(self._probes))]
-        self.probes_sent += 1
-        transport = bytearray(
-            wire.Bth(Opcode.PROBE, self._dest & 0xFFFFFF, self.una & PSN_MASK, variant=0xFF).pack()
-            + wire.Peth(self._probe_id).pack()
-        )
-        path.port.queue_control(path.route.seal(transport, self._qp.endpoint.probe_class))
+        """Send a reliability probe on this EV."""
+        self._probes.send(path, self.una, now_ns)
 
     def _probe_answered(self, now_ns: int, probe_id: int, entropy: int, marked: int) -> None:
-        found = self._probes.pop(probe_id, None)
-        if found is None or found[0].ev != entropy:
+        found = self._probes.answered(probe_id, entropy)
+        if found is None:
             return
         path, sent_ns = found
         self._rtt.update(now_ns - sent_ns)
@@ -548,6 +435,7 @@ class Requester:
         self.retries = 0
         self._timer_ns = now_ns
         self._qp.evs.probe_answered(path, marked != PathMark.NONE, now_ns)
+        self._qp.arm(self._qp.evs.next_probe_ns())
 
     def _probe_timeout_ns(self) -> int:
         rtt = self._rtt

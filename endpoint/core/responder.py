@@ -27,36 +27,6 @@ SACK_SIZE_MIN = 1024
 
 
 class Responder:
-    __slots__ = (
-        "_max_write_imm",
-        "_oor_nack",
-        "_pmtu",
-        "_qp",
-        "_sack_bytes",
-        "_threshold",
-        "_trim_nack",
-        "_window",
-        "_writable",
-        "bitmap",
-        "duplicates",
-        "epsn",
-        "immediates",
-        "lasts",
-        "marked",
-        "msn",
-        "msn_acked",
-        "nacks_sent",
-        "out_of_window",
-        "penalty_seen_bytes",
-        "penalty_weight",
-        "received_bytes",
-        "received_packets",
-        "reverse",
-        "sacks_sent",
-        "trimmed",
-        "unreported",
-    )
-
     def __init__(self, qp: QueuePair, epsn: int, trim_nack: bool) -> None:
         limits, settings = qp.endpoint.limits, qp.endpoint.settings
         self._qp = qp

@@ -30,34 +30,6 @@ NAK_STATUS = {
 class Requester:
     """PSNs without wrap: `una` is the oldest not acknowledged, `nxt` the next to send, `top` the next never sent."""
 
-    __slots__ = (
-        "_ack_every",
-        "_begun",
-        "_line_bps",
-        "_pmtu",
-        "_qp",
-        "_queue",
-        "_rtt",
-        "_rtt_psn",
-        "_rtt_sent_ns",
-        "_since_request",
-        "_timeout_ns",
-        "_timer_ns",
-        "_turn_ns",
-        "_window",
-        "acked_bytes",
-        "cnps",
-        "data_packets",
-        "dcqcn",
-        "naks",
-        "nxt",
-        "retransmits",
-        "retries",
-        "timeouts",
-        "top",
-        "una",
-    )
-
     def __init__(self, qp: QueuePair, psn: int) -> None:
         endpoint = qp.endpoint
         limits, settings = endpoint.limits, endpoint.settings

@@ -17,27 +17,6 @@ if TYPE_CHECKING:
 class Responder:
     """Go-back-N: a packet ahead of its turn is dropped and answered with one NAK until the sequence goes on."""
 
-    __slots__ = (
-        "_cnp_due_ns",
-        "_cnp_period_ns",
-        "_left",
-        "_length",
-        "_nak_sent",
-        "_pmtu",
-        "_qp",
-        "_rkey",
-        "_va",
-        "_writable",
-        "cnps_sent",
-        "duplicates",
-        "epsn",
-        "marked",
-        "msn",
-        "naks_sent",
-        "received_bytes",
-        "received_packets",
-    )
-
     def __init__(self, qp: QueuePair, epsn: int) -> None:
         self._qp = qp
         self._writable = qp.endpoint.memory.writable

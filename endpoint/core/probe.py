@@ -1,0 +1,41 @@
+"""Reliability probes under way: they ask the responder what has arrived, and prove that an EV carries packets."""
+
+from __future__ import annotations
+
+from endpoint.core import wire
+from endpoint.core.ev_set import Path
+from endpoint.core.psn import PSN_MASK
+from endpoint.core.wire import Opcode
+
+KEPT = 1024
+"""Probes whose answers are still waited for; the oldest are forgotten."""
+
+
+class ProbeTable:
+    __slots__ = ("_dest_qpn", "_id", "_traffic_class", "_waiting", "sent")
+
+    def __init__(self, dest_qpn: int, traffic_class: int) -> None:
+        self._dest_qpn = dest_qpn
+        self._traffic_class = traffic_class
+        self._id = 0
+        self._waiting: dict[int, tuple[Path, int]] = {}
+        self.sent = 0
+
+    def send(self, path: Path, psn: int, now_ns: int) -> None:
+        """Probe on this EV: answered with a SACK of everything from `psn` on."""
+        self._id = (self._id + 1) & 0xFFFF
+        self._waiting[self._id] = (path, now_ns)
+        if len(self._waiting) > KEPT:
+            del self._waiting[next(iter(self._waiting))]
+        self.sent += 1
+        bth = wire.Bth(Opcode.PROBE, self._dest_qpn, psn & PSN_MASK, variant=0xFF)
+        transport = bytearray(bth.pack() + wire.Peth(self._id).pack())
+        path.port.queue_control(path.route.seal(transport, self._traffic_class))
+
+    def answered(self, probe_id: int, entropy: int) -> tuple[Path, int] | None:
+        """Path and time of sending of the probe that this answers; None if there is none, or the EV is another."""
+        found = self._waiting.get(probe_id)
+        if found is None or found[0].ev != entropy:
+            return None
+        del self._waiting[probe_id]
+        return found
