@@ -30,6 +30,8 @@ DRIVERS: Mapping[SwitchKind, type[SwitchDriver]] = {
 }
 EMULATED_SWITCHES_MAX = 1000  # of the paper plan's 6,144 nobody would see the end
 
+_SWITCH_GRACE_S = 15.0  # it closes a thousand packet sockets, and the kernel takes its time over each
+
 Provision = Callable[["Lab", Sequence[Switch]], object]
 
 
@@ -261,6 +263,9 @@ def down(root: Path = state.ROOT, *, wait: bool = False) -> bool:
 def _tear_down(record: Record, root: Path, *, keep_lock: bool = False) -> None:
     ours = process.ancestry(os.getpid())
     names = [name for name in record.namespaces if namespace.exists(name)]
+    switch_pid = record.details.get("embedded", {}).get("pid")
+    if switch_pid in process.find(record.token):
+        process.end([switch_pid], _SWITCH_GRACE_S)
     for _ in range(3):  # a process found may have been starting another
         targets = [p for p in {*process.find(record.token), *namespace.pids(names)} if p not in ours]
         if not targets:

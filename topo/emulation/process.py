@@ -17,8 +17,9 @@ from pathlib import Path
 
 TOKEN_VARIABLE = "MRCLAB_LAB"
 _PROJECT = Path(__file__).resolve().parents[2]  # so that `python -m switch` works from any directory
-_SIGTERM_GRACE_S = 2.0
+SIGTERM_GRACE_S = 2.0
 _SIGKILL_GRACE_S = 5.0
+_POLL_MS = 20
 
 
 def start_ticks(pid: int) -> int | None:
@@ -92,10 +93,11 @@ def find(token: str) -> list[int]:
     return found
 
 
-def end(targets: Iterable[int]) -> list[int]:
+def end(targets: Iterable[int], grace_s: float = SIGTERM_GRACE_S) -> list[int]:
     """SIGTERM, a moment's grace, SIGKILL. Returns those that are still there, which only the kernel can explain.
 
-    Held by pidfd, so that no stranger is signalled when an id is reused in between.
+    Held by pidfd, so that no stranger is signalled when an id is reused in between. One that has lost its memory runs
+    no more instructions and counts as gone, though the kernel may be closing its sockets for a while.
     """
     fds = {}
     for pid in targets:
@@ -104,12 +106,12 @@ def end(targets: Iterable[int]) -> list[int]:
         except OSError:
             continue
     try:
-        for number, grace_s in ((signal.SIGTERM, _SIGTERM_GRACE_S), (signal.SIGKILL, _SIGKILL_GRACE_S)):
+        for number, patience_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, _SIGKILL_GRACE_S)):
             for fd in fds.values():
                 _signal(fd, number)
                 if number == signal.SIGTERM:
                     _signal(fd, signal.SIGCONT)
-            _wait_gone(fds, grace_s)
+            _wait_gone(fds, patience_s)
             if not fds:
                 break
         return sorted(fds)
@@ -130,8 +132,17 @@ def _wait_gone(fds: dict[int, int], grace_s: float) -> None:
     for fd in by_fd:
         poller.register(fd, select.POLLIN)
     deadline = time.monotonic() + grace_s
-    while fds and (left_s := deadline - time.monotonic()) > 0:
-        for fd, _ in poller.poll(left_s * 1000):
+    while fds and time.monotonic() < deadline:
+        ended = [fd for fd, _ in poller.poll(_POLL_MS)]
+        ended += [fd for pid, fd in fds.items() if fd not in ended and _without_memory(pid)]
+        for fd in ended:
             poller.unregister(fd)
             os.close(fd)
             del fds[by_fd[fd]]
+
+
+def _without_memory(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/statm").read_text().startswith("0 ")
+    except OSError:
+        return True
