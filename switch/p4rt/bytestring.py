@@ -1,8 +1,12 @@
-"""P4Runtime byte strings: unsigned integers, big-endian, as short as possible (specification, "Bytestrings")."""
+"""P4Runtime byte strings: unsigned integers, big-endian, as short as possible (specification, "Bytestrings").
+
+A value that does not fit is INVALID_ARGUMENT, as the sections on match fields, action parameters, registers and packet
+metadata say, and as simple_switch_grpc answers; the section on byte strings alone would have it OUT_OF_RANGE.
+"""
 
 from __future__ import annotations
 
-from switch.p4rt.errors import Code, P4RuntimeError
+from switch.p4rt.errors import P4RuntimeError, invalid
 
 
 def encode(value: int) -> bytes:
@@ -11,19 +15,18 @@ def encode(value: int) -> bytes:
 
 
 def decode(value: bytes, bits: int, what: str) -> int:
-    """The integer in `value`, which may carry leading zeros. Raises P4RuntimeError (OUT_OF_RANGE) naming `what`."""
+    """The integer in `value`, which may carry leading zeros. Raises P4RuntimeError naming `what`."""
     number = int.from_bytes(value, "big")
     if value and not number >> bits:
         return number
-    raise out_of_range(value, bits, what)
+    raise misfit(value, bits, what)
 
 
-def out_of_range(value: bytes, bits: int, what: str) -> P4RuntimeError:
+def misfit(value: bytes, bits: int, what: str) -> P4RuntimeError:
     if not value:
-        return P4RuntimeError(Code.OUT_OF_RANGE, f"{what}: the value is an empty byte string; zero is one byte 0x00")
+        return invalid(f"{what}: the value is an empty byte string; zero is one byte 0x00")
     number = int.from_bytes(value, "big")
-    return P4RuntimeError(
-        Code.OUT_OF_RANGE,
+    return invalid(
         f"{what}: 0x{value.hex()} needs {number.bit_length()} bits, but the width is bit<{bits}> "
         f"(at most 0x{(1 << bits) - 1:x})",
     )

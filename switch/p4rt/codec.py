@@ -14,7 +14,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 
 from switch.engine import ActionCall, Exact, Lpm, Match, Optional, Range, Ternary
 from switch.p4rt import wire
-from switch.p4rt.bytestring import encode, out_of_range
+from switch.p4rt.bytestring import encode, misfit
 from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
 from switch.p4rt.p4info import Action, Field, MatchKind, Table
 
@@ -26,7 +26,7 @@ _NO_CALLER_CHOICE: frozenset[int] = frozenset()
 def decode_matches(table: Table, messages: Iterable[Any]) -> tuple[Match, ...]:
     """One engine match per field of the table, in its order; absent fields match anything.
 
-    Raises P4RuntimeError: INVALID_ARGUMENT, or OUT_OF_RANGE for a value that does not fit.
+    Raises P4RuntimeError (INVALID_ARGUMENT).
     """
     found: dict[int, Match] = {}
     for message in messages:
@@ -66,7 +66,7 @@ def wildcard(field: Field) -> Match:
 def _integer(table: Table, field: Field, value: bytes, part: str = "") -> int:
     result = int.from_bytes(value, "big")
     if not value or result >> field.bits:
-        raise out_of_range(value, field.bits, f"table {table.name}: field {field}{part}")
+        raise misfit(value, field.bits, f"table {table.name}: field {field}{part}")
     return result
 
 
@@ -135,7 +135,7 @@ def decode_action(
 ) -> ActionCall:
     """An action and its arguments. `owner` names the table or profile; `forbidden` are ids out of scope, because `why`.
 
-    Raises P4RuntimeError: INVALID_ARGUMENT, PERMISSION_DENIED for the scope, OUT_OF_RANGE for a value.
+    Raises P4RuntimeError: INVALID_ARGUMENT, or PERMISSION_DENIED for the scope.
     """
     action = allowed.get(message.action_id)
     if action is None or action.id in forbidden:
@@ -152,7 +152,7 @@ def decode_action(
             value = param.value
             argument = int.from_bytes(value, "big")
             if not value or argument >> info.bits:
-                raise out_of_range(value, info.bits, f"{owner}: action {action.name}: parameter {info}")
+                raise misfit(value, info.bits, f"{owner}: action {action.name}: parameter {info}")
             arguments.append(argument)
         else:
             return ActionCall(action.name, tuple(arguments))
@@ -172,7 +172,7 @@ def _reordered(owner: str, action: Action, params: Iterable[Any]) -> tuple[int, 
             raise invalid(f"{owner}: action {action.name}: parameter {info} is given twice")
         value = int.from_bytes(param.value, "big")
         if not param.value or value >> info.bits:
-            raise out_of_range(param.value, info.bits, f"{owner}: action {action.name}: parameter {info}")
+            raise misfit(param.value, info.bits, f"{owner}: action {action.name}: parameter {info}")
         given[info.id] = value
     for info in action.params:
         if info.id not in given:

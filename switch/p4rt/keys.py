@@ -15,7 +15,7 @@ def find_table(store: Store, table_id: int) -> Table:
     table = store.pipeline.p4info.tables.get(table_id)
     if table is None:
         known = choices(f"{t.id} {t.name}" for t in store.pipeline.p4info.tables.values())
-        raise P4RuntimeError(Code.NOT_FOUND, f"no table with id {table_id}; tables: {known}")
+        raise invalid(f"no table with id {table_id}; tables: {known}")
     return table
 
 

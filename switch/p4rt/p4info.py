@@ -104,6 +104,7 @@ class Table:
     direct_counter: str | None
     direct_meter: str | None
     needs_priority: bool
+    idle_timeout: bool  # the program asks for it
     field_by_id: dict[int, Field] = field(default_factory=dict)
 
     @property
@@ -175,6 +176,7 @@ class P4Info:
             direct_counter=next((self.direct_counters[i] for i in resources if i in self.direct_counters), None),
             direct_meter=next((self.direct_meters[i] for i in resources if i in self.direct_meters), None),
             needs_priority=any(entry.kind in PRIORITISED for entry in fields),
+            idle_timeout=item.idle_timeout_behavior != p4info_pb2.Table.NO_TIMEOUT,
             field_by_id={entry.id: entry for entry in fields},
         )
 

@@ -32,7 +32,7 @@ def find_profile(store: Store, profile_id: int) -> tuple[Profile, ProfileState]:
     profile = store.pipeline.p4info.profiles.get(profile_id)
     if profile is None:
         known = choices(f"{p.id} {p.name}" for p in store.pipeline.p4info.profiles.values())
-        raise P4RuntimeError(Code.NOT_FOUND, f"no action profile with id {profile_id}; action profiles: {known}")
+        raise invalid(f"no action profile with id {profile_id}; action profiles: {known}")
     return profile, store.profiles[profile_id]
 
 

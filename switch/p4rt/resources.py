@@ -46,7 +46,7 @@ def find(items: Mapping[int, Indexed], id_: int, kind: str) -> Indexed:
     item = items.get(id_)
     if item is None:
         known = choices(f"{i.id} {i.name}" for i in items.values())
-        raise P4RuntimeError(Code.NOT_FOUND, f"no {kind} with id {id_}; {kind}s: {known}")
+        raise invalid(f"no {kind} with id {id_}; {kind}s: {known}")
     return item
 
 

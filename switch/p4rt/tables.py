@@ -19,6 +19,8 @@ from switch.p4rt.store import Row, RowKey, Store
 
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
 
+NO_ACTION = ActionCall("")
+
 _CONTROLLER_METADATA = wire.tag(p4rt.TableEntry, "controller_metadata")
 _METER_CONFIG = wire.tag(p4rt.TableEntry, "meter_config")
 _COUNTER_DATA = wire.tag(p4rt.TableEntry, "counter_data")
@@ -56,25 +58,26 @@ def write(store: Store, kind: int, message: Any) -> None:
 
 
 def _insert(store: Store, table: Table, key: RowKey, message: Any) -> None:
-    rows = store.rows[table.id]
-    if key in rows:
-        raise P4RuntimeError(
-            Code.ALREADY_EXISTS,
-            f"table {table.name}: there is an entry with {key_words(table, key)} already",
-        )
-    if table.size and len(rows) >= table.size:
-        raise P4RuntimeError(Code.RESOURCE_EXHAUSTED, f"table {table.name}: is full: its size is {table.size} entries")
     if not message.HasField("action"):
         raise invalid(f"table {table.name}: the action is missing; actions: {choices(table.entry_actions())}")
     _check_unsupported(table, message)
     counter, meter, meter_bytes = _decode_resources(table, message)
-    if message.action.WhichOneof("type") == "action_profile_action_set":
+    one_shot = message.action.WhichOneof("type") == "action_profile_action_set"
+    action = None if one_shot else _decode_entry_action(store, table, message.action)
+    rows = store.rows[table.id]
+    if key in rows:
+        raise P4RuntimeError(
+            Code.ALREADY_EXISTS, f"table {table.name}: there is an entry with {key_words(table, key)} already"
+        )
+    if table.size and len(rows) >= table.size:
+        raise P4RuntimeError(Code.RESOURCE_EXHAUSTED, f"table {table.name}: is full: its size is {table.size} entries")
+    if action is None:
         row = _insert_one_shot(store, table, key, message)
     else:
-        entry = Entry(key[1], _decode_entry_action(store, table, message.action), key[0])
+        entry = Entry(key[1], action, key[0])
         row = Row(entry, store.engine.insert_entry(table.name, entry))
         if table.profile is not None:
-            store.references(table, entry.action, 1)
+            store.references(table, action, 1)
     row.metadata = message.metadata
     row.controller_metadata = message.controller_metadata
     rows[key] = row
@@ -250,7 +253,8 @@ def _decode_entry_action(store: Store, table: Table, message: Any, replaced_one_
 
 def _check_unsupported(table: Table, message: Any) -> None:
     if message.idle_timeout_ns or message.HasField("time_since_last_hit"):
-        raise invalid(f"table {table.name}: idle timeouts are not supported")
+        code = Code.UNIMPLEMENTED if table.idle_timeout else Code.INVALID_ARGUMENT
+        raise P4RuntimeError(code, f"table {table.name}: idle timeouts are not supported")
     if message.HasField("meter_counter_data"):
         raise P4RuntimeError(Code.UNIMPLEMENTED, f"table {table.name}: counters per meter colour are not supported")
 
@@ -296,9 +300,7 @@ def _select(store: Store, table: Table, message: Any) -> Iterator[Row]:
     if message.is_default_action:
         if message.match or message.priority:
             raise invalid(f"table {table.name}: the default entry has neither match fields nor priority")
-        row = default_row(store, table)
-        if row is not None:
-            yield row
+        yield default_row(store, table)
         return
     if message.match:
         key = decode_key(table, message)
@@ -333,14 +335,14 @@ def _wanted_action(table: Table, message: Any) -> str | None:
     return action.name
 
 
-def default_row(store: Store, table: Table) -> Row | None:
-    """The default entry: what was written, else the program's own; None when a miss does nothing."""
+def default_row(store: Store, table: Table) -> Row:
+    """The default entry: what was written, else the program's own, which has no action when a miss does nothing."""
     row = store.defaults.get(table.id)
     if row is not None:
         return row
     compiled = store.pipeline.program_tables[table.name].default
     if compiled is None:
-        return None
+        return Row(Entry((), NO_ACTION), None)
     return Row(Entry((), ActionCall(compiled.action.name, tuple(compiled.args))), None)
 
 
@@ -362,6 +364,8 @@ def _encode_row(store: Store, table: Table, row: Row) -> bytes:
     action = row.entry.action
     if row.action_set is not None:
         action_bytes = wire.block(_ACTION, row.action_set)
+    elif action is NO_ACTION:
+        action_bytes = b""
     elif isinstance(action, ActionCall):
         action_bytes = encode_table_action(_action_named(table, action.name), action.args)
     elif isinstance(action, MemberRef):
