@@ -1,0 +1,130 @@
+"""One conversation with our server and with simple_switch_grpc: `beside_bmv2.txt` has both answers to each update.
+
+`UPDATE_GOLDEN=1 pytest tests/switch/p4rt/test_p4rt_beside_bmv2.py` rewrites the answers; a new difference needs a
+reason in the file.
+"""
+
+import json
+import os
+import queue
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import grpc
+import pytest
+from google.protobuf import text_format
+from google.rpc import code_pb2, status_pb2
+from p4.v1 import p4runtime_pb2 as p4rt
+from p4.v1 import p4runtime_pb2_grpc
+
+from switch.frontend import compile_program
+
+PROGRAM = Path(__file__).parent / "everything.p4"
+CONVERSATION = Path(__file__).parent / "beside_bmv2.txt"
+WAIT_S = 20
+
+
+def cases():
+    for block in CONVERSATION.read_text().strip().split("\n\n")[1:]:
+        lines = block.split("\n")
+        answers = dict(line.split(": ", 1) for line in lines[2:])
+        yield lines[0].removeprefix("# "), lines[1], answers
+
+
+@contextmanager
+def ours(directory):
+    config = {"grpc": "127.0.0.1:0", "control": "127.0.0.1:0", "devices": [{"device_id": 1, "name": "one"}]}
+    (directory / "config.json").write_text(json.dumps(config))
+    command = [sys.executable, "-m", "switch", "serve", "--config", directory / "config.json", "--exit-with-parent"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield dict(word.split("=", 1) for word in process.stdout.readline().split()[1:])["grpc"]
+        finally:
+            process.send_signal(signal.SIGTERM)
+
+
+@contextmanager
+def bmv2(directory):
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
+        address, thrift_port = f"127.0.0.1:{one.getsockname()[1]}", two.getsockname()[1]
+    command = ["simple_switch_grpc", "--no-p4", "--device-id", "1", "--thrift-port", str(thrift_port)]
+    command += ["--notifications-addr", f"ipc://{directory}/notifications.ipc", "--log-level", "off"]
+    command += ["--", "--grpc-server-addr", address, "--cpu-port", "510"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            with grpc.insecure_channel(address) as channel:
+                grpc.channel_ready_future(channel).result(WAIT_S)
+            yield address
+        finally:
+            process.kill()
+
+
+def converse(address, compiled, updates):
+    """The code that each update is answered with."""
+    requests = queue.Queue()
+    with grpc.insecure_channel(address) as channel:
+        stub = p4runtime_pb2_grpc.P4RuntimeStub(channel)
+        stream = stub.StreamChannel(iter(requests.get, None))
+        request = p4rt.StreamMessageRequest()
+        request.arbitration.device_id = 1
+        request.arbitration.election_id.low = 1
+        requests.put(request)
+        assert next(stream).arbitration.status.code == code_pb2.OK
+        request = p4rt.SetForwardingPipelineConfigRequest(device_id=1, action="VERIFY_AND_COMMIT")
+        request.election_id.low = 1
+        text_format.Parse(compiled.p4info_text, request.config.p4info)
+        request.config.p4_device_config = compiled.json_text.encode()
+        stub.SetForwardingPipelineConfig(request)
+        answers = []
+        for update in updates:
+            request = p4rt.WriteRequest(device_id=1)
+            request.election_id.low = 1
+            text_format.Parse(update, request.updates.add())
+            try:
+                stub.Write(request)
+                answers.append("OK")
+            except grpc.RpcError as error:
+                details = dict(error.trailing_metadata()).get("grpc-status-details-bin")
+                detail = p4rt.Error()
+                assert status_pb2.Status.FromString(details).details[0].Unpack(detail)
+                answers.append(code_pb2.Code.Name(detail.canonical_code))
+        requests.put(None)
+        return answers
+
+
+@pytest.mark.parametrize(
+    ("name", "server"),
+    [
+        ("ours", ours),
+        pytest.param(
+            "bmv2",
+            bmv2,
+            marks=[
+                pytest.mark.bmv2,
+                pytest.mark.skipif(not shutil.which("simple_switch_grpc"), reason="simple_switch_grpc is not on PATH"),
+            ],
+        ),
+    ],
+)
+def test_every_update_is_answered_as_written_down(name, server, tmp_path):
+    updates = [update for _, update, _ in cases()]
+    with server(tmp_path) as address:
+        actual = converse(address, compile_program(PROGRAM), updates)
+    if os.environ.get("UPDATE_GOLDEN"):
+        blocks = CONVERSATION.read_text().strip().split("\n\n")
+        for index, answer in enumerate(actual, 1):
+            lines = blocks[index].split("\n")
+            blocks[index] = "\n".join(f"{name}: {answer}" if line.startswith(f"{name}:") else line for line in lines)
+        CONVERSATION.write_text("\n\n".join(blocks) + "\n")
+    expected = [(title, answers[name]) for title, _, answers in cases()]
+    assert [(title, answer) for (title, _), answer in zip(expected, actual, strict=True)] == expected
+
+
+def test_every_difference_has_a_reason():
+    for title, _, answers in cases():
+        assert (answers["ours"] == answers["bmv2"]) == ("why" not in answers), title
