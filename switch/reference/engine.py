@@ -185,8 +185,7 @@ class ReferenceEngine:
     def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None:
         self._run(now_ns)
         check_port(port, config)
-        self._port(port).configure(config)
-        self._run(now_ns)
+        self._port(port).configure(config, self._now_ns)
 
     def port_counters(self, port: int, now_ns: int) -> PortCounters:
         self._run(now_ns)

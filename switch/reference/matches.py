@@ -32,7 +32,7 @@ def _canonical(table: Table, key: Key, match: Match) -> Pair:
     where, width = f"table {table.name}, field {key.name}", key.width_bits
     full = (1 << width) - 1
     if not isinstance(match, _ACCEPTED[key.match]):
-        raise EngineError(f"{where}: a {key.match} match is expected, not {type(match).__name__}")
+        raise EngineError(f"{where}: the match is {key.match}, not {type(match).__name__}")
 
     def checked(value: int, what: str) -> int:
         if not 0 <= value <= full:

@@ -50,7 +50,12 @@ class Pair:
                 results.append((False, error))
         agree = results[0][0] == results[1][0] and (not results[0][0] or results[0][1] == results[1][1])
         assert agree, "\n".join(
-            [f"reference: {results[0][1]!r}", f"native:    {results[1][1]!r}", "at the end of:", *self.calls[-15:]]
+            [
+                f"reference: {results[0][1]!r}",
+                f"native:    {results[1][1]!r}",
+                "at the end of:",
+                *(call[:300] for call in self.calls[-15:]),
+            ]
         )
         return results[0][1] if results[0][0] else None
 
@@ -101,7 +106,9 @@ class Scenario:
         for group in (1, 2, 7):
             pair("set_multicast_group", group, control.replicas())
         for session in (0, 1, 3):
-            pair("set_clone_session", session, control.replicas(), rng.choice((0, 0, 20)))
+            # steer.p4 clones every clone into session 1: with two replicas that is 2**64 packets.
+            replicas = control.replicas()[:1] if session == 1 else control.replicas()
+            pair("set_clone_session", session, replicas, rng.choice((0, 0, 20)))
         for meter in self.program.meters:
             for index in range(min(meter.size, 6)):
                 pair("set_meter", meter.name, index, control.meter())

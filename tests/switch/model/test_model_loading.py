@@ -1,0 +1,218 @@
+"""What the loader makes of BMv2 JSON, and how it complains."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from switch.engine import ActionCall, Ternary
+from switch.frontend import compile_program
+from switch.model import ModelError, UnsupportedError, load, load_program
+from switch.model.expressions import FieldRef, ValidBit
+
+STF = Path(__file__).resolve().parents[1] / "stf"
+
+
+@pytest.fixture(scope="module")
+def steer() -> dict[str, Any]:
+    return compile_program(STF / "steer.p4").json
+
+
+@pytest.fixture(scope="module")
+def matching() -> dict[str, Any]:
+    return compile_program(STF / "matching.p4").json
+
+
+def changed(program: dict[str, Any], change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    twin = copy.deepcopy(program)
+    change(twin)
+    return twin
+
+
+def first(program: dict[str, Any], section: str) -> dict[str, Any]:
+    found: dict[str, Any] = program[section][0]
+    return found
+
+
+def primitive(program: dict[str, Any], op: str) -> dict[str, Any]:
+    return next(p for a in program["actions"] for p in a["primitives"] if p["op"] == op)
+
+
+def test_every_reference_is_resolved(steer: dict[str, Any]) -> None:
+    program = load(steer)
+    assert program.header("steer") is not None
+    assert program.intrinsics.egress_spec.header.metadata
+    assert program.intrinsics.priority is not None
+    (kept,) = program.field_lists[1].fields
+    assert kept.field.name.endswith("kept")
+    for pipeline in (program.ingress, program.egress):
+        assert pipeline.init in pipeline.nodes
+    assert [t.index for t in program.tables] == list(range(len(program.tables)))
+
+
+def test_core_errors_are_there_even_when_the_program_lists_none(steer: dict[str, Any]) -> None:
+    program = load(changed(steer, lambda p: p.pop("errors")))
+    assert program.errors["NoError"] == 0
+    assert program.error_name(program.errors["PacketTooShort"]) == "PacketTooShort"
+
+
+def test_initial_entries_have_the_priority_sense_of_p4runtime(matching: dict[str, Any]) -> None:
+    table = load(matching).table("In.constant_table")
+    assert table is not None
+    assert table.const_entries
+    assert [e.priority for e in table.entries] == sorted((e.priority for e in table.entries), reverse=True)
+    assert table.entries[0].matches == (Ternary(0x10000000, 0xF0000000),)
+    assert table.entries[0].action == ActionCall("In.set_value", (1,))
+
+
+def test_a_table_knows_its_direct_counter_and_meter(matching: dict[str, Any]) -> None:
+    table = load(matching).table("In.exact_table")
+    assert table is not None
+    assert table.counter is not None
+    assert table.counter.direct
+    assert table.meter is not None
+    assert table.meter.result is not None
+
+
+def test_the_digest_does_not_depend_on_where_the_source_was(steer: dict[str, Any]) -> None:
+    def rename(program: dict[str, Any]) -> None:
+        program["program"] = "elsewhere.p4"
+        for action in program["actions"]:
+            for step in action["primitives"]:
+                step["source_info"] = {"filename": "elsewhere.p4", "line": 1, "column": 2, "source_fragment": "x"}
+
+    def retype(program: dict[str, Any]) -> None:
+        first(program, "header_types")["fields"][0][1] += 8
+
+    assert load(changed(steer, rename)).digest == load(steer).digest
+    assert load(changed(steer, retype)).digest != load(steer).digest
+
+
+def test_a_valid_match_and_the_hidden_field_are_the_same_thing(matching: dict[str, Any]) -> None:
+    def use(target: Any, kind: str) -> Callable[[dict[str, Any]], None]:
+        def change(program: dict[str, Any]) -> None:
+            table = next(t for p in program["pipelines"] for t in p["tables"] if t["name"] == "In.profile_table")
+            table["key"][0] = {"match_type": kind, "name": "valid", "target": target, "mask": None}
+
+        return change
+
+    for target, kind in ((["keys", "$valid$"], "exact"), ("keys", "valid")):
+        table = load(changed(matching, use(target, kind))).table("In.profile_table")
+        assert table is not None
+        assert isinstance(table.keys[0].target, ValidBit)
+        assert (table.keys[0].match, table.keys[0].width_bits) == ("exact", 1)
+
+
+def test_fields_are_found_through_aliases(steer: dict[str, Any]) -> None:
+    program = load(steer)
+    assert isinstance(program.intrinsics.mcast_grp, FieldRef)
+    assert program.intrinsics.mcast_grp.field.name == "mcast_grp"
+
+
+BROKEN: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
+    (
+        "unknown header",
+        lambda p: first(p, "headers").update(header_type="nobody"),
+        r"headers\[0\] \(.*\)\.header_type: no header type is called 'nobody'; there are: ",
+    ),
+    (
+        "width",
+        lambda p: first(p, "header_types")["fields"][0].__setitem__(1, 0),
+        r"fields\[0\]\[1\]: 0 is out of range",
+    ),
+    ("missing", lambda p: first(p, "parsers").pop("init_state"), r"the attribute 'init_state' is missing"),
+    ("wrong kind", lambda p: p.update(headers={}), r"headers: expected an array, found \{\}"),
+    ("two of a name", lambda p: p["headers"].append(p["headers"][0]), r"a second header is called"),
+    (
+        "unknown state",
+        lambda p: first(p, "parsers")["parse_states"][0]["transitions"][0].update(next_state="limbo"),
+        r"no parser state is called 'limbo'",
+    ),
+    ("pipeline", lambda p: p["pipelines"].pop(), r"pipelines must hold exactly one called 'egress'"),
+    ("intrinsic", lambda p: p["headers"].__delitem__(slice(None)), r"no header is called|is required by simple_switch"),
+    (
+        "field list 0",
+        lambda p: (
+            p["field_lists"].append({"id": 0, "name": "none", "elements": []}),
+            primitive(p, "resubmit")["parameters"][0].update(type="hexstr", value="0x0"),
+        ),
+        r"ids must start at 1",
+    ),
+    (
+        "parameters",
+        lambda p: primitive(p, "resubmit").update(parameters=[]),
+        r"resubmit takes 1 parameters, not 0",
+    ),
+    ("not hex", lambda p: primitive(p, "resubmit")["parameters"][0].update(value="0xzz"), r"a hexadecimal string"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), [b[1:] for b in BROKEN], ids=[b[0] for b in BROKEN])
+def test_a_complaint_names_the_place_and_the_rule(
+    steer: dict[str, Any], change: Callable[[dict[str, Any]], object], message: str
+) -> None:
+    with pytest.raises(ModelError, match=message):
+        load(changed(steer, change))
+
+
+REFUSED: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
+    (
+        "unknown primitive",
+        lambda p: primitive(p, "resubmit").update(op="teleport"),
+        r"unknown primitive 'teleport'",
+    ),
+    (
+        "digest",
+        lambda p: primitive(p, "resubmit").update(op="generate_digest"),
+        r"'generate_digest' is not supp",
+    ),
+    ("assert", lambda p: primitive(p, "resubmit").update(op="assert"), r"'assert' is not supported: it would stop"),
+    ("value set", lambda p: p.update(parse_vsets=[{"name": "v"}]), r"parse_vsets\[0\] \(v\): parser value sets"),
+    ("extern", lambda p: p.update(extern_instances=[{"name": "e"}]), r"extern instances are not supported"),
+    ("version", lambda p: p["__meta__"].update(version=[3, 0]), r"version 3\.0 of the format"),
+    (
+        "algorithm",
+        lambda p: p["calculations"].append({"name": "c", "id": 9, "algo": "random", "input": []}),
+        r"unknown hash algorithm 'random'; there are: .*crc32",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+def test_what_is_not_supported_is_refused_by_name(
+    steer: dict[str, Any], change: Callable[[dict[str, Any]], object], message: str
+) -> None:
+    with pytest.raises(UnsupportedError, match=message):
+        load(changed(steer, change))
+
+
+def test_loops_in_actions_are_refused(steer: dict[str, Any]) -> None:
+    def loop(program: dict[str, Any]) -> None:
+        first(program, "actions")["primitives"] = [
+            {"op": "_jump", "parameters": [{"type": "expression", "value": {"type": "hexstr", "value": "0x0"}}]}
+        ]
+
+    with pytest.raises(UnsupportedError, match="jump backwards"):
+        load(changed(steer, loop))
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff\xfe", b"[]", b"{", b'"x"', b"{}", b"[" * 100_000])
+def test_bytes_that_are_no_program_are_refused(data: bytes) -> None:
+    with pytest.raises(ModelError, match=r"^program"):
+        load_program(data)
+
+
+def test_a_missing_file_is_a_model_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="No such file"):
+        load(tmp_path / "nothing.json")
+
+
+def test_a_file_and_its_bytes_give_the_same_program(steer: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "steer.json"
+    path.write_text(json.dumps(steer))
+    assert load(path).digest == load_program(path.read_bytes()).digest == load(steer).digest

@@ -1,0 +1,293 @@
+"""The reference engine: refusals that change nothing, resets, and the story that a trace tells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from switch.engine import (
+    FRAME_BYTES_MAX,
+    ActionCall,
+    EngineError,
+    Entry,
+    Exact,
+    GroupRef,
+    Lpm,
+    MemberRef,
+    MeterConfig,
+    PortConfig,
+    QueueConfig,
+    Replica,
+    Ternary,
+)
+from switch.model import Program
+from switch.reference import ReferenceEngine, Trace
+
+Compiled = Callable[[str], Program]
+METERED = ActionCall("In.metered", (7,))
+
+
+def engine_with(program: Program, trace: Trace | None = None, seed: int = 0) -> ReferenceEngine:
+    engine = ReferenceEngine(seed=seed, trace=trace)
+    engine.load(program)
+    for port in range(1, 10):
+        engine.configure_port(port, PortConfig(), 0)
+    return engine
+
+
+def exact(a: int, b: int, action: ActionCall = METERED) -> Entry:
+    return Entry((Exact(a), Exact(b)), action)
+
+
+def reasons(trace: Trace) -> list[str]:
+    return [step.data["reason"] for step in trace.steps if step.kind == "drop"]
+
+
+# --- refusals -----------------------------------------------------------------------------------------------------
+
+
+def test_a_full_table_refuses_and_keeps_what_it_has(compiled: Compiled) -> None:
+    engine = engine_with(compiled("matching.p4"))
+    for i in range(4):
+        engine.insert_entry("In.exact_table", exact(i, 0))
+    with pytest.raises(EngineError, match=r"In.exact_table: full at 4 entries"):
+        engine.insert_entry("In.exact_table", exact(9, 0))
+    assert len(engine.machine.table("In.exact_table").entries) == 4
+
+
+@pytest.mark.parametrize(
+    ("table", "entry", "message"),
+    [
+        ("In.nothing", exact(1, 1), r"no table is called 'In.nothing'; there are: .*In.exact_table"),
+        ("In.exact_table", exact(1, 1, ActionCall("In.drop", ())), r"no action is called 'In.drop'; there are: In.me"),
+        ("In.exact_table", exact(1, 1, ActionCall("In.metered", ())), r"1 arguments expected, not 0"),
+        (
+            "In.exact_table",
+            exact(1, 1, ActionCall("In.metered", (1 << 16,))),
+            r"0x10000 for value does not fit 16",
+        ),
+        ("In.exact_table", exact(1 << 32, 1), r"does not fit 32 bits"),
+        ("In.exact_table", Entry((Exact(1),), METERED), r"2 match fields expected, not 1"),
+        ("In.exact_table", Entry((Exact(1), Ternary(1, 1)), METERED), r"the match is exact, not Ternary"),
+        ("In.lpm_table", Entry((Lpm(1, 33), Exact(1)), ActionCall("NoAction")), r"a prefix length is 0 to 32, not 33"),
+        ("In.selector_table", Entry((Exact(1),), METERED), r"an action profile member or group is expected"),
+        ("In.profile_table", Entry((Exact(1),), GroupRef(1)), r"has no selector, so no groups"),
+        ("In.exact_table", Entry((Exact(1), Exact(1)), MemberRef(1)), r"it has no action profile"),
+        (
+            "In.constant_table",
+            Entry((Ternary(0, 0),), ActionCall("In.set_value", (1,)), 1),
+            r"its entries are constant",
+        ),
+    ],
+)
+def test_what_a_table_cannot_hold_is_refused(compiled: Compiled, table: str, entry: Entry, message: str) -> None:
+    engine = engine_with(compiled("matching.p4"))
+    with pytest.raises(EngineError, match=message):
+        engine.insert_entry(table, entry)
+
+
+def test_a_duplicate_key_is_refused(compiled: Compiled) -> None:
+    engine = engine_with(compiled("matching.p4"))
+    engine.insert_entry("In.exact_table", exact(1, 1))
+    with pytest.raises(EngineError, match=r"an entry with this key exists"):
+        engine.insert_entry("In.exact_table", exact(1, 1))
+    ternary = Entry((Ternary(5, 7), Ternary(0, 0), Exact(1)), ActionCall("In.drop", ()), 3)
+    engine.insert_entry("In.ternary_table", ternary)
+    with pytest.raises(EngineError, match=r"with this key and priority exists"):
+        # The same once the bits outside the mask are cleared.
+        engine.insert_entry("In.ternary_table", Entry((Ternary(13, 7), *ternary.matches[1:]), ternary.action, 3))
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (PortConfig(loss=1.5), r"a loss is a share of 0 to 1, not 1.5"),
+        (PortConfig(rate_bps=-1), r"cannot be negative"),
+        (PortConfig(queues=(QueueConfig(),)), r"8 queues expected, not 1"),
+    ],
+)
+def test_a_port_that_cannot_be_keeps_its_old_settings(compiled: Compiled, config: PortConfig, message: str) -> None:
+    engine = engine_with(compiled("steer.p4"))
+    with pytest.raises(EngineError, match=message):
+        engine.configure_port(5, config, 0)
+    engine.receive(1, bytes.fromhex("000005000000"), 0)
+    assert [sent.port for sent in engine.advance(0)] == [5]
+
+
+def test_calls_before_a_program_say_so() -> None:
+    engine = ReferenceEngine()
+    with pytest.raises(EngineError, match=r"no program is loaded"):
+        engine.read_counter("c", 0)
+    engine.configure_port(1, PortConfig(), 0)
+    engine.receive(1, b"x", 0)
+    assert engine.port_counters(1, 0).drop_no_program == 1
+
+
+def test_frames_too_long_and_ports_never_configured_are_refused(compiled: Compiled) -> None:
+    engine = engine_with(compiled("steer.p4"))
+    with pytest.raises(EngineError, match=r"at most 16384 bytes"):
+        engine.receive(1, bytes(FRAME_BYTES_MAX + 1), 0)
+    with pytest.raises(EngineError, match=r"port 99 is not configured"):
+        engine.receive(99, b"", 0)
+    with pytest.raises(EngineError, match=r"ports are numbered 0 to 510, not 511"):
+        engine.configure_port(511, PortConfig(), 0)
+
+
+def test_meters_groups_and_sessions_that_cannot_be_are_refused(compiled: Compiled) -> None:
+    engine = engine_with(compiled("stateful.p4"))
+    with pytest.raises(EngineError, match=r"committed rate 2 exceeds the peak rate 1"):
+        engine.set_meter("In.packet_meter", 0, MeterConfig(2, 1, 1, 1))
+    with pytest.raises(EngineError, match=r"meter In.packet_meter has 4 cells, from 0; there is no 4"):
+        engine.set_meter("In.packet_meter", 4, None)
+    with pytest.raises(EngineError, match=r"0 means no multicast"):
+        engine.set_multicast_group(0, [Replica(1, 0)])
+    with pytest.raises(EngineError, match=r"clone sessions are numbered 0 to 32767"):
+        engine.set_clone_session(1 << 15, [], 0)
+    with pytest.raises(EngineError, match=r"no register is called 'x'; there are: In.sums"):
+        engine.read_register("x", 0)
+
+
+# --- state --------------------------------------------------------------------------------------------------------
+
+
+def test_a_reset_forgets_all_but_the_ports(compiled: Compiled) -> None:
+    program = compiled("steer.p4")
+    engine = engine_with(program)
+    engine.configure_port(5, PortConfig(rate_bps=8000), 0)
+    for _ in range(3):
+        engine.receive(1, bytes.fromhex("000005000000"), 0)
+    engine.reset()
+    assert engine.port_counters(5, 0).drop_wiped == 2
+    assert engine.program is None
+    engine.receive(1, bytes.fromhex("000005000000"), 0)
+    assert engine.port_counters(1, 0).drop_no_program == 1
+    engine.load(program)
+    assert engine.read_counter("Out.left_by", 5).packets == 0
+    engine.receive(1, bytes.fromhex("000005000000"), 10**9)
+    assert engine.next_event_ns() == 60_000_000  # the first packet, on the wire since before the reset
+    assert len(engine.advance(2 * 10**9)) == 2  # and the port is as slow as before
+
+
+def test_loading_starts_the_tables_anew(compiled: Compiled) -> None:
+    program = compiled("matching.p4")
+    engine = engine_with(program)
+    engine.insert_entry("In.exact_table", exact(1, 1))
+    engine.load(program)
+    assert engine.insert_entry("In.exact_table", exact(1, 1)) == 0
+
+
+def test_a_direct_meter_colours_hits(compiled: Compiled) -> None:
+    engine = engine_with(compiled("matching.p4"))
+    handle = engine.insert_entry("In.exact_table", exact(1, 1))
+    engine.set_direct_meter("In.exact_table", handle, MeterConfig(1, 1, 1, 2))
+    packet = bytes.fromhex("00 00000001 0001 00")
+    for _ in range(3):
+        engine.receive(1, packet, 0)
+    colours = [sent.frame[11] for sent in engine.advance(0)]
+    assert colours == [0, 1, 2]
+    assert engine.read_direct_counter("In.exact_table", handle).packets == 3
+    with pytest.raises(EngineError, match=r"In.lpm_table has no direct meter"):
+        engine.set_direct_meter("In.lpm_table", 0, None)
+
+
+def test_weights_share_a_group(compiled: Compiled) -> None:
+    engine = engine_with(compiled("matching.p4"))
+    for member in (1, 2):
+        engine.set_member("In.chooser", member, ActionCall("In.set_value", (member,)))
+    engine.set_group("In.chooser", 1, [(1, 3), (2, 1)])
+    engine.insert_entry("In.selector_table", Entry((Exact(1),), GroupRef(1)))
+    for i in range(400):
+        engine.receive(1, bytes([5]) + (i * 2654435761 % 2**32).to_bytes(4, "big") + bytes.fromhex("000100"), 0)
+    values = [int.from_bytes(sent.frame[9:11], "big") for sent in engine.advance(0)]
+    assert 250 < values.count(1) < 350
+    assert values.count(1) + values.count(2) == 400
+
+
+def test_seeds_decide_the_random_numbers(compiled: Compiled) -> None:
+    def drawn(seed: int) -> list[bytes]:
+        engine = engine_with(compiled("stateful.p4"), seed=seed)
+        for _ in range(5):
+            engine.receive(1, bytes.fromhex("04 00 0000 ffffffff"), 0)
+        return [sent.frame for sent in engine.advance(0)]
+
+    assert drawn(1) == drawn(1) != drawn(2)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.binary(max_size=80), st.integers(1, 9))
+def test_no_bytes_crash_the_programs(compiled: Compiled, frame: bytes, port: int) -> None:
+    for name in ("leaf.p4", "steer.p4", "parsing.p4", "stateful.p4"):
+        trace = Trace()
+        engine = engine_with(compiled(name), trace)
+        engine.receive(port, frame, 0)
+        engine.advance(10**9)
+        assert trace.steps
+
+
+# --- trace --------------------------------------------------------------------------------------------------------
+
+
+def test_every_drop_has_a_reason(compiled: Compiled) -> None:
+    trace = Trace()
+    engine = engine_with(compiled("steer.p4"), trace)
+    engine.configure_port(6, PortConfig(up=False), 0)
+    engine.configure_port(7, PortConfig(rate_bps=8, queues=(QueueConfig(depth_packets=1),) * 8), 0)
+    engine.configure_port(8, PortConfig(loss=1.0), 0)
+    for packet in ("070005000000", "080005000000", "000006000000", "000064000000", "000008000000", "010005000042"):
+        engine.receive(1, bytes.fromhex(packet), 0)
+    for _ in range(3):
+        engine.receive(1, bytes.fromhex("000007000000"), 0)
+    assert reasons(trace) == [
+        "egress_spec is the drop port 511 at the end of ingress",
+        "egress_spec is the drop port 511 at the end of egress",
+        "port 6 is down",
+        "port 100 is not configured",
+        "lost on the wire of port 8 (seeded loss)",
+        "multicast group 66 does not exist",
+        "port 7 priority 0 is full at 1 packets",
+    ]
+
+
+def test_a_trace_tells_lookups_actions_and_effects(compiled: Compiled) -> None:
+    trace = Trace()
+    engine = engine_with(compiled("matching.p4"), trace)
+    engine.insert_entry("In.lpm_table", Entry((Lpm(0x0A000000, 8), Exact(1)), ActionCall("In.set_value", (0x1234,))))
+    engine.receive(1, bytes.fromhex("01 0a010203 0001 07"), 0)
+    told = trace.text()
+    assert "parser state start" in told
+    assert "extract keys (8 bytes): kind=1, a=0x0a010203, b=1, c=7" in told
+    assert "hit entry 0 (hdr.keys.a: 0x0a000000/8, hdr.keys.b: 0x0001)" in told
+    assert "action In.set_value(value=0x1234)" in told
+    assert "verdict.value = 0x1234" in told
+    assert "sent on port 1" in told
+    kinds = [step.kind for step in trace.steps]
+    assert kinds.index("extract") < kinds.index("table") < kinds.index("enqueue") < kinds.index("transmit")
+
+
+def test_a_trace_is_json_lines_too(compiled: Compiled) -> None:
+    trace = Trace()
+    engine = engine_with(compiled("stateful.p4"), trace)
+    for op in range(8):
+        engine.receive(1, bytes([op]) + bytes.fromhex("01 0005 00000009") + bytes(24), 1234)
+    lines = [json.loads(step.json()) for step in trace.steps]
+    assert {line["t_ns"] for line in lines} == {1234}
+    effects = {"counter", "meter", "register_read", "register_write", "random", "hash", "checksum"}
+    assert effects <= {line["kind"] for line in lines}
+
+
+def test_copies_are_named_by_the_step_that_makes_them(compiled: Compiled) -> None:
+    trace = Trace()
+    engine = engine_with(compiled("steer.p4"), trace)
+    engine.set_multicast_group(1, [Replica(5, 0), Replica(6, 0)])
+    engine.set_clone_session(1, [Replica(7, 0)], 0)
+    engine.receive(1, bytes.fromhex("010000000001"), 0)
+    engine.receive(1, bytes.fromhex("020005000001"), 0)
+    engine.receive(1, bytes.fromhex("050005000001"), 0)
+    made = [step.data["copy"] for step in trace.steps if step.kind in ("replica", "clone", "recirculate")]
+    assert len(made) == len(set(made)) == 4
+    ends = {step.packet for step in trace.steps if step.kind in ("transmit", "replicated", "recirculate")}
+    assert ends == {step.packet for step in trace.steps}  # each packet's story ends
