@@ -213,6 +213,12 @@ class DeviceTable:
         return device
 
     def close(self) -> None:
-        for device in self:
-            self.remove(device.device_id)
-        self.data_plane.close()
+        """Remove every device. The data plane closes their sockets together: one by one, each waits for the kernel."""
+        with self.lock:
+            devices = list(self._devices.values())
+            self._devices.clear()
+            for device in devices:
+                device.store = None
+            self.data_plane.close()
+        for device in devices:
+            self._tell(device, DeviceEvent.REMOVED)
