@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.p4.live import DEVICE, LiveSwitch
 from tests.p4.programs import ROOT
@@ -45,4 +47,16 @@ class Embedded(LiveSwitch):
             assert process.poll() is None, log.read()
             assert time.monotonic() < until, "the switch did not become ready"
             time.sleep(0.02)
-        return str(json.loads(ready.read_text())["grpc"])
+        addresses = json.loads(ready.read_text())
+        host, _, port = addresses["control"].rpartition(":")
+        self._control = self._close.enter_context(socket.create_connection((host, int(port)), timeout=START_S))
+        self._lines = self._close.enter_context(self._control.makefile("r"))
+        return str(addresses["grpc"])
+
+    def control(self, op: str, **arguments: Any) -> Any:
+        """One request on the control socket, for this device; its result."""
+        request = {"id": 1, "op": op, "device": DEVICE, **arguments}
+        self._control.sendall(json.dumps(request).encode() + b"\n")
+        answer = json.loads(self._lines.readline())
+        assert answer["ok"], answer
+        return answer["result"]

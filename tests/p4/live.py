@@ -50,7 +50,7 @@ class LiveSwitch:
             channel = self._close.enter_context(grpc.insecure_channel(self._start(ports)))
             grpc.channel_ready_future(channel).result(timeout=20)
             self.stub = p4runtime_pb2_grpc.P4RuntimeStub(channel)
-            self._become_primary()
+            self.become_primary()
             self.load()
         except BaseException:
             self._close.close()
@@ -71,7 +71,7 @@ class LiveSwitch:
     ) -> None:
         self.close()
 
-    def _become_primary(self) -> None:
+    def become_primary(self) -> None:
         requests: queue.SimpleQueue[p4runtime_pb2.StreamMessageRequest | None] = queue.SimpleQueue()
         self._close.callback(requests.put, None)
         arbitration = p4runtime_pb2.StreamMessageRequest()

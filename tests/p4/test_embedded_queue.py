@@ -1,0 +1,131 @@
+"""Trimming and healing on `python -m switch serve` in real time: real links, faults through the control socket."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.p4.embedded import Embedded
+from tests.p4.frames import dscp_of, frame
+from tests.p4.node import DSCP, TRIMMABLE, TRIMMED, Node, destination
+from tests.p4.programs import compiled
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes a network namespace"),
+]
+
+IN, OUT = 1, 2
+SIZE = 1100
+RATE_BPS = 8 * SIZE * 100  # a hundred packets a second
+LIMIT = 10
+PATIENCE_US = 300_000
+TIMEOUT_S = 20
+
+
+@pytest.fixture(scope="module")
+def switch() -> Iterator[Embedded]:
+    artefacts = compiled("leaf")
+    with Embedded(artefacts.json, artefacts.p4info) as running:
+        yield running
+
+
+@pytest.fixture
+def node(switch: Embedded) -> Iterator[Node]:
+    """A freshly loaded leaf whose port OUT is slow."""
+    yield configured(switch)
+    switch.control("port.set", port=OUT, up=True, rate_bps=0, loss=0.0)
+    switch.control("queue.set", port=OUT, priority=0, depth_packets=0)
+
+
+def configured(switch: Embedded) -> Node:
+    made = Node(switch, compiled("leaf").program)  # type: ignore[arg-type]
+    made.wire(IN, OUT)
+    made.limit(OUT, TRIMMABLE, "trim_beyond", LIMIT, PATIENCE_US)
+    switch.control("port.set", port=OUT, rate_bps=RATE_BPS)
+    return made
+
+
+def burst(node: Node, count: int) -> None:
+    for _ in range(count):
+        node.engine.receive(IN, frame(destination(OUT), dscp=DSCP[TRIMMABLE], size=SIZE), 0)
+
+
+def arrivals(node: Node, count: int) -> list[int]:
+    found = node.engine.wires.collect(lambda got: len(got) >= count, TIMEOUT_S)
+    assert len(found) == count
+    return [dscp_of(sent) for _, sent in found]
+
+
+def port_counters(node: Node) -> dict[str, int]:
+    return dict(node.engine.control("counters")[str(OUT)])
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def assert_idle_port_forwards_whole(node: Node) -> None:
+    """After the patience of an account that nothing settles."""
+    stale = time.monotonic() + PATIENCE_US / 1e6
+    eventually(lambda: time.monotonic() > stale)
+    node.engine.wires.drain()
+    for _ in range(3):
+        burst(node, 1)
+        assert arrivals(node, 1) == [DSCP[TRIMMABLE]]
+
+
+def test_a_burst_beyond_the_limit_is_trimmed(node: Node) -> None:
+    burst(node, 60)
+    sent = arrivals(node, 60)
+    assert sent.count(DSCP[TRIMMABLE]) + sent.count(DSCP[TRIMMED]) == 60
+    assert LIMIT + 1 <= sent.count(DSCP[TRIMMABLE]) <= LIMIT + 6  # and what left while the burst came in
+    assert_idle_port_forwards_whole(node)
+
+
+def test_after_the_port_was_down_it_forwards_whole(node: Node) -> None:
+    node.engine.control("port.set", port=OUT, up=False)
+    burst(node, 40)
+    eventually(lambda: port_counters(node)["drop_port_down"] >= 40)
+    node.engine.control("port.set", port=OUT, up=True)
+    assert_idle_port_forwards_whole(node)
+
+
+def test_after_tail_drop_it_forwards_whole(node: Node) -> None:
+    node.engine.control("queue.set", port=OUT, priority=0, depth_packets=3)
+    before = port_counters(node)["drop_queue_full"]
+    burst(node, 9)
+    eventually(lambda: port_counters(node)["drop_queue_full"] > before)
+    eventually(lambda: port_counters(node)["queue_packets"] == 0)
+    assert_idle_port_forwards_whole(node)
+
+
+def test_after_seeded_loss_it_forwards_whole(node: Node) -> None:
+    node.engine.control("port.set", port=OUT, loss=1.0, loss_seed=1)
+    before = port_counters(node)["drop_loss"]
+    burst(node, 40)
+    eventually(lambda: port_counters(node)["drop_loss"] == before + 40)
+    node.engine.control("port.set", port=OUT, loss=0.0)
+    assert_idle_port_forwards_whole(node)
+
+
+def test_after_a_stop_it_forwards_whole(node: Node) -> None:
+    burst(node, 40)
+    eventually(lambda: port_counters(node)["queue_packets"] > 0)
+    node.engine.control("device.stop")
+    node.engine.control("device.start")
+    assert_idle_port_forwards_whole(node)
+
+
+def test_after_a_reboot_it_forwards_whole(node: Node) -> None:
+    burst(node, 40)
+    node.engine.control("device.crash")
+    node.engine.control("device.start")
+    node.engine.become_primary()  # a rebooted switch knows no controller
+    assert_idle_port_forwards_whole(configured(node.engine))
