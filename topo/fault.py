@@ -242,7 +242,7 @@ def admin_down(plan: Plan, faults: Iterable[Fault]) -> set[PortRef]:
 
 def switch_state(faults: Iterable[Fault], switch: Switch) -> SwitchState:
     verbs = {fault.verb for fault in faults if fault.target == switch.name}
-    if "switch-crash" in verbs:
+    if not verbs.isdisjoint(("switch-crash", "switch-reboot")):
         return "crashed"
     return "stopped" if "switch-stop" in verbs else "running"
 

@@ -240,8 +240,23 @@ def test_a_stopped_or_crashed_switch_keeps_its_links_and_forwards_nothing(lab, v
     assert works(H2, H0, VIA_S0)
 
 
-def test_a_reboot_ends_with_the_tables_as_planned_and_links_never_down(lab, request):
-    lab.inject("switch-reboot", "p0l1")
+def test_a_reboot_empties_the_switch_and_ends_with_the_tables_as_planned_and_links_never_down(
+    lab, request, monkeypatch
+):
+    if lab.kind == "linux":  # something that only the loss of all tables removes
+        namespace.run_ip(["route add fd99::/16 via fe80::1 dev p0l1-eth1"], "p0l1")
+        lab.inject("switch-reboot", "p0l1")
+        assert "fd99" not in lab.run(leaf(0, 1), ["ip", "-6", "route"]).stdout
+    else:
+        install, seen = lab._provision, []
+
+        def observed(lab_, switches):
+            seen.append(([switch.name for switch in switches], works(H0, H2, VIA_S0)))
+            install(lab_, switches)
+
+        monkeypatch.setattr(lab, "_provision", observed)
+        lab.inject("switch-reboot", "p0l1")
+        assert seen == [(["p0l1"], False)]  # empty until provisioned
     assert lab.faults() == []
     assert all(lab.carrier(PortRef(leaf(0, 1), port)) for port in range(1, 5))
     assert works(H0, H2, VIA_S0)

@@ -78,6 +78,7 @@ def test_a_crash_outranks_a_stop():
     assert switch_state([stop], spine(1, 2)) == "stopped"
     assert switch_state([crash, stop], spine(1, 2)) == "crashed"
     assert switch_state([crash, stop], spine(1, 3)) == "running"
+    assert switch_state([make_fault(LAB, "switch-reboot", "p1s2")], spine(1, 2)) == "crashed"
 
 
 @pytest.mark.parametrize("name", ["p1s2", "p0l1"])
