@@ -79,7 +79,6 @@ VERBS: Mapping[str, Verb] = {
             "the line runs at this rate instead of the plan's",
             Argument("mbps", 0.001, 1_600_000, "Mb/s of Ethernet frame bytes"),
             one_way=True,
-            kinds=("embedded", "bmv2"),
             host_side=False,
         ),
         Verb("port-down", "nic port", "the NIC's port is off; NIC and leaf lose carrier"),

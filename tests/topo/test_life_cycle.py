@@ -229,7 +229,7 @@ def test_the_prompt_works_from_another_process_with_the_fault_verbs(nothing_left
         script = tmp_path / "commands"
         script.write_text(
             "h0 ping -c1 -W1 h3\nblackhole p0l0 p0s0\nfaults\nundo\nsteer h0 h3 0x1c000\nh0 ping -c1 -W1 h3\n"
-            "paths h0 h1\nrate p0l0 p0s0 1\nnodes\n"
+            "paths h0 h1\ndelay p0l0 p0s0 1\nnodes\n"
         )
         argv = [sys.executable, "-m", "topo", "shell", str(script)]
         project = Path(__file__).parents[2]
@@ -241,7 +241,7 @@ def test_the_prompt_works_from_another_process_with_the_fault_verbs(nothing_left
             "undone: blackhole p0l0-p0s0",
             "h0 → h3: by plane 1, p1s0",
             "EV 0x0000ffff",
-            "rate: p0l0 is a linux switch",
+            "delay: p0l0 is a linux switch",
             "p1s1",
         ):
             assert words in text

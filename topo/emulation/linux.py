@@ -1,4 +1,7 @@
-"""Kernel switches: `seg6local` with static routes. No P4, no traffic manager: a second opinion on the forwarding."""
+"""Kernel switches: `seg6local` with static routes. No P4 and no trimming: a second opinion on the forwarding.
+
+Ports are paced by `tbf` where the kernel has it; there is no delay, no marking, one queue.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from topo.emulation import namespace, tc
 from topo.emulation.driver import Progress, Site
 from topo.emulation.wiring import KERNEL_SWITCH_SYSCTLS, kernel_switch_port_commands, kernel_switch_routes
 from topo.fault import PortState, SwitchState
-from topo.graph import PortRef, ports
+from topo.graph import PortRef, link_at, ports
 from topo.node import Switch
 
 
@@ -26,6 +29,8 @@ class LinuxDriver:
                 for line in tc.filter_commands(ref.interface, tc.NOISE_PREF, tc.multicast_program())
             ]
             namespace.run_ip(quiet, switch.name, tool="tc")
+            rates = [self._pace(ref, link_at(self.site.plan, ref).rate_bps) for ref in ports(self.site.plan, switch)]
+            namespace.run_ip(rates, switch.name, tool="tc", force=True)  # a kernel without tbf: unpaced
             self._provision(switch)
             progress("kernel switches", done, len(switches))
 
@@ -35,6 +40,8 @@ class LinuxDriver:
     def set_port(self, ref: PortRef, state: PortState, before: PortState) -> None:
         if state.loss != before.loss:
             tc.set_loss(ref.node.name, ref.interface, state.loss)
+        if state.rate_bps != before.rate_bps:
+            namespace.run_ip([self._pace(ref, state.rate_bps)], ref.node.name, tool="tc")
 
     def carrier_restored(self, ref: PortRef) -> None:
         if isinstance(ref.node, Switch):
@@ -56,6 +63,11 @@ class LinuxDriver:
 
     def alive(self, switches: Sequence[Switch]) -> list[str]:
         return [switch.name for switch in switches if not namespace.exists(switch.name)]
+
+    def _pace(self, ref: PortRef, rate_bps: int) -> str:
+        plan = self.site.plan
+        burst, limit = 2 * plan.frame_bytes_max, plan.depth_packets * plan.frame_bytes_max
+        return f"qdisc replace dev {ref.interface} root tbf rate {rate_bps}bit burst {burst} limit {limit}"
 
     def _provision(self, switch: Switch) -> None:
         """Neighbours and routes; repeating it changes nothing. A port without carrier keeps its routes."""

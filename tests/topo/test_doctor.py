@@ -1,0 +1,32 @@
+"""The doctor: tells what is there by trying it, and leaves nothing behind."""
+
+import json
+import os
+
+import pytest
+
+from topo.__main__ import main
+from topo.emulation.doctor import examine
+
+
+def test_every_finding_says_what_its_absence_costs_and_how_to_mend_it():
+    for finding in examine():
+        assert finding.cost
+        assert finding.remedy
+
+
+def test_a_missing_program_is_reported_with_its_package(monkeypatch, capsys):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert main(["doctor", "--format", "json"]) == 1
+    findings = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert findings["ip"]["present"] is False
+    assert findings["ip"]["remedy"] == "apt-get install iproute2"
+    assert main(["doctor"]) == 1
+    assert "MISSING  ip: no emulated lab. apt-get install iproute2" in capsys.readouterr().out
+
+
+@pytest.mark.root
+def test_kernel_features_are_tried_in_a_namespace_that_goes_again(private_run):
+    names = {finding.name: finding.present for finding in examine()}
+    assert names["kernel: veth"]
+    assert os.listdir("/run/netns") == []

@@ -1,0 +1,146 @@
+"""What is shown, counted and drawn of a plan."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topo.__main__ import main
+from topo.count import census
+from topo.draw import draw_svg, draw_text
+from topo.graph import links, ports
+from topo.node import Host, leaf, spine
+from topo.path import paths
+from topo.plan import Plan
+from topo.planfile import load_plan
+
+
+def test_the_paper_needs_three_fifths_of_the_switches_and_two_thirds_of_the_optics():
+    count = census(load_plan("paper"))
+    assert count.nics == 131_072
+    assert count.switches == 6_144
+    assert count.switch_ratio == pytest.approx(3 / 5, abs=1e-12)
+    assert count.optic_ratio == pytest.approx(2 / 3, abs=1e-12)
+    assert (count.longest_path_switches, count.oversubscription, count.paths_across) == (3, 1.0, 2_048)
+    assert count.nics_in_one_hop == 256
+    assert count.fabric_link_loss_share == pytest.approx(0.004, abs=1e-4)
+    assert count.nic_port_loss_share == pytest.approx(0.125)
+
+
+def test_wide_has_256_paths_between_leaves():
+    assert census(load_plan("wide")).paths_across == 256
+
+
+plans = st.builds(
+    Plan,
+    name=st.just("any"),
+    planes=st.integers(1, 8),
+    leaves=st.integers(1, 6),
+    spines=st.integers(1, 6),
+    hosts_per_leaf=st.integers(1, 5),
+)
+
+
+@given(plans)
+def test_the_closed_forms_agree_with_counting(plan):
+    count = census(plan)
+    listed = list(links(plan))
+    assert count.links_edge == sum(link.kind == "edge" for link in listed)
+    assert count.links_fabric == sum(link.kind == "fabric" for link in listed)
+    assert count.switches == len(list(plan.switches()))
+    assert count.leaf_ports == len(list(ports(plan, leaf(0, 0))))
+    assert count.spine_ports == len(list(ports(plan, spine(0, 0))))
+    assert count.paths_same_leaf == len(list(paths(plan, Host(0), Host(0))))
+    if plan.leaves > 1:
+        assert count.paths_across == len(list(paths(plan, Host(0), Host(plan.host_count - 1))))
+
+
+@given(plans)
+def test_drawings_are_well_formed_and_show_every_node_of_a_small_plan(plan):
+    tree = ElementTree.fromstring(draw_svg(plan, list(paths(plan, Host(0), Host(plan.host_count - 1)))))
+    texts = {element.text for element in tree.iter("{http://www.w3.org/2000/svg}text")}
+    shown = {node.name for node in plan.nodes() if isinstance(node, Host) or node.plane < 4}
+    assert shown <= texts
+    cables = sum(1 for _ in tree.iter("{http://www.w3.org/2000/svg}line"))
+    assert cables == sum(1 for link in links(plan) if link.a.plane < 4)
+    assert all(switch.name in draw_text(plan) for switch in plan.switches() if switch.plane < 4)
+
+
+def test_a_large_plan_is_drawn_in_part_and_says_so():
+    plan = load_plan("paper")
+    assert "shown: 4 of 8 planes, 8 of 512 leaves a plane" in draw_svg(plan)
+    assert "504 more" in draw_text(plan)
+    assert "4 more planes alike" in draw_text(plan)
+
+
+def run(capsys, *words):
+    status = main(words)
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_show_prints_the_ratios(capsys):
+    status, out, _ = run(capsys, "topo", "show", "paper")
+    assert status == 0
+    for words in (
+        "131,072",
+        "6,144",
+        "0.600 = 3/5",
+        "0.667 = 2/3",
+        "65,536 NICs and 5,120 switches",
+        "256 NICs in one",
+    ):
+        assert words in out
+
+
+def test_show_as_json_has_plan_and_census(capsys):
+    status, out, _ = run(capsys, "topo", "show", "lab", "--format", "json", "--single-plane")
+    document = json.loads(out)
+    assert status == 0
+    assert document["plan"]["fabric"]["planes"] == 1
+    assert document["census"]["three_tier"]["switches"] == 5_120
+
+
+def test_paths_decode_the_list_hop_by_hop(capsys):
+    status, out, _ = run(capsys, "topo", "paths", "h1", "h5", "--plan", "lab", "--ev", "0x1c003")
+    assert status == 0
+    assert out.splitlines() == [
+        "EV 0x0001c003  plane 1  p1s3         fcbb:bbbb:1200:2103:1202:3001::",
+        "    p1l0     in 2   takes 1200, out 6   fcbb:bbbb:2103:1202:3001::",
+        "    p1s3     in 1   takes 2103, out 3   fcbb:bbbb:1202:3001::",
+        "    p1l2     in 6   takes 1202, out 2   fcbb:bbbb:3001::",
+        "    h5       in 2   decapsulates",
+    ]
+
+
+def test_paths_as_json_lists_every_ev(capsys):
+    _, out, _ = run(capsys, "topo", "paths", "h1", "h5", "--plan", "lab", "--format", "json")
+    rows = json.loads(out)
+    assert len({row["ev"] for row in rows}) == 16
+    assert [hop["switch"] for hop in rows[0]["hops"]] == ["p0l0", "p0s0", "p0l2"]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("topo", "show", "huge"), "no plan 'huge': shipped are"),
+        (("topo", "paths", "h1", "h99", "--plan", "lab"), "has no h99: its hosts are h0 to h7"),
+        (("topo", "paths", "h1", "p0l0", "--plan", "lab"), "p0l0 is a switch; a host is wanted"),
+        (("topo", "paths", "h1", "h5", "--plan", "lab", "--ev", "7"), "EV 0x00000007 names no path h1 → h5"),
+        (("up", "no/such.toml"), "plan file no/such.toml"),
+    ],
+)
+def test_what_cannot_be_is_refused_on_stderr_with_status_two(capsys, words, complaint):
+    status, out, err = run(capsys, *words)
+    assert status == 2
+    assert out == ""
+    assert complaint in err
+
+
+def test_draw_writes_an_svg_file(capsys, tmp_path):
+    target = tmp_path / "lab.svg"
+    status, out, _ = run(capsys, "topo", "draw", "lab", "-o", str(target), "--path", "h1", "h5")
+    assert (status, out) == (0, f"wrote {target}\n")
+    assert ElementTree.parse(target).getroot().tag.endswith("svg")
