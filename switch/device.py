@@ -53,7 +53,10 @@ class DataPlane(Protocol):
         """CLOCK_MONOTONIC."""
 
     def prepare(self, program: Program) -> None:
-        """Make `Engine.load(program)` quick (compile, cache). May take seconds; called without any lock held."""
+        """Make `Engine.load(program)` quick (compile, cache). May take seconds; called without any lock held.
+
+        Raises whatever stops it; the message goes to the controller.
+        """
 
     def create(self, config: DeviceConfig, packet_in: PacketIn) -> Engine:
         """An engine attached to the configured interfaces, with the ports configured, forwarding once it has a program.

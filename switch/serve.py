@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from switch.config import ConfigError, ServeConfig, load_config
-from switch.device import Device, DeviceEvent, DeviceTable
+from switch.device import DataPlane, Device, DeviceEvent, DeviceTable
 from switch.journal import Journal
 
 EXAMPLES = """\
@@ -74,7 +74,6 @@ async def serve(config: ServeConfig, *, ready_file: Path | None = None, exit_wit
     # Late, so that `--help` and configuration errors do not wait for gRPC and the native engine.
     from switch.control import ControlServer
     from switch.model import load_program
-    from switch.native.dataplane import NativeDataPlane
     from switch.p4rt.server import P4RuntimeServer
 
     loop = asyncio.get_running_loop()
@@ -93,7 +92,7 @@ async def serve(config: ServeConfig, *, ready_file: Path | None = None, exit_wit
         journal = Journal(config.journal)
         stack.callback(journal.close)
         journal.write_process("switch")
-        devices = DeviceTable(NativeDataPlane())
+        devices = DeviceTable(_data_plane())
         stack.callback(devices.close)
         devices.observe(lambda device, event: _journal_state(journal, device, event))
         for device in config.devices:
@@ -122,6 +121,16 @@ async def serve(config: ServeConfig, *, ready_file: Path | None = None, exit_wit
         await stopping.wait()
     if ready_file is not None:
         ready_file.unlink(missing_ok=True)
+
+
+def _data_plane() -> DataPlane:
+    from switch.native.build import BuildError
+    from switch.native.dataplane import NativeDataPlane
+
+    try:
+        return NativeDataPlane()
+    except BuildError as error:
+        raise ConfigError(f"the native data plane cannot be built: {error}") from None
 
 
 def _with_port(address: str, port: int) -> str:

@@ -235,7 +235,10 @@ class P4RuntimeServer:
     def _read_pipeline(self, config: bytes) -> Pipeline:
         """Parse and compile: what may take seconds, and is done once for each distinct config."""
         pipeline = self._pipelines.read(config)
-        self._devices.data_plane.prepare(pipeline.program)
+        try:
+            self._devices.data_plane.prepare(pipeline.program)
+        except Exception as error:  # whatever stops a compiler: the controller must be told, not only our log
+            raise P4RuntimeError(Code.INTERNAL, f"pipeline config: the program cannot be prepared: {error}") from error
         return pipeline
 
     # --- streams ----------------------------------------------------------------------------------------------------

@@ -205,6 +205,19 @@ def test_a_bad_configuration_ends_it_with_one_line(tmp_path, changes, message):
     assert result.stdout == ""
 
 
+def test_without_a_c_compiler_it_says_so(tmp_path):
+    result = subprocess.run(
+        command(write_config(tmp_path)),
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+        env={**os.environ, "PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")},
+    )
+    assert result.returncode == 1
+    assert result.stderr.startswith("switch serve: the native data plane cannot be built: ")
+
+
 def test_a_taken_address_is_named_and_nothing_is_shared(tmp_path):
     with running(write_config(tmp_path)) as (_, ready):
         other = tmp_path / "other"

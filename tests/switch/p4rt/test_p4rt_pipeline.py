@@ -92,6 +92,20 @@ def test_a_refused_pipeline_leaves_the_old_one_in_place(client):
     assert len(client.read("table_entry { table_id: 33554433 }")) == 1
 
 
+def test_what_stops_the_compiler_reaches_the_controller_and_the_old_pipeline_stays(harness, client, monkeypatch):
+    client.write(HOST)
+
+    def prepare(program):
+        raise RuntimeError("cc: not found")
+
+    monkeypatch.setattr(harness.data_plane, "prepare", prepare)
+    assert refusal(client.set_pipeline) == (
+        "INTERNAL",
+        "pipeline config: the program cannot be prepared: cc: not found",
+    )
+    assert len(client.read("table_entry { table_id: 33554433 }")) == 1
+
+
 @pytest.mark.parametrize("action", ["VERIFY_AND_SAVE", "COMMIT"])
 def test_unsupported_actions_say_what_is_supported(client, action):
     code, message = refusal(client.set_pipeline, action=action)
