@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from switch.engine import (
     FRAME_BYTES_MAX,
+    PRIORITIES,
     ActionCall,
     CounterValue,
     EngineError,
@@ -26,12 +27,13 @@ from switch.engine import (
 )
 from switch.native import binding
 from switch.native.binding import NO_ACTION, numbers, words
-from switch.native.program import LoadedProgram, LoadedTable
+from switch.native.program import LoadedProfile, LoadedProgram, LoadedTable
 
 if TYPE_CHECKING:
     from switch.model import Program
 
 LOSS_UNIT = 1 << 53
+SESSION_MAX = 0x7FFF
 COLLECT_BYTES = 1 << 16
 _COUNTER_FIELDS = len(fields(PortCounters))
 _RECORD = 16
@@ -61,6 +63,8 @@ class NativeEngine:
         self._guard = guard if guard is not None else contextlib.nullcontext()
         self._program: LoadedProgram | None = None
         self._ports: dict[int, PortConfig] = {}
+        self._groups: set[int] = set()
+        self._sessions: set[int] = set()
         self._buffer: ctypes.Array[ctypes.c_char] | None = None
 
     def close(self) -> None:
@@ -84,8 +88,8 @@ class NativeEngine:
         address = binding.load_program(program)
         loaded = LoadedProgram(program)
         with self._guard:
+            self._forget()
             if self._c.device_load(self.device, address):
-                self._program = None
                 raise EngineError("out of memory for the program's tables and externs")
             self._program = loaded
             for table in loaded.tables.values():
@@ -96,7 +100,12 @@ class NativeEngine:
     def reset(self) -> None:
         with self._guard:
             self._c.device_load(self.device, None)
-            self._program = None
+            self._forget()
+
+    def _forget(self) -> None:
+        self._program = None
+        self._groups.clear()
+        self._sessions.clear()
 
     def set_running(self, running: bool, now_ns: int) -> None:
         with self._guard:
@@ -107,7 +116,10 @@ class NativeEngine:
 
     def insert_entry(self, table: str, entry: Entry) -> int:
         with self._guard:
-            return self._insert(self._loaded.table(table), entry)
+            loaded = self._loaded.table(table)
+            loaded.check_not_constant()
+            loaded.check_target(entry.action)
+            return self._insert(loaded, entry)
 
     def _insert(self, table: LoadedTable, entry: Entry) -> int:
         key, mask, prefix_len = table.match(entry)
@@ -121,17 +133,23 @@ class NativeEngine:
     def modify_entry(self, table: str, handle: int, action: EntryAction) -> None:
         with self._guard:
             loaded = self._loaded.table(table)
+            loaded.check_not_constant()
+            loaded.check_target(action)
             kind, number, args = self._target(loaded, action)
             self._check(self._c.access_modify(self.device, loaded.index, handle, kind, number, args), table)
 
     def delete_entry(self, table: str, handle: int) -> None:
         with self._guard:
             loaded = self._loaded.table(table)
+            loaded.check_not_constant()
             self._check(self._c.access_delete(self.device, loaded.index, handle), table)
 
     def set_default_action(self, table: str, action: ActionCall | None) -> None:
         with self._guard:
             loaded = self._loaded.table(table)
+            default = loaded.table.default
+            if action is not None and default is not None and default.const:
+                raise EngineError(f"{table}: its default action is constant")
             self._set_default(loaded, action if action is not None else loaded.initial_default)
 
     def _set_default(self, table: LoadedTable, action: ActionCall | None) -> None:
@@ -166,20 +184,33 @@ class NativeEngine:
             loaded = self._loaded.profile(profile)
             number, args = loaded.action(action)
             self._check(self._c.access_set_member(self.device, loaded.index, member_id, number, args), profile)
+            loaded.members.add(member_id)
 
     def delete_member(self, profile: str, member_id: int) -> None:
         with self._guard:
-            index = self._loaded.profile(profile).index
-            self._check(self._c.access_set_member(self.device, index, member_id, NO_ACTION, None), profile)
+            loaded = self._loaded.profile(profile)
+            loaded.check_known(loaded.members, "member", member_id)
+            self._check(self._c.access_set_member(self.device, loaded.index, member_id, NO_ACTION, None), profile)
+            loaded.members.discard(member_id)
 
     def set_group(self, profile: str, group_id: int, members: Sequence[tuple[int, int]]) -> None:
         with self._guard:
-            index = self._loaded.profile(profile).index
-            ids, weights = numbers([m for m, _ in members]), numbers([w for _, w in members])
-            self._check(self._c.access_set_group(self.device, index, group_id, ids, weights, len(members)), profile)
+            loaded = self._loaded.profile(profile)
+            loaded.check_group(members)
+            self._set_group(loaded, group_id, members)
+            loaded.groups.add(group_id)
 
     def delete_group(self, profile: str, group_id: int) -> None:
-        self.set_group(profile, group_id, ())
+        with self._guard:
+            loaded = self._loaded.profile(profile)
+            loaded.check_known(loaded.groups, "group", group_id)
+            self._set_group(loaded, group_id, ())
+            loaded.groups.discard(group_id)
+
+    def _set_group(self, profile: LoadedProfile, group_id: int, members: Sequence[tuple[int, int]]) -> None:
+        ids, weights = numbers([m for m, _ in members]), numbers([w for _, w in members])
+        code = self._c.access_set_group(self.device, profile.index, group_id, ids, weights, len(members))
+        self._check(code, profile.name)
 
     # --- externs ----------------------------------------------------------------------------------------------
 
@@ -190,10 +221,16 @@ class NativeEngine:
         self._counter(False, self._loaded.counter(name), index, value, name)
 
     def read_direct_counter(self, table: str, handle: int) -> CounterValue:
-        return self._counter(True, self._loaded.table(table).index, handle, None, table)
+        return self._counter(True, self._direct(table, "counter"), handle, None, table)
 
     def write_direct_counter(self, table: str, handle: int, value: CounterValue) -> None:
-        self._counter(True, self._loaded.table(table).index, handle, value, table)
+        self._counter(True, self._direct(table, "counter"), handle, value, table)
+
+    def _direct(self, table: str, what: str) -> int:
+        loaded = self._loaded.table(table)
+        if getattr(loaded.table, what) is None:
+            raise EngineError(f"{table}: it has no direct {what}")
+        return loaded.index
 
     def _counter(self, direct: bool, number: int, index: int, value: CounterValue | None, name: str) -> CounterValue:
         packets, count = words([value.packets if value else 0]), words([value.bytes if value else 0])
@@ -206,9 +243,11 @@ class NativeEngine:
         self._meter(False, self._loaded.meter(name), index, config, name)
 
     def set_direct_meter(self, table: str, handle: int, config: MeterConfig | None) -> None:
-        self._meter(True, self._loaded.table(table).index, handle, config, table)
+        self._meter(True, self._direct(table, "meter"), handle, config, table)
 
     def _meter(self, direct: bool, number: int, index: int, config: MeterConfig | None, name: str) -> None:
+        if config is not None and min(astuple(config)) < 0:
+            raise EngineError(f"{name}: rates and bursts cannot be negative")
         if config is not None and config.cir > config.pir:
             raise EngineError(f"{name}: the committed rate {config.cir} is above the peak rate {config.pir}")
         rates = words(list(astuple(config))) if config is not None else None
@@ -226,7 +265,9 @@ class NativeEngine:
 
     def write_register(self, name: str, index: int, value: int) -> None:
         register = self._loaded.register(name)
-        cell = words(self._loaded.split(value & ((1 << register.width_bits) - 1), register.width_bits))
+        if not 0 <= value < 1 << register.width_bits:
+            raise EngineError(f"{name}: {value:#x} does not fit {register.width_bits} bits")
+        cell = words(self._loaded.split(value, register.width_bits))
         with self._guard:
             if self._c.access_register(self.device, register.index, index, True, cell):
                 raise EngineError(f"{name}: no cell {index}; it has {register.size}")
@@ -234,32 +275,51 @@ class NativeEngine:
     # --- replication ------------------------------------------------------------------------------------------
 
     def set_multicast_group(self, group_id: int, replicas: Sequence[Replica]) -> None:
-        self._replicas(False, group_id, replicas, 0)
+        if group_id < 1:
+            raise EngineError(f"multicast groups are numbered from 1, not {group_id}: 0 means no multicast")
+        self._set_replicas(self._groups, group_id, replicas, 0)
 
     def delete_multicast_group(self, group_id: int) -> None:
-        with self._guard:
-            self._c.device_delete_replicas(self.device, False, group_id)
+        self._delete_replicas(self._groups, group_id, "multicast group")
 
     def set_clone_session(self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int) -> None:
-        self._replicas(True, session_id, replicas, truncate_bytes)
+        if not 0 <= session_id <= SESSION_MAX:
+            raise EngineError(f"clone sessions are numbered 0 to {SESSION_MAX}, not {session_id}")
+        if truncate_bytes < 0:
+            raise EngineError(f"a clone cannot be truncated to {truncate_bytes} bytes")
+        self._set_replicas(self._sessions, session_id, replicas, truncate_bytes)
 
     def delete_clone_session(self, session_id: int) -> None:
-        with self._guard:
-            self._c.device_delete_replicas(self.device, True, session_id)
+        self._delete_replicas(self._sessions, session_id, "clone session")
 
-    def _replicas(self, session: bool, number: int, replicas: Sequence[Replica], truncate_bytes: int) -> None:
+    def _set_replicas(self, known: set[int], number: int, replicas: Sequence[Replica], truncate_bytes: int) -> None:
         ports, rids = numbers([r.port for r in replicas]), numbers([r.instance for r in replicas])
+        sessions = known is self._sessions
         with self._guard:
-            if self._c.device_set_replicas(self.device, session, number, ports, rids, len(replicas), truncate_bytes):
+            if self._c.device_set_replicas(self.device, sessions, number, ports, rids, len(replicas), truncate_bytes):
                 raise EngineError("out of memory for replicas")
+            known.add(number)
+
+    def _delete_replicas(self, known: set[int], number: int, what: str) -> None:
+        with self._guard:
+            if number not in known:
+                raise EngineError(f"no {what} has id {number}")
+            self._c.device_delete_replicas(self.device, known is self._sessions, number)
+            known.discard(number)
 
     # --- ports ------------------------------------------------------------------------------------------------
 
     def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None:
+        if len(config.queues) != PRIORITIES:
+            raise EngineError(f"port {port}: {PRIORITIES} queues expected, not {len(config.queues)}")
+        if not 0 <= config.loss <= 1:
+            raise EngineError(f"port {port}: a loss is a share of 0 to 1, not {config.loss}")
         values = [config.rate_bps, config.rate_pps, config.delay_ns, int(config.loss * LOSS_UNIT)]
         values += [config.loss_seed & binding.NEVER, int(config.up)]
         for queue in config.queues:
             values += [queue.depth_packets, queue.depth_bytes, queue.rate_pps]
+        if min(values) < 0:
+            raise EngineError(f"port {port}: rates, depths and delays cannot be negative")
         with self._guard:
             if self._c.device_configure_port(self.device, port, words(values), now_ns):
                 raise EngineError(f"port {port}: not a port number below 511, or out of memory")

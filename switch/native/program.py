@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import TypeVar
 
-from switch.engine import ActionCall, EngineError, Entry, Exact, Lpm, Match, Optional, Range, Ternary
+from switch.engine import (
+    ActionCall,
+    EngineError,
+    Entry,
+    EntryAction,
+    Exact,
+    GroupRef,
+    Lpm,
+    Match,
+    Optional,
+    Range,
+    Ternary,
+)
 from switch.model import Program
 from switch.model.actions import Action
 from switch.model.externs import Register
-from switch.model.pipelines import ActionProfile, Table
+from switch.model.pipelines import ActionProfile, Key, Table
 from switch.native.binding import words
 from switch.native.emit.layout import words as word_count
 from switch.native.emit.table import args_words
@@ -17,6 +30,14 @@ from switch.native.emit.table import args_words
 T = TypeVar("T")
 Words = ctypes.Array[ctypes.c_uint64]
 WORD_MASK = (1 << 64) - 1
+
+# What may be given for a match field of each kind; P4's `optional` is ternary in the JSON.
+ACCEPTED: dict[str, tuple[type, ...]] = {
+    "exact": (Exact,),
+    "lpm": (Lpm,),
+    "ternary": (Ternary, Optional, Exact, Lpm),
+    "range": (Range,),
+}
 
 
 def split(value: int, width_bits: int) -> list[int]:
@@ -49,7 +70,10 @@ class Callable:
             return self._numbers[id(action)], self.no_args
         data: list[int] = []
         for parameter, value in zip(action.parameters, call.args, strict=True):
-            data += split(value & ((1 << parameter.width_bits) - 1), parameter.width_bits)
+            if not 0 <= value < 1 << parameter.width_bits:
+                where = f"{self.name}: {call.name}: {value:#x} for {parameter.name}"
+                raise EngineError(f"{where} does not fit {parameter.width_bits} bits")
+            data += split(value, parameter.width_bits)
         return self._numbers[id(action)], words(data + [0] * (self._args_count - len(data)))
 
 
@@ -70,29 +94,52 @@ class LoadedTable(Callable):
         high: list[int] = []
         prefix_len = 0
         for key, match in zip(keys, entry.matches, strict=True):
-            a, b = self._bounds(match, key.width_bits, key.match)
+            a, b = self._bounds(key, match)
             low += split(a, key.width_bits)
             high += split(b, key.width_bits)
             if isinstance(match, Lpm):
                 prefix_len = match.prefix_len
         return words(low), words(high), prefix_len
 
-    def _bounds(self, match: Match, width_bits: int, kind: str) -> tuple[int, int]:
-        full = (1 << width_bits) - 1
+    def _bounds(self, key: Key, match: Match) -> tuple[int, int]:
+        """Value and mask, or for a range its ends."""
+        full = (1 << key.width_bits) - 1
+        where = f"{self.name}, field {key.name}"
+        if not isinstance(match, ACCEPTED[key.match]):
+            raise EngineError(f"{where}: a {key.match} match is expected, not {type(match).__name__}")
         match match:
-            case Exact(value):
-                return (value, value) if kind == "range" else (value, full)
+            case Exact(value) | Optional(int(value)):
+                low, high = value, full
             case Lpm(value, prefix_len):
-                mask = full ^ (full >> prefix_len)
-                return value & mask, mask
+                if not 0 <= prefix_len <= key.width_bits:
+                    raise EngineError(f"{where}: a prefix length is 0 to {key.width_bits}, not {prefix_len}")
+                high = full ^ (full >> prefix_len)
+                low = value
             case Ternary(value, mask):
-                return value & mask, mask
+                low, high = value, mask
             case Range(low, high):
-                if kind != "range":
-                    raise EngineError(f"{self.name}: a range in a field that is matched {kind}")
-                return low, high
-            case Optional(value):
-                return (0, 0) if value is None else (value, full)
+                if low > high:
+                    raise EngineError(f"{where}: the range {low:#x}..{high:#x} is empty")
+            case Optional(None):
+                low, high = 0, 0
+        if not (0 <= low <= full and 0 <= high <= full):
+            raise EngineError(f"{where}: {low:#x} or {high:#x} does not fit {key.width_bits} bits")
+        return (low, high) if key.match == "range" else (low & high, high)
+
+    def check_target(self, action: EntryAction) -> None:
+        """Raises EngineError when the table's entries cannot do that."""
+        profile = self.table.profile
+        if isinstance(action, ActionCall):
+            if profile is not None:
+                raise EngineError(f"{self.name}: an action profile member or group is expected")
+        elif profile is None:
+            raise EngineError(f"{self.name}: it has no action profile")
+        elif isinstance(action, GroupRef) and not profile.has_groups:
+            raise EngineError(f"{self.name}: its action profile has no selector, so no groups")
+
+    def check_not_constant(self) -> None:
+        if self.table.const_entries:
+            raise EngineError(f"{self.name}: its entries are constant")
 
 
 class LoadedProfile(Callable):
@@ -101,6 +148,21 @@ class LoadedProfile(Callable):
         actions = tuple(action for table in tables for action in table.actions)
         super().__init__(program, profile.name, actions, max((args_words(table) for table in tables), default=0))
         self.index = profile.index
+        self.has_groups = profile.has_groups
+        self.members: set[int] = set()
+        self.groups: set[int] = set()
+
+    def check_group(self, members: Sequence[tuple[int, int]]) -> None:
+        if not self.has_groups:
+            raise EngineError(f"{self.name}: it has no selector, so no groups")
+        for member, weight in members:
+            self.check_known(self.members, "member", member)
+            if weight < 1:
+                raise EngineError(f"{self.name}: the weight {weight} of member {member} is not positive")
+
+    def check_known(self, ids: set[int], kind: str, number: int) -> None:
+        if number not in ids:
+            raise EngineError(f"{self.name}: no {kind} has id {number}")
 
 
 class LoadedProgram:
