@@ -23,6 +23,12 @@ def main(arguments: list[str] | None = None) -> int:
     run.add_argument("--seed", type=int, default=1)
     run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the transport")
     run.add_argument("--ring-bytes", type=int, default=RING_BYTES, help="receive ring of each port")
+    run.add_argument(
+        "--moderation-ns",
+        type=int,
+        default=0,
+        help="sleep this long after frames have moved, then take all that came",
+    )
     run.add_argument("--exit-with-parent", action="store_true")
     control = commands.add_parser("control", help="send one operation to an agent and print its result")
     control.add_argument("socket")
@@ -43,6 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
                 seed=options.seed,
                 settings=_pairs(options.set),
                 ring_bytes=options.ring_bytes,
+                moderation_ns=options.moderation_ns,
                 exit_with_parent=options.exit_with_parent,
             )
         )

@@ -34,6 +34,7 @@ class AgentOptions:
     seed: int = 1
     settings: Mapping[str, Any] = field(default_factory=dict)
     ring_bytes: int = RING_BYTES
+    moderation_ns: int = 0
     exit_with_parent: bool = False
 
 
@@ -80,6 +81,7 @@ class _Agent:
             data_udp_ports=data_ports,
             probe_udp_ports=(prober.UDP_PORT,),
             ring_bytes=options.ring_bytes,
+            moderation_ns=options.moderation_ns,
         )
         stack.callback(self._driver.close)
         interfaces = [port.interface for port in profile.ports]
