@@ -428,12 +428,12 @@ void device_receive(struct device *d, u32 number, const u8 *frame, u32 length, u
     now_ns = d->now_ns;
     if (!port)
         return;
-    if (!d->program || !d->running) {
-        port->counters.drop_no_program++;
-        return;
-    }
     if (!port->up) {
         port->counters.drop_port_down++;
+        return;
+    }
+    if (!d->program || !d->running) {
+        port->counters.drop_no_program++;
         return;
     }
     struct packet *p = pool_take(d->pool, length, extra_of(d));
