@@ -1,7 +1,7 @@
 // The spine (T1) of the fabric: leaves on every port.
 //
 //   ingress   classify ─ validate ─ own uSIDs ─ static table ─ admission ┬─────────────────┬ trimmed share ─┐
-//                                                                        └ trim─────────── ┘                │
+//                                                                        └ trim ───────────┘                │
 //   queues    per port: data in priority 0, control and trimmed in priority 7 ◄─────────────────────────────┘
 //   egress    settle account ─ ECN ─ count
 //
