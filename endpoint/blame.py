@@ -14,7 +14,7 @@ from dataclasses import dataclass
 OK, LOSSY, DOWN, UNKNOWN = "ok", "lossy", "down", "unknown"
 
 PROBES_MIN = 10  # fewer say nothing
-RUN_DOWN = 5  # so many lost in a row are no longer called loss
+RUN_DOWN = 8  # so many lost in a row are no longer called loss: a link that loses a third does it once in 6,000
 LOST_MIN = 3  # one or two are chance
 LOSS_MIN = 0.01
 

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,28 @@ def test_one_operation_can_be_sent_from_the_command_line(pair):
     refused = control("workload.start", "name=nothing")
     assert refused.returncode == 2
     assert "there is no workload 'nothing'" in refused.stderr
+
+
+def test_the_baseline_runs_the_same_workloads_on_one_port_without_encapsulation(tmp_path):
+    with back_to_back(planes=1) as names, ExitStack() as stack:
+        started = []
+        for host, name in enumerate(names):
+            data = example(host, planes=1, encapsulation="none", rate_bps=100_000_000)
+            for destination in data["destinations"].values():
+                for path in destination["paths"]:
+                    path.update(da=destination["address"], via=None)
+            started.append(AgentProcess(tmp_path, name, data, "--transport", "roce"))
+            stack.callback(started[-1].close)
+        for kind, options in (("write_bw", {"messages": 20, "qps": 4}), ("all_reduce", {"rounds": 2, "size": 100_000})):
+            run = group((started, names), kind, **options)
+            run.start()
+            results = run.wait(30)
+            run.remove()
+            assert {status["state"] for status in results.values()} == {"finished"}
+            assert sum(status["result"]["bytes_wrong"] for status in results.values()) == 0
+            assert sum(status["result"]["bytes_verified"] for status in results.values()) > 0
+        with pytest.raises(AgentError, match="has no self_probes in its profile"):
+            started[0].client.call("prober.start")
 
 
 def qdiscs(namespace: str) -> str:

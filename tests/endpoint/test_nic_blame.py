@@ -58,7 +58,7 @@ def test_a_dead_leaf_is_told_from_a_dead_port():
 
 
 def test_a_dead_spine_link_is_down_before_the_window_has_filled_with_losses():
-    found = states(leaf(0), spine(0, 5, run=5), spine(1, 5, run=0))
+    found = states(leaf(0), spine(0, 8, run=8), spine(1, 8, run=0))
     assert found["p0l2–p0s0"].blame == "p0l2–p0s0 passes nothing"
     assert found["p0l2–p0s1"].state == LOSSY
 
