@@ -177,6 +177,28 @@ class Default(Expression):
     """`default` or `_` in a key set."""
 
 
+def alike(a: Expression, b: Expression) -> bool:
+    """Whether the two were written the same."""
+    if type(a) is not type(b):
+        return False
+    match a, b:
+        case (Name(), Name()):
+            return a.name == b.name
+        case (Member(), Member()):
+            return a.name == b.name and alike(a.base, b.base)
+        case (Index(), Index()):
+            return alike(a.base, b.base) and alike(a.index, b.index)
+        case (Slice(), Slice()):
+            return alike(a.base, b.base) and alike(a.high, b.high) and alike(a.low, b.low)
+        case (Unary(), Unary()):
+            return a.op == b.op and alike(a.operand, b.operand)
+        case (Binary(), Binary()):
+            return a.op == b.op and alike(a.left, b.left) and alike(a.right, b.right)
+        case (Cast(), Cast()):
+            return a.type == b.type and alike(a.operand, b.operand)
+    return a.value is not None and a.value == b.value and a.type == b.type
+
+
 # --- statements ----------------------------------------------------------------------------------------------------
 
 
@@ -187,6 +209,8 @@ class Statement(Node):
 
 @dataclass(slots=True)
 class Assignment(Statement):
+    """The checker makes the value of `a op= b` the Binary `a op b`; the op stays, since `a` is evaluated once."""
+
     target: Expression
     op: str  # "=" or "+=", "|+|=", …
     value: Expression
@@ -379,6 +403,7 @@ class ActionRef(Node):
     name: str
     arguments: list[Argument]
     annotations: list[Annotation] = field(default_factory=list)
+    bound: list[Expression | None] = field(default_factory=list, repr=False)  # by parameter, once checked
     target: Any = field(default=None, repr=False)
 
 
@@ -396,6 +421,7 @@ class Property(Node):
     name: str
     const: bool
     value: Expression
+    annotations: list[Annotation] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+
 from . import ast
-from .diagnostics import Diagnostics, Span, choices
+from .diagnostics import Diagnostics, Span, article, choices, count
 from .fold import fit
 from .scope import Scope, Symbol
 from .types import (
@@ -72,12 +74,22 @@ class CheckerBase:
         symbol = self.scope.lookup(name)
         if symbol is not None and symbol.kind in kinds:
             return symbol
-        valid = [s.name for s in self.scope.visible() if s.kind in kinds]
+        note = self.names_like(name, kinds, f"{what}s in scope")
         if symbol is None:
-            self.name_error(f"there is no {what} named {name}", span, choices(name, valid, f"{what}s in scope"))
+            self.name_error(f"there is no {what} named {name}", span, note)
         else:
-            self.name_error(f"{name} is a {symbol.kind}, not a {what}", span, choices(name, valid, f"{what}s in scope"))
+            self.name_error(f"{name} is {article(symbol.kind)}, not {article(what)}", span, note)
         return None
+
+    def names_like(self, name: str, kinds: tuple[str, ...], what: str) -> str:
+        """A note with the names in scope that would do: the program's own, and what is close among the libraries'."""
+        own: list[str] = []
+        shipped: list[str] = []
+        for s in self.scope.visible():
+            if s.kind in kinds and not (s.kind == "type" and isinstance(s.type, Variable)):
+                (shipped if s.span is not None and s.span.file.startswith("<") else own).append(s.name)
+        close = difflib.get_close_matches(name, shipped, n=2, cutoff=0.6)
+        return choices(name, own + close, what)
 
     # --- type references -------------------------------------------------------------------------------------------
 
@@ -120,7 +132,7 @@ class CheckerBase:
             declaration = found.declaration
             wanted = getattr(declaration, "type_parameters", [])
             if arguments and len(arguments) != len(wanted):
-                message = f"{found.name} takes {len(wanted)} type arguments, not {len(arguments)}"
+                message = f"{found.name} takes {count(len(wanted), 'type argument')}, not {len(arguments)}"
                 return self.type_error(message, ref.span)
             if isinstance(found, Extern):
                 return Extern(found.declaration, found.name, arguments)

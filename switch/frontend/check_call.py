@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from . import ast
 from .check_expression import HEADER_METHODS, SIZE_METHODS, STACK_METHODS, ExpressionChecker
-from .diagnostics import choices
+from .diagnostics import choices, count
 from .scope import Callee, ParameterInfo, Symbol
 from .types import (
     ANY,
@@ -29,8 +29,15 @@ from .types import (
 )
 
 
+def _arguments(parameters: Iterable[Sequence[object]], noun: str = "argument") -> str:
+    """How many arguments each of several declarations takes."""
+    numbers = sorted({len(p) for p in parameters})
+    return " or ".join([*map(str, numbers[:-1]), count(numbers[-1], noun)]) if numbers else f"no {noun}s"
+
+
 class CallChecker(ExpressionChecker):
     action_calls_allowed = True
+    apply_allowed = False  # only in the body of a control or a parser
 
     def _call(self, e: ast.Call) -> Type:
         callee = self._callee(e)
@@ -42,7 +49,20 @@ class CallChecker(ExpressionChecker):
         if callee.kind == "size":
             e.value = self._size(e, callee)
             return INT
+        if callee.name == "static_assert":
+            self._static_assert(e, callee)
         return callee.returns
+
+    def _static_assert(self, e: ast.Call, callee: Callee) -> None:
+        condition = callee.arguments[0] if callee.arguments else None
+        if condition is None or condition.type == ANY:
+            return
+        e.value = condition.value
+        if e.value is None:
+            self.type_error("static_assert needs a condition known at compile time", condition.span)
+        elif e.value is False:
+            message = callee.arguments[1].value if len(callee.arguments) > 1 and callee.arguments[1] else None
+            self.type_error(str(message or "static assertion failed"), e.span)
 
     # --- what is called --------------------------------------------------------------------------------------------
 
@@ -66,8 +86,7 @@ class CallChecker(ExpressionChecker):
     def _named(self, e: ast.Call, target: ast.Name) -> Callee | None:
         symbol = self.scope.lookup(target.name)
         if symbol is None:
-            valid = [s.name for s in self.scope.visible() if s.kind in ("action", "function")]
-            note = choices(target.name, valid, "actions and functions in scope")
+            note = self.names_like(target.name, ("action", "function"), "actions and functions in scope")
             self.name_error(f"there is no action or function named {target.name}", e.span, note)
             return None
         target.target = symbol
@@ -92,8 +111,8 @@ class CallChecker(ExpressionChecker):
         candidates = [symbol, *symbol.overloads]
         fitting = [c for c in candidates if self._accepts(c.parameters, len(e.arguments))]
         if not fitting:
-            wanted = " or ".join(str(len(c.parameters)) for c in candidates)
-            self.type_error(f"{symbol.name} takes {wanted} arguments, not {len(e.arguments)}", e.span)
+            wanted = _arguments(c.parameters for c in candidates)
+            self.type_error(f"{symbol.name} takes {wanted}, not {len(e.arguments)}", e.span)
             return None
         found = fitting[0]
         declaration = found.declaration
@@ -129,8 +148,8 @@ class CallChecker(ExpressionChecker):
             constructors = [m for m in made.declaration.methods if m.returns is None]
             found = next((c for c in constructors if len(c.parameters) == len(e.arguments)), None)
             if found is None:
-                wanted = " or ".join(str(len(c.parameters)) for c in constructors) or "no"
-                self.type_error(f"{made.name} takes {wanted} constructor arguments, not {len(e.arguments)}", e.span)
+                wanted = _arguments((c.parameters for c in constructors), "constructor argument")
+                self.type_error(f"{made.name} takes {wanted}, not {len(e.arguments)}", e.span)
                 return {}
             names = made.declaration.type_parameters
             callee.parameters = self.parameter_infos(found.parameters, names)
@@ -202,8 +221,8 @@ class CallChecker(ExpressionChecker):
             return None
         found = next((m for m in named if len(m.parameters) == len(e.arguments)), None)
         if found is None:
-            wanted = " or ".join(str(len(m.parameters)) for m in named)
-            self.type_error(f"{base.name}.{target.name} takes {wanted} arguments, not {len(e.arguments)}", e.span)
+            wanted = _arguments(m.parameters for m in named)
+            self.type_error(f"{base.name}.{target.name} takes {wanted}, not {len(e.arguments)}", e.span)
             return None
         generics = [*base.declaration.type_parameters, *found.type_parameters]
         callee = Callee("extern_method", f"{base.name}.{target.name}", base=target.base)
@@ -225,6 +244,10 @@ class CallChecker(ExpressionChecker):
 
     def _apply(self, e: ast.Call, target: ast.Member, base: Applicable) -> Callee | None:
         declaration = base.declaration
+        if not self.apply_allowed:
+            self.type_error(f"{base} can be applied in an apply block only, not in an action or a table", e.span)
+        elif self.in_parser != (base.kind == "parser"):
+            self.type_error(f"{base} cannot be applied in a {'parser' if self.in_parser else 'control'}", e.span)
         if base.kind == "table":
             callee = Callee("table", base.name, base=target.base, returns=APPLY_RESULT)
             if e.arguments:
@@ -258,7 +281,9 @@ class CallChecker(ExpressionChecker):
         if e.type_arguments and generics and not bound:
             given = [self.type_of(a) for a in e.type_arguments]
             if len(given) != len(generics):
-                self.type_error(f"{callee.name} takes {len(generics)} type arguments, not {len(given)}", e.span)
+                self.type_error(
+                    f"{callee.name} takes {count(len(generics), 'type argument')}, not {len(given)}", e.span
+                )
             bound.update((n, t) for n, t in zip(generics, given, strict=False) if t != ANY)
         ordered = self._order(e, callee)
         for info, argument in zip(callee.parameters, ordered, strict=True):
@@ -289,7 +314,7 @@ class CallChecker(ExpressionChecker):
                     continue
                 position = names.index(argument.name)
             if position >= len(slots):
-                self.type_error(f"{callee.name} takes {len(names)} arguments, not {len(e.arguments)}", e.span)
+                self.type_error(f"{callee.name} takes {count(len(names), 'argument')}, not {len(e.arguments)}", e.span)
                 break
             if slots[position] is not None:
                 self.type_error(f"parameter {names[position]} is given twice", argument.span)
@@ -297,7 +322,7 @@ class CallChecker(ExpressionChecker):
         for index, info in enumerate(callee.parameters):
             if slots[index] is None and info.declaration.default is not None:
                 slots[index] = info.declaration.default
-            elif slots[index] is None and (self.action_arguments_needed or info.direction):
+            elif slots[index] is None and (self.action_arguments_needed or info.direction or callee.kind != "action"):
                 self.type_error(f"{callee.name} needs an argument for parameter {info.name}", e.span)
         return slots
 
@@ -337,8 +362,8 @@ class CallChecker(ExpressionChecker):
         pattern, actual = wanted.declaration, given.declaration
         if wanted.kind != given.kind:
             return f"a {wanted.kind} is needed here, not {given}"
-        assert isinstance(pattern, ast.Control | ast.Parser)
-        assert isinstance(actual, ast.Control | ast.Parser)
+        if not isinstance(pattern, ast.Control | ast.Parser) or not isinstance(actual, ast.Control | ast.Parser):
+            return ""  # another architecture than v1model, which lowering refuses
         if len(pattern.parameters) != len(actual.parameters):
             return f"{pattern.name} has {len(pattern.parameters)} parameters, {actual.name} {len(actual.parameters)}"
         local = {

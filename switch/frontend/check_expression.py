@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import ast, fold
 from .check_base import CheckerBase
-from .diagnostics import choices
+from .diagnostics import article, choices
 from .types import (
     ACTION_RUN,
     ANY,
@@ -80,8 +80,8 @@ class ExpressionChecker(CheckerBase):
     def _name(self, e: ast.Name) -> Type:
         symbol = self.scope.lookup(e.name)
         if symbol is None:
-            valid = [s.name for s in self.scope.visible() if s.kind not in ("match_kind", "state")]
-            self.name_error(f"there is nothing named {e.name} here", e.span, choices(e.name, valid, "names in scope"))
+            note = self.names_like(e.name, ("variable", "parameter", "const", "instance", "table"), "names in scope")
+            self.name_error(f"there is nothing named {e.name} here", e.span, note)
             return ANY
         e.target = symbol
         if symbol.kind == "type":
@@ -148,9 +148,9 @@ class ExpressionChecker(CheckerBase):
             note = "cast one of them to the type of the other" if isinstance(t, Bits) else ""
             self.type_error(f"{e.op} needs two values of one type, not {t} and {e.right.type}", e.span, note)
             return BOOL if e.op in _COMPARISONS else ANY
-        if e.op in ("/", "%") and t != INT and (e.left.value is None or e.right.value is None):
-            return self.type_error(f"{e.op} works on compile-time constants only: BMv2 does not divide", e.span)
         a, b = self._number_value(e.left), self._number_value(e.right)
+        if e.op in ("/", "%") and b is not None and b <= 0:
+            return self.type_error(f"{e.op} by {b} has no result", e.span)
         if a is not None and b is not None:
             e.value = fold.binary(e.op, a, b, t)
             if e.value is None:
@@ -393,5 +393,5 @@ class ExpressionChecker(CheckerBase):
                 way = f"an '{symbol.direction}' parameter" if symbol.direction else "a parameter without direction"
                 note = f"{symbol.name} is {way}: only 'out' and 'inout' parameters can be written"
             else:
-                note = f"{symbol.name} is a {symbol.kind}"
+                note = f"{symbol.name} is {article(symbol.kind)}"
         self.type_error(f"{what} must be something that can be written", e.span, note)

@@ -6,7 +6,7 @@ from . import ast
 from .check_call import CallChecker
 from .diagnostics import Span, choices
 from .scope import Scope, Symbol
-from .types import ACTION_RUN, ANY, BOOL, INT, VOID, Applicable, Composite, Extern, Meta, Stack, Type
+from .types import ACTION_RUN, ANY, BOOL, INT, VOID, Applicable, Composite, Enum, Extern, Meta, Stack, Type, strip
 
 
 class StatementChecker(CallChecker):
@@ -45,9 +45,7 @@ class StatementChecker(CallChecker):
         left = self.expression(s.target)
         self.need_left_value(s.target, "the left side of an assignment")
         if s.op != "=":
-            # `a op= b` is `a = a op b`, and `a` is evaluated once: it has no side effects.
             s.value = ast.Binary(s.span, s.op[:-1], s.target, s.value)
-            s.op = "="
         if isinstance(left, Extern | Applicable | Meta):
             self.type_error(f"{left} cannot be assigned", s.span)
             return
@@ -66,6 +64,9 @@ class StatementChecker(CallChecker):
 
     def _do_switch(self, s: ast.Switch) -> None:
         t = self.expression(s.subject)
+        for case, following in zip(s.cases, s.cases[1:], strict=False):
+            if any(isinstance(label, ast.Default) for label in case.labels):
+                self.type_error("the default of a switch comes last", following.span)
         if t == ACTION_RUN:
             self._switch_on_action(s)
             return
@@ -196,6 +197,8 @@ class StatementChecker(CallChecker):
         if isinstance(key, ast.Default):
             return
         if isinstance(key, ast.Binary) and key.op in ("&&&", ".."):
+            # Masks and bounds are numbers, also where the key is an enum.
+            wanted = strip(wanted) if isinstance(wanted, Enum) else wanted
             for side in (key.left, key.right):
                 self.value_of(side, wanted, "the key")
                 self._need_constant(side)

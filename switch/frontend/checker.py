@@ -36,6 +36,8 @@ TABLE_PROPERTIES = (
     "counters",
     "meters",
     "support_timeout",
+    "largest_priority_wins",
+    "priority_delta",
 )
 
 
@@ -48,6 +50,26 @@ def check(program: ast.Program, diagnostics: Diagnostics) -> Checker:
         note = "end the program with: V1Switch(…) main;"
         diagnostics.error("names", "the program has no package instance named main", program.span, note)
     return checker
+
+
+def always_returns(s: ast.Statement | None) -> bool:
+    """Whether control never runs past the end of `s`."""
+    match s:
+        case ast.Return() | ast.Exit():
+            return True
+        case ast.Block():
+            return any(always_returns(inner) for inner in s.statements)
+        case ast.If():
+            return always_returns(s.then) and always_returns(s.otherwise)
+        case ast.Switch():
+            bodies = [case.body for case in s.cases if case.body is not None]
+            total = any(isinstance(label, ast.Default) for case in s.cases for label in case.labels)
+            return total and all(always_returns(body) for body in bodies)
+    return False
+
+
+def _tagged(d: ast.Table, action: str, annotation: str) -> bool:
+    return any(a.name == annotation for ref in d.actions if ref.name == action for a in ref.annotations)
 
 
 class Checker(StatementChecker):
@@ -145,6 +167,8 @@ class Checker(StatementChecker):
             return
         symbol = Symbol("function", d.name, d, self.type_of(d.returns))
         self._body(symbol, d.parameters, d.body, symbol.type, actions=False)
+        if symbol.type != VOID and not always_returns(d.body):
+            self.type_error(f"function {d.name} does not return a value on every path", d.span)
         self.declare(symbol, d.span)
 
     def _declare_action(self, d: ast.Action) -> None:
@@ -156,6 +180,13 @@ class Checker(StatementChecker):
                 message = f"parameter {info.name} of action {d.name} has a direction: those come before action data"
                 self.type_error(message, info.declaration.span)
             seen_data = seen_data or not info.direction
+            plain = strip(info.type)
+            if (
+                not info.direction
+                and info.type != ANY
+                and not (isinstance(plain, Bits | Enum) or plain in (BOOL, ERROR))
+            ):
+                self.type_error(f"action data cannot be of type {info.type}", info.declaration.span)
         self.declare(symbol, d.span)
 
     def _body(
@@ -165,10 +196,10 @@ class Checker(StatementChecker):
         self.scope = Scope(self.scope)
         for info in symbol.parameters:
             self.declare(info.symbol, info.declaration.span)
-        outer = self.returns, self.action_calls_allowed
-        self.returns, self.action_calls_allowed = returns, actions
+        outer = self.returns, self.action_calls_allowed, self.apply_allowed
+        self.returns, self.action_calls_allowed, self.apply_allowed = returns, actions, False
         self.statement(body)
-        self.returns, self.action_calls_allowed = outer
+        self.returns, self.action_calls_allowed, self.apply_allowed = outer
         assert self.scope.parent is not None
         self.scope = self.scope.parent
 
@@ -231,7 +262,9 @@ class Checker(StatementChecker):
             self._open(d, symbol)
             for local in d.locals:
                 self._local(local)
+            self.apply_allowed = True
             self.statement(d.body)
+            self.apply_allowed = False
             self._close()
         self.declare(symbol, d.span)
 
@@ -245,7 +278,9 @@ class Checker(StatementChecker):
             self.in_parser, self.action_calls_allowed = True, False
             for local in d.locals:
                 self._local(local)
+            self.apply_allowed = True
             self.states(d)
+            self.apply_allowed = False
             self.in_parser, self.action_calls_allowed = False, True
             self._close()
         self.declare(symbol, d.span)
@@ -290,14 +325,17 @@ class Checker(StatementChecker):
             if ref.name in names:
                 self.name_error(f"table {d.name} lists action {ref.name} twice", ref.span)
             names.add(ref.name)
-        if not d.actions:
-            self.type_error(f"table {d.name} has no actions", d.span)
         if d.default is not None:
             if d.default.name not in names and d.default.name != "NoAction":
                 note = choices(d.default.name, names, "actions of the table")
                 message = f"the default action {d.default.name} is not among the actions of table {d.name}"
                 self.type_error(message, d.default.span, note)
             self._action_ref(d.default, complete=True)
+            self._same_bound(d, d.default)
+            if any(a.name == "tableonly" for ref in d.actions if ref.name == d.default.name for a in ref.annotations):
+                self.type_error(
+                    f"action {d.default.name} is marked @tableonly and cannot be the default", d.default.span
+                )
         for entry in d.entries or []:
             self._entry(d, entry, names)
         for p in d.properties.values():
@@ -314,24 +352,33 @@ class Checker(StatementChecker):
             self.type_error(f"a key of table {d.name} cannot be of type {t}", key.span)
 
     def _action_ref(self, ref: ast.ActionRef, complete: bool) -> None:
+        """An action with its arguments: those for directed parameters in a list, all where it is `complete`."""
         symbol = self.find(ref.name, ref.span, ("action",), "action")
         if symbol is None:
             return
         ref.target = symbol
-        call = ast.Call(ref.span, ast.Name(ref.span, ref.name), [], ref.arguments)
-        if not complete and not ref.arguments:
+        ref.bound = [None] * len(symbol.parameters)
+        if not ref.arguments:
+            wanted = ", ".join(p.name for p in symbol.parameters if not p.direction)
+            if complete and wanted:
+                self.type_error(f"action {ref.name} needs arguments here: {wanted}", ref.span)
             return
+        call = ast.Call(ref.span, ast.Name(ref.span, ref.name), [], ref.arguments)
         callee = Callee("action", symbol.name, symbol, parameters=symbol.parameters, returns=VOID)
         self.action_arguments_needed = complete
-        if complete and not ref.arguments and any(not p.direction for p in symbol.parameters):
-            wanted = ", ".join(p.name for p in symbol.parameters if not p.direction)
-            self.type_error(f"action {ref.name} needs arguments here: {wanted}", ref.span)
-        else:
-            self._bind(call, callee)
+        self._bind(call, callee)
         self.action_arguments_needed = True
-        ref.arguments = (
-            [ast.Argument(a.span, None, a) for a in callee.arguments if a is not None] if complete else ref.arguments
-        )
+        ref.bound = callee.arguments
+
+    def _same_bound(self, d: ast.Table, ref: ast.ActionRef) -> None:
+        """Arguments for directed parameters are bound in the action list; elsewhere they can only be repeated."""
+        listed = next((a for a in d.actions if a.name == ref.name), None)
+        if listed is None or ref.target is None:
+            return
+        for info, here, there in zip(ref.target.parameters, ref.bound, listed.bound, strict=False):
+            if info.direction and here is not None and not (there is not None and ast.alike(here, there)):
+                message = f"parameter {info.name} of {ref.name} is bound to something else in the table's action list"
+                self.type_error(message, here.span)
 
     def _entry(self, d: ast.Table, entry: ast.Entry, names: set[str]) -> None:
         if len(entry.keys) != len(d.keys):
@@ -353,6 +400,9 @@ class Checker(StatementChecker):
             self.type_error(f"{entry.action.name} is not an action of table {d.name}", entry.action.span, note)
             return
         self._action_ref(entry.action, complete=True)
+        self._same_bound(d, entry.action)
+        if _tagged(d, entry.action.name, "defaultonly"):
+            self.type_error(f"{entry.action.name} is marked @defaultonly: it has no entries", entry.action.span)
         if entry.priority is not None:
             self.constant_number(entry.priority, "an entry's priority", 0)
 
@@ -373,5 +423,7 @@ class Checker(StatementChecker):
             self.type_error(f"{p.name} of table {d.name} must be a {' or '.join(wanted)}, not {t}", p.span)
         if p.name == "size" and (isinstance(p.value.value, bool) or not isinstance(p.value.value, int)):
             self.type_error(f"the size of table {d.name} must be a number known at compile time", p.span)
-        if p.name == "support_timeout" and not isinstance(p.value.value, bool):
-            self.type_error("support_timeout must be true or false", p.span)
+        if p.name in ("support_timeout", "largest_priority_wins") and not isinstance(p.value.value, bool):
+            self.type_error(f"{p.name} must be true or false", p.span)
+        if p.name == "priority_delta":
+            self.constant_number(p.value, "priority_delta", 1)

@@ -11,12 +11,16 @@ PHASES = ("preprocess", "lex", "parse", "names", "types", "target")
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where something stands in a source file. Line and column count from 1."""
+    """Where something stands in a source file. Line and column count from 1.
+
+    `via` tells for the text of a macro where it was used.
+    """
 
     file: str
     line: int
     column: int
     length: int = 1
+    via: str = ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
@@ -76,6 +80,8 @@ class Diagnostics:
             width = max(1, min(item.span.length, len(text) - item.span.column + 1))
             out.append("    " + text)
             out.append("    " + " " * (item.span.column - 1) + "^" + "~" * (width - 1))
+        if item.span.via:
+            out.append(f"  note: {item.span.via}")
         out.extend(f"  note: {note}" for note in item.notes)
         return "\n".join(out)
 
@@ -83,6 +89,15 @@ class Diagnostics:
         """Raise CompileError if anything so far was an error."""
         if self.errors:
             raise CompileError(self.items, self.render())
+
+
+def count(number: int, noun: str) -> str:
+    """`1 argument`, `2 arguments`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def article(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
 def choices(name: str, valid: Iterable[str], what: str = "valid choices") -> str:

@@ -138,7 +138,7 @@ def value_parameter(e: ir.Expr) -> Json:
             return number(e.value)
         case ir.ActionData():
             return {"type": "runtime_data", "value": e.index}
-        case ir.FieldRef() | ir.LastField():
+        case ir.FieldRef():
             return reference(e)
         case ir.Lookahead():
             return expression(e)

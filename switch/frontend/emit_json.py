@@ -308,7 +308,7 @@ class _Emitter:
                 "action_entry_const": t.default_const,
             }
         if t.entries is not None:
-            made["entries"] = [self._entry(t, e, i) for i, e in enumerate(t.entries)]
+            made["entries"] = [self._entry(t, e) for e in t.entries]
         return self._placed(made, t.span)
 
     @staticmethod
@@ -319,7 +319,7 @@ class _Emitter:
         match = "ternary" if k.match == "optional" else k.match
         return {"match_type": match, "name": k.name, "target": [k.target.header, k.target.field], "mask": mask}
 
-    def _entry(self, t: ir.Table, e: ir.TableEntry, position: int) -> Json:
+    def _entry(self, t: ir.Table, e: ir.TableEntry) -> Json:
         keys: list[Json] = []
         for value, key in zip(e.keys, t.keys, strict=True):
             digits = ((width(strip(key.target.type)) or 1) + 7) // 8 * 2
@@ -338,7 +338,7 @@ class _Emitter:
                 "action_id": self.action_ids[id(e.action)],
                 "action_data": [hexstr(x) for x in e.arguments],
             },
-            "priority": position + 1 if e.priority is None else e.priority,
+            "priority": e.priority,
         }
         return self._placed(made, e.span)
 

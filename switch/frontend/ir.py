@@ -368,7 +368,7 @@ class TableEntry:
     keys: list[KeyValue]
     action: ActionDef
     arguments: list[int]
-    priority: int | None
+    priority: int  # the smallest wins
     span: Span = NOWHERE
     annotations: list[Annotation] = field(default_factory=list)
 

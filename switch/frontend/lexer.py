@@ -35,6 +35,7 @@ _TOKEN = re.compile(
     r"(?P<space>(?:[ \t\r\f]|\\\r?\n)+)"
     r"|(?P<newline>\n)"
     r"|(?P<comment>//[^\n]*|/\*.*?\*/)"
+    r"|(?P<open>/\*)"
     r"|(?P<int>\d+[ws](?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|0[dD][0-9_]+|[0-9_]+)"
     r"|0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|0[dD][0-9_]+|\d[0-9_]*)"
     r"|(?P<id>[A-Za-z_][A-Za-z0-9_]*)"
@@ -57,8 +58,12 @@ class Token:
     def __repr__(self) -> str:
         return f"{self.span.line}:{self.span.column}:{self.kind}:{self.text!r}"
 
-    def moved(self, span: Span) -> Token:
-        return replace(self, span=span, glued=False)
+    def used_at(self, macro: Token) -> Token:
+        """This token of a macro's text as it appears where the macro is used."""
+        if self.span.via:
+            return self
+        via = f"in the text of macro {macro.text}, used at {macro.span}"
+        return replace(self, span=replace(self.span, via=via))
 
 
 def tokenize(text: str, file: str, diagnostics: Diagnostics) -> list[Token]:
@@ -72,19 +77,20 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics) -> list[Token]:
         m = match(text, position)
         if m is None:
             span = Span(file, line, position - line_start + 1)
-            rest = text[position : position + 2]
-            if rest == "/*":
-                diagnostics.error("lex", "this comment is never closed", span)
-                break
-            if rest[0] == '"':
+            rest = text[position]
+            if rest == '"':
                 diagnostics.error("lex", "this string is not closed on its line", span)
                 position = text.find("\n", position) if "\n" in text[position:] else end
                 continue
-            diagnostics.error("lex", f"the character {rest[0]!r} has no meaning in P4", span)
+            diagnostics.error("lex", f"the character {rest!r} has no meaning in P4", span)
             position += 1
             continue
         kind = m.lastgroup or ""
         word = m.group()
+        if kind == "open":
+            span = Span(file, line, position - line_start + 1, 2)
+            diagnostics.error("lex", "this comment is never closed", span)
+            break
         if kind == "newline":
             tokens.append(Token("newline", "\n", Span(file, line, position - line_start + 1)))
             line, line_start, first, glued = line + 1, m.end(), True, False

@@ -55,6 +55,7 @@ class LowerBase:
         self.frame = Frame(None, "")
         self.block = ""  # parser, verify, ingress, egress, compute or deparser: externs depend on it
         self._names: set[str] = set()
+        self._claimed: dict[tuple[str, str], Span] = {}
 
     def refuse(self, r: RefusalError) -> None:
         self.diagnostics.error("target", r.message, r.span, *r.notes)
@@ -80,6 +81,15 @@ class LowerBase:
         if word.startswith("."):
             return word[1:]
         return f"{prefix}.{word}" if prefix else word
+
+    def claim(self, kind: str, name: str, span: Span) -> None:
+        """Control-plane names are unique within a kind; `@name` can break that."""
+        key = (kind, name)
+        first = self._claimed.get(key)
+        # Instances of one control may share an action under an absolute name: it is the same action.
+        if first is not None and not (kind == "action" and first is span):
+            self.diagnostics.error("names", f"two {kind}s have the name {name} (first at {first})", span)
+        self._claimed.setdefault(key, span)
 
     # --- storage ---------------------------------------------------------------------------------------------------
 

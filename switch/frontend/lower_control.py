@@ -7,8 +7,8 @@ from .diagnostics import Span
 from .lower_base import RefusalError
 from .lower_extern import ExternLowerer
 from .scope import Callee, Symbol
-from .types import BOOL, Applicable, Bits, EnumValue, Extern, Type, strip
-from .values import ActionValue, BlockValue, ExternValue, Frame, Literal, TableValue
+from .types import Applicable, Bits, EnumValue, Extern, Type, strip
+from .values import ActionValue, BlockValue, ExternValue, Frame, Literal, TableValue, Value
 
 
 class ControlLowerer(ExternLowerer):
@@ -60,6 +60,7 @@ class ControlLowerer(ExternLowerer):
 
     def _extern_object(self, d: ast.Instance, t: Extern, callee: Callee, name: str) -> ExternValue:
         made: ir.Counter | ir.Meter | ir.Register | ir.ActionProfile
+        self.claim(t.name, name, d.span)
         index = t.arguments[-1] if t.arguments and t.name in ("counter", "meter") else None
         if t.name in ("counter", "direct_counter"):
             direct = t.name == "direct_counter"
@@ -110,6 +111,7 @@ class ControlLowerer(ExternLowerer):
                     block.frame.bind(symbol, TableValue(d, name, block.frame))
                 elif isinstance(d, ast.Action) and first:
                     name = self.control_plane_name(d, block.name)
+                    self.claim("action", name, d.span)
                     block.frame.bind(symbol, ActionValue(symbol, d, name, block.frame))
                     self.program.declared_actions.append(name)
             except RefusalError as refusal:
@@ -129,8 +131,7 @@ class ControlLowerer(ExternLowerer):
         self.frame, self.out = outer_frame, outer_out
         self.depth -= 1
         self.out.append(region)
-        for place, storage in back:
-            self.assign(place, storage, e.span)
+        self.copy_back(back, region.body, e.span)
 
     def _direct(self, callee: Callee, span: Span) -> BlockValue:
         """`Control.apply(…)`: an instance without a name of its own takes the control's."""
@@ -174,10 +175,12 @@ class ControlLowerer(ExternLowerer):
     def _table(self, value: TableValue) -> ir.Table:
         d = value.declaration
         assert self.pipeline is not None
+        self.claim("table", value.name, d.span)
         actions = []
         for ref in d.actions:
-            actions.append((self._listed_action(ref), ref.annotations))
-        default, default_arguments, default_const = self._default_action(d, actions)
+            value.actions[ref.name] = self._listed_action(ref)
+            actions.append((value.actions[ref.name], ref.annotations))
+        default, default_arguments, default_const = self._default_action(value, actions)
         table = ir.Table(
             value.name, [], actions, default, default_arguments, default_const, None, d.entries_const, 0, span=d.span
         )
@@ -188,18 +191,20 @@ class ControlLowerer(ExternLowerer):
         if table.profile is not None and table.profile.algorithm is not None:
             self._selector(table, table.profile)
         if d.entries is not None:
-            table.entries = [self._entry(d, table, e) for e in d.entries]
+            table.entries = self._entries(value, d.entries)
         self.pipeline.tables.append(table)
         return table
 
     def _default_action(
-        self, d: ast.Table, actions: list[tuple[ir.ActionDef, list[ast.Annotation]]]
+        self, value: TableValue, actions: list[tuple[ir.ActionDef, list[ast.Annotation]]]
     ) -> tuple[ir.ActionDef, list[int], bool]:
+        d = value.declaration
         if d.default is not None:
-            definition = self._listed_action(ast.ActionRef(d.default.span, d.default.name, [], [], d.default.target))
-            if all(definition is not a for a, _ in actions):
+            definition = value.actions.get(d.default.name)
+            if definition is None:
+                definition = self.no_action()
                 actions.append((definition, []))
-            return definition, self._numbers(d.default.arguments), d.default_const
+            return definition, self._numbers(d.default), d.default_const
         nothing = self.no_action()
         if all(a is not nothing for a, _ in actions):
             # As the language has it: a table without a default action does nothing at a miss.
@@ -210,10 +215,14 @@ class ControlLowerer(ExternLowerer):
     def no_action(self) -> ir.ActionDef:
         raise NotImplementedError
 
-    def _numbers(self, arguments: list[ast.Argument]) -> list[int]:
+    def _numbers(self, ref: ast.ActionRef) -> list[int]:
+        """The action data that a default action or an entry gives."""
         numbers = []
-        for a in arguments:
-            value = self.scalar_of(a.expression)
+        assert isinstance(ref.target, Symbol)
+        for info, a in zip(ref.target.parameters, ref.bound, strict=False):
+            if info.direction or a is None:
+                continue
+            value = self.scalar_of(a)
             if not isinstance(value, ir.Const):
                 raise RefusalError("action data must be known at compile time here", a.span)
             bits = value.type.width if isinstance(value.type, Bits) else 64
@@ -221,52 +230,51 @@ class ControlLowerer(ExternLowerer):
         return numbers
 
     def _listed_action(self, ref: ast.ActionRef) -> ir.ActionDef:
-        if ref.arguments:
-            raise RefusalError("actions with bound arguments in an action list are not supported", ref.span)
         assert isinstance(ref.target, Symbol)
         action = self.find_action(ref.target)
+        if any(a is not None for a in ref.bound):
+            # Arguments bound here make it another action, of the same name.
+            return self._define_action(action, ref.bound)
         if action.definition is None:
-            action.definition = self._define_action(action)
+            action.definition = self._define_action(action, [None] * len(ref.target.parameters))
         return action.definition
 
-    def _define_action(self, action: ActionValue) -> ir.ActionDef:
+    def _define_action(self, action: ActionValue, arguments: list[ast.Expression | None]) -> ir.ActionDef:
         d = action.declaration
         definition = ir.ActionDef(action.name, [], [], d.annotations, d.span)
         frame = Frame(action.frame, action.name)
-        for info in action.symbol.parameters:
+        back: list[tuple[Value, Value]] = []
+        outer_frame, outer_out = self.frame, self.out
+        self.out = definition.body
+        for info, argument in zip(action.symbol.parameters, arguments, strict=True):
+            if info.direction and argument is not None:
+                storage, place = self.copied(argument, info, f"{action.name}.{info.name}")
+                frame.bind(info.symbol, storage)
+                if place is not None:
+                    back.append((place, storage))
+                continue
             if info.direction:
                 raise RefusalError(
                     f"action {d.name} has parameter {info.name} with a direction: a table cannot give it a value",
                     d.span,
                 )
             t = strip(info.type)
-            if not isinstance(t, Bits) and t != BOOL and not isinstance(info.type, Type):
-                raise RefusalError(f"action data cannot be of type {info.type}", info.declaration.span)
             index = len(definition.parameters)
             definition.parameters.append((info.name, info.type, info.declaration.annotations))
             frame.bind(info.symbol, ir.ActionData(index, info.name, t))
-        outer_frame, outer_out = self.frame, self.out
-        self.frame, self.out = frame, definition.body
-        self.in_action += 1
-        self.statement(d.body)
-        self.in_action -= 1
+        self.frame = frame
+        self.inlined(d.body, back, d.span)
         self.frame, self.out = outer_frame, outer_out
         self.program.actions.append(definition)
         return definition
 
     def action_name(self, table: ir.Table, label: ast.Name, call: ast.Call) -> str:
-        for ref in self._declaration_of(call).actions:
-            if ref.name == label.name:
-                return self._listed_action(ref).name
-        raise RefusalError(f"table {table.name} has no action {label.name}", label.span)
-
-    def _declaration_of(self, call: ast.Call) -> ast.Table:
         callee = call.target
         assert isinstance(callee, Callee)
         assert isinstance(callee.base, ast.Name)
         value = self.frame.lookup(callee.base.target)
         assert isinstance(value, TableValue)
-        return value.declaration
+        return value.actions[label.name].name
 
     # --- keys and entries ------------------------------------------------------------------------------------------
 
@@ -315,7 +323,35 @@ class ControlLowerer(ExternLowerer):
         value.prepared.append((place, key.expression))
         return place
 
-    def _entry(self, d: ast.Table, table: ir.Table, e: ast.Entry) -> ir.TableEntry:
+    def _entries(self, value: TableValue, entries: list[ast.Entry]) -> list[ir.TableEntry]:
+        """Entries with BMv2's priorities, of which the smallest wins; among P4's own the largest does."""
+        d = value.declaration
+        made = [self._entry(value, e) for e in entries]
+        if d.entries_const:
+            for position, (entry, e) in enumerate(zip(made, entries, strict=True)):
+                given = next((a for a in e.annotations if a.name == "priority" and a.expressions), None)
+                number = given.expressions[0] if given is not None else None
+                entry.priority = number.number if isinstance(number, ast.Number) else position + 1
+            return made
+        self.diagnostics.warning("target", "BMv2 holds these entries for constant, as if written const entries", d.span)
+        wins, step = d.properties.get("largest_priority_wins"), d.properties.get("priority_delta")
+        largest = wins is None or bool(wins.value.value)
+        delta = int(step.value.value) if step is not None else 1
+        priorities: list[int] = []
+        for e in entries:
+            if e.priority is not None:
+                priorities.append(int(e.priority.value))
+            elif priorities:
+                priorities.append(priorities[-1] + (-delta if largest else delta))
+            else:
+                priorities.append(len(entries) * delta if largest else 1)
+        order = sorted(range(len(made)), key=lambda i: -priorities[i] if largest else priorities[i])
+        for rank, i in enumerate(order):
+            made[i].priority = rank + 1
+        return made
+
+    def _entry(self, value: TableValue, e: ast.Entry) -> ir.TableEntry:
+        d = value.declaration
         keys = []
         for element, key in zip(e.keys, d.keys, strict=True):
             if key.match_kind == "selector":
@@ -323,9 +359,7 @@ class ControlLowerer(ExternLowerer):
             t = strip(key.expression.type)
             bits = t.width if isinstance(t, Bits) else self.bits(t)
             keys.append(self._key_value(element, key.match_kind, bits))
-        definition = self._listed_action(ast.ActionRef(e.action.span, e.action.name, [], [], e.action.target))
-        priority = e.priority.value if e.priority is not None else None
-        return ir.TableEntry(keys, definition, self._numbers(e.action.arguments), priority, e.span, e.annotations)
+        return ir.TableEntry(keys, value.actions[e.action.name], self._numbers(e.action), 0, e.span, e.annotations)
 
     def _key_value(self, e: ast.Expression, match: str, bits: int) -> ir.KeyValue:
         full = (1 << bits) - 1
@@ -360,10 +394,25 @@ class ControlLowerer(ExternLowerer):
                 table.size = int(p.value.value)
             elif p.name == "support_timeout":
                 table.support_timeout = bool(p.value.value)
-            else:
-                value = self.value_of(p.value)
+            elif p.name in ("implementation", "counters", "meters"):
+                value = self._made_in_place(table, p) if isinstance(p.value, ast.Call) else self.value_of(p.value)
                 assert isinstance(value, ExternValue)
                 self._attach(table, value, p)
+
+    def _made_in_place(self, table: ir.Table, p: ast.Property) -> Value:
+        """`implementation = action_profile(…)`: the object takes its name from `@name` before the property."""
+        made = p.value
+        assert isinstance(made, ast.Call)
+        callee = made.target
+        named = next((a for a in p.annotations if a.name == "name"), None)
+        if not isinstance(callee, Callee) or not isinstance(callee.returns, Extern):
+            raise RefusalError(f"{p.name} of table {table.name} must be an extern object", p.span)
+        if named is None:
+            note = "declare it before the table and give its name here"
+            raise RefusalError(f"the {callee.name} of table {table.name} has no name", p.span, note)
+        d = ast.Instance(p.span, "", ast.NamedType(p.span, callee.name), [], annotations=p.annotations)
+        name = self.control_plane_name(d, self.frame.prefix)
+        return self._extern_object(d, callee.returns, callee, name)
 
     def _attach(self, table: ir.Table, value: ExternValue, p: ast.Property) -> None:
         assert self.pipeline is not None

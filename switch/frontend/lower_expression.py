@@ -55,6 +55,57 @@ class ExpressionLowerer(LowerBase):
         finally:
             self.out = outer
 
+    def evaluated(self, *items: tuple[ast.Expression, bool]) -> list[Value]:
+        """Expressions in order, each a place (True) or a value; what later ones do does not change earlier ones."""
+        parts: list[tuple[Value, list[ir.Stmt]]] = []
+        for e, _ in items:
+            outer, self.out = self.out, []
+            try:
+                value = self.value_of(e)
+            finally:
+                made, self.out = self.out, outer
+            parts.append((value, made))
+        found: list[Value] = []
+        for position, (value, made) in enumerate(parts):
+            self.out.extend(made)
+            disturbed = any(later for _, later in parts[position + 1 :])
+            e, place = items[position]
+            if disturbed:
+                value = self.pinned(value, e.span) if place else self.saved(value, e.span)
+            found.append(value)
+        return found
+
+    def pinned(self, place: Value, span: Span) -> Value:
+        """A place that stays the same when variables in its index change."""
+        if isinstance(place, ir.ElementField) and not isinstance(place.index, ir.Const):
+            return ir.ElementField(place.stack, self._kept(place.index, span), place.position, place.field, place.type)
+        if isinstance(place, ir.SliceOf):
+            base = self.pinned(place.base, span)
+            assert isinstance(base, ir.Expr)
+            return ir.SliceOf(base, place.high, place.low, place.type)
+        if isinstance(place, ElementValue):
+            return ElementValue(place.stack, self._kept(place.index, span), place.type)
+        return place
+
+    def saved(self, value: Value, span: Span) -> Value:
+        """A value as it is now, whatever happens to the variables in it."""
+        if isinstance(value, ir.Expr):
+            return self._kept(value, span)
+        if isinstance(value, Record):
+            return Record(value.type, {n: self.saved(m, span) for n, m in value.members.items()})
+        if isinstance(value, HeaderValue | StackValue | UnionValue):
+            copy = self.allocate("tmp", value.type, span)
+            self.assign(copy, value, span)
+            return copy
+        return value
+
+    def _kept(self, value: ir.Expr, span: Span) -> ir.Expr:
+        if isinstance(value, ir.Const | ir.ActionData | ir.Text) or isinstance(value.type, VarBits):
+            return value
+        kept = self.temporary(value.type)
+        self.assign_scalar(kept, value, span)
+        return kept
+
     # --- names and parts -------------------------------------------------------------------------------------------
 
     def _name(self, e: ast.Name) -> Value:
@@ -149,13 +200,14 @@ class ExpressionLowerer(LowerBase):
         return ir.SliceOf(base, high, low, t)
 
     def _listexpression(self, e: ast.ListExpression) -> Value:
-        items = [self.value_of(i) for i in e.items]
+        items = self.evaluated(*((i, False) for i in e.items))
         names = list(e.type.fields) if isinstance(e.type, Composite) else [str(i) for i in range(len(items))]
         t = e.type if isinstance(e.type, Type) else Tuple(())
         return Record(t, dict(zip(names, items, strict=True)))
 
     def _structexpression(self, e: ast.StructExpression) -> Value:
-        given = {name: self.value_of(item) for name, item in e.items}
+        values = self.evaluated(*((item, False) for _, item in e.items))
+        given = {name: value for (name, _), value in zip(e.items, values, strict=True)}
         order = list(e.type.fields) if isinstance(e.type, Composite) else list(given)
         assert isinstance(e.type, Type)
         return Record(e.type, {name: given[name] for name in order})
@@ -189,8 +241,8 @@ class ExpressionLowerer(LowerBase):
             return operands[1] if operands[0].value else operands[0]
         if op == "||" and isinstance(operands[0], ir.Const):
             return operands[0] if operands[0].value else operands[1]
-        if op in ("/", "%"):
-            raise RefusalError(f"BMv2 programs cannot use {op} on values known only at run time", span)
+        if op in ("/", "%") and isinstance(t, Bits) and t.signed:
+            raise RefusalError(f"BMv2 has no {op} on signed values known only at run time", span)
         return ir.Operation(op, operands, t)
 
     def _unary(self, e: ast.Unary) -> Value:
@@ -199,10 +251,14 @@ class ExpressionLowerer(LowerBase):
         return operand if e.op == "+" else self.operation(e.op, (operand,), e.type, e.span)
 
     def _binary(self, e: ast.Binary) -> Value:
-        assert isinstance(e.type, Type)
         if e.op in ("&&", "||"):
             return self._short_circuit(e)
-        left, right = self.value_of(e.left), self.value_of(e.right)
+        left, right = self.evaluated((e.left, False), (e.right, False))
+        return self.binary(e, left, right)
+
+    def binary(self, e: ast.Binary, left: Value, right: Value) -> Value:
+        """The operator of `e` on two values."""
+        assert isinstance(e.type, Type)
         if e.op in ("==", "!=") and not (isinstance(left, ir.Expr) and isinstance(right, ir.Expr)):
             equal = self._equal(left, right, e.span)
             return equal if e.op == "==" else self.operation("!", (equal,), BOOL, e.span)

@@ -7,7 +7,7 @@ from .diagnostics import NOWHERE, Span
 from .lower_base import RefusalError
 from .lower_control import ControlLowerer
 from .scope import Callee, Symbol
-from .types import BOOL, ERROR, Applicable, Composite, Type, VarBits, strip, width
+from .types import BOOL, ERROR, Applicable, Bits, Composite, Type, VarBits, strip, width
 from .values import BlockValue, ExternValue, HeaderValue, LastValue, NextValue, Value
 
 _OWN_OPS = frozenset(["extract", "extract_VL", "advance", "verify"])
@@ -192,10 +192,17 @@ class ParserLowerer(ControlLowerer):
 
     def _packet_in_advance(self, e: ast.Call, c: Callee, _o: ExternValue) -> None:
         assert c.arguments[0] is not None
-        self.emit("advance", self.scalar_of(c.arguments[0]), span=e.span)
+        distance = self.scalar_of(c.arguments[0])
+        if not isinstance(distance, ir.FieldRef | ir.Const):
+            distance = self._kept(distance, e.span)  # BMv2 advances by fields and constants
+        self.emit("advance", distance, span=e.span)
 
-    def _packet_in_lookahead(self, _e: ast.Call, _c: Callee, _o: ExternValue) -> None:
-        pass  # looking without using: nothing to do
+    def _packet_in_lookahead(self, e: ast.Call, c: Callee, _o: ExternValue) -> None:
+        # Without use for the bits there still is an error if they are not there.
+        bits = width(c.type_arguments[0])
+        if bits is None:
+            raise RefusalError(f"lookahead needs a type of fixed size, not {c.type_arguments[0]}", e.span)
+        self.assign_scalar(self.temporary(Bits(bits)), ir.Lookahead(0, bits, Bits(bits)), e.span)
 
     def apply_parser(self, e: ast.Call, callee: Callee) -> None:
         """A nested parser: its states under its name, its accept the rest of this state."""

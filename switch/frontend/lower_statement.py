@@ -54,7 +54,10 @@ class StatementLowerer(ExpressionLowerer):
                 self.statement(item)
             made, self.out = self.out, outer
             if _applies_table(made):
-                raise RefusalError("an @atomic block cannot apply tables: BMv2 is atomic within an action only", s.span)
+                message = "BMv2 is atomic within one action: this block, which applies a table, is not"
+                self.diagnostics.warning("target", message, s.span)
+                self.out.extend(made)
+                return
             if _leaves(made):
                 raise RefusalError("an @atomic block cannot return: BMv2 is atomic within one action only", s.span)
             self.out.append(ir.Region(made, whole=True, span=s.span))
@@ -74,8 +77,13 @@ class StatementLowerer(ExpressionLowerer):
         self.out.append(ir.Leave())
 
     def _do_assignment(self, s: ast.Assignment) -> None:
-        target = self.value_of(s.target)
-        self.assign(target, self.value_of(s.value), s.span)
+        if s.op == "=" or not isinstance(s.value, ast.Binary):
+            target, value = self.evaluated((s.target, True), (s.value, False))
+        else:
+            target, right = self.evaluated((s.target, True), (s.value.right, False))
+            target = self.pinned(target, s.span)
+            value = self.binary(s.value, target, right)
+        self.assign(target, value, s.span)
 
     def _do_declare(self, s: ast.Declare) -> None:
         if isinstance(s.declaration, ast.Variable):
@@ -267,7 +275,7 @@ class StatementLowerer(ExpressionLowerer):
         storage = self.allocate(name, info.type, e.span)
         if isinstance(e, ast.Default):
             return storage, None
-        place = self.value_of(e)
+        place = self.pinned(self.value_of(e), e.span)
         if info.direction == "inout":
             self.assign(storage, place, e.span)
         else:
@@ -296,19 +304,31 @@ class StatementLowerer(ExpressionLowerer):
             if place is not None:
                 back.append((place, storage))
         self.frame = frame
-        region = ir.Region([], span=e.span)
-        before, self.out = self.out, []
-        self.in_action += 1
-        self.statement(action.declaration.body)
-        self.in_action -= 1
-        region.body, self.out = self.out, before
-        self.out.append(region)
-        for place, storage in back:
-            self.assign(place, storage, e.span)
+        self.inlined(action.declaration.body, back, e.span)
         made, self.out = self.out, outer_out
         self.frame = outer_frame
         self.depth -= 1
         self.out.append(ir.Region(made, whole=True, span=e.span))
+
+    def inlined(self, body: ast.Block, back: list[tuple[Value, Value]], span: Span) -> None:
+        """An action's body in place, then its parameters copied back, which happens at an exit as well."""
+        before, self.out = self.out, []
+        self.in_action += 1
+        self.statement(body)
+        self.in_action -= 1
+        made, self.out = self.out, before
+        self.out.append(ir.Region(made, span=span))
+        self.copy_back(back, made, span)
+
+    def copy_back(self, back: list[tuple[Value, Value]], body: list[ir.Stmt], span: Span) -> None:
+        if not back:
+            return
+        outer, self.out = self.out, []
+        for place, storage in back:
+            self.assign(place, storage, span)
+        copies, self.out = self.out, outer
+        _before_quits(body, copies, span)
+        self.out.extend(copies)
 
     def _name_called(self, action: ActionValue) -> None:
         """P4Info also lists the actions that a control calls, without parameters, which are bound."""
@@ -358,8 +378,7 @@ class StatementLowerer(ExpressionLowerer):
         made = self.out
         self.frame, self.out, self.result = outer
         self.out.append(ir.Region(made, span=e.span))
-        for place, storage in back:
-            self.assign(place, storage, e.span)
+        self.copy_back(back, made, e.span)
         self.depth -= 1
         return result
 
@@ -369,14 +388,12 @@ class StatementLowerer(ExpressionLowerer):
         Arguments are passed by reference where no two of them overlap, which cannot be told from copying then.
         """
         infos = block.symbol.parameters
+        given = [a for a in callee.arguments if a is not None and not isinstance(a, ast.Default)]
+        writes = {id(a) for a, i in zip(callee.arguments, infos, strict=True) if i.direction in ("out", "inout")}
+        evaluated = iter(self.evaluated(*((a, id(a) in writes) for a in given)))
         values: list[Value | None] = []
-        for argument, info in zip(callee.arguments, infos, strict=True):
-            if argument is None or isinstance(argument, ast.Default):
-                values.append(None)
-            elif info.direction in ("", "in"):
-                values.append(self.value_of(argument))
-            else:
-                values.append(self.value_of(argument))
+        for argument in callee.arguments:
+            values.append(None if argument is None or isinstance(argument, ast.Default) else next(evaluated))
         back: list[tuple[Value, Value]] = []
         bound: list[Value] = []
         for index, (value, info) in enumerate(zip(values, infos, strict=True)):
@@ -387,16 +404,18 @@ class StatementLowerer(ExpressionLowerer):
                 if info.direction == "out":
                     self.reset_headers(value, span)
                 continue
-            previous = block.bound[index] if block.bound is not None else None
-            storage = previous or self.allocate(f"{block.name}.{info.name}", info.type, span)
+            if index not in block.storage:
+                block.storage[index] = self.allocate(f"{block.name}.{info.name}", info.type, span)
+            storage = block.storage[index]
             if value is not None and info.direction != "out":
                 self.assign(storage, value, span)
             elif info.direction == "out":
                 self.reset_headers(storage, span)
             if value is not None and info.direction in ("out", "inout"):
-                back.append((value, storage))
+                back.append((self.pinned(value, span), storage))
             bound.append(storage)
-        if block.bound is not None and block.locals_made and not _alike(block.bound, bound):
+        has_tables = any(isinstance(d, ast.Table) for d in block.declaration.locals)
+        if block.bound is not None and has_tables and not _alike(block.bound, bound):
             raise RefusalError(f"{block.name} is applied twice with other arguments: make two instances", e.span)
         block.bound = bound
         for info, value in zip(infos, bound, strict=True):
@@ -426,6 +445,39 @@ class StatementLowerer(ExpressionLowerer):
             if names & storage_names(value):
                 return True
         return False
+
+
+def _before_quits(body: list[ir.Stmt], copies: list[ir.Stmt], span: Span) -> None:
+    """Put `copies` in front of every exit in `body`."""
+    position = 0
+    while position < len(body):
+        s = body[position]
+        if isinstance(s, ir.Quit):
+            body[position:position] = copies
+            position += len(copies)
+        elif isinstance(s, ir.Branch):
+            _before_quits(s.then, copies, span)
+            _before_quits(s.otherwise, copies, span)
+        elif isinstance(s, ir.Region):
+            _before_quits(s.body, copies, span)
+        elif isinstance(s, ir.Apply):
+            for inner in (s.hit, s.miss, s.default, *s.cases.values()):
+                _before_quits(inner or [], copies, span)
+            if any(_has_quit(action.body) for action, _ in s.table.actions):
+                message = f"an action of table {s.table.name} exits a control whose parameters are copied back"
+                raise RefusalError(message, span, "pass arguments that do not overlap")
+        position += 1
+
+
+def _has_quit(body: list[ir.Stmt]) -> bool:
+    for s in body:
+        if isinstance(s, ir.Quit):
+            return True
+        if isinstance(s, ir.Branch) and (_has_quit(s.then) or _has_quit(s.otherwise)):
+            return True
+        if isinstance(s, ir.Region) and _has_quit(s.body):
+            return True
+    return False
 
 
 def _alike(a: list[Value], b: list[Value]) -> bool:

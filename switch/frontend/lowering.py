@@ -8,7 +8,7 @@ from .diagnostics import NOWHERE, Diagnostics
 from .lower_base import SCALARS, RefusalError
 from .lower_parser import ParserLowerer
 from .scope import Callee, Symbol
-from .types import BOOL, Applicable, Composite, Enum, Extern, strip
+from .types import BOOL, Applicable, Composite, Enum, EnumValue, Extern, strip
 from .values import (
     ActionValue,
     BlockValue,
@@ -133,7 +133,8 @@ class ProgramLowerer(ParserLowerer):
         for leaf in leaves(hdr):
             if not isinstance(leaf, HeaderValue | StackValue | UnionValue):
                 message = "the headers struct holds headers, stacks and unions only; move other fields to the metadata"
-                raise RefusalError(message, span)
+                self.refuse(RefusalError(message, span))
+                break
         meta = self.allocate("userMetadata", metadata.type, metadata.declaration.span)
         meta_type = strip(metadata.type)
         assert isinstance(meta_type, Composite)
@@ -160,9 +161,10 @@ class ProgramLowerer(ParserLowerer):
                 if a.name == "field_list":
                     for e in a.expressions:
                         self.checker.expression(e)
-                        if not isinstance(e.value, int):
+                        number = e.value.number if isinstance(e.value, EnumValue) else e.value
+                        if not isinstance(number, int):
                             raise RefusalError("@field_list takes numbers known at compile time", a.span)
-                        indices.append(e.value)
+                        indices.append(number)
             value = record.members[f.name]
             if isinstance(value, Record) and isinstance(strip(f.type), Composite):
                 inner = strip(f.type)
@@ -227,7 +229,7 @@ class ProgramLowerer(ParserLowerer):
         action = self.find_action(symbol)
         assert isinstance(action, ActionValue)
         if action.definition is None:
-            action.definition = self._define_action(action)
+            action.definition = self._define_action(action, [])
         return action.definition
 
     # --- the deparser ----------------------------------------------------------------------------------------------

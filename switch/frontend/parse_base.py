@@ -34,6 +34,11 @@ class ParserBase:
         self.at = 0
         self.diagnostics = diagnostics
         self.guessing = 0
+        self._levels: list[int] = []
+        level = 0
+        for token in tokens:
+            self._levels.append(level)
+            level += (token.text == "{") - (token.text == "}")
 
     # --- the cursor ------------------------------------------------------------------------------------------------
 
@@ -82,24 +87,23 @@ class ParserBase:
 
     # --- recovery --------------------------------------------------------------------------------------------------
 
-    def skip_past(self, *stops: str) -> None:
-        """Skip to just after one of `stops` at this nesting, or to just before the `}` that closes it."""
-        depth = 0
+    @property
+    def level(self) -> int:
+        """How many braces are open here."""
+        return self._levels[self.at]
+
+    def recover(self, level: int) -> None:
+        """After an error in something that began at `level`: skip to just behind its `;` or `}`.
+
+        The brace that closes the block around it is left to that block.
+        """
         while self.token.kind != "end":
-            text = self.token.text
-            if depth == 0 and text in stops:
-                self.take()
+            here, text = self.level, self.token.text
+            if here < level or (here == level and text == "}"):
                 return
-            if text in ("{", "(", "["):
-                depth += 1
-            elif text in ("}", ")", "]"):
-                if depth == 0 and text == "}":
-                    return
-                depth = max(0, depth - 1)
-                if depth == 0 and text == "}" and "}" in stops:
-                    self.take()
-                    return
             self.take()
+            if (here == level and text == ";") or (here == level + 1 and text == "}"):
+                return
 
     # --- types -----------------------------------------------------------------------------------------------------
 
@@ -186,7 +190,7 @@ class ParserBase:
         end = self.at
         body = self.tokens[start : end - 1]
         annotation.body = [t.text for t in body]
-        annotation.source = "".join(t.text if t.glued or i == 0 else " " + t.text for i, t in enumerate(body))
+        annotation.source = " ".join(annotation.body)
         # Constants are read as such; bodies that are not lists of expressions stay text.
         self.at = start
         self.guessing += 1

@@ -28,18 +28,19 @@ from .ast import (
 from .lexer import integer
 from .parse_base import BASE_TYPES, RESERVED, SOFT, BacktrackError, ParserBase
 
+# Unlike in C, the bitwise operators bind more tightly than comparisons.
 _PRECEDENCE = {
     "||": 1,
     "&&": 2,
-    "|": 3,
-    "^": 4,
-    "&": 5,
-    "==": 6,
-    "!=": 6,
-    "<": 7,
-    ">": 7,
-    "<=": 7,
-    ">=": 7,
+    "==": 3,
+    "!=": 3,
+    "<": 4,
+    ">": 4,
+    "<=": 4,
+    ">=": 4,
+    "|": 5,
+    "^": 6,
+    "&": 7,
     "<<": 8,
     ">>": 8,
     "++": 9,

@@ -38,10 +38,11 @@ class StatementParser(ExpressionParser):
         opening = self.expect("{")
         statements: list[Statement] = []
         while not self.on("}") and self.token.kind != "end":
+            level = self.level
             try:
                 statements.append(self.statement())
             except SyntaxFailureError:
-                self.skip_past(";", "}")
+                self.recover(level)
         self.expect("}", "at the end of a block")
         return Block(opening.span, statements, annotations)
 
@@ -177,13 +178,14 @@ class StatementParser(ExpressionParser):
         statements: list[Statement] = []
         transition = None
         while not self.on("}") and self.token.kind != "end":
+            level = self.level
             try:
                 if self.on("transition"):
                     transition = self._transition()
                     break
                 statements.append(self.statement())
             except SyntaxFailureError:
-                self.skip_past(";", "}")
+                self.recover(level)
         self.expect("}", "at the end of a state: nothing may follow its transition")
         return State(word.span, word.text, statements, transition)
 

@@ -42,20 +42,20 @@ def parse(tokens: list[Token], diagnostics: Diagnostics) -> Program:
 
 class ProgramParser(StatementParser):
     def program(self) -> Program:
-        first = self.token.span
         declarations: list[Declaration] = []
         while self.token.kind != "end":
             before = self.at
+            level = self.level
             try:
                 if not self.accept(";"):
                     declarations.append(self.declaration())
             except SyntaxFailureError:
-                self.skip_past(";", "}")
+                self.recover(level)
                 if self.on("}"):
                     self.take()
                 if self.at == before:
                     self.take()
-        return Program(first, declarations)
+        return Program(self.token.span, declarations)
 
     def declaration(self) -> Declaration:
         annotations = self.annotations()
@@ -108,6 +108,7 @@ class ProgramParser(StatementParser):
         self.expect("{")
         fields = []
         while not self.on("}") and self.token.kind != "end":
+            level = self.level
             try:
                 annotations = self.annotations()
                 ref = self.type_ref()
@@ -115,7 +116,7 @@ class ProgramParser(StatementParser):
                 self.expect(";", "after a field")
                 fields.append(FieldDecl(field.span, field.text, ref, annotations=annotations))
             except SyntaxFailureError:
-                self.skip_past(";")
+                self.recover(level)
         self.expect("}", f"at the end of {kind} {word.text}")
         return Composite(word.span, word.text, kind, fields, generics)
 
@@ -235,10 +236,11 @@ class ProgramParser(StatementParser):
             found.constructor = self.parameters()
         self.expect("{")
         while not self.on("apply") and not self.on("}") and self.token.kind != "end":
+            level = self.level
             try:
                 found.locals.append(self._local())
             except SyntaxFailureError:
-                self.skip_past(";", "}")
+                self.recover(level)
         self.expect("apply", f"in control {word.text}")
         found.body = self.block()
         self.expect("}", f"at the end of control {word.text}: its apply block comes last")
@@ -288,6 +290,7 @@ class ProgramParser(StatementParser):
         self.expect("{")
         states: list[State] = []
         while not self.on("}") and self.token.kind != "end":
+            level = self.level
             try:
                 annotations = self.annotations()
                 if self.on("state"):
@@ -297,7 +300,7 @@ class ProgramParser(StatementParser):
                     found.locals.append(self._local())
                     found.locals[-1].annotations = annotations
             except SyntaxFailureError:
-                self.skip_past(";", "}")
+                self.recover(level)
         self.expect("}", f"at the end of parser {word.text}")
         found.states = states
         return found
@@ -310,15 +313,16 @@ class ProgramParser(StatementParser):
         table = Table(word.span, word.text)
         self.expect("{")
         while not self.on("}") and self.token.kind != "end":
+            level = self.level
             try:
                 self._property(table)
             except SyntaxFailureError:
-                self.skip_past(";", "}")
+                self.recover(level)
         self.expect("}", f"at the end of table {word.text}")
         return table
 
     def _property(self, table: Table) -> None:
-        self.annotations()
+        annotations = self.annotations()
         const = self.accept("const") is not None
         word = self.token
         if word.kind != "id":
@@ -352,7 +356,7 @@ class ProgramParser(StatementParser):
         else:
             if word.text in table.properties:
                 raise self.fail(f"the property {word.text} is set twice", word.span)
-            table.properties[word.text] = Property(word.span, word.text, const, self.expression())
+            table.properties[word.text] = Property(word.span, word.text, const, self.expression(), annotations)
             self.expect(";", f"after the property {word.text}")
             return
         self.accept(";")

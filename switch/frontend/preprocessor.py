@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .diagnostics import Diagnostics, Span, choices
+from .diagnostics import Diagnostics, Span, choices, count
 from .lexer import Token, integer, tokenize
 
 STANDARD_INCLUDE = Path(__file__).parent / "include"
@@ -211,7 +211,7 @@ class Preprocessor:
     # --- macro expansion -------------------------------------------------------------------------------------------
 
     def expand(self, tokens: Iterable[Token], hidden: frozenset[str] = frozenset()) -> list[Token]:
-        """Replace macros; what a macro yields stands at the place where the macro was used."""
+        """Replace macros. Tokens of a macro's text keep their place and are told where the macro was used."""
         tokens = list(tokens)
         if not any(t.kind == "id" and t.text in self.macros for t in tokens):
             return tokens
@@ -224,7 +224,7 @@ class Preprocessor:
             if macro is None:
                 out.append(token)
                 continue
-            body = list(macro.body)
+            body = [t.used_at(token) for t in macro.body]
             if macro.parameters is not None:
                 if index >= len(tokens) or tokens[index].text != "(":
                     out.append(token)
@@ -233,12 +233,14 @@ class Preprocessor:
                 if len(arguments) == 1 and not arguments[0] and not macro.parameters:
                     arguments = []
                 if len(arguments) != len(macro.parameters):
-                    message = f"macro {macro.name} takes {len(macro.parameters)} arguments, not {len(arguments)}"
+                    message = (
+                        f"macro {macro.name} takes {count(len(macro.parameters), 'argument')}, not {len(arguments)}"
+                    )
                     self.diagnostics.error("preprocess", message, token.span)
                     continue
                 bound = dict(zip(macro.parameters, (self.expand(a, hidden) for a in arguments), strict=True))
-                body = [t for b in macro.body for t in bound.get(b.text, [b])]
-            out.extend(t.moved(token.span) for t in self.expand(body, hidden | {macro.name}))
+                body = [t for b in body for t in bound.get(b.text, [b])]
+            out.extend(self.expand(body, hidden | {macro.name}))
         return out
 
     def _arguments(self, tokens: list[Token], index: int, macro: Token) -> tuple[list[list[Token]], int]:

@@ -92,6 +92,7 @@ class BlockValue:
     name: str
     frame: Frame
     bound: list[Value] | None = None
+    storage: dict[int, Value] = field(default_factory=dict)  # of parameters that are copied, by position
     locals_made: bool = False
 
 
@@ -103,6 +104,7 @@ class TableValue:
     name: str
     frame: Frame
     table: ir.Table | None = None
+    actions: dict[str, ir.ActionDef] = field(default_factory=dict)  # by the name in its action list
     prepared: list[tuple[ir.FieldRef, ast.Expression]] = field(default_factory=list)
 
 
@@ -114,7 +116,7 @@ class ActionValue:
     declaration: ast.Action
     name: str
     frame: Frame
-    definition: ir.ActionDef | None = None
+    definition: ir.ActionDef | None = None  # without arguments bound in an action list
 
 
 Value = (

@@ -1,6 +1,6 @@
 // The core library of P4_16, declared after the language specification (appendix "P4 core library").
-#ifndef CORE_P4
-#define CORE_P4
+#ifndef _CORE_P4_
+#define _CORE_P4_
 
 error {
     NoError,

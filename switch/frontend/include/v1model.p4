@@ -1,7 +1,7 @@
 // The v1model architecture as BMv2's simple_switch offers it, declared after behavioral-model's docs/simple_switch.md
 // and the architecture's published interface. V1MODEL_VERSION picks the index types, as with p4c.
-#ifndef V1MODEL_P4
-#define V1MODEL_P4
+#ifndef _V1_MODEL_P4_
+#define _V1_MODEL_P4_
 
 #include <core.p4>
 

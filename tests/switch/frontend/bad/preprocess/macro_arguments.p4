@@ -1,0 +1,5 @@
+#define PAIR(a, b) a b
+const bit<8> x = PAIR(1);
+#define GLUE(a) a ## b
+#definee TYPO
+#error this machine cannot do it

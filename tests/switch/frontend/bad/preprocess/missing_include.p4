@@ -1,0 +1,3 @@
+#include <core.p4>
+#include "absent.p4"
+#include <v2model.p4>

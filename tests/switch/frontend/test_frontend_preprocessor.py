@@ -1,0 +1,93 @@
+"""Macros, conditionals and includes; tokens keep their places."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switch.frontend.diagnostics import Diagnostics
+from switch.frontend.lexer import integer, tokenize
+from switch.frontend.preprocessor import Preprocessor
+
+
+def preprocessed(tmp_path: Path, text: str, **definitions: str) -> str:
+    source = tmp_path / "main.p4"
+    source.write_text(text)
+    diagnostics = Diagnostics()
+    preprocessor = Preprocessor(diagnostics)
+    preprocessor.define(definitions)
+    tokens = preprocessor.run(source)
+    assert not diagnostics.errors, diagnostics.render()
+    return " ".join(t.text for t in tokens[:-1])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("#define A 1\nA A", "1 1"),
+        ("#define A B\n#define B A\nA", "A"),
+        ("#define F(x, y) x + y\nF(1, (2, 3))", "1 + ( 2 , 3 )"),
+        ("#define F(x) x\nF F(F(1))", "F 1"),
+        ("#define EMPTY()\nEMPTY() 1", "1"),
+        ("#define LONG 1 + \\\n  2\nLONG", "1 + 2"),
+        ("#define A 1\n#undef A\nA", "A"),
+        ("#define F (x)\nF", "( x )"),
+        ("#ifdef A\n1\n#else\n2\n#endif", "2"),
+        ("#define A\n#ifndef A\n1\n#elif defined(A) && 1\n2\n#else\n3\n#endif", "2"),
+        ("#if 0\n#if 1\n1\n#else\n2\n#endif\n#else\n3\n#endif", "3"),
+        ("#define V 20\n#if V >= 20 && (V * 2 == 40 || !V)\n1\n#endif", "1"),
+        ("#if UNKNOWN\n1\n#else\n2\n#endif", "2"),
+        ("1 // 2\n/* 3\n4 */ 5", "1 5"),
+    ],
+)
+def test_text_is_preprocessed(tmp_path: Path, text: str, expected: str) -> None:
+    assert preprocessed(tmp_path, text) == expected
+
+
+def test_definitions_come_from_the_command_line(tmp_path: Path) -> None:
+    assert preprocessed(tmp_path, "#if N == 3\nN\n#endif", N="3") == "3"
+
+
+def test_a_file_includes_what_stands_beside_it_and_what_is_shipped(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "one.p4").write_text('#include "two.p4"\n')
+    (tmp_path / "parts" / "two.p4").write_text("inner")
+    text = preprocessed(tmp_path, '#include "parts/one.p4"\n#include <core.p4>\n')
+    assert text.startswith("inner error { NoError ,")
+
+
+def test_an_endless_include_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "self.p4"
+    source.write_text('#include "self.p4"\n')
+    diagnostics = Diagnostics()
+    Preprocessor(diagnostics).run(source)
+    assert "nest deeper" in diagnostics.errors[0].message
+
+
+def test_tokens_of_a_macro_stand_where_it_was_written_and_know_where_it_is_used(tmp_path: Path) -> None:
+    source = tmp_path / "main.p4"
+    source.write_text("#define PAIR(x) x , second\n\n  PAIR(first)\n")
+    tokens = Preprocessor(Diagnostics()).run(source)
+    first, _, second, _ = tokens
+    assert (first.span.line, first.span.column, first.span.via) == (3, 8, "")
+    assert (second.span.line, second.span.column) == (1, 21)
+    assert second.span.via == f"in the text of macro PAIR, used at {source}:3:3"
+
+
+@given(st.integers(0, 2**70), st.sampled_from(["", "w", "s"]), st.integers(1, 128))
+def test_integer_literals_are_read_in_every_base(value: int, sign: str, width: int) -> None:
+    prefix = f"{width}{sign}" if sign else ""
+    expected = (value, width if sign else None, sign == "s")
+    for text in (f"{value}", f"0x{value:x}", f"0X{value:X}", f"0b{value:b}", f"0o{value:o}", f"0d{value}"):
+        assert integer(prefix + text) == expected
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_cut_into_tokens_or_complained_about(text: str) -> None:
+    diagnostics = Diagnostics()
+    tokens = tokenize(text, "any.p4", diagnostics)
+    assert tokens[-1].kind == "newline"
+    assert all(t.span.line >= 1 and t.span.column >= 1 for t in tokens)
