@@ -1,0 +1,233 @@
+"""StreamChannel: sessions of controllers, their arbitration, and packet I/O.
+
+No gRPC in here: a stream is an asynchronous iterator of requests and a function that writes a response. Everything runs
+in the server's loop, except `packet_in_arrived`, which any thread may call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from switch.device import Device, DeviceTable
+from switch.engine import EngineError
+from switch.p4rt import packetio
+from switch.p4rt.arbitration import Arbitration, Notification
+from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+from switch.p4rt.store import Store
+
+WAITING_MAX = 1024  # packet-ins and errors a stream: more are dropped, as between a switch and its CPU
+FLUSH_S = 1.0
+
+Respond = Callable[[Any], Awaitable[Any]]
+
+_STATUS_WORDS = {
+    Code.OK: "you are the primary",
+    Code.ALREADY_EXISTS: "another controller is the primary",
+    Code.NOT_FOUND: "there is no primary",
+}
+
+
+def find_device(devices: DeviceTable, device_id: int) -> Device:
+    """Raises P4RuntimeError (NOT_FOUND) naming those that exist."""
+    device = devices.get(device_id)
+    if device is None:
+        known = choices(f"{d.device_id} ({d.name})" for d in devices)
+        raise P4RuntimeError(Code.NOT_FOUND, f"no device with id {device_id}; devices: {known}")
+    return device
+
+
+def store_of(device: Device) -> Store:
+    """Raises P4RuntimeError (FAILED_PRECONDITION) when the device has no pipeline."""
+    if device.store is None:
+        raise P4RuntimeError(
+            Code.FAILED_PRECONDITION,
+            f"device {device.name} has no forwarding pipeline; set one with SetForwardingPipelineConfig",
+        )
+    return device.store
+
+
+def numbered_role(role_id: int) -> str:
+    """Clients of P4Runtime before 1.4 number their roles."""
+    return f"#{role_id}" if role_id else ""
+
+
+def election_id(message: Any) -> int | None:
+    if not message.HasField("election_id"):
+        return None
+    return int(message.election_id.high << 64 | message.election_id.low)
+
+
+class Client:
+    """One StreamChannel."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.device: Device | None = None
+        self.outgoing: asyncio.Queue[Any] = asyncio.Queue()
+        self.ended: asyncio.Future[P4RuntimeError] = loop.create_future()
+
+    def send(self, message: Any) -> None:
+        self.outgoing.put_nowait(message)
+
+    def offer(self, message: Any) -> None:
+        """Send, unless the client is too slow to take what waits already."""
+        if self.outgoing.qsize() < WAITING_MAX:
+            self.outgoing.put_nowait(message)
+
+    def end(self, error: P4RuntimeError) -> None:
+        if not self.ended.done():
+            self.ended.set_result(error)
+
+
+class Streams:
+    """The streams of all devices, and who is primary of which."""
+
+    def __init__(self, devices: DeviceTable, loop: asyncio.AbstractEventLoop) -> None:
+        self._devices = devices
+        self._loop = loop
+        self._arbitration: dict[int, Arbitration] = {}
+        self._clients: dict[int, set[Client]] = {}
+        self._packet_ins: deque[tuple[Device, bytes]] = deque(maxlen=WAITING_MAX)
+        self._delivering = False
+
+    def arbiter(self, device: Device) -> Arbitration:
+        return self._arbitration.setdefault(device.device_id, Arbitration())
+
+    def forget(self, device: Device, reason: str) -> None:
+        """The device restarts or goes: its streams end, and so does what they were elected with."""
+        self._arbitration.pop(device.device_id, None)
+        for client in self._clients.pop(device.device_id, set()):
+            client.end(P4RuntimeError(Code.UNAVAILABLE, reason))
+
+    def end_all(self, reason: str) -> None:
+        for clients in self._clients.values():
+            for client in clients:
+                client.end(P4RuntimeError(Code.UNAVAILABLE, reason))
+
+    async def serve(self, requests: AsyncIterator[Any], respond: Respond) -> None:
+        """One stream from its beginning to its end. Raises P4RuntimeError when it must end with an error."""
+        client = Client(self._loop)
+        reader = asyncio.ensure_future(self._receive(client, requests))
+        writer = asyncio.ensure_future(_send(client, respond))
+        tasks: set[asyncio.Future[Any]] = {reader, writer, client.ended}
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            error = client.ended.result() if client.ended.done() else None
+            if error is None and reader.done() and not reader.cancelled():
+                failure = reader.exception()
+                error = failure if isinstance(failure, P4RuntimeError) else None
+        finally:
+            reader.cancel()
+            self._disconnected(client)
+            client.send(None)
+            await asyncio.wait({writer}, timeout=FLUSH_S)  # what was said before the end is still delivered
+            writer.cancel()
+        if error is not None:
+            raise error
+
+    async def _receive(self, client: Client, requests: AsyncIterator[Any]) -> None:
+        async for request in requests:
+            which = request.WhichOneof("update")
+            if which == "arbitration":
+                self._arbitrate(client, request.arbitration)
+            elif which == "packet":
+                self._packet_out(client, request.packet)
+            else:
+                response = p4rt.StreamMessageResponse()
+                response.error.canonical_code = int(Code.INVALID_ARGUMENT)
+                response.error.message = f"{which or 'an empty message'} is not supported; use arbitration or packet"
+                if which == "digest_ack":
+                    response.error.digest_list_ack.digest_list_ack.CopyFrom(request.digest_ack)
+                else:
+                    response.error.other.SetInParent()
+                client.offer(response)
+
+    def _arbitrate(self, client: Client, update: Any) -> None:
+        if client.device is None:
+            client.device = find_device(self._devices, update.device_id)
+            self._clients.setdefault(update.device_id, set()).add(client)
+        elif client.device.device_id != update.device_id:
+            raise P4RuntimeError(
+                Code.FAILED_PRECONDITION,
+                f"device id {update.device_id} differs from {client.device.device_id}, with which this stream began",
+            )
+        if update.HasField("role") and update.role.HasField("config"):
+            raise invalid(f"role {update.role.name!r}: role configurations are not supported; leave role.config unset")
+        role = (update.role.name or numbered_role(update.role.id)) if update.HasField("role") else ""
+        self._notify(client.device, self.arbiter(client.device).update(client, role, election_id(update)))
+
+    def _notify(self, device: Device, notifications: list[Notification]) -> None:
+        for item in notifications:
+            response = p4rt.StreamMessageResponse()
+            update = response.arbitration
+            update.device_id = device.device_id
+            if item.role:
+                update.role.name = item.role
+            if item.election_id is not None:
+                update.election_id.high, update.election_id.low = (
+                    item.election_id >> 64,
+                    item.election_id & (1 << 64) - 1,
+                )
+            update.status.code = int(item.status)
+            update.status.message = _STATUS_WORDS[item.status]
+            assert isinstance(item.client, Client)
+            item.client.send(response)
+
+    def _disconnected(self, client: Client) -> None:
+        device = client.device
+        if device is None:
+            return
+        self._clients.get(device.device_id, set()).discard(client)
+        arbiter = self._arbitration.get(device.device_id)
+        if arbiter is not None:
+            self._notify(device, arbiter.disconnect(client))
+
+    # --- packets ----------------------------------------------------------------------------------------------------
+
+    def _packet_out(self, client: Client, packet: Any) -> None:
+        try:
+            device = client.device
+            if device is None or not self.arbiter(device).is_primary(client):
+                raise P4RuntimeError(Code.PERMISSION_DENIED, "only a primary controller may send packets")
+            header = store_of(device).pipeline.p4info.packet_out
+            frame = packetio.packet_out(header, packet.payload, packet.metadata)
+            device.data_plane.packet_out(device.device_id, frame)
+        except (P4RuntimeError, EngineError) as error:
+            response = p4rt.StreamMessageResponse()
+            code, text = (
+                (error.code, error.message) if isinstance(error, P4RuntimeError) else (Code.INTERNAL, str(error))
+            )
+            response.error.canonical_code = int(code)
+            response.error.message = text
+            response.error.packet_out.packet_out.CopyFrom(packet)
+            client.offer(response)
+
+    def packet_in_arrived(self, device: Device, frame: bytes) -> None:
+        """Called from any thread. The bounded queue drops the oldest when controllers cannot keep up."""
+        self._packet_ins.append((device, frame))
+        if not self._delivering and not self._loop.is_closed():
+            self._delivering = True
+            self._loop.call_soon_threadsafe(self._deliver_packet_ins)
+
+    def _deliver_packet_ins(self) -> None:
+        self._delivering = False  # first: whatever arrives from here on is delivered now or schedules another turn
+        while self._packet_ins:
+            device, frame = self._packet_ins.popleft()
+            arbiter, store = self._arbitration.get(device.device_id), device.store
+            if arbiter is None or store is None:
+                continue
+            message = packetio.packet_in(store.pipeline.p4info.packet_in, frame)
+            if message is None:
+                continue
+            for client in arbiter.primaries():
+                assert isinstance(client, Client)
+                client.offer(p4rt.StreamMessageResponse(packet=message))
+
+
+async def _send(client: Client, respond: Respond) -> None:
+    while (message := await client.outgoing.get()) is not None:
+        await respond(message)
