@@ -8,6 +8,7 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,12 +50,18 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     run.add_argument("--transport", default="mrc", metavar="NAME", help=f"one of {', '.join(TRANSPORTS)} (mrc)")
     run.add_argument("--plan", metavar="PLAN", help="another plan than the scenario's: a name or a .toml file")
     run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one key of the plan")
+    run.add_argument(
+        "--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the transport (selection=…)"
+    )
     run.add_argument("--seed", type=int, help="repeat what chance decided (a new seed each time)")
     run.add_argument(
         "--world", choices=("emulated", "simulated"), default="emulated", help="Mininet, or virtual time without root"
     )
     run.add_argument("--rate", type=float, metavar="MBPS", help="rate of a NIC port; without it, calibrated")
     run.add_argument("--calibrate", action="store_true", help="measure this machine again first")
+    run.add_argument(
+        "--reconvergence", type=float, metavar="SECONDS", help="RoCE: routing avoids a dead link so long after it died"
+    )
     run.add_argument("--time", type=float, default=1.0, metavar="FACTOR", help="stretch or shorten every phase (1)")
     run.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
     run.add_argument("--plain", action="store_true", help="print lines instead of the live view")
@@ -72,6 +79,11 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
     if arguments.rate is not None and not 0.01 <= arguments.rate <= 100_000:
         raise ValueError(f"--rate: 0.01 to 100000 Mb/s is wanted, not {arguments.rate:g}")
     chosen = transport(arguments.transport)
+    if arguments.reconvergence is not None and not (chosen.single_plane and 0 <= arguments.reconvergence <= 60):
+        raise ValueError("--reconvergence: 0 to 60 s, and only with a RoCE transport: MRC's tables never change")
+    if arguments.setting:
+        settings = dict(parse_pair(text, "--setting", "selection=oblivious") for text in arguments.setting)
+        chosen = replace(chosen, settings={**chosen.settings, **settings})
     overrides = plan_overrides(arguments.set)
     plan_source = arguments.plan or os.environ.get("MRCLAB_PLAN") or scenario.plan
     plan = load_plan(plan_source, overrides)
@@ -88,6 +100,7 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
         seed=arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 31),
         world=arguments.world,
         time_factor=arguments.time,
+        reconvergence_s=arguments.reconvergence,
         overrides=overrides,
         calibration=calibrated,
         source=arguments.scenario,
@@ -98,13 +111,14 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
 def plan_overrides(texts: Sequence[str]) -> dict[str, str]:
     """Keys of the plan to change: those of MRCLAB_SWITCH and then of --set."""
     kind = os.environ.get("MRCLAB_SWITCH")
-    return {**({"switch": kind} if kind else {}), **dict(parse_override(text) for text in texts)}
+    chosen = dict(parse_pair(text, "--set", "trimming.enabled=false") for text in texts)
+    return {**({"switch": kind} if kind else {}), **chosen}
 
 
-def parse_override(text: str) -> tuple[str, str]:
+def parse_pair(text: str, option: str, example: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not key or not equals:
-        raise ValueError(f"--set: KEY=VALUE is wanted, such as trimming.enabled=false, not {text!r}")
+        raise ValueError(f"{option}: NAME=VALUE is wanted, such as {example}, not {text!r}")
     return key, value
 
 

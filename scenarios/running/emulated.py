@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 
 from endpoint.control import AgentClient, AgentError
@@ -60,6 +60,9 @@ class EmulatedWorld:
 
     def undo(self, fault: Fault) -> None:
         self.lab.undo(fault)
+
+    def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
+        provision.reconverge(self.lab, dead_links)
 
     def verify(self) -> int:
         return provision.differences(self.lab)

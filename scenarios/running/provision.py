@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import controller
@@ -18,6 +18,17 @@ def journal_file(lab: Lab) -> Path | None:
 def install(lab: Lab, switches: Sequence[Switch]) -> None:
     """Push pipelines and static tables, and verify them. Raises ProvisionError with what differs."""
     controller.provision(lab, switches, journal=journal_file(lab))
+
+
+def reconverge(lab: Lab, dead_links: Collection[tuple[str, str]]) -> None:
+    """Plain routes and ECMP groups of all switches without the dead links; with none, all return.
+
+    A switch that has crashed cannot be reached: it is provisioned when it comes back, as any other.
+    """
+    places = addresses(lab, lab.plan.switches())
+    controller.reconverge(
+        lab.plan, places, dead_links, pipelines=controller.compiled_pipelines(), journal=journal_file(lab)
+    )
 
 
 def differences(lab: Lab) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 from endpoint.group import Group
 from scenarios.journal import Journal
 from scenarios.running.directory import RunDirectory
-from scenarios.running.timeline import Moment, moments
+from scenarios.running.timeline import LINK_VERBS, SWITCH_VERBS, Moment, dead_links, moments
 from scenarios.running.transport import Transport
 from scenarios.running.world import World, call
 from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, on_single_plane
@@ -34,6 +34,7 @@ class Choices:
     seed: int
     world: str = "emulated"
     time_factor: float = 1.0  # of every phase's length, and so of every instant of the timeline
+    reconvergence_s: float | None = None  # baseline: routing finds its way around a dead link so long after it died
     overrides: Mapping[str, str] = field(default_factory=dict)
     calibration: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""  # what the user called the scenario: a name or the path of a file
@@ -73,12 +74,14 @@ class Runner:
             "plan": choices.plan.name,
             "plan_source": choices.plan_source or choices.plan.name,
             "transport": choices.transport.name,
+            "settings": dict(choices.transport.settings),
             "queue_pairs": choices.transport.queue_pairs,
             "world": choices.world,
             "single_plane": choices.transport.single_plane,
             "priority_flow_control": False,
             "seed": choices.seed,
             "time_factor": choices.time_factor,
+            "reconvergence_s": choices.reconvergence_s,
             "phases": {phase.name: phase.seconds for phase in self.phases},
             "overrides": dict(choices.overrides),
             "calibration": dict(choices.calibration),
@@ -152,6 +155,9 @@ class Runner:
         in_force: dict[Fault, fabric_fault.Fault] = {}
         for moment in moments(self.faults(), starts_s):
             agenda.append((moment.at_s, 4, partial(self._carry_out, world, journal, moment, in_force)))
+            if self.choices.reconvergence_s is not None and moment.fault.verb in (*LINK_VERBS, *SWITCH_VERBS):
+                at_s = moment.at_s + self.choices.reconvergence_s
+                agenda.append((at_s, 5, partial(self._reconverge, world, in_force)))
         origin_ns = world.now_ns()
         for at_s, _, act in sorted(agenda, key=lambda item: item[:2]):
             world.wait_until(origin_ns + round(at_s * 1e9))
@@ -163,6 +169,11 @@ class Runner:
             for host, status in running.wait(DRAIN_S).items():
                 if status.get("state") != "finished":
                     journal.write("error", message=f"workload {name} on {host}: {status}", fatal=False)
+
+    def _reconverge(self, world: World, in_force: Mapping[Fault, fabric_fault.Fault]) -> None:
+        dead = dead_links(self.choices.running_plan, in_force)
+        world.reconverge(dead)
+        self.tell(f"routing has converged around {len(dead)} dead links")
 
     def _mark(self, journal: Journal, phase: Phase, state: str) -> None:
         journal.write("phase", name=phase.name, state=state)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from random import Random
 from typing import Any
 
@@ -165,6 +165,10 @@ class SimulatedSwitch:
         self.engine.reset()
         self._control = None
 
+    def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
+        if self._control is not None:
+            self._control.install(tables(self._world.plan, self.node, dead_links=dead_links, virtual_time=True))
+
     def differences(self) -> int:
         """How many updates would bring the switch to the plan's tables: none, when nothing was changed."""
         if self._control is None:
@@ -280,6 +284,10 @@ class SimulatedWorld:
         if fault.verb == "switch-crash":
             self._switches[self.plan.switch_node(fault.target)].provision()
         self._apply()
+
+    def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
+        for switch in self._switches.values():
+            switch.reconverge(dead_links)
 
     def verify(self) -> int:
         return sum(switch.differences() for switch in self._switches.values())

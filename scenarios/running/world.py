@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from endpoint.group import Client
@@ -22,6 +22,9 @@ class World(Protocol):
     def wait_until(self, t_ns: int) -> None: ...
     def inject(self, verb: str, target: str, value: float | None, seed: int) -> Fault: ...
     def undo(self, fault: Fault) -> None: ...
+    def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
+        """What a routing protocol would do: plain routes and ECMP groups without these links (baseline only)."""
+
     def verify(self) -> int:
         """Read all tables back; the number of differences from the plan's."""
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios import library
-from scenarios.running.timeline import moments
+from scenarios.running.timeline import dead_links, moments
 from scenarios.running.transport import TRANSPORTS, transport
 from scenarios.scenario import Fault, Phase, Scenario, Setting, on_single_plane, phases, without_overlap
 from topo.fault import make_fault
@@ -113,3 +113,16 @@ def test_an_unknown_transport_is_refused_with_the_choices() -> None:
 def test_an_unknown_scenario_is_refused_with_the_choices() -> None:
     with pytest.raises(library.ScenarioError, match="no scenario 'nope': valid are smoke, link-flap"):
         library.find("nope")
+
+
+def test_routing_sees_dead_links_and_switches_but_no_grey_ones() -> None:
+    plan = load_plan("tiny").single_plane()
+    faults = [
+        Fault(0.0, "link-down", "p0l0-p0s1"),
+        Fault(0.0, "loss", "p0l1-p0s1", value=20.0),
+        Fault(0.0, "switch-crash", "p0s0"),
+        Fault(0.0, "switch-crash", "p0l1"),
+    ]
+    assert {frozenset(link) for link in dead_links(plan, faults)} == {
+        frozenset(pair) for pair in [("p0l0", "p0s1"), ("p0s0", "p0l0"), ("p0s0", "p0l1"), ("p0l1", "p0s1")]
+    }

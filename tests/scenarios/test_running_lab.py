@@ -1,0 +1,107 @@
+"""The commands that need a running lab, on real links: up, trace, capture, fault, controller, status, down."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from topo.emulation import state
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces"),
+]
+
+
+def mrclab(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "scenarios", *words], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert not check or done.returncode == 0, f"{words}: {done.stdout[-1500:]}{done.stderr[-1500:]}"
+    return done
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[None]:
+    if state.read_record(state.ROOT) is not None:
+        pytest.skip("a lab is running on this machine")
+    mrclab("up", "tiny")
+    yield
+    mrclab("down")
+
+
+def test_a_second_up_says_what_is_running_and_by_whom(lab: None) -> None:
+    done = mrclab("up", "tiny", check=False)
+    assert done.returncode == 2
+    assert "tiny" in done.stderr
+    assert "process" in done.stderr or "pid" in done.stderr
+
+
+def test_trace_uses_the_tables_that_the_switches_hold_now(lab: None) -> None:
+    before = json.loads(mrclab("trace", "h0", "h3", "--format", "json").stdout)
+    assert before["reached"] == "h3"
+    assert len(before["hops"]) == 3
+    mrclab("fault", "switch-crash", before["hops"][1]["switch"])
+    try:
+        after = mrclab("trace", "h0", "h3", "--format", "json", check=False)
+        assert after.returncode != 0
+    finally:
+        mrclab("undo", "all")
+    assert json.loads(mrclab("trace", "h0", "h3", "--format", "json").stdout) == before
+
+
+def test_verify_is_clean_and_a_second_push_writes_nothing(lab: None) -> None:
+    mrclab("controller", "verify")
+    pushed = mrclab("controller", "push", "--format", "json").stdout
+    assert json.loads(pushed)["written"] == 0
+
+
+def test_capture_writes_a_pcap_of_a_link(lab: None, tmp_path: Path) -> None:
+    file = tmp_path / "h0.pcap"
+    with subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "scenarios",
+            "capture",
+            "h0-p0l0",
+            "--write",
+            str(file),
+            "--count",
+            "2",
+            "--seconds",
+            "30",
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as capture:
+        assert capture.stderr is not None
+        for line in capture.stderr:
+            if "listening" in line:
+                break
+        target = subprocess.run(
+            ["ip", "-j", "-6", "-n", "h1", "address"], capture_output=True, text=True, check=True
+        ).stdout
+        addresses = [
+            entry["local"]
+            for link in json.loads(target)
+            for entry in link["addr_info"]
+            if entry.get("scope") == "global"
+        ]
+        ping = ["ip", "netns", "exec", "h0", "ping", "-c", "4", "-i", "0.2", "-W", "5", addresses[0]]
+        subprocess.run(ping, check=True, capture_output=True, timeout=60)
+        assert capture.wait(timeout=60) == 0
+    assert file.stat().st_size > 24 + 2 * 16
+
+
+def test_a_capture_of_no_link_is_refused_with_the_neighbours(lab: None) -> None:
+    done = mrclab("capture", "h0-p0s0", check=False)
+    assert done.returncode == 2
+    assert "no link" in done.stderr
+    assert "p0l0" in done.stderr
