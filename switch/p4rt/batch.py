@@ -13,7 +13,7 @@ from google.rpc import status_pb2
 from p4.v1 import p4runtime_pb2 as p4rt
 
 from switch.engine import EngineError
-from switch.p4rt import meters, profiles, replication, resources, tables, wire
+from switch.p4rt import meters, profiles, replication, resources, tablereads, tables, wire
 from switch.p4rt.errors import Code, P4RuntimeError, invalid
 from switch.p4rt.store import Store
 
@@ -39,7 +39,7 @@ WRITERS: dict[str, Writer] = {
     "register_entry": resources.write_register,
 }
 READERS: dict[str, Reader] = {
-    "table_entry": tables.read,
+    "table_entry": tablereads.read,
     "action_profile_member": profiles.read_member,
     "action_profile_group": profiles.read_group,
     "meter_entry": meters.read,
