@@ -1,8 +1,8 @@
 """One host's MRC NIC without I/O: memory, queue pairs, ports and peers behind `endpoint.transport.Transport`.
 
 Frames, port states and the time come in through the methods; frames, events and the next deadline are asked for. The
-usual frame, an SRv6-encapsulated packet of at least a probe's size, is taken apart by one fused layout in `receive`;
-everything else goes the plain way through `endpoint.core.frame`.
+usual frames, SRv6-encapsulated writes and SACKs, are taken apart by one fused layout in `receive`; everything else goes
+the plain way through `endpoint.core.frame`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 EV_PROBES_KEPT = 1024
 ICRC_STATE = icrc.START
+SACK_MIN = packet.BTH_OFFSET + packet.SACK.size + icrc.SIZE
 
 
 class Endpoint(Nic[QueuePair]):
@@ -124,7 +125,7 @@ class Endpoint(Nic[QueuePair]):
                 or outer >> 22 & 0x3F in trimmed
                 or psn >> 24 & TIMESTAMP
                 or length + 94 != size
-                or not 0xC6 <= opcode <= 0xCB
+                or not (0xC6 <= opcode <= 0xCB or opcode == 0xDC)  # the writes and SACK
             ):
                 self._receive_plain(arrival, data, now_ns)
                 continue
@@ -150,6 +151,17 @@ class Endpoint(Nic[QueuePair]):
             masked[3] = masked[42] = masked[43] = masked[48] = 0xFF
             if crc32(view[114 : size - 4], crc32(masked, ICRC_STATE)) != int.from_bytes(view[size - 4 :], "little"):
                 self.count("icrc")
+                continue
+            if opcode == 0xDC:
+                if size < SACK_MIN or not qp.sending:
+                    self.count("malformed" if size < SACK_MIN else "no_qp")
+                    continue
+                sack = packet.SACK_BODY.unpack_from(view, packet.BTH_OFFSET + wire.BTH_BYTES)
+                first, answer, entropy, _, _, cack, _, _, offset, bitmap, _, _, state = sack
+                qp.requester.receive_sack(
+                    now_ns, cack & 0xFFFFFF, offset, bitmap, entropy, first, answer, state >> 24 & 0x7F
+                )
+                self._freshen(qp, entropy)
                 continue
             start, immediate = packet.WRITE_PAYLOAD_OFFSET, 0
             if opcode in IMMEDIATES:

@@ -18,6 +18,7 @@ from endpoint.core.psn import PSN_MASK
 WRITE = Struct("!BBHIIHHQII")  # BTH, METH, RETH
 WRITE_STAMPED = Struct("!BBHIIHHHBBQII")  # BTH, METH, TSETH, RETH
 SACK = Struct("!BBHIIHhIHHIBBhQHHI")  # BTH, SETH, CC_STATE
+SACK_BODY = Struct("!HhIHHIBBhQHHI")  # SETH, CC_STATE
 NACK = Struct("!BBHIIHBBIHHIBBH")  # BTH, NETH
 VARIANT = 4
 """The BTH byte that the ICRC leaves out."""

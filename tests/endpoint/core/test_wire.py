@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from endpoint.core import ev, frame, icrc, wire
+from endpoint.core import ev, frame, icrc, packet, wire
 
 U8, U16, U24, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (8, 16, 24, 32, 64))
 S16 = st.integers(-(2**15), 2**15 - 1)
@@ -180,3 +180,38 @@ def test_hostile_bytes_parse_or_are_refused_with_a_reason(data: bytes) -> None:
     with contextlib.suppress(frame.MalformedFrame):
         frame.parse(data)
     icrc.verify(data)
+
+
+@given(HEADERS[5], HEADERS[6], U24)
+def test_the_fused_sack_layout_is_the_plain_headers_in_a_row(seth: wire.Seth, state: wire.CcState, psn: int) -> None:
+    plain = wire.Bth(wire.Opcode.SACK, 7, psn).pack() + seth.pack() + state.pack()
+    assert len(plain) == packet.SACK.size == wire.BTH_BYTES + packet.SACK_BODY.size
+    assert packet.SACK.pack(*packet.SACK.unpack(plain)) == plain
+    first, answer, entropy, _, _, cack, _, _, offset, bitmap, stamp, ooo, last = packet.SACK_BODY.unpack_from(plain, 12)
+    assert (answer, entropy, cack & 0xFFFFFF, offset, bitmap) == (
+        seth.ack_psn_offset,
+        seth.entropy,
+        seth.cack_psn,
+        seth.sack_offset,
+        seth.bitmap,
+    )
+    assert (first >> 5 & 3, bool(first & 2), last >> 24 & 0x7F) == (seth.mark, seth.probe_response, state.rcv_cwnd_pen)
+    assert (stamp, ooo & 0x7FFF) == (state.tx_timestamp, state.ooo_count)
+
+
+@given(HEADERS[0], HEADERS[1], HEADERS[2], HEADERS[3])
+def test_the_fused_write_layouts_are_the_plain_headers_in_a_row(
+    bth: wire.Bth, meth: wire.Meth, stamp: wire.Tseth, reth: wire.Reth
+) -> None:
+    plain = bth.pack() + meth.pack() + reth.pack()
+    assert len(plain) == packet.WRITE.size
+    assert packet.WRITE.pack(*packet.WRITE.unpack(plain)) == plain
+    assert packet.WRITE.unpack(plain)[5:] == (*meth, *reth)
+    stamped = bth.pack() + meth.pack() + stamp.pack() + reth.pack()
+    assert packet.WRITE_STAMPED.unpack(stamped)[5:] == (
+        *meth,
+        stamp.tx_timestamp,
+        stamp.tsr << 7,
+        stamp.ftype,
+        *reth,
+    )
