@@ -42,9 +42,9 @@ class Stopwatch:
     def __init__(self) -> None:
         self.spent_ns: dict[str, int] = {}
 
-    def run(self, stage: str, call: Callable[[], Any]) -> Any:
+    def run(self, stage: str, call: Callable[..., Any], *arguments: Any) -> Any:
         start_ns = process_time_ns()
-        result = call()
+        result = call(*arguments)
         self.spent_ns[stage] = self.spent_ns.get(stage, 0) + process_time_ns() - start_ns
         return result
 
@@ -77,10 +77,10 @@ def transfer(messages: int, size: int) -> tuple[dict[str, float], int]:
             qp.post_write(posted, region, at, size, target.va + at, target.rkey)
             posted += 1
         now_ns += STEP_NS
-        out = watch.run("requester: packets_to_send", lambda now=now_ns: a.packets_to_send(now, BATCH))
-        watch.run("responder: receive writes, make SACKs", lambda out=out, now=now_ns: deliver(b, out, now))
-        back = watch.run("responder: packets_to_send", lambda now=now_ns: b.packets_to_send(now, BATCH))
-        watch.run("requester: receive SACKs", lambda back=back, now=now_ns: deliver(a, back, now))
+        out = watch.run("requester: packets_to_send", a.packets_to_send, now_ns, BATCH)
+        watch.run("responder: receive writes, make SACKs", deliver, b, out, now_ns)
+        back = watch.run("responder: packets_to_send", b.packets_to_send, now_ns, BATCH)
+        watch.run("requester: receive SACKs", deliver, a, back, now_ns)
         done += len(cq.poll(SLOTS))
     assert sink == source
     packets = qp.requester.data_packets
