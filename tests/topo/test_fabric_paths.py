@@ -182,6 +182,17 @@ def test_host_kernels_reach_each_other_and_can_be_steered(lab):
     lab.unsteer(source, destination)
 
 
+def test_a_round_trip_takes_the_time_that_the_plan_says(lab):
+    """Eight cables of 5 ms for a ping across a spine, two of them on hosts, whose transmit sides have no delay."""
+    if lab.plan.switch != "embedded" or lab.plan.switch_overrides:
+        pytest.skip("only the embedded switch delays")
+    links = lab.plan.links
+    ping = ["ping", "-c", "1", "-W", "5", str(host_address(lab.plan, lab.plan.host("h3")))]
+    shown = lab.run(lab.plan.host("h0"), ping).stdout
+    rtt_ms = float(shown.split("time=")[1].split()[0])
+    assert rtt_ms >= 4 * (links.host_delay_ns + links.fabric_delay_ns) / 1e6
+
+
 def test_the_fabric_is_silent_when_nobody_sends(lab):
     """No router solicitations, no MLD, no neighbour discovery: nothing at all in half a second."""
     with ExitStack() as stack:

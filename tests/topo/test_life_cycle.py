@@ -228,8 +228,8 @@ def test_the_prompt_works_from_another_process_with_the_fault_verbs(nothing_left
     try:
         script = tmp_path / "commands"
         script.write_text(
-            "h0 ping -c1 -W1 h3\nblackhole p0l0 p0s0\nfaults\nundo\nsteer h0 h3 0x1c000\nh0 ping -c1 -W1 h3\n"
-            "paths h0 h1\ndelay p0l0 p0s0 1\nnodes\n"
+            "h0 ping -c1 -W1 h3\nlink-down p0l0 p0s0\nswitch-stop p1s0\nfaults\nundo\nundo\n"
+            "steer h0 h3 0x1c000\nh0 ping -c1 -W1 h3\npaths h0 h1\ndelay p0l0 p0s0 1\nnodes\n"
         )
         argv = [sys.executable, "-m", "topo", "shell", str(script)]
         project = Path(__file__).parents[2]
@@ -237,8 +237,10 @@ def test_the_prompt_works_from_another_process_with_the_fault_verbs(nothing_left
         text = done.stdout + done.stderr
         assert done.returncode == 0, text
         for words in (
-            "1  blackhole p0l0-p0s0",
-            "undone: blackhole p0l0-p0s0",
+            "1  link-down p0l0-p0s0",
+            "2  switch-stop p1s0",
+            "undone: switch-stop p1s0",
+            "undone: link-down p0l0-p0s0",
             "h0 → h3: by plane 1, p1s0",
             "EV 0x0000ffff",
             "delay: p0l0 is a linux switch",

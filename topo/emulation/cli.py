@@ -29,10 +29,16 @@ from topo.planfile import load_plan, shipped_plans
 
 
 def register(subparsers: Any, provision: Provision | None = None) -> None:
-    up = _add(subparsers, "up", "build a plan's fabric and leave it running", "up\n  up wide\n  up tiny --switch bmv2")
+    up = _add(
+        subparsers,
+        "up",
+        "build a plan's fabric and leave it running",
+        "up\n  up wide\n  up tiny --switch bmv2\n  up --set trimming.enabled=false",
+    )
     up.add_argument("plan", nargs="?", default="lab", help=f"{', '.join(shipped_plans())}, or a .toml file (lab)")
     up.add_argument("--switch", choices=SWITCH_KINDS, help="this kind of switch instead of the plan's")
     up.add_argument("--single-plane", action="store_true", help="the plan's single-plane equivalent (ECMP)")
+    up.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one key of the plan")
     up.add_argument("--rate", type=int, metavar="BPS", help="this rate of host ports; delays scale along")
     up.add_argument("--journals", type=Path, metavar="DIR", help="where switches and faults write their journals")
     up.set_defaults(run=lambda arguments: run_up(arguments, provision))
@@ -80,7 +86,7 @@ def _add_format(parser: argparse.ArgumentParser) -> None:
 
 
 def run_up(arguments: argparse.Namespace, provision: Provision | None) -> int:
-    plan = load_plan(arguments.plan)
+    plan = load_plan(arguments.plan, dict(map(_key_value, arguments.set)))
     if arguments.switch:
         plan = replace(plan, switch=arguments.switch)
     if arguments.rate:
@@ -100,6 +106,13 @@ def run_up(arguments: argparse.Namespace, provision: Provision | None) -> int:
         f" {plan.switch_count} {plan.switch} switches{note}"
     )
     return 0
+
+
+def _key_value(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise ValueError(f"--set: KEY=VALUE is wanted, such as trimming.enabled=false, not {text!r}")
+    return key, value
 
 
 def run_down(arguments: argparse.Namespace) -> int:

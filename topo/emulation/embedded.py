@@ -14,7 +14,7 @@ from topo.emulation.driver import Progress, Site
 from topo.emulation.state import LabError, write_json
 from topo.emulation.wiring import PACKET_SWITCH_SYSCTLS
 from topo.fault import PortState, SwitchState
-from topo.graph import PortRef, device_id, link_at, port_queues, ports
+from topo.graph import PortRef, device_id, link_at, port_queues, ports, towards_host
 from topo.node import Switch
 from topo.plan import Plan
 
@@ -37,13 +37,21 @@ def serve_config(plan: Plan, switches: Sequence[Switch], journal: str | None = N
                 "interface": ref.interface,
                 "netns": str(namespace.path_of(switch.name)),
                 "rate_bps": link_at(plan, ref).rate_bps,
-                "delay_ns": link_at(plan, ref).delay_ns,
+                "delay_ns": wire_delay_ns(plan, ref, link_at(plan, ref).delay_ns),
                 "queues": queues,
             }
             for ref in ports(plan, switch)
         ]
         config["devices"].append({"device_id": number, "name": switch.name, "seed": number, "ports": device_ports})
     return config
+
+
+def wire_delay_ns(plan: Plan, ref: PortRef, delay_ns: int) -> int:
+    """A NIC's transmit side has no delay here, so the leaf's port towards it has that of both directions.
+
+    Every round trip, to another NIC or back to the same one, is then as long as the plan says.
+    """
+    return delay_ns + (plan.links.host_delay_ns if towards_host(plan, ref) else 0)
 
 
 class EmbeddedDriver:
@@ -89,6 +97,8 @@ class EmbeddedDriver:
     def set_port(self, ref: PortRef, state: PortState, before: PortState) -> None:
         names = ("up", "rate_bps", "delay_ns", "loss", "loss_seed")
         changes = {name: getattr(state, name) for name in names if getattr(state, name) != getattr(before, name)}
+        if "delay_ns" in changes:
+            changes["delay_ns"] = wire_delay_ns(self.site.plan, ref, state.delay_ns)
         if changes and isinstance(ref.node, Switch):
             self.client.call("port.set", device=device_id(self.site.plan, ref.node), port=ref.port, **changes)
 

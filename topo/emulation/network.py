@@ -159,15 +159,16 @@ class FabricCLI(CLI):  # type: ignore[misc]
         self.verbs = verbs
         super().__init__(net, **kwargs)
 
-    def default(self, line: str) -> None:
+    def onecmd(self, line: str) -> Any:
+        """Our verbs first: to `cmd.Cmd` a word ends at its hyphen, and `link-down` would be `link`."""
         words = line.split()
-        if words and words[0] in self.verbs:
-            try:
-                output(self.verbs[words[0]][1](words[1:]) + "\n")
-            except (ValueError, RuntimeError) as problem:
-                error(f"*** {problem}\n")
-            return
-        super().default(line)
+        if not words or words[0] not in self.verbs:
+            return super().onecmd(line)
+        try:
+            output(self.verbs[words[0]][1](words[1:]) + "\n")
+        except (ValueError, RuntimeError) as problem:
+            error(f"*** {problem}\n")
+        return None
 
     def do_help(self, line: str) -> None:
         if line in self.verbs:
