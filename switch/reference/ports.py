@@ -61,9 +61,6 @@ class Port:
         if old is None or (old.loss, old.loss_seed) != (config.loss, config.loss_seed):
             self._loss = SplitMix64(config.loss_seed)
         self.config = config
-        for queue, limits in zip(self.queues, config.queues, strict=True):
-            if not limits.rate_pps:
-                queue.next_ns = 0
         if not config.up:
             self.counts.drop_port_down += self.flush()
 

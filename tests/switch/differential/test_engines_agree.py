@@ -143,7 +143,10 @@ class Scenario:
         pair("advance", self.now_ns)
 
     def change_entries(self) -> None:
-        table = self.rng.choice([t for t in self.program.tables if not t.const_entries])
+        tables = [t for t in self.program.tables if not t.const_entries]
+        if not tables:
+            return
+        table = self.rng.choice(tables)
         handles = self.handles[table.name]
         choice = self.rng.random()
         if not handles or choice < 0.4:
