@@ -54,6 +54,10 @@ class ClientError(Exception):
     """A switch could not be reached, or refused; the message says which and why."""
 
 
+class UnreachableError(ClientError):
+    """Nothing answers at a switch's address."""
+
+
 class Channels:
     """One gRPC channel a target, shared by all switches behind it. A context manager; thread-safe."""
 
@@ -254,7 +258,7 @@ class _errors:  # noqa: N801  (reads as a statement: with _errors(client))
         if code is grpc.StatusCode.UNKNOWN and _details(error):
             raise ClientError(f"{where}: {details}") from error
         if code is grpc.StatusCode.UNAVAILABLE:
-            raise ClientError(f"{where}: unreachable: {details}") from error
+            raise UnreachableError(f"{where}: {details}") from error
         known = {c.value: c for c in Code}.get(code.value[0], Code.UNKNOWN)
         raise ClientError(f"{where}: {code.name}: {details}") from P4RuntimeError(known, details or "")
 

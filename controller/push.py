@@ -14,7 +14,7 @@ from pathlib import Path
 from p4.v1 import p4runtime_pb2 as p4rt
 
 from controller import items, words
-from controller.client import DELETE, INSERT, MODIFY, Address, Channels, Client, ClientError
+from controller.client import DELETE, INSERT, MODIFY, Address, Channels, Client, ClientError, UnreachableError
 from controller.entries import DefaultAction, Entity
 from controller.items import Changes, Item
 from controller.pipelines import Pipeline, Pipelines, compiled_pipelines
@@ -32,7 +32,11 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One way in which a switch is not as planned. `kind`: pipeline, missing, unexpected, different, unreachable."""
+    """One way in which a switch is not as planned.
+
+    `kind`: missing, unexpected, different (an entry); pipeline (another one is loaded, or none); program (the plan's
+    entries do not fit the P4 program); refused, unreachable (the switch).
+    """
 
     switch: str
     kind: str
@@ -153,8 +157,12 @@ def _each(
         def guarded(name: str) -> tuple[str, _Result]:
             try:
                 return name, one(Client(channels, name, addresses[name]), plan.switch_node(name))
-            except (ClientError, P4RuntimeError) as error:
+            except UnreachableError as error:
                 return name, _Result(differences=(Difference(name, "unreachable", str(error)),))
+            except ClientError as error:
+                return name, _Result(differences=(Difference(name, "refused", str(error)),))
+            except P4RuntimeError as error:
+                return name, _Result(differences=(Difference(name, "program", error.message),))
 
         for done, (name, result) in enumerate(workers.map(guarded, addresses), 1):
             results.append(result)

@@ -201,10 +201,16 @@ def test_an_unreachable_switch_is_a_difference_and_the_others_are_provisioned(ti
         nowhere = Address(f"127.0.0.1:{server.getsockname()[1]}", 1)
     addresses = {"p0l0": nowhere, "p0l1": serving.addresses["p0l1"], "p0s0": Address(serving.grpc, 999)}
     report = push(tiny, addresses, pipelines=pipelines)
-    assert [(d.switch, d.kind) for d in report.differences] == [("p0l0", "unreachable"), ("p0s0", "unreachable")]
-    assert "unreachable" in report.differences[0].detail
+    assert [(d.switch, d.kind) for d in report.differences] == [("p0l0", "unreachable"), ("p0s0", "refused")]
     assert "no device with id 999" in report.differences[1].detail
     assert verify(tiny, {"p0l1": serving.addresses["p0l1"]}, pipelines=pipelines).ok
+
+
+def test_a_program_without_a_table_that_the_plan_needs_is_named(tiny, serving, pipelines):
+    spine_only = {**pipelines, "leaf": pipelines["spine"]}  # spines have no host_facing
+    (difference,) = push(tiny, {"p0l0": serving.addresses["p0l0"]}, pipelines=spine_only).differences
+    assert difference.kind == "program"
+    assert difference.detail.startswith("no table 'host_facing' in the P4Info; tables: SwitchIngress.classify")
 
 
 def test_a_controller_that_is_not_primary_says_who_is(tiny, serving, pipelines, monkeypatch):
@@ -274,9 +280,7 @@ def test_provisioning_a_lab_skips_switches_without_p4runtime_and_raises_what_is_
     report = provision(FakeLab(tiny, some), list(tiny.switches()), pipelines=pipelines)
     assert report.switches == 2
     broken = {**some, "p0l1": Address(serving.grpc, 999)}
-    with pytest.raises(
-        ProvisionError, match=r"1 differences after the push:\np0l1: unreachable: .*no device with id 999"
-    ):
+    with pytest.raises(ProvisionError, match=r"1 differences after the push:\np0l1: refused: .*no device with id 999"):
         provision(FakeLab(tiny, broken), list(tiny.switches()), pipelines=pipelines)
 
 
