@@ -73,11 +73,11 @@ def account(node: Node) -> int:
     return int(re.search(r"queue_account\[\d+\]= *(\d+)", text)[1]) & 0xFFFF
 
 
-def eventually(condition: Callable[[], bool]) -> None:
+def eventually(condition: Callable[[], bool], pause_s: float = 0.02) -> None:
     until = time.monotonic() + TIMEOUT_S
     while not condition():
         assert time.monotonic() < until
-        time.sleep(0.02)
+        time.sleep(pause_s)
 
 
 def assert_idle_port_forwards_whole(node: Node) -> None:
@@ -102,32 +102,32 @@ def test_trimming_begins_at_the_threshold(node: Node) -> None:
 
 
 def test_an_overloaded_queue_sends_the_rest_trimmed_and_loses_nothing(node: Node) -> None:
-    """5,000 packets/s of 1,100 bytes into a queue of 2,000/s."""
+    """5,000 packets/s of 1,100 bytes into a queue of 2,000/s, never more of them ahead of BMv2 than its ring holds."""
     node.limit(OUT, TRIMMABLE, "trim_beyond", 30, PATIENCE_US)
-    node.engine.cli(f"set_queue_rate 2000 {OUT} 0")
-    offered, per_s = 5000, 5000
+    node.engine.cli(f"set_queue_depth 1000 {OUT}", f"set_queue_rate 2000 {OUT} 0")
+    offered, per_s, ahead = 5000, 5000, 20
     whole_frame = frame(destination(OUT), dscp=DSCP[TRIMMABLE], size=SIZE)
     out: list[bytes] = []
     start = time.monotonic()
-    for count in range(0, offered, 5):
-        for _ in range(5):
+    for count in range(ahead, offered + 1, ahead):
+        for _ in range(ahead):
             node.engine.receive(IN, whole_frame, 0)
+        eventually(lambda count=count: node.counter("received", IN, TRIMMABLE) == count, pause_s=0)
         out += [s for _, s in node.engine.wires.drain()]
-        time.sleep(max(0.0, start + (count + 5) / per_s - time.monotonic()))
+        time.sleep(max(0.0, start + count / per_s - time.monotonic()))
     elapsed_s = time.monotonic() - start
-    received = node.counter("received", IN, TRIMMABLE)
-    if received < 0.9 * offered:
-        pytest.skip(f"the machine is too busy: BMv2's receive ring lost {offered - received} of {offered} frames")
-    out += arrivals(node, received - len(out))
+    if elapsed_s > 2:
+        pytest.skip(f"the machine is too busy: BMv2 took {offered / elapsed_s:.0f} packets/s, which is no overload")
+    out += arrivals(node, offered - len(out))
     whole = sum(dscp_of(s) == DSCP[TRIMMABLE] for s in out)
     trimmed = sum(dscp_of(s) == DSCP[TRIMMED] for s in out)
-    print(f"{received} in {elapsed_s:.2f} s: {whole} whole ({whole / elapsed_s:.0f}/s), {trimmed} trimmed")
-    assert whole + trimmed == received
+    print(f"{offered} in {elapsed_s:.2f} s: {whole} whole ({whole / elapsed_s:.0f}/s), {trimmed} trimmed")
+    assert whole + trimmed == offered
     assert (
         0.7 * 2000 * elapsed_s < whole < 1.05 * 2000 * elapsed_s + 40
     )  # the queue's rate, and what it held at the end
     assert node.counter("trimmed", OUT, TRIMMABLE) == trimmed
-    assert sum(node.counter("sent", OUT, c) for c in CLASSES) == received
+    assert sum(node.counter("sent", OUT, c) for c in CLASSES) == offered
     assert all(node.counter(name, port, c) == 0 for name in DROP_REASONS for port in (IN, OUT) for c in CLASSES)
     eventually(lambda: account(node) == 0)
     assert_idle_port_forwards_whole(node)
