@@ -191,8 +191,6 @@ int device_configure_port(struct device *d, u32 number, const struct port_config
         port->queue[i].depth_packets = depth_packets < UINT32_MAX ? (u32)depth_packets : UINT32_MAX;
         port->queue[i].depth_bytes = config->queue[i].depth_bytes;
         port->queue[i].rate_pps = config->queue[i].rate_pps;
-        if (!port->queue[i].rate_pps)
-            port->queue[i].next_ns = 0;
     }
     if (!port->up)
         traffic_flush(d, port, &port->counters.drop_port_down);
