@@ -8,6 +8,10 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("topo", deadline=None)  # a machine that runs a fabric may stall any example
+settings.load_profile("topo")
 
 CLONE_NEWNS = 0x00020000
 MS_PRIVATE_REC = 1 << 18 | 1 << 14

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.root
 
 TINY = load_plan("tiny")
 KERNEL_TINY = replace(TINY, switch="linux")
-KILLS = 24
+KILLS = 20
 SEED = 20261121
 # Brings a lab up and says how far it is, so that the test can kill it anywhere.
 SCRIPT = """

@@ -17,7 +17,6 @@ from pathlib import Path
 from topo.emulation import namespace, process, tc
 from topo.emulation.driver import Progress, Site
 from topo.emulation.state import LabError
-from topo.emulation.wiring import PACKET_SWITCH_SYSCTLS
 from topo.fault import PortState, SwitchState
 from topo.graph import PortRef, device_id, link_at, port_queues, ports
 from topo.node import Switch
@@ -58,7 +57,6 @@ class Bmv2Driver:
                 )
         for switch in switches:
             with namespace.entered(switch.name):
-                namespace.set_sysctls(PACKET_SWITCH_SYSCTLS)
                 namespace.set_up(["lo", *(ref.interface for ref in ports(self.site.plan, switch))])
         self.site.root.joinpath("bmv2").mkdir(exist_ok=True)
         self._launch(switches, progress)

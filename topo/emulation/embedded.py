@@ -12,7 +12,6 @@ from topo.emulation import namespace, process
 from topo.emulation.control import ControlClient, ControlError
 from topo.emulation.driver import Progress, Site
 from topo.emulation.state import LabError, write_json
-from topo.emulation.wiring import PACKET_SWITCH_SYSCTLS
 from topo.fault import PortState, SwitchState
 from topo.graph import PortRef, device_id, link_at, port_queues, ports, towards_host
 from topo.node import Switch
@@ -63,7 +62,6 @@ class EmbeddedDriver:
         plan, root = self.site.plan, self.site.root
         for done, switch in enumerate(switches, 1):
             with namespace.entered(switch.name):
-                namespace.set_sysctls(PACKET_SWITCH_SYSCTLS)
                 namespace.set_up(ref.interface for ref in ports(plan, switch))
             progress("switch ports", done, len(switches))
         journal = str(self.site.journals / "switch.jsonl") if self.site.journals else None

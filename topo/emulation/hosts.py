@@ -7,7 +7,6 @@ from pathlib import Path
 from topo.emulation import namespace
 from topo.emulation.state import LabError
 from topo.emulation.wiring import (
-    HOST_SYSCTLS,
     host_commands,
     host_port_commands,
     host_rule_commands,
@@ -28,7 +27,6 @@ _COUNTER_COLUMNS = {"rx_bytes": 0, "rx_packets": 1, "tx_bytes": 8, "tx_packets":
 
 def configure(plan: Plan, host: Host) -> None:
     with namespace.entered(host.name):
-        namespace.set_sysctls(HOST_SYSCTLS)
         namespace.tx_checksum_off(ref.interface for ref in ports(plan, host))
     namespace.run_ip([*host_commands(plan, host), *host_rule_commands(plan, host)], host.name)
     if plan.encapsulation == "srv6":

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from topo.emulation import namespace, tc
 from topo.emulation.driver import Progress, Site
-from topo.emulation.wiring import KERNEL_SWITCH_SYSCTLS, kernel_switch_port_commands, kernel_switch_routes
+from topo.emulation.wiring import kernel_switch_port_commands, kernel_switch_routes
 from topo.fault import PortState, SwitchState
 from topo.graph import PortRef, link_at, ports
 from topo.node import Switch
@@ -21,8 +21,6 @@ class LinuxDriver:
 
     def start(self, switches: Sequence[Switch], progress: Progress) -> None:
         for done, switch in enumerate(switches, 1):
-            with namespace.entered(switch.name):
-                namespace.set_sysctls(KERNEL_SWITCH_SYSCTLS)
             quiet = [
                 line
                 for ref in ports(self.site.plan, switch)

@@ -20,7 +20,7 @@ from mininet.topo import Topo
 
 from topo.address import host_address
 from topo.emulation import namespace
-from topo.emulation.wiring import link_commands
+from topo.emulation.wiring import link_commands, sysctls
 from topo.graph import links
 from topo.plan import Plan
 
@@ -123,7 +123,7 @@ class FabricLink(Link):  # type: ignore[misc]
 
 
 class FabricNet(Mininet):  # type: ignore[misc]
-    """The plan in Mininet. `create()` makes namespaces and links; without it the object stands for a running lab."""
+    """The plan in Mininet. `create()` makes it; without that the object stands for a running lab."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -140,7 +140,10 @@ class FabricNet(Mininet):  # type: ignore[misc]
         names = list(self.keys())
         progress("namespaces", 0, len(names))
         namespace.create(names)
-        progress("namespaces", len(names), len(names))
+        for done, node in enumerate(self.plan.nodes(), 1):
+            with namespace.entered(node.name):  # before there are links, so that the defaults hold for them
+                namespace.set_sysctls(sysctls(self.plan, node))
+            progress("namespaces", done, len(names))
         progress("links", 0, len(self.links))
         namespace.run_ip(link_commands(self.plan))
         progress("links", len(self.links), len(self.links))

@@ -18,7 +18,7 @@ from topo.address import (
     usid_prefix,
 )
 from topo.graph import PortRef, leaf_host_port, leaf_spine_port, links, peer, ports, spine_leaf_port
-from topo.node import Host, Switch, leaf
+from topo.node import Host, Node, Switch, leaf
 from topo.path import Path, path_da
 from topo.plan import Plan
 
@@ -47,6 +47,12 @@ KERNEL_SWITCH_SYSCTLS = {
 }
 # Our own switches read packet sockets: the stack of their namespaces has no business with IPv6 at all.
 PACKET_SWITCH_SYSCTLS = {"ipv6/conf/all/disable_ipv6": "1", "ipv6/conf/default/disable_ipv6": "1"}
+
+
+def sysctls(plan: Plan, node: Node) -> dict[str, str]:
+    if isinstance(node, Host):
+        return HOST_SYSCTLS
+    return KERNEL_SWITCH_SYSCTLS if plan.kind_of(node) == "linux" else PACKET_SWITCH_SYSCTLS
 
 
 def link_commands(plan: Plan) -> Iterable[str]:
