@@ -26,8 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     run.add_argument(
         "--moderation-ns",
         type=int,
-        default=0,
-        help="sleep this long after frames have moved, then take all that came",
+        help="sleep this long after frames have moved, then take all that came (default: from the profile)",
     )
     run.add_argument("--exit-with-parent", action="store_true")
     control = commands.add_parser("control", help="send one operation to an agent and print its result")

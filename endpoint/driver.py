@@ -135,6 +135,7 @@ class Driver:
         self._read_carrier(device)
         glance_ns = clock() + _GLANCE_NS
         late_turns = 0
+        deadline_ns = device.next_timer_ns()
         while not self._stopped:
             now_ns = clock()
             busy, drained = False, True
@@ -150,15 +151,16 @@ class Driver:
                     port.data.release()
             # What has arrived comes before what is overdue: an acknowledgement may be among it.
             late_turns = 0 if drained else late_turns + 1
-            if drained or late_turns > _LATE_TURNS_MAX:
-                deadline_ns = device.next_timer_ns()
-                if deadline_ns is not None and deadline_ns <= now_ns:
-                    device.handle_timer(now_ns)
+            due = deadline_ns is not None and deadline_ns <= now_ns
+            if due and (drained or late_turns > _LATE_TURNS_MAX):
+                device.handle_timer(now_ns)
             outgoing = device.packets_to_send(now_ns, BATCH_FRAMES)
             if outgoing:
                 busy = True
                 self._send(outgoing)
             more = not drained or len(outgoing) == BATCH_FRAMES
+            # Asked once a turn: what became due meanwhile is served in the next turn, which then comes at once.
+            deadline_ns = device.next_timer_ns()
             if more and now_ns < glance_ns:
                 continue
             if more:
@@ -166,7 +168,6 @@ class Driver:
             elif busy and self._moderation_ns:
                 self._wait(device, now_ns + self._moderation_ns - clock(), with_data=False)
             else:
-                deadline_ns = device.next_timer_ns()
                 self._wait(device, None if deadline_ns is None else deadline_ns - clock(), with_data=True)
             glance_ns = clock() + _GLANCE_NS
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -12,11 +13,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from ipaddress import IPv6Address
 from pathlib import Path
 
 import pytest
 
 from endpoint.control import AgentClient, AgentError
+from endpoint.core import frame as frames
+from endpoint.core import wire
 from endpoint.group import Group
 from tests.endpoint.nic_agents import ROOT, AgentProcess, agents
 from tests.endpoint.nic_namespaces import back_to_back, enter, inside, ip
@@ -135,6 +139,58 @@ def test_a_plane_that_goes_down_and_comes_back_costs_no_byte(pair):
         assert status["state"] == "finished"
         assert status["result"]["bytes_wrong"] == 0
     assert results["h1"]["result"]["bytes_verified"] == results["h0"]["result"]["bytes"]
+
+
+def test_garbage_and_mangled_packets_on_every_port_harm_no_workload(pair):
+    agents_pair, names = pair
+    rng = random.Random(5)
+    run = group(pair, "write_bw", size=100_000, messages=0, depth=8)
+    run.start()
+    qp = agents_pair[1].client.call("counters")["qps"][0]["qp"]
+    with inside(names[0]):
+        raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    with raw:
+        for number in range(3000):
+            frame = bytearray(hostile_frame(rng, qp))
+            for _ in range(rng.randrange(6)):
+                frame[rng.randrange(14, len(frame))] = rng.randrange(256)
+            raw.sendto(
+                bytes(frame[: rng.choice((len(frame), rng.randrange(60, len(frame))))]), (f"h0-p{number % 4}", 0)
+            )
+    before = sum(one["acked_bytes"] for one in agents_pair[0].client.call("counters")["qps"])
+
+    def acked() -> int:
+        return sum(one["acked_bytes"] for one in agents_pair[0].client.call("counters")["qps"])
+
+    eventually(lambda: acked() > before + 1_000_000, "the workload goes on")
+    run.stop()
+    results = run.wait(30)
+    run.remove()
+    assert {status["state"] for status in results.values()} == {"finished"}, results
+    assert {status["result"]["bytes_wrong"] for status in results.values()} == {0}
+    assert all(agent.lines("error") == [] for agent in agents_pair)
+
+
+def hostile_frame(rng: random.Random, qpn: int) -> bytes:
+    """Well formed down to UDP, so that the filter lets it up; behind that, any opcode and any bytes."""
+    opcode = rng.choice([*wire.Opcode, rng.randrange(256)])
+    # With a right ICRC not to the workload's QP: from its peer's address that could rightly end it (a fatal NACK).
+    sealed = rng.random() < 0.5
+    target = rng.choice((2, rng.randrange(1 << 16, 1 << 24))) if sealed else qpn
+    body = wire.Bth(int(opcode), target, rng.randrange(1 << 24)).pack()
+    body += rng.randbytes(rng.randrange(0, 200))
+    front = frames.headers(
+        ether_dst=bytes.fromhex("020000000100"),
+        ether_src=bytes.fromhex("020000000000"),
+        outer=(bytes(16), bytes.fromhex("fcbbbbbb3001") + bytes(10)),
+        src=IPv6Address("fd00::1").packed,
+        dst=IPv6Address("fd00::2").packed,
+        traffic_class=rng.randrange(256),
+        ev=rng.randrange(1 << 32),
+        udp_dport=rng.choice((4791, 4793)),
+        length=len(body) + 4,
+    )
+    return frames.seal(front, body) if sealed else front + body + bytes(4)
 
 
 def test_the_denylist_is_set_and_read_back_and_keeps_packets_off_a_path(pair):
