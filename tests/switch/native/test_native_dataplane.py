@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from switch.config import ConfigError, DeviceConfig, PortSpec
-from switch.engine import PortConfig
+from switch.engine import PortConfig, PortCounters
 from switch.model import Program
-from switch.native.dataplane import NativeDataPlane
+from switch.native.dataplane import DrivenEngine, NativeDataPlane
 from tests.switch.native.leaf_traffic import (
     OWN_USID,
     install_own_usid,
@@ -28,6 +28,7 @@ from tests.switch.native.leaf_traffic import (
 pytestmark = pytest.mark.root
 FRAME = ipv6_frame(usid_address(OWN_USID, 0x2000, 0x3000), bytes(946))
 ETH_P_ALL = 3
+SOL_PACKET, PACKET_AUXDATA, PACKET_IGNORE_OUTGOING, SO_RCVBUFFORCE, TP_STATUS_VLAN_VALID = 263, 8, 23, 33, 0x10
 WAIT_S = 5.0
 
 
@@ -66,24 +67,32 @@ class Wires:
     def netns(self) -> str:
         return f"/run/netns/{self.switches}"
 
-    def open(self, port: int) -> socket.socket:
-        """A packet socket at the host's end."""
+    def inside(self, make: Callable[[], socket.socket]) -> socket.socket:
+        """A socket made in the hosts' namespace."""
         opened: list[socket.socket] = []
 
         def enter() -> None:
             with Path(f"/run/netns/{self.hosts}").open() as namespace:
                 setns(namespace.fileno())
-                host = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-                host.setsockopt(263, 23, 1)  # SOL_PACKET, PACKET_IGNORE_OUTGOING
-                host.setsockopt(socket.SOL_SOCKET, 33, 8 << 20)  # SO_RCVBUFFORCE
-                host.bind((f"h{port}", ETH_P_ALL))
-                host.settimeout(WAIT_S)
-                opened.append(host)
+                opened.append(make())
 
         thread = threading.Thread(target=enter)
         thread.start()
         thread.join()
         return opened[0]
+
+    def open(self, port: int) -> socket.socket:
+        """A packet socket at the host's end."""
+
+        def make() -> socket.socket:
+            host = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            set_option(host, PACKET_IGNORE_OUTGOING)
+            host.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
+            host.bind((f"h{port}", ETH_P_ALL))
+            host.settimeout(WAIT_S)
+            return host
+
+        return self.inside(make)
 
     def close(self) -> None:
         for name in (self.hosts, self.switches):
@@ -113,7 +122,9 @@ def plane() -> Iterator[NativeDataPlane]:
     plane.close()
 
 
-Make = Callable[..., object]
+@pytest.fixture(scope="module")
+def passthrough(compiled: Callable[[Path], Program]) -> Program:
+    return compiled(Path(__file__).parent / "programs" / "passthrough.p4")
 
 
 def device(wires: Wires, device_id: int = 1, ports: tuple[int, ...] = (1, 2), **config: int) -> DeviceConfig:
@@ -162,16 +173,74 @@ def test_the_rate_of_a_port_holds_in_real_time(wires: Wires, plane: NativeDataPl
     assert took_ns >= 50 * 1_000_000 + 1_000_000
 
 
-def test_a_vlan_tag_survives(wires: Wires, plane: NativeDataPlane, leaf: Program) -> None:
-    """The kernel takes 802.1Q tags out of frames; the program must see them. leaf.p4 drops what is not IPv6."""
-    engine = start(plane, device(wires), leaf)
-    tagged = FRAME[:12] + b"\x81\x00\x00\x07" + FRAME[12:]
+def test_a_vlan_tag_survives(wires: Wires, plane: NativeDataPlane, passthrough: Program) -> None:
+    """The kernel takes 802.1Q tags out of the frames that it hands to packet sockets."""
+    plane.create(device(wires), lambda frame: None).load(passthrough)
+    tagged = FRAME[:12] + b"\x81\x00\x60\x07" + FRAME[12:]
+    service_tagged = FRAME[:12] + b"\x88\xa8\x00\x09" + FRAME[12:]
     with wires.open(1) as source, wires.open(2) as sink:
-        source.send(tagged)
-        source.send(FRAME)
-        assert len(sink.recv(65536)) == len(FRAME)
-    counters = engine.port_counters(1, plane.now_ns())
-    assert (counters.rx_packets, counters.rx_bytes) == (2, len(tagged) + len(FRAME))
+        set_option(sink, PACKET_AUXDATA)
+        for frame in (tagged, service_tagged, FRAME):
+            source.send(frame)
+        assert [received_frame(sink) for _ in range(3)] == [tagged, service_tagged, FRAME]
+
+
+def test_a_checksum_that_was_left_to_hardware_is_completed(
+    wires: Wires, plane: NativeDataPlane, passthrough: Program
+) -> None:
+    """A host's own UDP leaves a veth with half a checksum."""
+    plane.create(device(wires), lambda frame: None).load(passthrough)
+    run("ip", "-n", wires.hosts, "address", "replace", "192.0.2.1/24", "dev", "h1")
+    run("ip", "-n", wires.hosts, "neigh", "replace", "192.0.2.9", "lladdr", "02:00:00:00:00:09", "dev", "h1")
+    with wires.open(2) as sink, wires.inside(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as sender:
+        sender.sendto(b"an odd payload", ("192.0.2.9", 4791))
+        frame = next(frame for frame in iter(lambda: sink.recv(65536), b"") if frame[23:24] == b"\x11")
+    pseudo = frame[26:34] + b"\x00\x11" + frame[38:40]
+    assert frame[40:42] != b"\x00\x00"
+    assert ones_complement_sum(pseudo + frame[34:]) == 0xFFFF
+
+
+def test_frames_that_nobody_read_in_time_are_counted(
+    wires: Wires, plane: NativeDataPlane, passthrough: Program
+) -> None:
+    engine = plane.create(device(wires), lambda frame: None)
+    engine.load(passthrough)
+    assert isinstance(engine, DrivenEngine)
+    sent = 20_000
+    with wires.open(1) as source:
+        with engine._gate:  # the driver's thread has to wait
+            for _ in range(sent):
+                source.send(FRAME)
+        until(lambda: sum(counts(engine.port_counters(1, 0))) == sent)
+    received, dropped = counts(engine.port_counters(1, 0))
+    assert dropped > 1000
+    assert received > 1000
+
+
+def counts(counters: PortCounters) -> tuple[int, int]:
+    return counters.rx_packets, counters.drop_socket
+
+
+def ones_complement_sum(data: bytes) -> int:
+    total = sum(struct.unpack(f">{(len(data) + 1) // 2}H", data + bytes(len(data) % 2)))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+def set_option(packet_socket: socket.socket, option: int) -> None:
+    packet_socket.setsockopt(SOL_PACKET, option, 1)
+
+
+def received_frame(sink: socket.socket) -> bytes:
+    """The next frame as it was on the wire: with the tag that the kernel hands over beside it (packet(7))."""
+    data, ancillary, _, _ = sink.recvmsg(65536, 256)
+    for level, kind, aux in ancillary:
+        if (level, kind) == (SOL_PACKET, PACKET_AUXDATA):
+            status, _, _, _, _, tci, tpid = struct.unpack("=IIIHHHH", aux[:20])
+            if status & TP_STATUS_VLAN_VALID:
+                return data[:12] + struct.pack(">HH", tpid, tci) + data[12:]
+    return data
 
 
 def test_devices_stop_and_crash_without_touching_each_other(
