@@ -1,0 +1,109 @@
+"""Assignments to fields, headers, unions and stacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from switch.model.headers import Stack, Union, UnionStack
+from switch.reference.expressions import NOWHERE
+from switch.reference.packet import Packet
+from switch.reference.primitives.registry import Effect, builds, traced_writer
+from switch.reference.runtime import Runtime
+
+
+@builds("assign", "modify_field")
+def _assign(runtime: Runtime, target: Any, value: Any) -> Effect:
+    write, read = traced_writer(runtime, target), runtime.expressions.reader(value)
+    return lambda packet: write(packet, read(packet))
+
+
+@builds("add_to_field")
+def _add_to_field(runtime: Runtime, target: Any, value: Any) -> Effect:
+    write, old, read = traced_writer(runtime, target), *map(runtime.expressions.reader, (target, value))
+    return lambda packet: write(packet, old(packet) + read(packet))
+
+
+@builds("subtract_from_field")
+def _subtract_from_field(runtime: Runtime, target: Any, value: Any) -> Effect:
+    write, old, read = traced_writer(runtime, target), *map(runtime.expressions.reader, (target, value))
+    return lambda packet: write(packet, old(packet) - read(packet))
+
+
+@builds("assign_VL")
+def _assign_varbit(runtime: Runtime, target: Any, source: Any) -> Effect:
+    layout = runtime.layout
+    into, out_of = runtime.expressions.field_header(target), runtime.expressions.field_header(source)
+
+    def assign(packet: Packet) -> None:
+        a, b = into(packet), out_of(packet)
+        if a == NOWHERE:
+            return
+        packet.values[layout.bases[a] + target.field.index] = (
+            0 if b == NOWHERE else packet.values[layout.bases[b] + source.field.index]
+        )
+        packet.varbits[a] = packet.varbits.get(b, 0)
+
+    return assign
+
+
+def _copy_header(packet: Packet, a: int, b: int) -> None:
+    if a == NOWHERE:
+        return
+    if b == NOWHERE or not packet.valid[b]:
+        packet.set_invalid(a)
+        return
+    for i, j in zip(packet.layout.slots(a), packet.layout.slots(b), strict=True):
+        packet.values[i] = packet.values[j]
+    packet.varbits[a] = packet.varbits.get(b, 0)
+    packet.set_valid(a)
+
+
+@builds("assign_header", "copy_header")
+def _assign_header(runtime: Runtime, target: Any, source: Any) -> Effect:
+    into, out_of = runtime.expressions.header(target), runtime.expressions.header(source)
+    return lambda packet: _copy_header(packet, into(packet), out_of(packet))
+
+
+@builds("assign_union")
+def _assign_union(runtime: Runtime, target: Any, source: Any) -> Effect:
+    into, out_of = runtime.expressions.union(target), runtime.expressions.union(source)
+
+    def assign(packet: Packet) -> None:
+        a, b = into(packet), out_of(packet)
+        # The valid member last: making it valid invalidates its siblings, never the other way round.
+        pairs = zip(a, b or (NOWHERE,) * len(a), strict=False)
+        for x, y in sorted(pairs, key=lambda pair: pair[1] != NOWHERE and packet.valid[pair[1]]):
+            _copy_header(packet, x, y)
+
+    return assign
+
+
+@builds("assign_header_stack")
+def _assign_stack(runtime: Runtime, target: Any, source: Any) -> Effect:
+    into: Stack = target.stack
+    out_of: Stack = source.stack
+
+    def assign(packet: Packet) -> None:
+        packet.nexts[into.index] = packet.nexts[out_of.index]
+        for a, b in zip(into.headers, out_of.headers, strict=False):
+            _copy_header(packet, a.index, b.index)
+
+    return assign
+
+
+@builds("assign_union_stack")
+def _assign_union_stack(runtime: Runtime, target: Any, source: Any) -> Effect:
+    into: UnionStack = target.stack
+    out_of: UnionStack = source.stack
+
+    def headers(union: Union) -> tuple[int, ...]:
+        return tuple(h.index for h in union.headers)
+
+    def assign(packet: Packet) -> None:
+        packet.union_nexts[into.index] = packet.union_nexts[out_of.index]
+        for a, b in zip(into.unions, out_of.unions, strict=False):
+            pairs = zip(headers(a), headers(b), strict=False)
+            for x, y in sorted(pairs, key=lambda pair: packet.valid[pair[1]]):
+                _copy_header(packet, x, y)
+
+    return assign

@@ -1,0 +1,88 @@
+"""setValid, setInvalid, push_front and pop_front."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from switch.model.expressions import StackRef
+from switch.reference.expressions import NOWHERE
+from switch.reference.packet import Packet
+from switch.reference.primitives.registry import Effect, builds, said
+from switch.reference.runtime import Runtime
+
+
+@builds("add_header")
+def _add_header(runtime: Runtime, header: Any) -> Effect:
+    find, headers = runtime.expressions.header(header), runtime.program.headers
+
+    def add(packet: Packet) -> None:
+        number = find(packet)
+        if number == NOWHERE or packet.valid[number]:
+            return
+        packet.clear_fields(number)
+        packet.set_valid(number)
+        packet.length += packet.header_bytes(number)
+        said(runtime, packet, f"{headers[number].name} made valid")
+
+    return add
+
+
+@builds("remove_header")
+def _remove_header(runtime: Runtime, header: Any) -> Effect:
+    find, headers = runtime.expressions.header(header), runtime.program.headers
+
+    def remove(packet: Packet) -> None:
+        number = find(packet)
+        if number == NOWHERE or not packet.valid[number]:
+            return
+        packet.length -= packet.header_bytes(number)
+        packet.set_invalid(number)
+        said(runtime, packet, f"{headers[number].name} made invalid")
+
+    return remove
+
+
+def _rows(stack: Any) -> list[tuple[int, ...]]:
+    """A stack's elements, each as the headers that move together."""
+    if isinstance(stack, StackRef):
+        return [(h.index,) for h in stack.stack.headers]
+    return [tuple(h.index for h in union.headers) for union in stack.stack.unions]
+
+
+def _shifter(runtime: Runtime, stack: Any, count: Any, push: bool) -> Effect:
+    rows, read, number = _rows(stack), runtime.expressions.reader(count), stack.stack.index
+    is_header_stack, size = isinstance(stack, StackRef), len(rows)
+
+    def swap(packet: Packet, a: int, b: int) -> None:
+        for x, y in zip(rows[a], rows[b], strict=True):
+            packet.swap_headers(x, y)
+
+    def shift(packet: Packet) -> None:
+        amount = min(max(read(packet), 0), size)
+        nexts = packet.nexts if is_header_stack else packet.union_nexts
+        if push:
+            nexts[number] = min(size, nexts[number] + amount)
+            for i in range(size - 1, amount - 1, -1):
+                swap(packet, i, i - amount)
+            freed = range(amount)
+        else:
+            nexts[number] -= min(nexts[number], amount)
+            for i in range(size - amount):
+                swap(packet, i, i + amount)
+            freed = range(size - amount, size)
+        for i in freed:
+            for header in rows[i]:
+                packet.set_invalid(header)
+        said(runtime, packet, f"{stack.stack.name}.{'push' if push else 'pop'}_front({amount})")
+
+    return shift
+
+
+@builds("push")
+def _push(runtime: Runtime, stack: Any, count: Any) -> Effect:
+    return _shifter(runtime, stack, count, push=True)
+
+
+@builds("pop")
+def _pop(runtime: Runtime, stack: Any, count: Any) -> Effect:
+    return _shifter(runtime, stack, count, push=False)
