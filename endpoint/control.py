@@ -121,6 +121,10 @@ class AgentError(RuntimeError):
     """The agent refused an operation, or does not answer."""
 
 
+class AgentTimeoutError(AgentError):
+    """The agent has not answered yet; the answer may still come."""
+
+
 class AgentClient:
     """One connection to an agent. Requests may be sent ahead; answers are matched by their id."""
 
@@ -171,7 +175,7 @@ class AgentClient:
             try:
                 data = self._socket.recv(1 << 16)
             except TimeoutError as error:
-                raise AgentError(f"the agent on {self.path} did not answer within {limit_s:g} s") from error
+                raise AgentTimeoutError(f"the agent on {self.path} did not answer within {limit_s:g} s") from error
             except OSError as error:
                 raise AgentError(f"the agent on {self.path} is gone: {error.strerror}") from error
             if not data:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from endpoint.control import AgentError
+from endpoint.control import AgentError, AgentTimeoutError
 
 START_AHEAD_NS = 50_000_000
 
@@ -62,13 +62,18 @@ class Group:
         self._all("workload.stop", {host: {"name": self.name} for host in self.ranks})
 
     def wait(self, timeout_s: float) -> dict[str, dict[str, Any]]:
-        """Every rank's status once all are over. Raises AgentError after `timeout_s`."""
+        """Every rank's status once all are over, or as it is after `timeout_s`: a rank whose peer's QP has died, for
+        example, may wait for ever. Raises AgentError when an agent is gone."""
         deadline = time.monotonic() + timeout_s
         idents = {host: self._clients[host].send("workload.wait", name=self.name) for host in self.ranks}
-        return {
-            host: self._clients[host].result(ident, max(0.001, deadline - time.monotonic()))
-            for host, ident in idents.items()
-        }
+        statuses = {}
+        for host, ident in idents.items():
+            client = self._clients[host]
+            try:
+                statuses[host] = client.result(ident, max(0.001, deadline - time.monotonic()))
+            except AgentTimeoutError:
+                statuses[host] = client.result(client.send("workload.status", name=self.name))
+        return statuses
 
     def status(self) -> dict[str, dict[str, Any]]:
         return self._all("workload.status", {host: {"name": self.name} for host in self.ranks})

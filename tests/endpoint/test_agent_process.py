@@ -124,6 +124,7 @@ def test_a_plane_that_goes_down_and_comes_back_costs_no_byte(pair):
         return sum(qp["acked_bytes"] for qp in agents_pair[0].client.call("counters")["qps"])
 
     eventually(lambda: acked() > 1_000_000, "it runs")
+    assert {status["state"] for status in run.wait(0.05).values()} == {"running"}  # a wait has an end
     ip("-n", names[1], "link", "set", "h1-p1", "down")
     before = acked()
     eventually(lambda: acked() > before + 3_000_000, "it goes on without the plane")
