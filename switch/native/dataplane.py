@@ -60,9 +60,10 @@ class DrivenEngine(NativeEngine):
                 self.device = self._gate.device = None
 
     def port_counters(self, port: int, now_ns: int) -> PortCounters:
-        with self._guard:
-            self._c.driver_count_drops(self.driver.handle, self.device, port)
         return super().port_counters(port, self._now(now_ns))
+
+    def _collect_drops(self, port: int) -> None:
+        self._c.driver_count_drops(self.driver.handle, self.device, port)
 
     def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None:
         super().configure_port(port, config, self._now(now_ns))
