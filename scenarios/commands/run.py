@@ -84,13 +84,14 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
     if arguments.setting:
         settings = dict(parse_pair(text, "--setting", "selection=oblivious") for text in arguments.setting)
         chosen = replace(chosen, settings={**chosen.settings, **settings})
-    overrides = plan_overrides(arguments.set)
-    plan_source = arguments.plan or os.environ.get("MRCLAB_PLAN") or scenario.plan
+    simulated = arguments.world == "simulated"
+    overrides = plan_overrides(arguments.set, simulated)
+    plan_source = arguments.plan or usual_plan(scenario)
     plan = load_plan(plan_source, overrides)
     calibrated: Mapping[str, Any]
     if arguments.rate is not None:
         calibrated = {"source": "--rate", "port_rate_bps": round(arguments.rate * 1e6)}
-    elif arguments.world == "simulated":
+    elif simulated:
         calibrated = {"source": "the plan", "port_rate_bps": plan.links.host_rate_bps}
     else:
         calibrated = calibration.calibrated(plan, tell, arguments.calibrate)
@@ -108,9 +109,17 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
     )
 
 
-def plan_overrides(texts: Sequence[str]) -> dict[str, str]:
-    """Keys of the plan to change: those of MRCLAB_SWITCH and then of --set."""
-    kind = os.environ.get("MRCLAB_SWITCH")
+def usual_plan(scenario: Scenario) -> str:
+    """The scenario's own; MRCLAB_PLAN stands in for `lab` on a machine that is too small for it."""
+    return os.environ.get("MRCLAB_PLAN", scenario.plan) if scenario.plan == "lab" else scenario.plan
+
+
+def plan_overrides(texts: Sequence[str], simulated: bool) -> dict[str, str]:
+    """Keys of the plan to change: the switch kind of MRCLAB_SWITCH, and then those of --set.
+
+    In virtual time every switch is an embedded one.
+    """
+    kind = "embedded" if simulated else os.environ.get("MRCLAB_SWITCH")
     chosen = dict(parse_pair(text, "--set", "trimming.enabled=false") for text in texts)
     return {**({"switch": kind} if kind else {}), **chosen}
 

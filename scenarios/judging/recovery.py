@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ class Recovery:
     fault: FaultSpan
     dip: float  # lowest goodput of a bin after the fault, as a share of the reference
     after_ns: int | None
+    left_ns: int | None = None  # until the last path that lost packets was given up; None: none was
 
     def round_trips(self, base_rtt_ns: int) -> float | None:
         return None if self.after_ns is None else self.after_ns / base_rtt_ns
@@ -45,8 +46,15 @@ def recoveries(run: Run, bin_ns: int) -> list[Recovery]:
     for index, fault in enumerate(faults):
         later = [other.start_ns for other in faults[index + 1 :] if other.start_ns > fault.start_ns]
         end_ns = min([*later, stop_ns])
-        result.append(after(run, fault, Span("after", fault.start_ns, end_ns), normal, bin_ns))
+        span = Span("after", fault.start_ns, end_ns)
+        result.append(replace(after(run, fault, span, normal, bin_ns), left_ns=last_path_left(run, span)))
     return result
+
+
+def last_path_left(run: Run, span: Span) -> int | None:
+    """From the beginning of a span to the last time that a path was given up in it."""
+    times = [line["t_ns"] for line in run.within(span, "ev") if str(line.get("new", "")).upper() == "ASSUMED_BAD"]
+    return max(times) - span.start_ns if times else None
 
 
 def after(run: Run, fault: FaultSpan, span: Span, normal: float, bin_ns: int) -> Recovery:

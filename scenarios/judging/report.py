@@ -85,6 +85,7 @@ def recovery_rows(run: Run) -> list[list[str]]:
                 f"{item.dip:.0%}",
                 after if item.after_ns != 0 else "never below 90 %",
                 "" if not trips else f"{trips:.0f}",
+                "" if item.left_ns is None else f"{item.left_ns / 1e6:.0f} ms",
             ]
         )
     return rows
@@ -160,7 +161,10 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
         ),
         page.section(
             "Recovery",
-            rows_or_none(["at", "fault", "lowest goodput", "back at 90 % after", "round trips"], recovery_rows(run)),
+            rows_or_none(
+                ["at", "fault", "lowest goodput", "back at 90 % after", "round trips", "last bad path left after"],
+                recovery_rows(run),
+            ),
         ),
         page.section(
             "Training steps",

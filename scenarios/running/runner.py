@@ -136,6 +136,7 @@ class Runner:
         """The scenario's timeline as this run carries it out."""
         factor = self.choices.time_factor
         faults = [scaled(fault, factor) for fault in self.scenario.timeline(self.setting)]
+        faults = [possible(self.choices.plan, fault) for fault in faults]
         if self.choices.transport.single_plane:
             faults = list(dict.fromkeys(on_single_plane(fault) for fault in faults))
         return faults
@@ -166,9 +167,11 @@ class Runner:
         for running in groups.values():
             running.stop()
         for name, running in groups.items():
-            for host, status in running.wait(DRAIN_S).items():
-                if status.get("state") != "finished":
-                    journal.write("error", message=f"workload {name} on {host}: {status}", fatal=False)
+            stuck = {host: status for host, status in running.wait(DRAIN_S).items() if status["state"] != "finished"}
+            for host, status in stuck.items():
+                journal.write("error", message=f"workload {name} on {host} is {status['state']}", fatal=False)
+            if stuck:
+                running.remove()  # so that every rank journals what it had done
 
     def _reconverge(self, world: World, in_force: Mapping[Fault, fabric_fault.Fault]) -> None:
         dead = dead_links(self.choices.running_plan, in_force)
@@ -212,6 +215,16 @@ def starts(phases: Sequence[Phase]) -> tuple[dict[str, float], float]:
         result[phase.name] = at_s
         at_s += phase.seconds
     return result, at_s
+
+
+def possible(plan: Plan, fault: Fault) -> Fault:
+    """The fault, or on BMv2 its equal: a port without carrier would stop all ports of a BMv2 switch.
+
+    To the hosts a link between two switches that is down and one that swallows everything are the same.
+    """
+    if fault.verb == "link-down" and plan.switch == "bmv2":
+        return replace(fault, verb="blackhole")
+    return fault
 
 
 def scaled(fault: Fault, factor: float) -> Fault:

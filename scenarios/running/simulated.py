@@ -16,7 +16,7 @@ from controller import compiled_pipelines
 from controller.direct import DirectControl
 from controller.tables import tables
 from endpoint import prober, profile, transports
-from endpoint.control import AgentError
+from endpoint.control import AgentError, AgentTimeoutError
 from endpoint.host import Host as HostNic
 from scenarios.journal import Journal
 from scenarios.running.directory import RunDirectory
@@ -80,7 +80,7 @@ class SimulatedHost:
         while ident not in self._answers:
             next_ns = self._events.next_ns
             if next_ns is None or next_ns > limit_ns:
-                raise AgentError(f"{self.node} did not answer within its virtual time")
+                raise AgentTimeoutError(f"{self.node} did not answer within its virtual time")
             self._events.step()
         answer = self._answers.pop(ident)
         if not answer["ok"]:
