@@ -1,0 +1,54 @@
+"""The code that the docs ask a reader to write does what they say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from endpoint.core.selection import SELECTIONS
+from scenarios import library
+from scenarios.judging.run import Run
+from scenarios.running.directory import RunDirectory
+from scenarios.running.runner import Choices, Runner
+from scenarios.running.simulated import SimulatedWorld
+from scenarios.running.transport import Transport, transport
+from scenarios.scenario import Scenario
+from topo.planfile import load_plan
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def code(page: str, holding: str) -> str:
+    """The one Python block of a page that holds these words."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    (found,) = [block for block in blocks if holding in block]
+    return str(found)
+
+
+def simulate(scenario: Scenario, chosen: Transport, plan: str, folder: Path) -> Run:
+    choices = Choices(chosen, load_plan(plan), seed=1, world="simulated", time_factor=0.4)
+    directory = RunDirectory.create(folder, scenario.name, 1)
+    runner = Runner(scenario, choices, directory, tell=lambda event: None)
+    runner.run(lambda: SimulatedWorld(choices.running_plan, chosen, 1, directory, runner.tell))
+    return Run.open(directory.path)
+
+
+def test_the_scenario_of_the_readme_runs(tmp_path: Path) -> None:
+    file = tmp_path / "my_cut.py"
+    file.write_text(code("scenarios/README.md", "SCENARIO = Scenario("))
+    run = simulate(library.find(str(file)), transport("mrc"), "tiny", tmp_path)
+    assert [fault.target for fault in run.faults] == ["p0l0-p0s0"]
+    assert run.kind("step")
+
+
+def test_the_path_selection_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    namespace: dict[str, Any] = {}
+    exec(code("docs/guide.md", "class RoundRobinSelection"), namespace)
+    monkeypatch.setitem(SELECTIONS, "round_robin", namespace["RoundRobinSelection"])
+    chosen = Transport("mine", "", "mrc", {"selection": "round_robin"})
+    run = simulate(library.find("smoke"), chosen, "tiny", tmp_path)
+    assert run.kind("step")
+    assert all(line["verified"] for line in run.kind("step"))
