@@ -1,0 +1,44 @@
+"""rtnetlink messages, taken apart without a kernel; test_nic_driver has the real ones."""
+
+from __future__ import annotations
+
+import struct
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from endpoint.carrier import Link, parse
+
+NEWLINK, DELLINK, UP, LOWER_UP = 16, 17, 1, 1 << 16
+
+
+def message(kind: int, name: bytes, flags: int, index: int = 7) -> bytes:
+    attribute = struct.pack("HH", 4 + len(name) + 1, 3) + name + b"\0"
+    attribute += bytes(-len(attribute) % 4)
+    other = struct.pack("HHI", 8, 4, 1500)  # IFLA_MTU comes first, so that skipping is tested
+    body = struct.pack("BxHiII", 0, 1, index, flags, 0) + other + attribute
+    return struct.pack("IHHII", 16 + len(body), kind, 0, 0, 0) + body
+
+
+def test_a_link_is_up_only_with_both_flags_and_gone_when_deleted():
+    data = b"".join(
+        (
+            message(NEWLINK, b"h0-p0", UP | LOWER_UP),
+            message(NEWLINK, b"h0-p1", UP),
+            message(NEWLINK, b"h0-p2", LOWER_UP),
+            message(DELLINK, b"h0-p3", UP | LOWER_UP),
+            message(3, b"done", UP | LOWER_UP),
+        )
+    )
+    assert list(parse(data)) == [
+        Link("h0-p0", 7, True),
+        Link("h0-p1", 7, False),
+        Link("h0-p2", 7, False),
+        Link("h0-p3", 7, False),
+    ]
+
+
+@given(st.binary(max_size=300), st.integers(0, 80))
+def test_torn_and_random_messages_end(data, cut):
+    list(parse(data))
+    list(parse(message(NEWLINK, b"h0-p0", UP)[:cut] + data))
