@@ -1,7 +1,7 @@
 """BMv2: one `simple_switch_grpc` a switch, in the namespace of its ports, with P4Runtime on a Unix socket.
 
-Queues are set through the Thrift CLI, which is all that BMv2 has for them: depth in packets, rate in packets a
-second of each priority. The data queue's rate is the port's in full frames; the priority queue's in trimmed packets.
+Queues are set through Thrift, which is all that BMv2 has for them: depth in packets, rate in packets a second of each
+priority. The data queue's rate is the port's in full frames; the priority queue's in trimmed packets.
 """
 
 from __future__ import annotations
@@ -10,38 +10,34 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from topo.emulation import namespace, process, tc
 from topo.emulation.driver import Progress, Site
 from topo.emulation.state import LabError
+from topo.emulation.thrift import SimpleSwitchClient, ThriftError
 from topo.fault import PortState, SwitchState
 from topo.graph import PortRef, device_id, link_at, port_queues, ports
 from topo.node import Switch
 from topo.plan import PRIORITIES, PRIORITY_CONTROL, PRIORITY_DATA, Plan
 
 PROGRAM = "simple_switch_grpc"
-CLI_PROGRAM = "simple_switch_CLI"
 THRIFT_PORT_BASE = 9090
 CPU_PORT = 510
 START_TIMEOUT_S = 30.0
 _POLL_S = 0.02
 
 
-def queue_commands(plan: Plan, ref: PortRef, rate_bps: int) -> list[str]:
-    """Lines for the Thrift CLI: depth and rate of one port's two queues."""
+def queue_settings(plan: Plan, rate_bps: int) -> list[tuple[int, int, int]]:
+    """(priority, depth in packets, rate in packets/s) of a port's two queues at this line rate."""
     bytes_per_s = rate_bps / 8
     rates = {
         PRIORITY_DATA: max(1, round(bytes_per_s / plan.frame_bytes_max)),
         PRIORITY_CONTROL: max(1, round(bytes_per_s / plan.trimming.size_bytes)),
     }
-    lines = []
-    for queue in port_queues(plan):
-        lines.append(f"set_queue_depth {queue.depth_packets} {ref.port} {queue.priority}")
-        lines.append(f"set_queue_rate {rates[queue.priority]} {ref.port} {queue.priority}")
-    return lines
+    return [(queue.priority, queue.depth_packets, rates[queue.priority]) for queue in port_queues(plan)]
 
 
 class Bmv2Driver:
@@ -49,12 +45,11 @@ class Bmv2Driver:
         self.site = site
 
     def start(self, switches: Sequence[Switch], progress: Progress) -> None:
-        for program in (PROGRAM, CLI_PROGRAM):
-            if not shutil.which(program):
-                raise LabError(
-                    f"the plan wants BMv2 switches, but {program} is not on PATH: install p4lang-bmv2 (Ubuntu), build"
-                    " behavioral-model with PI, or set switch = 'embedded' in the plan"
-                )
+        if not shutil.which(PROGRAM):
+            raise LabError(
+                f"the plan wants BMv2 switches, but {PROGRAM} is not on PATH: install p4lang-bmv2 (Ubuntu), build"
+                " behavioral-model with PI, or set switch = 'embedded' in the plan"
+            )
         for switch in switches:
             with namespace.entered(switch.name):
                 namespace.set_up(["lo", *(ref.interface for ref in ports(self.site.plan, switch))])
@@ -68,7 +63,7 @@ class Bmv2Driver:
         if state.loss != before.loss:
             tc.set_loss(ref.node.name, ref.interface, state.loss)
         if state.rate_bps != before.rate_bps and isinstance(ref.node, Switch):
-            self._thrift(ref.node, queue_commands(self.site.plan, ref, state.rate_bps))
+            self._set_queues(ref.node, {ref.port: state.rate_bps})
 
     def carrier_restored(self, ref: PortRef) -> None:
         """Never needed: `link-down` is refused, because BMv2 stops reading every port while one of them is down."""
@@ -133,41 +128,28 @@ class Bmv2Driver:
                 progress("BMv2 switches", done, len(started))
 
     def _finish(self, switch: Switch, popen: subprocess.Popen[bytes], deadline: float) -> None:
-        """Waits until both servers answer, then sets the queues."""
-        while not (self._grpc_answers(switch) and self._thrift_answers(switch)):
-            if popen.poll() is not None or time.monotonic() > deadline:
-                log = self.site.root / f"logs/{switch.name}.log"
-                what = f"ended with status {popen.returncode}" if popen.poll() is not None else "does not answer"
-                raise LabError(f"{PROGRAM} of {switch} {what}; see {log}")
-            time.sleep(_POLL_S)
+        """Waits for both servers and sets the queues. Thrift's listens before its services are there."""
         plan = self.site.plan
-        lines = [x for ref in ports(plan, switch) for x in queue_commands(plan, ref, link_at(plan, ref).rate_bps)]
-        self._thrift(switch, lines)
-
-    def _grpc_answers(self, switch: Switch) -> bool:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+        rates_bps = {ref.port: link_at(plan, ref).rate_bps for ref in ports(plan, switch)}
+        while True:
             try:
-                sock.connect(str(self._grpc_path(switch)))
-            except OSError:
-                return False
-        return True
+                with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as grpc:
+                    grpc.connect(str(self._grpc_path(switch)))
+                self._set_queues(switch, rates_bps)
+            except (OSError, ThriftError) as error:
+                if popen.poll() is not None or time.monotonic() > deadline:
+                    log = self.site.root / f"logs/{switch.name}.log"
+                    ended = popen.poll() is not None
+                    what = f"ended with status {popen.returncode}" if ended else f"does not answer ({error})"
+                    raise LabError(f"{PROGRAM} of {switch} {what}; see {log}") from None
+                time.sleep(_POLL_S)
+            else:
+                return
 
-    def _thrift_answers(self, switch: Switch) -> bool:
-        with namespace.entered(switch.name), socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
-            try:
-                sock.connect(("127.0.0.1", self._thrift_port(switch)))
-            except OSError:
-                return False
-        return True
-
-    def _thrift(self, switch: Switch, lines: list[str]) -> None:
-        argv = [CLI_PROGRAM, "--thrift-port", str(self._thrift_port(switch))]
-        done = subprocess.run(
-            ["nsenter", f"--net={namespace.path_of(switch.name)}", *argv],
-            input="\n".join(lines) + "\n",
-            text=True,
-            capture_output=True,
-            check=False,
-        )
-        if done.returncode != 0 or "Error" in done.stdout or "Invalid" in done.stdout:
-            raise LabError(f"{CLI_PROGRAM} of {switch} refused its queues: {(done.stderr or done.stdout)[-500:]}")
+    def _set_queues(self, switch: Switch, rates_bps: Mapping[int, int]) -> None:
+        """Depth and rate of the queues of these ports, by their line rates."""
+        with namespace.entered(switch.name), SimpleSwitchClient("127.0.0.1", self._thrift_port(switch)) as client:
+            for port, rate_bps in rates_bps.items():
+                for priority, depth_packets, rate_pps in queue_settings(self.site.plan, rate_bps):
+                    client.set_queue_depth(port, priority, depth_packets)
+                    client.set_queue_rate(port, priority, rate_pps)

@@ -39,7 +39,6 @@ def examine() -> list[Finding]:
         _program("ping", "useful", "`h1 ping h5` does not work", "iputils-ping"),
         _program("tcpdump", "useful", "no captures at the prompt", "tcpdump"),
         _program("simple_switch_grpc", "useful", "no switches of kind bmv2", "p4lang-bmv2 (Ubuntu, p4lang's packages)"),
-        _program("simple_switch_CLI", "useful", "no queue rates on bmv2 switches", "p4lang-bmv2"),
         _program("p4c", "useful", "our own compiler is used", "p4lang-p4c (Ubuntu, p4lang's packages)"),
     ]
     return findings + (_kernel() if root and shutil.which("ip") else [])

@@ -6,6 +6,7 @@ Ports are paced by `tbf` where the kernel has it; there is no delay, no marking,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from topo.emulation import namespace, tc
 from topo.emulation.driver import Progress, Site
@@ -14,23 +15,17 @@ from topo.fault import PortState, SwitchState
 from topo.graph import PortRef, link_at, ports
 from topo.node import Switch
 
+_WORKERS = 4
+
 
 class LinuxDriver:
     def __init__(self, site: Site) -> None:
         self.site = site
 
     def start(self, switches: Sequence[Switch], progress: Progress) -> None:
-        for done, switch in enumerate(switches, 1):
-            quiet = [
-                line
-                for ref in ports(self.site.plan, switch)
-                for line in tc.filter_commands(ref.interface, tc.NOISE_PREF, tc.multicast_program())
-            ]
-            namespace.run_ip(quiet, switch.name, tool="tc")
-            rates = [self._pace(ref, link_at(self.site.plan, ref).rate_bps) for ref in ports(self.site.plan, switch)]
-            namespace.run_ip(rates, switch.name, tool="tc", force=True)  # a kernel without tbf: unpaced
-            self._provision(switch)
-            progress("kernel switches", done, len(switches))
+        with ThreadPoolExecutor(max_workers=_WORKERS) as pool:
+            for done, _ in enumerate(pool.map(self._bring_up, switches), 1):
+                progress("kernel switches", done, len(switches))
 
     def p4runtime(self, switch: Switch) -> tuple[str, int] | None:
         return None
@@ -61,6 +56,17 @@ class LinuxDriver:
 
     def alive(self, switches: Sequence[Switch]) -> list[str]:
         return [switch.name for switch in switches if not namespace.exists(switch.name)]
+
+    def _bring_up(self, switch: Switch) -> None:
+        plan = self.site.plan
+        refs = list(ports(plan, switch))
+        quiet = [
+            line for ref in refs for line in tc.filter_commands(ref.interface, tc.NOISE_PREF, tc.multicast_program())
+        ]
+        namespace.run_ip(quiet, switch.name, tool="tc")
+        rates = [self._pace(ref, link_at(plan, ref).rate_bps) for ref in refs]
+        namespace.run_ip(rates, switch.name, tool="tc", force=True)  # a kernel without tbf: unpaced
+        self._provision(switch)
 
     def _pace(self, ref: PortRef, rate_bps: int) -> str:
         plan = self.site.plan
