@@ -68,9 +68,6 @@ class Table:
     next_by_action: Mapping[str, str | None]
     next_without_action: str | None  # on a miss without a default action, and for an empty group
 
-    def action(self, name: str) -> Action | None:
-        return next((a for a in self.actions if a.name == name), None)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Conditional:

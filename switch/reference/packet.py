@@ -14,8 +14,7 @@ UNTRUNCATED = 1 << 62
 
 
 class Layout:
-    """Where the fields of a program's headers are. One slot beyond the last header is a scratch header: all reads of
-    it give zero (see `switch.reference.expressions`)."""
+    """Where the fields of a program's headers are in a packet's `values`."""
 
     def __init__(self, program: Program) -> None:
         self.program = program

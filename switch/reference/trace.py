@@ -36,9 +36,6 @@ class Trace:
     def record(self, t_ns: int, packet: int, kind: str, **data: Any) -> None:
         self.steps.append(Step(t_ns, packet, kind, data))
 
-    def clear(self) -> None:
-        self.steps.clear()
-
     def text(self) -> str:
         return text(self.steps)
 
