@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "gate.h"
+#include "outbox.h"
 #include "wire.h"
 
 enum {
     EVENTS = 64,
     BATCHES_A_TURN = 4,  /* of one interface before the others have theirs */
-    TAKE_MAX = 4096,     /* frames for the control plane that wait to be taken */
     DUE_SLACK_NS = 5000, /* what is due so soon is sent with what is due now: less than a sleep takes */
 };
 
@@ -70,11 +70,7 @@ struct driver {
     struct outgoing out;
     struct wire_batch batch;
 
-    pthread_mutex_t take_mutex;
-    pthread_cond_t take_filled;
-    struct packet *take_head, *take_tail;
-    u32 take_count;
-    bool take_ended;
+    struct outbox outbox; /* frames for the control plane */
 };
 
 u64 driver_now_ns(void)
@@ -108,21 +104,8 @@ static void flush(struct driver *d)
 /* A frame for the control plane. */
 static void hand_over(struct driver *d, struct device *device, struct packet *p)
 {
-    p->next = NULL;
     p->order = d->slot[device->driver_slot].id;
-    pthread_mutex_lock(&d->take_mutex);
-    bool room = d->take_count < TAKE_MAX && !d->take_ended;
-    if (room) {
-        if (d->take_tail)
-            d->take_tail->next = p;
-        else
-            d->take_head = p;
-        d->take_tail = p;
-        d->take_count++;
-        pthread_cond_signal(&d->take_filled);
-    }
-    pthread_mutex_unlock(&d->take_mutex);
-    if (!room) {
+    if (!outbox_put(&d->outbox, p)) {
         device_port(device, p->port_out)->counters.drop_socket++;
         pool_give(d->pool, p);
     }
@@ -282,8 +265,7 @@ struct driver *driver_create(void)
     if (!d)
         return NULL;
     gate_open(&d->gate);
-    pthread_mutex_init(&d->take_mutex, NULL);
-    pthread_cond_init(&d->take_filled, NULL);
+    outbox_open(&d->outbox);
     d->pool = pool_create();
     d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     d->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -306,11 +288,8 @@ void driver_destroy(struct driver *d)
         pthread_join(d->thread, NULL);
     }
     driver_close_sockets(d);
-    while (d->take_head) {
-        struct packet *p = d->take_head;
-        d->take_head = p->next;
+    for (struct packet *p; (p = outbox_take(&d->outbox));)
         pool_give(d->pool, p);
-    }
     if (d->epoll_fd >= 0)
         close(d->epoll_fd);
     if (d->wake_fd >= 0)
@@ -324,8 +303,7 @@ void driver_destroy(struct driver *d)
     heap_close(&d->due);
     if (d->pool)
         pool_destroy(d->pool);
-    pthread_cond_destroy(&d->take_filled);
-    pthread_mutex_destroy(&d->take_mutex);
+    outbox_close(&d->outbox);
     gate_close(&d->gate);
     free(d);
 }
@@ -506,21 +484,9 @@ void driver_count_drops(struct driver *d, struct device *device, u32 number)
         port->counters.drop_socket += wire_drops(&d->interface[port->index]->wire);
 }
 
-/* --- frames for the control plane ----------------------------------------------------------------------------------- */
-
 long driver_take(struct driver *d, u64 *id, u32 *port, u8 *frame, u32 room)
 {
-    pthread_mutex_lock(&d->take_mutex);
-    while (!d->take_head && !d->take_ended)
-        pthread_cond_wait(&d->take_filled, &d->take_mutex);
-    struct packet *p = d->take_head;
-    if (p) {
-        d->take_head = p->next;
-        if (!d->take_head)
-            d->take_tail = NULL;
-        d->take_count--;
-    }
-    pthread_mutex_unlock(&d->take_mutex);
+    struct packet *p = outbox_take(&d->outbox);
     if (!p)
         return -1;
     long length = p->length < room ? p->length : room;
@@ -535,8 +501,5 @@ long driver_take(struct driver *d, u64 *id, u32 *port, u8 *frame, u32 room)
 
 void driver_end_takes(struct driver *d)
 {
-    pthread_mutex_lock(&d->take_mutex);
-    d->take_ended = true;
-    pthread_cond_broadcast(&d->take_filled);
-    pthread_mutex_unlock(&d->take_mutex);
+    outbox_end(&d->outbox);
 }
