@@ -43,19 +43,12 @@ class Verb:
     lasting: bool = True  # stays until undone; False: over when the verb returns
     kinds: tuple[SwitchKind, ...] = SWITCH_KINDS  # whose ports or which switches can do it
     host_side: bool = True  # whether a NIC's transmit side can do it
-    why_not: str = ""  # why the other kinds cannot
 
 
 VERBS: Mapping[str, Verb] = {
     verb.name: verb
     for verb in (
-        Verb(
-            "link-down",
-            "link",
-            "both ends lose carrier",
-            kinds=("embedded", "linux"),
-            why_not="BMv2 stops reading all its ports while one of its interfaces is down; use blackhole",
-        ),
+        Verb("link-down", "link", "both ends lose carrier"),
         Verb("blackhole", "link", "every packet is lost silently; carrier stays", one_way=True),
         Verb(
             "loss",
@@ -154,8 +147,8 @@ def _refuse_kind(plan: Plan, spec: Verb, switch: Switch) -> None:
     if kind not in spec.kinds:
         can = [verb.name for verb in VERBS.values() if kind in verb.kinds]
         raise FaultError(
-            f"{spec.name}: {switch} is a {kind} switch, which cannot do it (kinds that can: {', '.join(spec.kinds)}"
-            f"{'; ' + spec.why_not if spec.why_not else ''}); {kind} can do {', '.join(can)}"
+            f"{spec.name}: {switch} is a {kind} switch, which cannot do it (kinds that can: {', '.join(spec.kinds)});"
+            f" {kind} can do {', '.join(can)}"
         )
 
 

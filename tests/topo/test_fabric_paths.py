@@ -54,6 +54,7 @@ class Taps:
 
     def __init__(self, plan, stack):
         self.rings = []
+        self.ports = {ref.interface for node in plan.nodes() for ref in ports(plan, node)}
         self.seen = []
         self.others = 0
         for node in plan.nodes():
@@ -82,6 +83,8 @@ class Taps:
             ring[2] = index
 
     def _take(self, interface, outgoing, frame):
+        if interface not in self.ports:  # BMv2's macvlans, on top of the ports
+            return
         at = frame.find(MARK)
         if at < 0:
             self.others += 1

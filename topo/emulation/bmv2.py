@@ -2,6 +2,9 @@
 
 Queues are set through Thrift, which is all that BMv2 has for them: depth in packets, rate in packets a second of each
 priority. The data queue's rate is the port's in full frames; the priority queue's in trimmed packets.
+
+BMv2 stops reading all its ports while an interface that it has opened is down (libpcap waits for it). So it is given a
+macvlan in passthru mode on top of each port, `p0l0-bm3` on `p0l0-eth3`, which stays up when its cable goes.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from topo.emulation import namespace, process, tc
 from topo.emulation.driver import Progress, Site
 from topo.emulation.state import LabError
 from topo.emulation.thrift import SimpleSwitchClient, ThriftError
-from topo.fault import PortState, SwitchState
+from topo.fault import Fault, PortState, SwitchState
 from topo.graph import PortRef, device_id, link_at, port_queues, ports
 from topo.node import Switch
 from topo.plan import PRIORITIES, PRIORITY_CONTROL, PRIORITY_DATA, Plan
@@ -40,6 +43,14 @@ def queue_settings(plan: Plan, rate_bps: int) -> list[tuple[int, int, int]]:
     return [(queue.priority, queue.depth_packets, rates[queue.priority]) for queue in port_queues(plan)]
 
 
+def _macvlan(ref: PortRef) -> str:
+    return f"{ref.node}-bm{ref.port}"
+
+
+def _macvlan_command(ref: PortRef) -> str:
+    return f"link add link {ref.interface} name {_macvlan(ref)} type macvlan mode passthru"
+
+
 class Bmv2Driver:
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -50,9 +61,15 @@ class Bmv2Driver:
                 f"the plan wants BMv2 switches, but {PROGRAM} is not on PATH: install p4lang-bmv2 (Ubuntu), build"
                 " behavioral-model with PI, or set switch = 'embedded' in the plan"
             )
+        self.site.details["bmv2"] = {"macvlan": True}
         for switch in switches:
+            refs = list(ports(self.site.plan, switch))
+            try:
+                namespace.run_ip([_macvlan_command(ref) for ref in refs], switch.name)
+            except namespace.IpError:
+                self.site.details["bmv2"]["macvlan"] = False  # a kernel without it: link-down is then refused
             with namespace.entered(switch.name):
-                namespace.set_up(["lo", *(ref.interface for ref in ports(self.site.plan, switch))])
+                namespace.set_up(["lo", *(ref.interface for ref in refs), *map(self._opened, refs)])
         self.site.root.joinpath("bmv2").mkdir(exist_ok=True)
         self._launch(switches, progress)
 
@@ -66,7 +83,15 @@ class Bmv2Driver:
             self._set_queues(ref.node, {ref.port: state.rate_bps})
 
     def carrier_restored(self, ref: PortRef) -> None:
-        """Never needed: `link-down` is refused, because BMv2 stops reading every port while one of them is down."""
+        """BMv2's own interface was up all the time."""
+
+    def refusal(self, fault: Fault) -> str | None:
+        if fault.verb == "link-down" and not self.site.details["bmv2"]["macvlan"]:
+            return (
+                "BMv2 stops reading all its ports while one of its interfaces is down, and this kernel has no macvlan"
+                " to hide that from it; blackhole loses the same packets"
+            )
+        return None
 
     def set_switch(self, switch: Switch, state: SwitchState, before: SwitchState) -> None:
         if state == "crashed":
@@ -87,6 +112,10 @@ class Bmv2Driver:
 
     # --- one process a switch -------------------------------------------------------------------------------
 
+    def _opened(self, ref: PortRef) -> str:
+        """The interface that BMv2 reads and writes."""
+        return _macvlan(ref) if self.site.details["bmv2"]["macvlan"] else ref.interface
+
     def _grpc_path(self, switch: Switch) -> Path:
         return self.site.root / "bmv2" / f"{switch.name}.sock"
 
@@ -99,7 +128,9 @@ class Bmv2Driver:
 
     def _argv(self, switch: Switch) -> list[str]:
         number = str(device_id(self.site.plan, switch))
-        interfaces = [word for ref in ports(self.site.plan, switch) for word in ("-i", f"{ref.port}@{ref.interface}")]
+        interfaces = [
+            word for ref in ports(self.site.plan, switch) for word in ("-i", f"{ref.port}@{self._opened(ref)}")
+        ]
         return [
             *(PROGRAM, "--no-p4", "--device-id", number, *interfaces),
             *("--thrift-port", str(self._thrift_port(switch))),

@@ -75,6 +75,8 @@ def _kernel() -> list[Finding]:
         ("kernel: seg6local next-csid", "useful", "no switches of kind linux", _try_ip(
             "route add fcbb:bbbb:1000::/48 encap seg6local action End flavors next-csid lblen 32 nflen 16 dev d0")),
         ("kernel: clsact with BPF", "needed", "no loss or blackhole on host ports", _try_tc),
+        ("kernel: macvlan", "useful", "no link-down on switches of kind bmv2", _try_ip(
+            "link add link d0 name d2 type macvlan mode passthru")),
         ("kernel: tbf", "useful", "switches of kind linux are not paced", _try_tbf),
     ]  # fmt: skip
     findings = []

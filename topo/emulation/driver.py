@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from topo.fault import PortState, SwitchState
+from topo.fault import Fault, PortState, SwitchState
 from topo.graph import PortRef
 from topo.node import Switch
 from topo.plan import Plan
@@ -40,6 +40,9 @@ class SwitchDriver(Protocol):
 
     def carrier_restored(self, ref: PortRef) -> None:
         """A port that was down has been set up again: put back what the kernel forgot."""
+
+    def refusal(self, fault: Fault) -> str | None:
+        """Why this machine cannot do what the kind otherwise can; None when it can."""
 
     def set_switch(self, switch: Switch, state: SwitchState, before: SwitchState) -> None:
         """Stop, crash, or run again; after a crash without P4 tables."""

@@ -12,7 +12,7 @@ from topo.emulation import namespace, process
 from topo.emulation.control import ControlClient, ControlError
 from topo.emulation.driver import Progress, Site
 from topo.emulation.state import LabError, write_json
-from topo.fault import PortState, SwitchState
+from topo.fault import Fault, PortState, SwitchState
 from topo.graph import PortRef, device_id, link_at, port_queues, ports, towards_host
 from topo.node import Switch
 from topo.plan import Plan
@@ -102,6 +102,9 @@ class EmbeddedDriver:
 
     def carrier_restored(self, ref: PortRef) -> None:
         """Packet sockets outlive a port that goes down and comes back."""
+
+    def refusal(self, fault: Fault) -> str | None:
+        return None
 
     def set_switch(self, switch: Switch, state: SwitchState, before: SwitchState) -> None:
         device = device_id(self.site.plan, switch)

@@ -23,6 +23,7 @@ from topo.fault import (
     make_fault,
     port_states,
     switch_state,
+    transmitters,
 )
 from topo.graph import PortRef
 from topo.node import Host, Switch
@@ -47,6 +48,7 @@ class FaultBoard:
                 raise LabError(f"{verb} {fault.target} is in force already; undo it first")
             if verb == "drain":
                 self._check_agents(fault)
+            self._check_machine(fault)
             self._journal(fault, "begin")
             self._change(before, [*before, fault])
             if not VERBS[verb].lasting:
@@ -162,6 +164,13 @@ class FaultBoard:
                 f"drain {fault.target}: no agent runs in any host, and draining is telling NICs to deny paths;"
                 " start agents first, or use switch-stop"
             )
+
+    def _check_machine(self, fault: Fault) -> None:
+        if VERBS[fault.verb].target == "switch":
+            return
+        for ref in transmitters(self.site.plan, fault):
+            if isinstance(ref.node, Switch) and (why := self._driver(ref.node).refusal(fault)):
+                raise LabError(f"{fault.verb} {fault.target}: {ref.node}: {why}")
 
     def _journal(self, fault: Fault, which: str) -> None:
         if self.site.journals is None:

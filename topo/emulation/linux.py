@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from topo.emulation import namespace, tc
 from topo.emulation.driver import Progress, Site
 from topo.emulation.wiring import kernel_switch_port_commands, kernel_switch_routes
-from topo.fault import PortState, SwitchState
+from topo.fault import Fault, PortState, SwitchState
 from topo.graph import PortRef, link_at, ports
 from topo.node import Switch
 
@@ -39,6 +39,9 @@ class LinuxDriver:
     def carrier_restored(self, ref: PortRef) -> None:
         if isinstance(ref.node, Switch):
             self._provision(ref.node)
+
+    def refusal(self, fault: Fault) -> str | None:
+        return None
 
     def set_switch(self, switch: Switch, state: SwitchState, before: SwitchState) -> None:
         if state == "crashed":
