@@ -157,18 +157,21 @@ class CallChecker(ExpressionChecker):
         assert isinstance(made, Applicable)
         declaration = made.declaration
         if isinstance(declaration, ast.Package):
-            callee.parameters = self.parameter_infos(declaration.parameters, declaration.type_parameters)
+            callee.parameters = self.parameter_infos(declaration.parameters, declaration.type_parameters, blocks=True)
             names = declaration.type_parameters
             return self._bind(e, callee, names, dict(zip(names, made.arguments, strict=False)))
         assert isinstance(declaration, ast.Control | ast.Parser)
-        callee.parameters = self.parameter_infos(declaration.constructor)
+        callee.parameters = self.parameter_infos(declaration.constructor, blocks=True)
         self._bind(e, callee)
         return {}
 
     def parameter_infos(
-        self, parameters: list[ast.Parameter], generics: list[str] | None = None
+        self, parameters: list[ast.Parameter], generics: list[str] | None = None, blocks: bool = False
     ) -> list[ParameterInfo]:
-        """Parameters with their types; `generics` are names that stand for types yet unknown."""
+        """Parameters with their types; `generics` are names that stand for types yet unknown.
+
+        Only where `blocks`, in packages and constructors, can parameters be parsers and controls.
+        """
         outer = self.scope
         if generics:
             self.scope = type(outer)(outer)
@@ -177,6 +180,8 @@ class CallChecker(ExpressionChecker):
         infos = []
         for p in parameters:
             t = self.type_of(p.type)
+            if isinstance(t, Applicable) and not blocks:
+                t = self.type_error(f"parameter {p.name} cannot be of type {t}", p.span)
             symbol = Symbol("parameter", p.name, p, t, direction=p.direction, span=p.span)
             infos.append(ParameterInfo(p.name, p.direction, t, p, symbol))
         self.scope = outer

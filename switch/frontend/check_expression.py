@@ -13,6 +13,7 @@ from .types import (
     ERROR,
     INT,
     STRING,
+    Applicable,
     Bits,
     Composite,
     Enum,
@@ -86,6 +87,8 @@ class ExpressionChecker(CheckerBase):
         e.target = symbol
         if symbol.kind == "type":
             return Meta(symbol.type)
+        if symbol.kind in ("action", "function", "state", "value_set"):
+            return self.type_error(f"{e.name} is {article(symbol.kind)} and has no value", e.span)
         e.value = symbol.value if symbol.kind == "const" else None
         return symbol.type
 
@@ -324,7 +327,7 @@ class ExpressionChecker(CheckerBase):
                 return base.fields[e.name].type
             methods = HEADER_METHODS if base.kind == "header" else ("isValid",) if base.kind == "header_union" else ()
             if e.name in SIZE_METHODS or e.name in methods:
-                return ANY
+                return self.type_error(f"{e.name} is a method: write {e.name}()", e.span)
             note = choices(e.name, [*base.fields, *(f"{m}()" for m in methods)], "fields")
             return self.type_error(f"{base} has no field {e.name}", e.span, note)
         if isinstance(base, Stack):
@@ -343,8 +346,8 @@ class ExpressionChecker(CheckerBase):
             return self.type_error(
                 f"the result of apply() has no member {e.name}", e.span, "members: action_run, hit, miss"
             )
-        if isinstance(base, Extern):
-            return ANY
+        if isinstance(base, Extern | Applicable):
+            return self.type_error(f"{base} has methods only: write {e.name}(…)", e.span)
         return self.type_error(f"a value of type {base} has no members", e.span)
 
     def _static_member(self, e: ast.Member, base: Type) -> Type:
@@ -360,7 +363,7 @@ class ExpressionChecker(CheckerBase):
             e.value = EnumValue(base, e.name)
             return base
         if e.name in SIZE_METHODS:
-            return ANY
+            return self.type_error(f"{e.name} is a method: write {e.name}()", e.span)
         return self.type_error(f"{base} has no member {e.name}", e.span)
 
     def _call(self, e: ast.Call) -> Type:

@@ -290,7 +290,7 @@ class Checker(StatementChecker):
         symbol.scope = self.scope
         self.blocks[id(d)] = symbol
         symbol.parameters = self.parameter_infos(d.parameters)
-        constructor = self.parameter_infos(d.constructor)
+        constructor = self.parameter_infos(d.constructor, blocks=True)
         symbol.overloads = [i.symbol for i in constructor]
         for info in [*symbol.parameters, *constructor]:
             self.declare(info.symbol, info.declaration.span)

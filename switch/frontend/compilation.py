@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import ast, ir
 from .checker import Checker, check
 from .compiler import Compiled
-from .diagnostics import Diagnostics
+from .diagnostics import Diagnostics, Span
 from .emit_json import emit
 from .graph import Graph, build
 from .lexer import Token
@@ -17,6 +19,8 @@ from .lowering import lower
 from .p4info import p4info_text
 from .parser import parse
 from .preprocessor import Preprocessor
+
+_RECURSION_MAX = 20_000
 
 
 @dataclass(slots=True)
@@ -34,7 +38,25 @@ class Compilation:
     lowered: ir.Program | None = None
     graphs: list[Graph] = field(default_factory=list)
 
+    @contextlib.contextmanager
+    def _deep(self) -> Iterator[None]:
+        """Every phase recurses over what the programmer nested: allow for much, and say so beyond that."""
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(before, _RECURSION_MAX))
+        try:
+            yield
+        except RecursionError:
+            at = self.tokens[-1].span if self.tokens else Span(str(self.path), 1, 1)
+            self.diagnostics.error("parse", "this program nests expressions or statements too deeply", at)
+            self.diagnostics.stop_on_errors()
+        finally:
+            sys.setrecursionlimit(before)
+
     def read(self) -> None:
+        with self._deep():
+            self._read()
+
+    def _read(self) -> None:
         self.preprocessor = Preprocessor(self.diagnostics, tuple(self.include_paths))
         self.preprocessor.define(self.definitions)
         self.tokens = self.preprocessor.run(self.path)
@@ -42,17 +64,23 @@ class Compilation:
 
     def parse(self) -> None:
         self.read()
-        self.program = parse(self.tokens, self.diagnostics)
+        with self._deep():
+            self.program = parse(self.tokens, self.diagnostics)
         self.diagnostics.stop_on_errors()
 
     def check(self) -> None:
         self.parse()
         assert self.program is not None
-        self.checker = check(self.program, self.diagnostics)
+        with self._deep():
+            self.checker = check(self.program, self.diagnostics)
         self.diagnostics.stop_on_errors()
 
     def lower(self) -> None:
         self.check()
+        with self._deep():
+            self._lower()
+
+    def _lower(self) -> None:
         assert self.program is not None
         assert self.checker is not None
         self.lowered = lower(self.program, self.checker, self.diagnostics, str(self.path))
@@ -64,6 +92,10 @@ class Compilation:
 
     def run(self) -> Compiled:
         self.lower()
+        with self._deep():
+            return self._emit()
+
+    def _emit(self) -> Compiled:
         assert self.lowered is not None
         document = emit(self.lowered, self.graphs, self.diagnostics.lines)
         return Compiled(document, p4info_text(self.lowered), self.diagnostics.render())

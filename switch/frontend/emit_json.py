@@ -27,7 +27,7 @@ class _Emitter:
         self.graphs = graphs
         self.lines = lines
         self.action_ids = {id(a): i for i, a in enumerate(program.actions)}
-        self.table_id = self.condition_id = self.state_id = 0
+        self.table_id = self.condition_id = 0
 
     def document(self) -> Json:
         p = self.program

@@ -115,18 +115,6 @@ class Valid(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class ElementValid(Expr):
-    """Validity of a stack element whose index is known at run time only."""
-
-    stack: str
-    index: Expr
-    type: Type = BOOL
-
-    def __str__(self) -> str:
-        return f"{self.stack}[{self.index}].isValid()"
-
-
-@dataclass(frozen=True, slots=True)
 class HeadersEqual(Expr):
     left: str
     right: str
@@ -313,7 +301,6 @@ class HeaderInstance:
     name: str
     type: str
     metadata: bool
-    pi_omit: bool = True
 
 
 @dataclass(slots=True)

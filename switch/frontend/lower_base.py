@@ -12,7 +12,6 @@ from .types import (
     Enum,
     EnumValue,
     ErrorValue,
-    Extern,
     Stack,
     Tuple,
     Type,
@@ -322,6 +321,3 @@ class LowerBase:
         )
         kept = ir.Operation("&", (base, ir.Const(hole, Bits(t.width))), Bits(t.width))
         self.assign_scalar(base, ir.Operation("|", (kept, wide), t), span)
-
-    def is_extern(self, t: Type, name: str) -> bool:
-        return isinstance(t, Extern) and t.name == name

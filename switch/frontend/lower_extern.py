@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import ast, ir
 from .diagnostics import Span
 from .lower_base import RefusalError
-from .lower_statement import StatementLowerer
+from .lower_inline import InlineLowerer
 from .scope import Callee
 from .types import BOOL, Bits, Composite, EnumValue, Type
 from .values import ExternValue, HeaderValue, Literal, Record, StackValue, UnionValue, Value
@@ -41,7 +41,7 @@ _BLOCKS = {
 }
 
 
-class ExternLowerer(StatementLowerer):
+class ExternLowerer(InlineLowerer):
     def call_extern(self, e: ast.Call, callee: Callee) -> None:
         if callee.kind == "extern_method":
             assert callee.base is not None

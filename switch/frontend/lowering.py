@@ -38,7 +38,6 @@ class ProgramLowerer(ParserLowerer):
         self.checker = checker
         self.globals = self.frame
         self._direct_blocks = {}
-        self._nothing: ir.ActionDef | None = None
         self._conditions: list[ir.Expr] = []
 
     def symbol_of(self, d: ast.Declaration) -> Symbol:

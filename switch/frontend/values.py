@@ -190,7 +190,7 @@ def _expression_names(e: ir.Expr) -> Iterator[str]:
         yield f"{e.header}.{e.field}" if e.header in ("scalars", "standard_metadata") else e.header
     elif isinstance(e, ir.Valid):
         yield e.header
-    elif isinstance(e, ir.LastField | ir.LastIndex | ir.ElementField | ir.ElementValid | ir.ElementHeader):
+    elif isinstance(e, ir.LastField | ir.LastIndex | ir.ElementField | ir.ElementHeader):
         yield e.stack
         if not isinstance(e, ir.LastField | ir.LastIndex):
             yield from _expression_names(e.index)

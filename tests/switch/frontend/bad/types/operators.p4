@@ -15,5 +15,7 @@ control Other(inout headers_t hdr, inout metadata_t meta) {
         hdr.data.a = meta.flag ? hdr.data.a : hdr.data.wide;
         hdr.more[2].a = 1;
         hdr.data.a = 256;
+        hdr.data.a = NoAction;
+        random.extract(hdr.data);
     }
 }

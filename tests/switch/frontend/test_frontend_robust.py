@@ -1,0 +1,90 @@
+"""Whatever is fed to it, the compiler answers with a program or with diagnostics."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from switch.frontend import CompileError
+from switch.frontend.compilation import Compilation
+from switch.model import load
+from switch.model.errors import UnsupportedError
+
+PROGRAMS = Path(__file__).parent / "programs"
+SOURCES = sorted(p for p in PROGRAMS.glob("*.p4") if p.stem != "common")
+PARTS = re.compile(r"\s+|\w+|[^\s\w]")
+
+
+def mutated(rng: random.Random, text: str) -> str:
+    """One or two words put where other words stand, or up to three parts deleted, doubled or exchanged."""
+    parts = PARTS.findall(text)
+    words = [i for i, part in enumerate(parts) if re.match(r"\w", part)]
+    if rng.random() < 0.7:
+        for _ in range(rng.randint(1, 2)):
+            parts[rng.choice(words)] = parts[rng.choice(words)]
+        return "".join(parts)
+    for _ in range(rng.randint(1, 3)):
+        i, j = rng.randrange(len(parts)), rng.randrange(len(parts))
+        change = rng.randrange(3)
+        if change == 0:
+            del parts[i]
+        elif change == 1:
+            parts.insert(i, parts[j])
+        else:
+            parts[i], parts[j] = parts[j], parts[i]
+    return "".join(parts)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.stem)
+def test_a_mutated_program_is_compiled_or_refused(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "common.p4").write_text((PROGRAMS / "common.p4").read_text())
+    text, target = source.read_text(), tmp_path / "mutated.p4"
+    compiled = 0
+    for seed in range(40):
+        target.write_text(mutated(random.Random(f"{source.stem}-{seed}"), text))
+        try:
+            document = Compilation(target).run().json
+        except CompileError:
+            continue
+        compiled += 1
+        with contextlib.suppress(UnsupportedError):
+            load(document)
+    assert compiled < 40
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "const bit<8> x = " + "(" * 9000 + "1" + ")" * 9000 + ";",
+        "const bit<8> x = " + "-" * 20000 + "8w1;",
+        "control C() { apply { " + "{" * 9000 + "}" * 9000 + " } }",
+        "#if " + "(" * 9000 + "1" + ")" * 9000 + "\n#endif",
+        "",
+        "\0",
+        "/*",
+    ],
+    ids=["brackets", "signs", "blocks", "conditions", "nothing", "zero", "comment"],
+)
+def test_extremes_are_refused_with_a_place(text: str, tmp_path: Path) -> None:
+    source = tmp_path / "extreme.p4"
+    source.write_text(text)
+    with pytest.raises(CompileError, match=r"extreme\.p4:\d+:\d+: error"):
+        Compilation(source).run()
+
+
+def test_long_chains_compile(tmp_path: Path) -> None:
+    """A thousand terms and five hundred branches are much, and still a program."""
+    text = (PROGRAMS / "tunnel.p4").read_text()
+    terms = " + ".join(["hdr.tunnel.id"] * 1000)
+    branches = " else ".join(f"if (hdr.tunnel.id == {i}) {{ hdr.tunnel.inner_type = {i}; }}" for i in range(500))
+    text = text.replace(
+        "        if (!hdr.tunnel", f"        hdr.tunnel.id = {terms};\n{branches}\n        if (!hdr.tunnel", 1
+    )
+    (tmp_path / "common.p4").write_text((PROGRAMS / "common.p4").read_text())
+    (tmp_path / "long.p4").write_text(text)
+    document = Compilation(tmp_path / "long.p4").run().json
+    assert len(document["pipelines"][0]["conditionals"]) >= 500
