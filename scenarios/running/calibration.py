@@ -28,6 +28,7 @@ from topo.plan import Plan
 
 BUSY_WANTED = 0.75
 SATURATED = 0.92  # above this, more load would not show
+IDLE_MAX = 0.40  # a machine busier than this without traffic has other work: what it can do for us is not known
 ATTEMPTS = 4
 RATE_MAX_FACTOR = 2.0  # of the plan's own rate: a faster lab is not a better one
 
@@ -85,6 +86,11 @@ def calibrated(plan: Plan, tell: Callable[[str], None], again: bool = False) -> 
         return {**found, "source": "cache"}
     tell("calibrating: how fast can this machine go with a quarter of its CPU free?")
     measured = measure(plan, tell)
+    if measured["busy_idle"] > IDLE_MAX:
+        tell(
+            f"the machine is {measured['busy_idle']:.0%} busy with other things: using the plan's rate, keeping nothing"
+        )
+        return {**measured, "port_rate_bps": plan.links.host_rate_bps, "source": "the plan: the machine is busy"}
     store(path, plan, measured)
     return {**measured, "source": "measured now"}
 
@@ -94,7 +100,7 @@ def measure(plan: Plan, tell: Callable[[str], None]) -> dict[str, Any]:
     for _ in range(ATTEMPTS):
         idle, loaded = busy(plan.at_rate(rate_bps))
         tell(f"at {rate_bps / 1e6:.2f} Mb/s a port the machine is {loaded:.0%} busy ({idle:.0%} without traffic)")
-        if loaded < SATURATED:
+        if loaded < SATURATED or idle > IDLE_MAX:
             break
         rate_bps //= 2
     else:
@@ -111,12 +117,8 @@ def measure(plan: Plan, tell: Callable[[str], None]) -> dict[str, Any]:
 
 def fitting(rate_bps: int, idle: float, loaded: float, usual_bps: int) -> int:
     """The rate at which CPU use reaches BUSY_WANTED, to two digits, and at most RATE_MAX_FACTOR times the usual."""
-    if loaded <= idle:
-        wanted = usual_bps * RATE_MAX_FACTOR
-    else:
-        wanted = min(rate_bps * (BUSY_WANTED - idle) / (loaded - idle), usual_bps * RATE_MAX_FACTOR)
-    if wanted <= 0:
-        raise RuntimeError(f"this machine is {idle:.0%} busy without any traffic: nothing is left to run a lab on")
+    traffic = max(loaded - idle, 0.01)  # less than that is below what a few seconds can measure
+    wanted = min(rate_bps * max(BUSY_WANTED - idle, 0.01) / traffic, usual_bps * RATE_MAX_FACTOR)
     digits = 10 ** max(0, len(str(int(wanted))) - 2)
     return int(wanted // digits * digits)
 

@@ -136,7 +136,6 @@ class Runner:
         """The scenario's timeline as this run carries it out."""
         factor = self.choices.time_factor
         faults = [scaled(fault, factor) for fault in self.scenario.timeline(self.setting)]
-        faults = [possible(self.choices.plan, fault) for fault in faults]
         if self.choices.transport.single_plane:
             faults = list(dict.fromkeys(on_single_plane(fault) for fault in faults))
         return faults
@@ -215,16 +214,6 @@ def starts(phases: Sequence[Phase]) -> tuple[dict[str, float], float]:
         result[phase.name] = at_s
         at_s += phase.seconds
     return result, at_s
-
-
-def possible(plan: Plan, fault: Fault) -> Fault:
-    """The fault, or on BMv2 its equal: a port without carrier would stop all ports of a BMv2 switch.
-
-    To the hosts a link between two switches that is down and one that swallows everything are the same.
-    """
-    if fault.verb == "link-down" and plan.switch == "bmv2":
-        return replace(fault, verb="blackhole")
-    return fault
 
 
 def scaled(fault: Fault, factor: float) -> Fault:

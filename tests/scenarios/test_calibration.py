@@ -24,18 +24,28 @@ def test_the_rate_that_leaves_a_quarter_free(rate_bps: int, idle: float, loaded:
     assert calibration.fitting(rate_bps, idle, loaded, 10_000_000) == fits
 
 
-def test_a_machine_that_is_busy_without_us_is_refused() -> None:
-    with pytest.raises(RuntimeError, match="80% busy without any traffic"):
-        calibration.fitting(10_000_000, 0.8, 0.9, 10_000_000)
+def test_what_a_busy_machine_measured_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    plan = load_plan("tiny")
+    monkeypatch.setattr(calibration, "busy", lambda plan: (0.8, 0.9))
+    told: list[str] = []
+    found = calibration.calibrated(plan, told.append)
+    assert found["port_rate_bps"] == plan.links.host_rate_bps
+    assert "80% busy with other things" in told[-1]
+    assert not (tmp_path / "mrclab").exists()
 
 
 def test_measurements_are_kept_by_what_they_hold_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     plan = load_plan("tiny")
-    monkeypatch.setattr(calibration, "measure", lambda plan, tell: {"port_rate_bps": 7})
-    assert calibration.calibrated(plan, lambda line: None) == {"port_rate_bps": 7, "source": "measured now"}
-    monkeypatch.setattr(calibration, "measure", lambda plan, tell: {"port_rate_bps": 8})
-    assert calibration.calibrated(plan, lambda line: None) == {"port_rate_bps": 7, "source": "cache"}
+    monkeypatch.setattr(calibration, "measure", lambda plan, tell: {"port_rate_bps": 7, "busy_idle": 0.1})
+    assert calibration.calibrated(plan, lambda line: None) == {
+        "port_rate_bps": 7,
+        "busy_idle": 0.1,
+        "source": "measured now",
+    }
+    monkeypatch.setattr(calibration, "measure", lambda plan, tell: {"port_rate_bps": 8, "busy_idle": 0.1})
+    assert calibration.calibrated(plan, lambda line: None)["source"] == "cache"
     assert calibration.calibrated(plan, lambda line: None, again=True)["port_rate_bps"] == 8
     assert calibration.calibrated(load_plan("lab"), lambda line: None)["source"] == "measured now"
     (tmp_path / "mrclab" / "calibration.json").write_text("torn {")
