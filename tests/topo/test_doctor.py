@@ -7,6 +7,9 @@ import pytest
 
 from topo.__main__ import main
 from topo.emulation.doctor import examine
+from topo.emulation.lab import Lab
+from topo.emulation.state import LabError
+from topo.planfile import load_plan
 
 
 def test_every_finding_says_what_its_absence_costs_and_how_to_mend_it():
@@ -23,6 +26,13 @@ def test_a_missing_program_is_reported_with_its_package(monkeypatch, capsys):
     assert findings["ip"]["remedy"] == "apt-get install iproute2"
     assert main(["doctor"]) == 1
     assert "MISSING  ip: no emulated lab. apt-get install iproute2" in capsys.readouterr().out
+
+
+@pytest.mark.root
+def test_up_without_a_program_says_how_to_get_it(private_run, monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(LabError, match=r"nsenter is missing: no processes in hosts\. apt-get install util-linux"):
+        Lab.up(load_plan("tiny"))
 
 
 @pytest.mark.root

@@ -108,7 +108,8 @@ class Bmv2Driver:
             namespace.run_ip(lines, switch.name, tool="tc")
 
     def alive(self, switches: Sequence[Switch]) -> list[str]:
-        return [switch.name for switch in switches if not self._pids(switch)]
+        inodes = process.namespaces(process.find(self.site.token))
+        return [switch.name for switch in switches if namespace.path_of(switch.name).stat().st_ino not in inodes]
 
     # --- one process a switch -------------------------------------------------------------------------------
 

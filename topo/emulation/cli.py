@@ -151,7 +151,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
         return 1 if missing else 0
     for finding in findings:
         if finding.present:
-            print(f"ok       {finding.name}")
+            print(f"ok       {finding.name}" + (f" ({finding.detail})" if finding.detail else ""))
         else:
             mark = "MISSING" if finding.need == "needed" else "absent "
             print(f"{mark}  {finding.name}: {finding.cost}. {finding.remedy}")

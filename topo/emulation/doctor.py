@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -23,14 +24,22 @@ class Finding:
     need: Need
     cost: str  # of its absence
     remedy: str
+    detail: str = ""  # its version, where it says one
 
 
 def examine() -> list[Finding]:
     """Everything, in order of importance. The kernel's features are tried in a scratch namespace, which goes again."""
     root = os.geteuid() == 0
     findings = [Finding("root", root, "needed", "no emulated lab; plans, paths and simulation work", "sudo")]
-    findings += [
-        _program("ip", "needed", "no emulated lab", "iproute2"),
+    findings += _userland(versions=True)
+    return findings + (_kernel() if root and shutil.which("ip") else [])
+
+
+def _userland(*, versions: bool) -> list[Finding]:
+    """With `versions`, each program that can is asked for its own, which costs a process."""
+    ask = "--version" if versions else ""
+    return [
+        _program("ip", "needed", "no emulated lab", "iproute2", "-V" if versions else ""),
         _program("tc", "needed", "no loss or blackhole on host ports and switches not our own", "iproute2"),
         _program("nsenter", "needed", "no processes in hosts", "util-linux"),
         _program("mnexec", "useful", "no Mininet prompt", "mininet"),
@@ -38,14 +47,36 @@ def examine() -> list[Finding]:
         _compiler(),
         _program("ping", "useful", "`h1 ping h5` does not work", "iputils-ping"),
         _program("tcpdump", "useful", "no captures at the prompt", "tcpdump"),
-        _program("simple_switch_grpc", "useful", "no switches of kind bmv2", "p4lang-bmv2 (Ubuntu, p4lang's packages)"),
-        _program("p4c", "useful", "our own compiler is used", "p4lang-p4c (Ubuntu, p4lang's packages)"),
+        _program(
+            "simple_switch_grpc",
+            "useful",
+            "no switches of kind bmv2",
+            "p4lang-bmv2 (Ubuntu, p4lang's packages)",
+            ask,
+        ),
+        _program("p4c", "useful", "our own compiler is used", "p4lang-p4c (Ubuntu, p4lang's packages)", ask),
     ]
-    return findings + (_kernel() if root and shutil.which("ip") else [])
 
 
-def _program(name: str, need: Need, cost: str, package: str) -> Finding:
-    return Finding(name, shutil.which(name) is not None, need, cost, f"apt-get install {package}")
+def _program(name: str, need: Need, cost: str, package: str, version: str = "") -> Finding:
+    """`version` is the argument that makes it say its version."""
+    found = shutil.which(name) is not None
+    detail = _first_line([name, version]) if found and version else ""
+    return Finding(name, found, need, cost, f"apt-get install {package}", detail)
+
+
+def _first_line(argv: list[str]) -> str:
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return next(iter((done.stdout or done.stderr).strip().splitlines()), "")
+
+
+def missing_programs() -> list[Finding]:
+    """What no `up` can do without, quickly looked for: programs and modules, not the kernel."""
+    always = (finding for finding in _userland(versions=False) if finding.name != "C compiler")
+    return [finding for finding in always if finding.need == "needed" and not finding.present]
 
 
 def _module(name: str, need: Need, cost: str, package: str) -> Finding:

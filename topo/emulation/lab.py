@@ -11,6 +11,7 @@ from typing import Any
 
 from topo.emulation import hosts, namespace, process, state
 from topo.emulation.bmv2 import Bmv2Driver
+from topo.emulation.doctor import missing_programs
 from topo.emulation.driver import Progress, Site, SwitchDriver
 from topo.emulation.embedded import EmbeddedDriver
 from topo.emulation.faults import FaultBoard
@@ -287,3 +288,6 @@ def _check(plan: Plan) -> None:
         )
     if os.geteuid() != 0:
         raise LabError("`up` needs root: it makes network namespaces and links")
+    missing = missing_programs()
+    if missing:
+        raise LabError("\n".join(f"{finding.name} is missing: {finding.cost}. {finding.remedy}" for finding in missing))

@@ -93,6 +93,15 @@ def find(token: str) -> list[int]:
     return found
 
 
+def namespaces(pids: Iterable[int]) -> set[int]:
+    """Inodes of the network namespaces that these processes are in."""
+    inodes = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            inodes.add(Path(f"/proc/{pid}/ns/net").stat().st_ino)
+    return inodes
+
+
 def end(targets: Iterable[int], grace_s: float = SIGTERM_GRACE_S) -> list[int]:
     """SIGTERM, a moment's grace, SIGKILL. Returns those that are still there, which only the kernel can explain.
 

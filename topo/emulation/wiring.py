@@ -59,7 +59,6 @@ def link_commands(plan: Plan) -> Iterable[str]:
     mtu = plan.links.mtu_bytes
     for link in links(plan):
         a, b = link.a, link.b
-        # NOARP on hosts: no neighbour discovery, and no solicited-node groups to report by MLD.
         yield (
             f"link add {a.interface} netns {a.node} address {a.mac} mtu {mtu}"
             f" type veth peer name {b.interface} netns {b.node} address {b.mac} mtu {mtu}"
@@ -82,6 +81,7 @@ def host_port_commands(plan: Plan, host: Host, plane: int) -> list[str]:
     table = PLANE_TABLE_BASE + plane
     address = port_address(plan, host, plane)
     return [
+        # NOARP: no neighbour discovery, and no solicited-node groups to report by MLD.
         f"link set {ref.interface} arp off up",
         f"addr replace {address}/128 dev {ref.interface} nodad",
         f"neigh replace {GATEWAY} lladdr {peer(plan, ref).mac} dev {ref.interface} nud permanent",

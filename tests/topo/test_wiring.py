@@ -1,0 +1,128 @@
+"""What is handed to others: commands for iproute2, configuration for the switch process, profiles for endpoints."""
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from endpoint import profile as endpoint_profile
+from switch.config import parse_config
+from topo.emulation import tc
+from topo.emulation.bmv2 import queue_settings
+from topo.emulation.embedded import serve_config
+from topo.emulation.wiring import host_commands, kernel_switch_routes, link_commands, steer_commands
+from topo.graph import PortRef, device_id, links, ports, towards_host
+from topo.node import Host, leaf, spine
+from topo.path import path_da, paths
+from topo.plan import PRIORITY_CONTROL, PRIORITY_DATA, Plan
+from topo.planfile import load_plan
+from topo.profile import nic_profile, write_profile
+
+plans = st.builds(
+    Plan,
+    name=st.just("any"),
+    planes=st.integers(1, 4),
+    leaves=st.integers(1, 4),
+    spines=st.integers(1, 4),
+    hosts_per_leaf=st.integers(1, 3),
+)
+
+
+@given(plans)
+def test_every_link_is_made_with_both_ends_in_their_namespaces(plan):
+    pattern = re.compile(
+        r"link add (\S+) netns (\S+) address (\S+) mtu (\d+)"
+        r" type veth peer name (\S+) netns (\S+) address (\S+) mtu (\d+)"
+    )
+    made = [pattern.fullmatch(line) for line in link_commands(plan)]
+    assert all(made)
+    ends = {(m[1], m[2], m[3]) for m in made} | {(m[5], m[6], m[7]) for m in made}
+    assert ends == {(end.interface, str(end.node), end.mac) for link in links(plan) for end in (link.a, link.b)}
+    assert {m[4] for m in made} | {m[8] for m in made} == {str(plan.links.mtu_bytes)}
+
+
+@given(plans)
+def test_the_switch_process_accepts_its_configuration(plan):
+    config = parse_config(json.loads(json.dumps(serve_config(plan, list(plan.switches()), "/tmp/switch.jsonl"))))
+    assert [device.name for device in config.devices] == [switch.name for switch in plan.switches()]
+    for device, switch in zip(config.devices, plan.switches(), strict=True):
+        assert device.device_id == device_id(plan, switch)
+        for spec, ref in zip(device.ports, ports(plan, switch), strict=True):
+            assert (spec.port, spec.interface) == (ref.port, ref.interface)
+            towards = towards_host(plan, ref)
+            rate, delay = plan.links.fabric_rate_bps, plan.links.fabric_delay_ns
+            if towards:
+                rate, delay = plan.links.host_rate_bps, 2 * plan.links.host_delay_ns
+            assert (spec.config.rate_bps, spec.config.delay_ns) == (rate, delay)
+            assert spec.config.queues[PRIORITY_DATA].depth_packets == plan.depth_packets
+            assert spec.config.queues[PRIORITY_CONTROL].depth_packets == plan.control_depth_packets
+
+
+@pytest.mark.parametrize("name", ["tiny", "lab", "rack", "wide"])
+@pytest.mark.parametrize("single_plane", [False, True])
+def test_an_endpoint_accepts_its_profile(name, single_plane, tmp_path):
+    plan = load_plan(name)
+    plan = plan.single_plane() if single_plane else plan
+    write_profile(plan, Host(1), tmp_path / "h1.json", jitter_ns=20_000_000)
+    loaded = endpoint_profile.load(tmp_path / "h1.json")
+    written = nic_profile(plan, Host(1), jitter_ns=20_000_000)
+    assert loaded.host == "h1"
+    assert loaded.base_rtt_ns == plan.base_rtt_ns
+    assert len(loaded.ports) == plan.planes
+    assert set(loaded.destinations) == set(written["destinations"])
+
+
+def test_a_kernel_leaf_has_a_route_for_every_usid_and_prefix_that_it_forwards():
+    plan = load_plan("tiny")
+    lines = kernel_switch_routes(plan, leaf(1, 0))
+    assert (
+        "route replace fcbb:bbbb:1200::/48 encap seg6local action End flavors next-csid lblen 32 nflen 16" in lines[0]
+    )
+    targets = {line.split()[2]: line.split("dev ")[1:] for line in lines[1:]}
+    assert targets == {
+        "fcbb:bbbb:3000::/48": ["p1l0-eth1"],
+        "fcbb:bbbb:3001::/48": ["p1l0-eth2"],
+        "fcbb:bbbb:2100::/48": ["p1l0-eth3"],
+        "fcbb:bbbb:2101::/48": ["p1l0-eth4"],
+        "fd00::/48": ["p1l0-eth1"],
+        "fd00:0:1::/48": ["p1l0-eth2"],
+        "fd00:1::/32": ["p1l0-eth3 nexthop via fe80::1 ", "p1l0-eth4"],
+    }
+
+
+def test_a_kernel_spine_routes_its_leaves_only():
+    plan = load_plan("tiny")
+    targets = {line.split()[2] for line in kernel_switch_routes(plan, spine(0, 1))}
+    assert targets == {"fcbb:bbbb:2001::/48", "fcbb:bbbb:1000::/48", "fcbb:bbbb:1001::/48", "fd00::/32", "fd00:1::/32"}
+
+
+def test_the_single_plane_equivalent_has_no_usid_routes():
+    plan = load_plan("tiny").single_plane()
+    assert not any("fcbb" in line for switch in plan.switches() for line in kernel_switch_routes(plan, switch))
+
+
+def test_hosts_spread_over_all_planes_and_steering_names_one():
+    plan = load_plan("lab")
+    assert host_commands(plan, Host(5))[-1].count("nexthop via fe80::1 dev h5-p") == 4
+    path = next(paths(plan, Host(5), Host(0)))
+    (line,) = steer_commands(plan, path)
+    assert f"segs {path_da(plan, path)} " in line
+    assert f"dev {PortRef(Host(5), path.port).interface} " in line
+
+
+def test_bmv2_queues_are_paced_in_full_frames_and_in_trimmed_packets():
+    plan = load_plan("lab")
+    (data, depth, rate), (control, control_depth, control_rate) = queue_settings(plan, 10_000_000)
+    assert (data, depth, rate) == (PRIORITY_DATA, 78, 287)
+    assert (control, control_depth, control_rate) == (PRIORITY_CONTROL, 531, 9766)
+
+
+@pytest.mark.parametrize(("loss", "threshold"), [(0.0, 0), (0.25, 1 << 30), (0.5, 1 << 31)])
+def test_the_loss_program_compares_one_random_word_with_its_share(loss, threshold):
+    assert tc.loss_program(loss) == f"4,32 0 0 {0xFFFFF038},53 1 0 {threshold},6 0 0 4,6 0 0 {0xFFFFFFFF}"
+
+
+def test_total_loss_draws_no_lots():
+    assert tc.loss_program(1.0) == "1,6 0 0 4"
