@@ -16,7 +16,7 @@ class Settings:
     """Local ACK timeout exponent: 1.024 µs * 2^timeout. None: the first that exceeds 4 base round trips and jitters."""
     retry_count: int = 7
     """Timeouts in a row without progress before the QP goes to ERROR."""
-    window_bdps: float = 4.0
+    window_bdps: float = 2.0
     """Bytes in flight at most, in bandwidth-delay products: RC has no window of its own, but a NIC's queue ends."""
     ack_every_bytes: int = 16384
     dcqcn: bool = True

@@ -1,26 +1,29 @@
 """DCQCN's reaction point: a QP's sending rate, cut by congestion notifications, recovered by time and bytes.
 
 After Zhu et al., "Congestion Control for Large-Scale RDMA Deployments" (SIGCOMM 2015). The published constants are
-for 40 Gb/s; here times are in base round trips (12 µs in that sense) and rates in shares of the line, so that the
-algorithm behaves alike at every rate. Nothing happens on a timer: what time would have done is caught up with when the
-rate is asked for.
+for 40 Gb/s and timers of about 50 µs, the round trip of a loaded network there; here that is one base round trip, and
+rates are shares of the line, so that the algorithm behaves alike at every rate. (Seen from an idle fabric's 12 µs it
+would be four times slower, and not have settled by the end of an experiment of some hundred round trips.) Nothing
+happens on a timer: what time would have done is caught up with when the rate is asked for.
 """
 
 from __future__ import annotations
 
 ALPHA_GAIN = 1 / 256
-ALPHA_PERIOD = 55 / 12
+REFERENCE_RTT_US = 50
+ALPHA_PERIOD = 55 / REFERENCE_RTT_US
 """Without a notification for this long alpha decays, in base round trips."""
-INCREASE_PERIOD = 55 / 12
-INCREASE_BYTES = 67.0
-"""The byte counter's period, in bandwidth-delay products (10 MB of 150,000)."""
+INCREASE_PERIOD = 55 / REFERENCE_RTT_US
+INCREASE_BYTES = 40.0
+"""The byte counter's period, in bandwidth-delay products (10 MB of 250,000)."""
 FAST_RECOVERY = 5
 """Increases that only halve the distance to the target."""
-ADDITIVE = 1 / 1000
-"""Additive increase of the target, in lines (40 Mb/s of 40 Gb/s)."""
-HYPER = 1 / 100
+ADDITIVE = 1 / 250
+"""Additive increase of the target, in lines: four times the published 40 Mb/s of 40 Gb/s, with which a flow once cut
+takes a thousand round trips to recover, longer than an experiment; much more of it and many flows overrun the queue."""
+HYPER = 10 * ADDITIVE
 RATE_MIN = 1 / 1000
-CNP_PERIOD = 50 / 12
+CNP_PERIOD = 50 / REFERENCE_RTT_US
 """Least time between two notifications of one QP, in base round trips (the notification point's part)."""
 
 
