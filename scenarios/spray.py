@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.journal import Line
 from scenarios.judging import checks
 from scenarios.judging.checks import Check
 from scenarios.judging.report import PaperRow
@@ -41,7 +40,7 @@ def every_path_used(setting: Setting) -> Check:
         if reference is None:
             return Finding("every path", None, "there was no reference phase")
         samples = [line for line in run.agent_samples.get(SENDER, []) if reference.contains(line["t_ns"])]
-        counts = [counted for line in samples if (counted := packets_by_path(line))]
+        counts = [counted for line in samples if (counted := line.get("paths"))]
         if len(counts) < 2:
             return Finding("every path", None, f"{SENDER} did not count packets by path")
         first, last = counts[0], counts[-1]
@@ -53,15 +52,6 @@ def every_path_used(setting: Setting) -> Check:
         return Finding("every path", used == paths, reason, figures)
 
     return check
-
-
-def packets_by_path(line: Line) -> dict[str, int]:
-    """Packets that all QPs of a sample have sent on each path, by EV."""
-    total: dict[str, int] = {}
-    for qp in line["qps"]:
-        for ev, packets in qp.get("paths", {}).items():
-            total[ev] = total.get(ev, 0) + int(packets)
-    return total
 
 
 def judge(setting: Setting) -> Sequence[Check]:
