@@ -110,6 +110,7 @@ class Scenario:
     paper: tuple[PaperRow, ...] = ()
     prober: Prober | None = None
     sample_paths: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of MRC endpoints (endpoint/core/config.py)
 
     @property
     def story(self) -> Story:

@@ -78,12 +78,12 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
         raise ValueError(f"--time: a factor above 0 and up to 100 is wanted, not {arguments.time:g}")
     if arguments.rate is not None and not 0.01 <= arguments.rate <= 100_000:
         raise ValueError(f"--rate: 0.01 to 100000 Mb/s is wanted, not {arguments.rate:g}")
-    chosen = transport(arguments.transport)
+    chosen = transport(arguments.transport, scenario.settings)
     if arguments.reconvergence is not None and not (chosen.single_plane and 0 <= arguments.reconvergence <= 60):
         raise ValueError("--reconvergence: 0 to 60 s, and only with a RoCE transport: MRC's tables never change")
     if arguments.setting:
         settings = dict(parse_pair(text, "--setting", "selection=oblivious") for text in arguments.setting)
-        chosen = replace(chosen, settings={**chosen.settings, **settings})
+        chosen = replace(chosen, settings={**chosen.settings, **{k: json_or_text(v) for k, v in settings.items()}})
     simulated = arguments.world == "simulated"
     overrides = plan_overrides(arguments.set, simulated)
     plan_source = arguments.plan or usual_plan(scenario)
@@ -122,6 +122,13 @@ def plan_overrides(texts: Sequence[str], simulated: bool) -> dict[str, str]:
     kind = "embedded" if simulated else os.environ.get("MRCLAB_SWITCH")
     chosen = dict(parse_pair(text, "--set", "trimming.enabled=false") for text in texts)
     return {**({"switch": kind} if kind else {}), **chosen}
+
+
+def json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def parse_pair(text: str, option: str, example: str) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -75,7 +76,7 @@ class EmulatedWorld:
         words += ["--socket", str(self.lab.agent_socket(host)), "--journal", str(self._directory.journal(host.name))]
         words += ["--transport", self._transport.agent, "--seed", str(self._seed)]
         for name, value in self._transport.settings.items():
-            words += ["--set", f"{name}={value}"]
+            words += ["--set", f"{name}={json.dumps(value)}"]
         return words
 
     def _connect(self, host: Host, process: subprocess.Popen[bytes]) -> AgentClient:

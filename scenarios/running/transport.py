@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +12,7 @@ class Transport:
     name: str
     description: str
     agent: str  # the agent's --transport
-    settings: Mapping[str, str] = field(default_factory=dict)  # the agent's --set
+    settings: Mapping[str, Any] = field(default_factory=dict)  # the agent's --set
     single_plane: bool = False
     queue_pairs: int = 1
 
@@ -28,8 +29,9 @@ TRANSPORTS: Mapping[str, Transport] = {
 }
 
 
-def transport(name: str) -> Transport:
-    """The transport of this name; ValueError with the valid names otherwise."""
+def transport(name: str, settings: Mapping[str, Any] | None = None) -> Transport:
+    """The transport of this name; ValueError with the valid names otherwise. `settings` are for MRC endpoints only."""
     if name not in TRANSPORTS:
         raise ValueError(f"no transport {name!r}: valid are {', '.join(TRANSPORTS)}")
-    return TRANSPORTS[name]
+    found = TRANSPORTS[name]
+    return replace(found, settings={**(settings or {}), **found.settings}) if found.agent == "mrc" else found

@@ -19,7 +19,9 @@ from topo.planfile import load_plan
 
 def simulate(name: str, tmp_path: Path, seed: int = 3, transport_name: str = "mrc") -> tuple[Verdict, Path]:
     scenario = library.find(name)
-    choices = Choices(transport(transport_name), load_plan(scenario.plan), seed=seed, world="simulated")
+    choices = Choices(
+        transport(transport_name, scenario.settings), load_plan(scenario.plan), seed=seed, world="simulated"
+    )
     directory = RunDirectory.create(tmp_path, name, seed)
     runner = Runner(scenario, choices, directory, tell=lambda event: None)
     runner.run(lambda: SimulatedWorld(choices.running_plan, choices.transport, seed, directory, runner.tell))
