@@ -75,13 +75,16 @@ class FaultBoard:
 
     def _change(self, before: list[Fault], after: list[Fault]) -> None:
         """The record first when something is added, last when something goes: what is in force is always on record."""
-        if len(after) > len(before):
+        adding = len(after) > len(before)
+        if adding:
             state.write_faults(after, self.site.root)
+            self._change_ports(before, after)  # a switch knows that its port is down before the cable is
         self._change_carriers(before, after)
-        self._change_ports(before, after)
+        if not adding:
+            self._change_ports(before, after)
         self._change_switches(before, after)
         self._change_denylists(before, after)
-        if len(after) <= len(before):
+        if not adding:
             state.write_faults(after, self.site.root)
 
     def _change_carriers(self, before: list[Fault], after: list[Fault]) -> None:
