@@ -1,5 +1,6 @@
 """Up, down, and everything that may die in between: nothing of a lab outlives `down`."""
 
+import json
 import os
 import random
 import signal
@@ -137,6 +138,28 @@ def test_a_down_that_was_killed_is_finished_by_the_next(nothing_left):
         down()
         assert os.listdir("/run/netns") == []
         assert not state.ROOT.exists()
+
+
+def test_down_ends_a_lab_of_another_version(nothing_left):
+    Lab.up(KERNEL_TINY)
+    record = json.loads((state.ROOT / "lab.json").read_text())
+    record["plan"]["links"]["colour"] = "green"
+    state.write_json(state.ROOT / "lab.json", record)
+    with pytest.raises(LabError, match=r"another version .*links.colour is no key.*`down` removes it"):
+        Lab.attach()
+    assert down() is True
+
+
+def test_down_refuses_a_record_that_it_cannot_read(nothing_left):
+    Lab.up(KERNEL_TINY)
+    path = state.ROOT / "lab.json"
+    good = path.read_text()
+    path.write_text("{}")
+    with pytest.raises(LabError, match=r"lab.json is not this program's"):
+        down()
+    assert namespace.exists("h0")
+    path.write_text(good)
+    assert down() is True
 
 
 def test_a_killed_switch_process_shows_in_the_status(nothing_left, require_kind):

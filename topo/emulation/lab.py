@@ -80,7 +80,7 @@ class Lab:
             if existing is not None and (existing.phase == "running" or existing.starter_alive):
                 raise LabRunningError(f"a lab is there already: {existing.describe()}; `down` ends it")
             if existing is not None:
-                _tear_down(existing, root, keep_lock=True)
+                _tear_down(root, keep_lock=True)
             record = state.new_record(plan, secrets.token_hex(8))
             foreign = [name for name in record.namespaces if namespace.exists(name)]
             if foreign:
@@ -95,7 +95,7 @@ class Lab:
                 lab = cls(record, root, provision, journals)
                 lab._build(progress or _silent)
             except BaseException:
-                _tear_down(record, root)
+                _tear_down(root)
                 raise
             return lab
 
@@ -248,27 +248,23 @@ def down(root: Path = state.ROOT, *, wait: bool = False) -> bool:
     if not root.exists():
         return False
     with state.locked(root, wait=wait):
-        try:
-            record = state.read_record(root)
-        except (LabError, KeyError, TypeError, ValueError):
-            record = None  # not ours to read, as after an upgrade: remove the files
-        if record is None:
-            state.remove(root)
-            return False
-        record.phase = "stopping"
-        state.write_record(record, root)
-        _tear_down(record, root)
-        return True
+        there_was_one = state.read_remains(root) is not None
+        _tear_down(root)
+        return there_was_one
 
 
-def _tear_down(record: Record, root: Path, *, keep_lock: bool = False) -> None:
+def _tear_down(root: Path, *, keep_lock: bool = False) -> None:
+    """What `down` does, for whoever holds the lock."""
+    remains = state.read_remains(root)
+    if remains is None:
+        state.remove(root, keep_lock=keep_lock)
+        return
     ours = process.ancestry(os.getpid())
-    names = [name for name in record.namespaces if namespace.exists(name)]
-    switch_pid = record.details.get("embedded", {}).get("pid")
-    if switch_pid in process.find(record.token):
-        process.end([switch_pid], _SWITCH_GRACE_S)
+    names = [name for name in remains.namespaces if namespace.exists(name)]
+    if remains.switch_pid is not None and remains.switch_pid in process.find(remains.token):
+        process.end([remains.switch_pid], _SWITCH_GRACE_S)
     for _ in range(3):  # a process found may have been starting another
-        targets = [p for p in {*process.find(record.token), *namespace.pids(names)} if p not in ours]
+        targets = [p for p in {*process.find(remains.token), *namespace.pids(names)} if p not in ours]
         if not targets:
             break
         left = process.end(targets)

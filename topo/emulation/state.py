@@ -27,7 +27,7 @@ from topo.planfile import parse_document, plan_document
 
 ROOT = Path("/run/mrclab")
 
-Phase = Literal["starting", "running", "stopping"]
+Phase = Literal["starting", "running"]
 
 
 class LabError(RuntimeError):
@@ -78,9 +78,37 @@ def read_record(root: Path = ROOT) -> Record | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise LabError(f"{root / 'lab.json'} cannot be read ({error}); `down` removes what it can") from None
-    document["plan"] = parse_document(document["plan"])
-    return Record(**document)
+        raise LabError(f"{root / 'lab.json'} cannot be read: {error}") from None
+    try:
+        document["plan"] = parse_document(document["plan"])
+        return Record(**document)
+    except (ValueError, KeyError, TypeError) as error:
+        raise LabError(f"the lab is of another version of this program ({error}); `down` removes it") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """What `down` has to know of a lab: no more than any version of this program has written."""
+
+    token: str
+    namespaces: tuple[str, ...]
+    switch_pid: int | None
+
+
+def read_remains(root: Path = ROOT) -> Remains | None:
+    """From `lab.json`, whatever else is in it. LabError when not even this can be read."""
+    path = root / "lab.json"
+    try:
+        document = json.loads(path.read_text())
+        details = document.get("details") or {}
+        switch_pid = (details.get("embedded") or {}).get("pid")
+        return Remains(str(document["token"]), tuple(map(str, document["namespaces"])), switch_pid)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LabError(
+            f"{path} is not this program's ({type(error).__name__}: {error}): end what it names by hand, then remove it"
+        ) from None
 
 
 def write_record(record: Record, root: Path = ROOT) -> None:
