@@ -244,6 +244,8 @@ def test_a_failing_provision_leaves_nothing(nothing_left, require_kind):
 def test_a_plan_for_showing_is_not_run(nothing_left):
     with pytest.raises(LabError, match="6144 switches: it is for showing"):
         Lab.up(load_plan("paper"))
+    with pytest.raises(LabError, match="switches of 510 ports: P4 switches number 509"):
+        Lab.up(replace(TINY, spines=254, hosts_per_leaf=256))
 
 
 def test_the_prompt_works_from_another_process_with_the_fault_verbs(nothing_left, tmp_path):

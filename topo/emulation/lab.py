@@ -18,8 +18,8 @@ from topo.emulation.faults import FaultBoard
 from topo.emulation.linux import LinuxDriver
 from topo.emulation.state import LabError, LabRunningError, NoLabError, Record
 from topo.fault import Fault
-from topo.graph import PortRef, ports
-from topo.node import Host, Node, Switch
+from topo.graph import PortRef, port_count, ports
+from topo.node import Host, Node, Switch, leaf, spine
 from topo.path import Path as FabricPath
 from topo.plan import Plan, SwitchKind
 from topo.planfile import check_plan
@@ -29,6 +29,7 @@ DRIVERS: Mapping[SwitchKind, type[SwitchDriver]] = {
     "bmv2": Bmv2Driver,
     "linux": LinuxDriver,
 }
+PORTS_MAX = 509
 EMULATED_SWITCHES_MAX = 1000  # of the paper plan's 6,144 nobody would see the end
 
 _SWITCH_GRACE_S = 15.0  # it closes a thousand packet sockets, and the kernel takes its time over each
@@ -261,13 +262,13 @@ def _tear_down(root: Path, *, keep_lock: bool = False) -> None:
         return
     ours = process.ancestry(os.getpid())
     names = [name for name in remains.namespaces if namespace.exists(name)]
-    if remains.switch_pid is not None and remains.switch_pid in process.find(remains.token):
-        process.end([remains.switch_pid], _SWITCH_GRACE_S)
     for _ in range(3):  # a process found may have been starting another
-        targets = [p for p in {*process.find(remains.token), *namespace.pids(names)} if p not in ours]
+        targets = {*process.find(remains.token), *namespace.pids(names)} - ours
         if not targets:
             break
-        left = process.end(targets)
+        switches = targets & {remains.switch_pid}
+        left = process.end(targets - switches)  # agents first, while they still have a fabric
+        left += process.end(switches, _SWITCH_GRACE_S)
         if left:
             raise LabError(f"processes {left} do not end even by SIGKILL: the kernel holds them; try `down` later")
     for name in names:
@@ -281,6 +282,12 @@ def _check(plan: Plan) -> None:
         raise LabError(
             f"plan {plan.name!r} has {plan.switch_count} switches: it is for showing (`topo show {plan.name}`), not for"
             f" running; the most that `up` takes is {EMULATED_SWITCHES_MAX}"
+        )
+    most_ports = max(port_count(plan, leaf(0, 0)), port_count(plan, spine(0, 0)))
+    if most_ports > PORTS_MAX:
+        raise LabError(
+            f"plan {plan.name!r} has switches of {most_ports} ports: P4 switches number {PORTS_MAX} (v1model: 9"
+            " bits, of which 510 is the CPU's and 511 drops)"
         )
     if os.geteuid() != 0:
         raise LabError("`up` needs root: it makes network namespaces and links")
