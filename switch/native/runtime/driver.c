@@ -91,8 +91,12 @@ static void flush(struct driver *d)
         if (done > 0) {
             sent += (u32)done;
         } else if (errno != EINTR) {
-            /* The interface is down or gone, or the frame too long for it. */
-            out->port[sent]->counters.drop_socket++;
+            /* The interface is down or gone, or the frame is too long for it. */
+            struct port_counters *counters = &out->port[sent]->counters;
+            if (errno == ENETDOWN || errno == ENXIO || errno == ENODEV)
+                counters->drop_port_down++;
+            else
+                counters->drop_socket++;
             sent++;
         }
     }
