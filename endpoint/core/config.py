@@ -109,8 +109,7 @@ def derive(profile: NicProfile, settings: Settings) -> Limits:
     bdp_bytes = max(rate_bps * base_rtt_ns // 8_000_000_000, 2 * profile.pmtu)
     timeout = settings.timeout
     if timeout is None:
-        wanted_ns = 4 * (base_rtt_ns + jitter_ns)
-        timeout = min(TIMEOUT_MAX, max(0, (wanted_ns // ACK_TIMEOUT_UNIT_NS).bit_length()))
+        timeout = timeout_exceeding(4 * (base_rtt_ns + jitter_ns))
     mpr = settings.mpr
     if mpr is None:
         mpr = min(MPR_UNITS_MAX, max(MPR_UNITS_MIN, -(-3 * bdp_bytes // (profile.pmtu * MPR_UNIT))))
@@ -140,6 +139,11 @@ def derive(profile: NicProfile, settings: Settings) -> Limits:
         burst_ns=min(jitter_ns, max(1_000_000, base_rtt_ns // 8)),
         trimming=profile.trim_size > 0,
     )
+
+
+def timeout_exceeding(wanted_ns: int) -> int:
+    """The smallest local ACK timeout exponent for more than `wanted_ns`."""
+    return min(TIMEOUT_MAX, (wanted_ns // ACK_TIMEOUT_UNIT_NS).bit_length())
 
 
 def _check(name: str, value: int, low: int, high: int) -> None:

@@ -13,7 +13,7 @@ class Settings:
     jitter_ns: int | None = None
     """None: the profile's."""
     timeout: int | None = None
-    """Local ACK timeout exponent: 1.024 µs * 2^timeout. None: the first that exceeds 4 base round trips and jitters."""
+    """Local ACK timeout exponent: 1.024 µs * 2^timeout. None: the first that exceeds 8 base round trips and jitters."""
     retry_count: int = 7
     """Timeouts in a row without progress before the QP goes to ERROR."""
     window_bdps: float = 2.0

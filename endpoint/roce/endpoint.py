@@ -16,7 +16,7 @@ from endpoint.core import frame as frames
 from endpoint.core import icrc
 from endpoint.core import wire as shared
 from endpoint.core.config import Settings as CoreSettings
-from endpoint.core.config import derive
+from endpoint.core.config import derive, timeout_exceeding
 from endpoint.core.cq import CompletionQueue
 from endpoint.core.nic import Nic
 from endpoint.core.packet import Route
@@ -38,7 +38,11 @@ class Endpoint(Nic[QueuePair]):
 
     def __init__(self, profile: NicProfile, *, rng: Random, now_ns: int = 0, **settings: Any) -> None:
         self.settings = make_settings(settings)
-        self.limits = derive(profile, CoreSettings(jitter_ns=self.settings.jitter_ns, timeout=self.settings.timeout))
+        jitter_ns = profile.jitter_ns if self.settings.jitter_ns is None else self.settings.jitter_ns
+        timeout = self.settings.timeout
+        if timeout is None:
+            timeout = timeout_exceeding(8 * (profile.base_rtt_ns + jitter_ns))
+        self.limits = derive(profile, CoreSettings(jitter_ns=jitter_ns, timeout=timeout))
         super().__init__(
             profile,
             rng,
