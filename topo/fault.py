@@ -240,7 +240,9 @@ def switch_state(faults: Iterable[Fault], switch: Switch) -> SwitchState:
 
 
 def denied_evs(plan: Plan, host: Host, faults: Iterable[Fault]) -> list[tuple[str, int]]:
-    """(destination, EV) of this host's paths across drained switches."""
+    """(destination, EV) of this host's paths across drained switches; none where ECMP, not the NIC, chooses paths."""
+    if plan.encapsulation == "none":
+        return []
     drained = {fault.target for fault in faults if fault.verb == "drain"}
     if not drained:
         return []

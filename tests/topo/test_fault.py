@@ -95,6 +95,25 @@ def test_draining_denies_exactly_the_paths_across_the_switch(name):
     assert len(denied_evs(LAB, Host(0), [drain])) == expected
 
 
+names = st.sampled_from(["p0l0", "p1s2", "h3", "h3.p2", "p9l0", "h99", "", "-", "p0l0p0s0"])
+targets = st.text(max_size=12) | st.tuples(names, st.sampled_from("->–. "), names).map("".join)
+
+
+@given(st.sampled_from(sorted(VERBS)) | st.text(max_size=8), targets, st.none() | st.floats(), st.integers())
+def test_any_words_are_a_fault_or_refused_as_one(verb, target, value, seed):
+    try:
+        made = make_fault(LAB, verb, target, value, seed)
+    except FaultError:
+        return  # anything else fails the test
+    assert make_fault(LAB, made.verb, made.target, made.value, made.seed) == made
+    port_states(LAB, [made])
+
+
+def test_on_the_baseline_draining_denies_nothing():
+    single = LAB.single_plane()
+    assert denied_evs(single, Host(0), [make_fault(single, "drain", "p0s1")]) == []
+
+
 @pytest.mark.parametrize(
     ("verb", "target", "value", "words"),
     [

@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from topo.plan import OVERHEAD_BYTES
 from topo.planfile import PLANS_DIR, PlanError, load_plan, parse_document, parse_plan, plan_document, shipped_plans
@@ -76,6 +78,39 @@ def test_a_plan_survives_being_written_and_read(name):
     plan = replace(load_plan(name), switch_overrides={"p0s1": "linux"})
     for each in (plan, plan.single_plane()):
         assert parse_document(json.loads(json.dumps(plan_document(each)))) == each
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.just("fcbb::/32")
+values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner))
+
+
+@st.composite
+def spoiled_documents(draw):
+    """The lab plan with a few keys, at the top or in a section, replaced by anything at all."""
+    document = plan_document(load_plan("lab"))
+    for _ in range(draw(st.integers(1, 3))):
+        section = draw(st.sampled_from(["", *(k for k, v in document.items() if isinstance(v, dict))]))
+        table = document[section] if section and isinstance(document[section], dict) else document
+        key = draw(st.sampled_from(sorted(table)) | st.text(max_size=6)) if table else "x"
+        table[key] = draw(values)
+    return document
+
+
+@given(spoiled_documents())
+@settings(max_examples=400)
+def test_any_document_is_a_plan_or_is_refused_in_words(document):
+    try:
+        plan = parse_document(document)
+    except PlanError:
+        return  # anything else fails the test
+    assert parse_document(plan_document(plan)) == plan
+    assert plan.depth_packets > plan.threshold_packets(plan.queues.trim_lasthop)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_refused_in_words(text):
+    with pytest.raises(PlanError, match=r"^plan: "):
+        parse_plan(text)
 
 
 def test_an_mtu_too_small_is_refused_with_the_arithmetic():
