@@ -21,6 +21,7 @@ struct meta_t {{
 {meta}
 }}
 {functions}
+{controls}
 parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{
     state start {{
         packet.extract(hdr.data);
@@ -61,7 +62,9 @@ class RandomProgram:
         self.functions: list[tuple[str, int, int]] = []
         self.actions: list[tuple[str, list[int]]] = []
         self.tables: list[tuple[str, list[str]]] = []
+        self.controls: list[tuple[str, bool, int, int]] = []
         self.locals_count = 0
+        self.ends = ["return", "exit"]
         self.text = self._program()
 
     # --- expressions -----------------------------------------------------------------------------------------------
@@ -132,7 +135,7 @@ class RandomProgram:
 
     def assignment(self) -> str:
         rng = self.rng
-        if rng.random() < 0.2:
+        if self.bools and rng.random() < 0.2:
             return f"{rng.choice(self.bools)} = {self.truth()};"
         place, width = rng.choice(list(self.places.items()))
         if width > 2 and rng.random() < 0.25:
@@ -167,6 +170,10 @@ class RandomProgram:
             return [f"{name}({', '.join(self.number(w, 1) for w in widths)});"]
         if kind == 5 and self.tables and not inside_action:
             return self._apply(depth)
+        if kind == 8 and self.controls and not inside_action:
+            applied = self._apply_control()
+            if applied:
+                return [applied]
         if kind == 6:
             self.locals_count += 1
             name, width = f"v{self.locals_count}", rng.choice(WIDTHS)
@@ -174,7 +181,7 @@ class RandomProgram:
             places = [p for p, w in self.places.items() if w == width]
             return [line, f"{rng.choice(places)} = {name} ^ {self.literal(width)};"] if places else [line]
         if kind == 7 and rng.random() < 0.15:
-            return [f"if ({self.truth()}) {{ {rng.choice(['return', 'exit'])}; }}"]
+            return [f"if ({self.truth()}) {{ {rng.choice(self.ends)}; }}"]
         return [self.assignment()]
 
     def _apply(self, depth: int) -> list[str]:
@@ -231,6 +238,46 @@ class RandomProgram:
         self.actions.append((f"act{index}", widths))
         return "\n".join([*lines, "}"])
 
+    def _control(self, index: int) -> str:
+        """A control of its own: with all headers or without, one number written back and one only read."""
+        rng = self.rng
+        whole, written, read = rng.random() < 0.5, rng.choice(WIDTHS), rng.choice(WIDTHS)
+        outer = self.places, self.bools, self.actions, self.tables, self.controls
+        # At an exit p4c does not copy a control's parameters back, as the language wants: only returns here.
+        self.ends = ["return"]
+        self.places = {"a": written} | ({p: w for p, w in self.places.items() if p[0] == "h"} if whole else {})
+        self.bools, self.actions, self.tables, self.controls = [], [], [], []
+        action = self._action(100 + index)
+        written_places = self.places
+        self.places = written_places | {"b": read}
+        table = self._table(100 + index)
+        lines = [f"if ({self.truth()}) {{ a = {self.number(written, 2)}; }}"]
+        self.places = written_places
+        for _ in range(3):
+            place, width = rng.choice(list(written_places.items()))
+            self.places = written_places | {"b": read}
+            lines.append(f"{place} = {self.number(width, 2)};")
+            self.places = written_places
+            if rng.random() < 0.3:
+                lines.append(f"if ({self.truth()}) {{ return; }}")
+            if rng.random() < 0.3 and self.tables:
+                lines += self._apply(1)
+        self.places, self.bools, self.actions, self.tables, self.controls = outer
+        self.ends = ["return", "exit"]
+        self.controls.append((f"Sub{index}", whole, written, read))
+        parameters = f"{'inout headers_t hdr, ' if whole else ''}inout bit<{written}> a, in bit<{read}> b"
+        body = "\n".join(lines)
+        return f"control Sub{index}({parameters}) {{\n{action}\n{table}\napply {{\n{body}\n}}\n}}"
+
+    def _apply_control(self) -> str:
+        # An instance is applied once: BMv2 knows one successor for a table.
+        rng = self.rng
+        name, whole, written, read = self.controls.pop(rng.randrange(len(self.controls)))
+        places = [p for p, w in self.places.items() if w == written]
+        if not places:
+            return ""
+        return f"{name}.apply({'hdr, ' if whole else ''}{rng.choice(places)}, {self.number(read, 1)});"
+
     def _table(self, index: int) -> str:
         rng = self.rng
         keys = rng.sample(list(self.places.items()), k=rng.randint(1, 2))
@@ -276,6 +323,7 @@ class RandomProgram:
     def _program(self) -> str:
         rng = self.rng
         functions = "\n".join(self._function(i) for i in range(rng.randint(0, 2)))
+        controls = "\n".join(self._control(i) for i in range(rng.randint(0, 3)))
         actions = "\n".join(self._action(i) for i in range(rng.randint(1, 4)))
         tables = "\n".join(self._table(i) for i in range(rng.randint(0, 3)))
         start = [f"meta.{n} = {self.literal(w)};" for n, w in self.meta.items()]
@@ -296,6 +344,7 @@ class RandomProgram:
             fields="\n".join(f"    bit<{w}> {n};" for n, w in self.fields.items()),
             meta="\n".join(meta),
             functions=functions,
+            controls=controls,
             locals="\n".join([actions, tables]),
             body="\n".join("        " + line for line in body),
         )
