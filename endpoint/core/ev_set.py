@@ -143,7 +143,9 @@ class EvSet:
                 path.active = True
             self.planes.append(plane)
             self.paths.update((path.ev, path) for path in paths)
-        self.floor = max(1, int(sum(plane.quota for plane in self.planes) * floor_share))
+        self._floor_share = floor_share
+        self.floor = 1
+        """Silent loss takes no EV out of rotation when no more than this are left."""
         self.out_count = 0
         self.live: list[PlaneEvs] = []
         """Planes to spread over: wanted, and with an EV in rotation."""
@@ -153,6 +155,7 @@ class EvSet:
 
     def refresh(self) -> None:
         """Find the live planes anew."""
+        self.floor = max(1, int(sum(plane.quota for plane in self.planes if plane.wanted) * self._floor_share))
         live = [plane for plane in self.planes if plane.wanted and plane.active]
         if live != self.live:
             self.live = live

@@ -168,6 +168,8 @@ class QueuePair(VerbQueuePair):
         """Our ports or the peer's have changed."""
         self.reachable = self.endpoint.ports_up & self.peer.ports
         self.evs.set_wanted(self.reachable)
+        if self.started:
+            self.requester.planes_changed()
 
     def deny(self, denied: set[int], now_ns: int) -> None:
         """Make exactly these EVs DENIED."""
@@ -199,7 +201,7 @@ class QueuePair(VerbQueuePair):
         found: dict[str, Any] = {"qp": self.qpn, "peer": self.peer_name}
         if self.joined:
             found.update(self.responder.counters())
-        if self.sending or (self.joined and hasattr(self, "requester")):
+        if self.started:
             found.update(self.requester.counters(), evs_out=self.evs.out_count)
         return found
 

@@ -32,6 +32,7 @@ class ReorderRule:
         "_step_ns",
         "log",
         "newest_ns",
+        "slowest_ns",
         "window_ns",
     )
 
@@ -43,6 +44,8 @@ class ReorderRule:
         self._spread_ns = 0
         self._planes: dict[int, int] = {}
         self.window_ns = self._base_ns
+        self.slowest_ns = 0
+        """Smoothed round trip of the slowest plane; 0 before the first sample."""
         self.log: deque[tuple[int, int]] = deque()
         """(PSN, time sent) of every transmission, oldest first; stale entries go when they come to the front."""
         self.newest_ns = -1
@@ -53,8 +56,7 @@ class ReorderRule:
         planes = self._planes
         smoothed = planes.get(plane)
         planes[plane] = rtt_ns if smoothed is None else smoothed + ((rtt_ns - smoothed) >> 3)
-        if len(planes) > 1:
-            self._measure_spread()
+        self._measure_spread()
 
     def late_arrival(self, plane: int, rtt_ns: int) -> None:
         """A packet taken for lost has arrived over `plane` after `rtt_ns` (at least)."""
@@ -73,7 +75,8 @@ class ReorderRule:
 
     def _measure_spread(self) -> None:
         planes = self._planes
-        spread_ns = max(planes.values()) - min(planes.values()) if len(planes) > 1 else 0
+        self.slowest_ns = max(planes.values(), default=0)
+        spread_ns = self.slowest_ns - min(planes.values()) if len(planes) > 1 else 0
         if spread_ns != self._spread_ns:
             self._spread_ns = spread_ns
             self.window_ns = self._base_ns + spread_ns + self._learned_ns

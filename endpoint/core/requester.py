@@ -31,6 +31,8 @@ NAK_STATUS = {
     Syndrome.NAK_INVALID_REQUEST: CompletionStatus.REMOTE_OPERATION_ERROR,
     Syndrome.NAK_REMOTE_OPERATIONAL_ERROR: CompletionStatus.REMOTE_OPERATION_ERROR,
 }
+BACKOFF_MAX = 12
+"""Doublings of the retransmission timer, where retries are without end."""
 TRIM_CAUSES = {NackReason.TRIMMED: EvCause.TRIM, NackReason.TRIMMED_LASTHOP: EvCause.TRIM_LASTHOP}
 
 
@@ -71,6 +73,9 @@ class Requester:
         self._rule = ReorderRule(limits.base_rtt_ns, limits.jitter_ns)
         self._rtt = RttEstimator(limits.base_rtt_ns)
         self._probes = ProbeTable(qp.dest_masked & 0xFFFFFF, endpoint.probe_class)
+        self._ask_every = limits.sack_threshold_bytes
+        self._unasked = 0
+        """Bytes sent since the last packet that asked for an acknowledgement."""
         self._quiet_ns = 0
         self._quiet_probes = 0
         self._timer_ns = 0
@@ -104,6 +109,12 @@ class Requester:
         if self.una == self.nxt and len(self._qp.pending) == 1:
             self._quiet_ns = self._timer_ns = self._qp.endpoint.now_ns
         self._queue.append(message)
+
+    def planes_changed(self) -> None:
+        """The delay of a plane that is gone spreads nothing any more."""
+        for plane in self._qp.evs.planes:
+            if not plane.wanted:
+                self._rule.forget_plane(plane.number)
 
     # --- sending -----------------------------------------------------------------------------------------------
 
@@ -166,8 +177,11 @@ class Requester:
                     self._current = None
                     if not self._queue or message.immediate is not None:
                         flags = ACK_REQUEST
-                if inflight + size + self._pmtu > window:
-                    flags = ACK_REQUEST  # the window closes behind this packet: what it tells is awaited
+                self._unasked += size
+                if inflight + size + self._pmtu > window and self._unasked >= min(self._ask_every, window >> 2):
+                    flags = ACK_REQUEST  # the window closes, and no answer to open it has been asked for lately
+                if flags:
+                    self._unasked = 0
                 self.nxt = psn + 1
                 self._messages[slot] = message
                 self._sizes[slot] = size
@@ -438,15 +452,17 @@ class Requester:
         self._qp.arm(self._qp.evs.next_probe_ns())
 
     def _probe_timeout_ns(self) -> int:
-        rtt = self._rtt
-        wait_ns = max(rtt.smoothed_ns + 4 * rtt.variation_ns + self._limits.jitter_ns, self._rule.window_ns)
-        return wait_ns << min(self._quiet_probes, 3)
+        return max(self._round_trip_ns(), self._rule.window_ns) << min(self._quiet_probes, 3)
 
     def _retry_timeout_ns(self) -> int:
         """Linear, then exponential (OCP MRC: local ACK timeout), and never less than the round trip now takes."""
-        excess = self.retries - self._qp.endpoint.settings.retry_linear
-        rtt_ns = self._rtt.smoothed_ns + 4 * self._rtt.variation_ns + self._limits.jitter_ns
-        return max(self._limits.timeout_ns, 2 * rtt_ns) << max(0, excess + 1)
+        excess = min(self.retries - self._qp.endpoint.settings.retry_linear, BACKOFF_MAX)
+        return max(self._limits.timeout_ns, 2 * self._round_trip_ns()) << max(0, excess + 1)
+
+    def _round_trip_ns(self) -> int:
+        """What a round trip may take: of the slowest plane, with its variation, and a process that is late."""
+        rtt = self._rtt
+        return max(rtt.smoothed_ns, self._rule.slowest_ns) + 4 * rtt.variation_ns + self._limits.jitter_ns
 
     def handle_timer(self, now_ns: int) -> int:
         """Probe when it was quiet for too long, retransmit everything when even that brought nothing; returns when to

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from endpoint.core.qp import QueuePair
 
 WORD = (1 << wire.SACK_BITS) - 1
-SACKS_MAX = 8
-"""Acknowledgements sent in one go when what is new does not fit one bitmap; the rest follows with the next."""
+SACKS_MAX = 128
+"""Acknowledgements in one go, when what is new does not fit one bitmap: enough for the largest window."""
 SACK_SIZE_MIN = 1024
 """A packet counts at least this much towards the threshold (OCP MRC, SACK trigger 1)."""
 

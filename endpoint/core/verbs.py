@@ -47,6 +47,8 @@ class VerbQueuePair:
         """In RTR or RTS."""
         self.sending = False
         """In RTS."""
+        self.started = False
+        """RTS was reached: there is a requester."""
         self.cause = ""
         self.max_send_wr = max_send_wr
         self.max_recv_wr = max_recv_wr
@@ -103,6 +105,7 @@ class VerbQueuePair:
             self._make_responder(peer, now_ns)
         elif state is QPState.RTS:
             self._make_requester()
+            self.started = True
         self._enter(state, now_ns, "modify")
 
     def _enter(self, state: QPState, now_ns: int, cause: str) -> None:

@@ -102,10 +102,10 @@ class QueuePair(VerbQueuePair):
         found: dict[str, Any] = {"qp": self.qpn, "peer": self.peer_name}
         if self.joined:
             found.update(self.responder.counters())
-        if self.joined and hasattr(self, "requester"):
+        if self.started:
             found.update(self.requester.counters())
         return found
 
     def paths(self) -> dict[int, int]:
         """All packets went by the one path, named by its EV on the wire."""
-        return {self.route.ev: self.requester.data_packets} if self.joined and hasattr(self, "requester") else {}
+        return {self.route.ev: self.requester.data_packets} if self.started else {}

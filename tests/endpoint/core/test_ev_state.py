@@ -134,6 +134,16 @@ def test_silent_loss_stops_taking_evs_out_at_the_floor() -> None:
     assert all(path.state is S for path in left)
 
 
+def test_the_floor_counts_only_planes_that_can_be_used() -> None:
+    evs, _ = make_set(planes=4, evs_per_plane=8, floor=0.25)
+    assert evs.floor == 8
+    evs.set_wanted(evs.planes[0].bit)
+    assert evs.floor == 2
+    for path in list(evs.planes[0].active):
+        evs.signal(path, EvCause.LOSS, 0)
+    assert len(evs.planes[0].active) == 2
+
+
 def test_a_controller_may_go_below_the_floor() -> None:
     evs, _ = make_set(planes=2, evs_per_plane=1)
     for plane in evs.planes:

@@ -78,6 +78,24 @@ def test_an_ack_request_triggers_a_sack() -> None:
     assert [len(sack_by(bench, packet)) for packet in sent] == [0, 0, 1]
 
 
+def test_a_window_that_closes_asks_but_not_with_every_packet() -> None:
+    bench = Bench(congestion="fixed_window", sack_threshold_bytes=16384)
+    bench.post(64)
+    bench.post(64)
+    asked = 0
+    total = 0
+    for _ in range(40):
+        sent = bench.writes()
+        total += len(sent)
+        asked += sum(bool(packet.bth.flags & wire.ACK_REQUEST) for packet in sent)
+        bench.to_b(*sent)
+        bench.wait()
+        bench.to_a(*bench.answers())
+    assert len(bench.completions()) == 2
+    assert total == 128
+    assert 0 < asked <= 128 / 4
+
+
 def test_an_ecn_mark_triggers_a_sack_that_says_skip_once() -> None:
     bench = Bench(sack_threshold_bytes=1 << 20)
     bench.post(3)
