@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MESSAGE_MAX = (1 << 32) - 1
 
+SEND_OPCODES = ("rdma_write", "rdma_write_with_imm")
+
 STEPS: dict[QPState, QPState] = {
     QPState.RESET: QPState.INIT,
     QPState.INIT: QPState.RTR,
@@ -174,6 +176,15 @@ class VerbQueuePair:
         self.pending[message.index] = message
         self._enqueue(message)
         self.wake()
+
+    def post_send(self, opcode: str, wr_id: int, *arguments: Any, **named: Any) -> None:
+        """The verb by opcode, with the arguments of `post_write`. Raises `VerbError` for all but the two writes."""
+        if opcode not in SEND_OPCODES:
+            raise VerbError(f"{opcode} is not offered: MRC carries writes only; valid: {', '.join(SEND_OPCODES)}")
+        immediate = named.get("immediate", arguments[5] if len(arguments) > 5 else None)
+        if (immediate is None) is (opcode == "rdma_write_with_imm"):
+            raise VerbError(f"{opcode} {'needs an' if immediate is None else 'takes no'} immediate")
+        self.post_write(wr_id, *arguments, **named)
 
     def post_recv(self, wr_id: int) -> None:
         """Accept one write with immediate. Raises `VerbError`, or `QueueFull` to wait."""

@@ -262,6 +262,18 @@ def test_a_qp_that_only_receives_keeps_its_reverse_evs_fresh_by_probes() -> None
     assert flow.remote.requester.data_packets == 0
 
 
+def test_acknowledged_data_refreshes_the_reverse_evs() -> None:
+    bench = Bench(sack_threshold_bytes=0)
+    bench.post(20)
+    sent = bench.writes()
+    last = {}
+    for packet in sent:
+        bench.to_b(packet)
+        bench.to_a(*bench.answers(Opcode.SACK))
+        last[packet.port] = packet.ev
+    assert {number: route.ev for number, route in bench.qp_a.responder.reverse.items()} == last
+
+
 def test_dead_reverse_paths_are_replaced_and_cost_little() -> None:
     wire = Wire()
     flow = Flow(wire)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from endpoint.core.recovery import ReorderRule
+from endpoint.transport import QPState
+from tests.endpoint.core.bench import Bench
 from tests.endpoint.core.flows import Flow
 from tests.endpoint.core.virtual_wire import Faults, Wire
 
@@ -157,3 +161,23 @@ def test_round_trips_from_ten_microseconds_to_half_a_second_are_measured(rate_bp
     one_way_ns = 2 * (4238 * 8_000_000_000 // rate_bps + delay_ns)
     back_ns = 2 * (154 * 8_000_000_000 // rate_bps + delay_ns)
     assert flow.qp.requester.rtt_ns == pytest.approx(one_way_ns + back_ns, rel=0.02)
+
+
+def test_timeouts_come_seven_times_evenly_and_then_ever_further_apart() -> None:
+    bench = Bench(retry_exponential=4)
+    bench.post(1)
+    bench.writes()
+    times, seen = [bench.now_ns], 0
+    while bench.qp_a.state is QPState.RTS:
+        due_ns = bench.a.next_timer_ns()
+        assert due_ns is not None
+        bench.now_ns = max(due_ns, bench.now_ns)
+        bench.a.handle_timer(bench.now_ns)
+        bench.out(bench.a)
+        if bench.qp_a.requester.timeouts > seen:
+            seen = bench.qp_a.requester.timeouts
+            times.append(bench.now_ns)
+    gaps = [after - before for before, after in pairwise(times)]
+    assert gaps[0] >= bench.a.limits.timeout_ns
+    assert [round(gap / gaps[0], 1) for gap in gaps] == [1.0] * 7 + [2.0, 4.0, 8.0, 16.0, 32.0]
+    assert [done.status.value for done in bench.completions()] == ["retry_exceeded"]

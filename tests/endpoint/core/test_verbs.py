@@ -304,7 +304,29 @@ def test_more_writes_with_immediate_than_agreed_end_the_connection() -> None:
     assert "more than 2 writes with immediate" in bench.qp_b.cause
 
 
-# --- only writes -----------------------------------------------------------------------------------------------
+# --- only writes -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("opcode", ["send", "send_with_imm", "rdma_read", "atomic_cmp_and_swp", "atomic_fetch_and_add"])
+def test_every_other_verb_is_refused_by_name(opcode: str) -> None:
+    bench = Bench()
+    with pytest.raises(VerbError, match=f"^{opcode} is not offered.*valid: rdma_write, rdma_write_with_imm"):
+        bench.qp_a.post_send(opcode, 1, bench.region, 0, 10, bench.target.va, bench.target.rkey)
+
+
+def test_the_two_writes_can_be_posted_by_opcode() -> None:
+    bench = Bench()
+    request = (bench.region, 0, 10, bench.target.va, bench.target.rkey)
+    bench.qp_b.post_recv(1)
+    bench.qp_a.post_send("rdma_write", 1, *request)
+    bench.qp_a.post_send("rdma_write_with_imm", 2, *request, immediate=7)
+    with pytest.raises(VerbError, match="rdma_write takes no immediate"):
+        bench.qp_a.post_send("rdma_write", 3, *request, immediate=7)
+    with pytest.raises(VerbError, match="rdma_write_with_imm needs an immediate"):
+        bench.qp_a.post_send("rdma_write_with_imm", 3, *request)
+    bench.to_b(*bench.writes())
+    bench.to_a(*bench.answers())
+    assert [done.opcode for done in bench.completions()] == ["write", "write_imm"]
 
 
 @pytest.mark.parametrize("opcode", [0x04, 0x0A, 0x0C, 0xC0, 0xC4, 0xCC, 0xD3, 0xDF, 0xFF])
@@ -351,6 +373,15 @@ def test_with_timestamps_every_write_carries_one_and_the_sack_echoes_it() -> Non
     bench.to_a(sack)
     assert [done.status for done in bench.completions()] == [SUCCESS]
     assert bench.sink[:8192] == bench.source[:8192]
+
+
+def test_a_timestamp_tick_of_the_profiles_own_outlasts_a_timeout_where_128_ns_would_wrap() -> None:
+    bench = Bench(timestamps=True, base_rtt_ns=54_000_000)
+    assert bench.a.stamp_ns % 128 == 0
+    assert bench.a.stamp_ns << 16 >= bench.a.limits.timeout_ns
+    bench.post(1)
+    (sent,) = bench.writes()
+    assert wire.Tseth.unpack(sent.frame, sent.at + 4).tsr == 1
 
 
 def test_without_encapsulation_there_is_one_ipv6_header() -> None:
