@@ -1,6 +1,7 @@
 """Each fault on a running fabric: what stops, what keeps flowing, and that undo restores it; per switch kind."""
 
 import json
+import random
 import socket
 import struct
 import threading
@@ -19,6 +20,7 @@ from topo.emulation.lab import Lab
 from topo.emulation.state import LabError
 from topo.fault import FaultError, denied_evs
 from topo.graph import PortRef, peer
+from topo.graph import links as fabric_links
 from topo.node import leaf, spine
 from topo.path import path_da, path_of_ev
 from topo.planfile import load_plan
@@ -273,6 +275,55 @@ def test_a_fault_on_a_cable_outlives_the_crash_of_its_switch(lab):
     assert works(H2, H0, VIA_S0)
     lab.undo(hole)
     assert works(H0, H2, VIA_S0)
+
+
+def test_overlapping_faults_on_one_node_are_undone_in_any_order(lab):
+    first = [lab.inject("link-down", "h0-p0l0"), lab.inject("link-down", "p0l0-p0s0")]
+    assert works(H1, H2, VIA_S1)  # the rest of the leaf goes on
+    crash = lab.inject("switch-crash", "p0l0")
+    lab.undo(first[0])
+    assert not works(H1, H2, VIA_S1)  # a cable that comes back does not fill the tables
+    lab.undo(crash)
+    assert works(H0, H2, VIA_S1)
+    assert not works(H0, H2, VIA_S0)
+    lab.undo(first[1])
+    assert works(H0, H2, VIA_S0)
+    both = [lab.inject("port-down", "h0.p0"), lab.inject("port-down", "h0.p1")]
+    lab.undo(both[0])
+    target = str(port_address(TINY, H2, 0))  # the answer, too, comes by plane 0
+    ping = ["ping", "-c", "1", "-W", "5", "-I", str(port_address(TINY, H0, 0)), target]
+    assert lab.run(H0, ping).returncode == 0
+    lab.undo(both[1])
+    assert works(H0, H2, PLANE1, sentinel=VIA_S0)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_any_faults_undone_in_any_order_leave_a_healthy_fabric(lab, seed):
+    generator = random.Random(seed)
+    links = [link.name for link in fabric_links(TINY)]
+    possible = [(verb, link, None) for verb in ("link-down", "blackhole") for link in links]
+    possible += [("loss", link, 30.0) for link in links]
+    possible += [("rate", link, 3.0) for link in links if not link.startswith("h")]
+    possible += [("port-down", f"h{host}.p{plane}", None) for host in range(4) for plane in range(2)]
+    possible += [
+        (verb, switch.name, None)
+        for verb in ("switch-stop", "switch-crash", "switch-reboot")
+        for switch in TINY.switches()
+    ]
+    in_force = []
+    for verb, target, value in generator.sample(possible, 25):
+        fault = lab.inject(verb, target, value)
+        if verb != "switch-reboot":
+            in_force.append(fault)
+        if generator.random() < 0.3 and in_force:
+            lab.undo(in_force.pop(generator.randrange(len(in_force))))
+    generator.shuffle(in_force)
+    for fault in in_force:
+        lab.undo(fault)
+    for ev, healthy in ((VIA_S0, PLANE1), (VIA_S1, PLANE1), (PLANE1, VIA_S0), (0x1C001, VIA_S0)):
+        for source, destination in ((H0, H2), (H3, H1)):
+            assert works(source, destination, ev, sentinel=healthy), (seed, ev, source)
+            assert works(destination, source, ev, sentinel=healthy), (seed, ev, destination)
 
 
 def test_another_process_can_undo_what_this_one_did(lab):

@@ -12,7 +12,13 @@ from switch.config import parse_config
 from topo.emulation import tc
 from topo.emulation.bmv2 import queue_settings
 from topo.emulation.embedded import serve_config
-from topo.emulation.wiring import host_commands, kernel_switch_routes, link_commands, steer_commands
+from topo.emulation.wiring import (
+    host_commands,
+    host_route_commands,
+    kernel_switch_routes,
+    link_commands,
+    steer_commands,
+)
 from topo.graph import PortRef, device_id, links, ports, towards_host
 from topo.node import Host, leaf, spine
 from topo.path import path_da, paths
@@ -76,11 +82,14 @@ def test_an_endpoint_accepts_its_profile(name, single_plane, tmp_path):
 
 def test_a_kernel_leaf_has_a_route_for_every_usid_and_prefix_that_it_forwards():
     plan = load_plan("tiny")
-    lines = kernel_switch_routes(plan, leaf(1, 0))
-    assert (
-        "route replace fcbb:bbbb:1200::/48 encap seg6local action End flavors next-csid lblen 32 nflen 16" in lines[0]
+    lines = kernel_switch_routes(plan, leaf(1, 0), {1, 2, 3, 4})
+    own = [line for line in lines if "seg6local" in line]
+    assert own[2] == (
+        "route replace fcbb:bbbb:1200::/48 encap seg6local action End flavors next-csid lblen 32 nflen 16"
+        " dev p1l0-eth3 metric 1027"
     )
-    targets = {line.split()[2]: line.split("dev ")[1:] for line in lines[1:]}
+    assert len(own) == 4
+    targets = {line.split()[2]: line.split("dev ")[1:] for line in lines if line not in own}
     assert targets == {
         "fcbb:bbbb:3000::/48": ["p1l0-eth1"],
         "fcbb:bbbb:3001::/48": ["p1l0-eth2"],
@@ -92,15 +101,26 @@ def test_a_kernel_leaf_has_a_route_for_every_usid_and_prefix_that_it_forwards():
     }
 
 
+def test_a_kernel_switch_names_no_port_that_is_down():
+    plan = load_plan("tiny")
+    lines = kernel_switch_routes(plan, leaf(1, 0), {2, 4})
+    assert not any("eth1" in line or "eth3" in line for line in lines)
+    assert "route replace fd00:1::/32 nexthop via fe80::1 dev p1l0-eth4" in lines
+    assert kernel_switch_routes(plan, leaf(1, 0), set()) == []
+    assert host_route_commands(plan, Host(0), []) == []
+
+
 def test_a_kernel_spine_routes_its_leaves_only():
     plan = load_plan("tiny")
-    targets = {line.split()[2] for line in kernel_switch_routes(plan, spine(0, 1))}
+    targets = {line.split()[2] for line in kernel_switch_routes(plan, spine(0, 1), {1, 2})}
     assert targets == {"fcbb:bbbb:2001::/48", "fcbb:bbbb:1000::/48", "fcbb:bbbb:1001::/48", "fd00::/32", "fd00:1::/32"}
 
 
 def test_the_single_plane_equivalent_has_no_usid_routes():
     plan = load_plan("tiny").single_plane()
-    assert not any("fcbb" in line for switch in plan.switches() for line in kernel_switch_routes(plan, switch))
+    assert not any(
+        "fcbb" in line for switch in plan.switches() for line in kernel_switch_routes(plan, switch, range(9))
+    )
 
 
 def test_hosts_spread_over_all_planes_and_steering_names_one():

@@ -79,10 +79,11 @@ class Bmv2Driver:
     def set_port(self, ref: PortRef, state: PortState, before: PortState) -> None:
         if state.loss != before.loss:
             tc.set_loss(ref.node.name, ref.interface, state.loss)
-        if state.rate_bps != before.rate_bps and isinstance(ref.node, Switch):
+        if state.rate_bps != before.rate_bps and isinstance(ref.node, Switch) and self._pids(ref.node):
+            # A crashed switch gets the rates that are then in force when it starts.
             self._set_queues(ref.node, {ref.port: state.rate_bps})
 
-    def carrier_restored(self, ref: PortRef) -> None:
+    def carrier_restored(self, ref: PortRef, state: SwitchState) -> None:
         """BMv2's own interface was up all the time."""
 
     def refusal(self, fault: Fault) -> str | None:

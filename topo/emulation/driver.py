@@ -38,8 +38,8 @@ class SwitchDriver(Protocol):
     def set_port(self, ref: PortRef, state: PortState, before: PortState) -> None:
         """The transmit side of a port; its carrier has been seen to."""
 
-    def carrier_restored(self, ref: PortRef) -> None:
-        """A port that was down has been set up again: put back what the kernel forgot."""
+    def carrier_restored(self, ref: PortRef, state: SwitchState) -> None:
+        """A port that was down is up again: put back what the kernel forgot, unless the switch has crashed."""
 
     def refusal(self, fault: Fault) -> str | None:
         """Why this machine cannot do what the kind otherwise can; None when it can."""

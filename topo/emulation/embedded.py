@@ -100,7 +100,7 @@ class EmbeddedDriver:
         if changes and isinstance(ref.node, Switch):
             self.client.call("port.set", device=device_id(self.site.plan, ref.node), port=ref.port, **changes)
 
-    def carrier_restored(self, ref: PortRef) -> None:
+    def carrier_restored(self, ref: PortRef, state: SwitchState) -> None:
         """Packet sockets outlive a port that goes down and comes back."""
 
     def refusal(self, fault: Fault) -> str | None:

@@ -97,7 +97,7 @@ class FaultBoard:
             with namespace.entered(ref.node.name):
                 namespace.set_up([ref.interface])
             if isinstance(ref.node, Switch):
-                self._driver(ref.node).carrier_restored(ref)
+                self._driver(ref.node).carrier_restored(ref, switch_state(after, ref.node))
             else:
                 hosts.restore_port(plan, ref)
 

@@ -9,6 +9,7 @@ from topo.emulation.state import LabError
 from topo.emulation.wiring import (
     host_commands,
     host_port_commands,
+    host_route_commands,
     host_rule_commands,
     host_srv6_commands,
     steer_commands,
@@ -39,7 +40,9 @@ def restore_port(plan: Plan, ref: PortRef) -> None:
     host = ref.node
     if not isinstance(host, Host):
         raise TypeError(f"{ref} is not a host's")
-    namespace.run_ip([*host_port_commands(plan, host, ref.port - 1), host_commands(plan, host)[-1]], host.name)
+    with namespace.entered(host.name):
+        up = [other.port - 1 for other in ports(plan, host) if namespace.is_up(other.interface)]
+    namespace.run_ip([*host_port_commands(plan, host, ref.port - 1), *host_route_commands(plan, host, up)], host.name)
     if plan.encapsulation == "srv6":
         namespace.run_ip(host_srv6_commands(plan, host), host.name, force=True)
 

@@ -5,7 +5,7 @@ Ports are paced by `tbf` where the kernel has it; there is no delay, no marking,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from topo.emulation import namespace, tc
@@ -36,8 +36,8 @@ class LinuxDriver:
         if state.rate_bps != before.rate_bps:
             namespace.run_ip([self._pace(ref, state.rate_bps)], ref.node.name, tool="tc")
 
-    def carrier_restored(self, ref: PortRef) -> None:
-        if isinstance(ref.node, Switch):
+    def carrier_restored(self, ref: PortRef, state: SwitchState) -> None:
+        if isinstance(ref.node, Switch) and state != "crashed":
             self._provision(ref.node)
 
     def refusal(self, fault: Fault) -> str | None:
@@ -69,14 +69,18 @@ class LinuxDriver:
         namespace.run_ip(quiet, switch.name, tool="tc")
         rates = [self._pace(ref, link_at(plan, ref).rate_bps) for ref in refs]
         namespace.run_ip(rates, switch.name, tool="tc", force=True)  # a kernel without tbf: unpaced
-        self._provision(switch)
+        self._provision(switch, {ref.port for ref in refs})
 
     def _pace(self, ref: PortRef, rate_bps: int) -> str:
         plan = self.site.plan
         burst, limit = 2 * plan.frame_bytes_max, plan.depth_packets * plan.frame_bytes_max
         return f"qdisc replace dev {ref.interface} root tbf rate {rate_bps}bit burst {burst} limit {limit}"
 
-    def _provision(self, switch: Switch) -> None:
-        """Neighbours and routes; repeating it changes nothing. A port without carrier keeps its routes."""
+    def _provision(self, switch: Switch, up: Collection[int] | None = None) -> None:
+        """Neighbours and routes of the ports in `up`, by default those that are; repeating it changes nothing."""
         plan = self.site.plan
-        namespace.run_ip([*kernel_switch_port_commands(plan, switch), *kernel_switch_routes(plan, switch)], switch.name)
+        if up is None:
+            with namespace.entered(switch.name):
+                up = {ref.port for ref in ports(plan, switch) if namespace.is_up(ref.interface)}
+        lines = [*kernel_switch_port_commands(plan, switch, up), *kernel_switch_routes(plan, switch, up)]
+        namespace.run_ip(lines, switch.name)

@@ -133,6 +133,12 @@ def set_down(interfaces: Iterable[str]) -> None:
             fcntl.ioctl(sock, _SIOCSIFFLAGS, struct.pack("16sH14x", name.encode(), flags))
 
 
+def is_up(interface: str) -> bool:
+    """Whether it is switched on, cable or no cable."""
+    with _control_socket() as sock:
+        return bool(_flags(sock, interface) & _IFF_UP)
+
+
 def carrier(interface: str) -> bool:
     """Whether the interface is up and its cable is: now, where the RUNNING flag may lag by a second."""
     with _control_socket() as sock:

@@ -5,7 +5,7 @@ Links are made with both ends in place: nothing ever appears in the root namespa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from topo.address import (
     host_address,
@@ -17,7 +17,7 @@ from topo.address import (
     usid_address,
     usid_prefix,
 )
-from topo.graph import PortRef, leaf_host_port, leaf_spine_port, links, peer, ports, spine_leaf_port
+from topo.graph import PortRef, leaf_spine_port, links, peer, ports
 from topo.node import Host, Node, Switch, leaf
 from topo.path import Path, path_da
 from topo.plan import Plan
@@ -71,8 +71,13 @@ def host_commands(plan: Plan, host: Host) -> list[str]:
     lines = [f"link set lo up arp off multicast off mtu {plan.links.mtu_bytes}", f"addr add {address}/128 dev lo nodad"]
     for plane in range(plan.planes):
         lines += host_port_commands(plan, host, plane)
-    hops = " ".join(f"nexthop via {GATEWAY} dev {PortRef(host, plane + 1).interface}" for plane in range(plan.planes))
-    return [*lines, f"route replace {FABRIC_PREFIX} src {address} {hops}"]
+    return [*lines, *host_route_commands(plan, host, range(plan.planes))]
+
+
+def host_route_commands(plan: Plan, host: Host, planes: Iterable[int]) -> list[str]:
+    """The way to everybody, over the planes whose ports are up: a route may not name a port that is down."""
+    hops = [f"nexthop via {GATEWAY} dev {PortRef(host, plane + 1).interface}" for plane in planes]
+    return [f"route replace {FABRIC_PREFIX} src {host_address(plan, host)} {' '.join(hops)}"] if hops else []
 
 
 def host_port_commands(plan: Plan, host: Host, plane: int) -> list[str]:
@@ -130,40 +135,43 @@ def unsteer_commands(plan: Plan, source: Host, destination: Host) -> list[str]:
     return [f"route del {host_address(plan, destination)}/128"]
 
 
-def kernel_switch_port_commands(plan: Plan, switch: Switch) -> list[str]:
+def kernel_switch_port_commands(plan: Plan, switch: Switch, up: Collection[int]) -> list[str]:
+    """Neighbours of the ports in `up`, which are set up if they are not."""
     lines = ["link set lo up"]
     for ref in ports(plan, switch):
-        lines.append(f"link set {ref.interface} up")
-        lines.append(f"neigh replace {GATEWAY} lladdr {peer(plan, ref).mac} dev {ref.interface} nud permanent")
+        if ref.port in up:
+            lines.append(f"link set {ref.interface} up")
+            lines.append(f"neigh replace {GATEWAY} lladdr {peer(plan, ref).mac} dev {ref.interface} nud permanent")
     return lines
 
 
-def kernel_switch_routes(plan: Plan, switch: Switch) -> list[str]:
-    """The static table of a kernel switch: what the controller writes into a P4 switch, but for uA."""
-    own = PortRef(switch, 1).interface
+def kernel_switch_routes(plan: Plan, switch: Switch, up: Collection[int]) -> list[str]:
+    """The static table of a kernel switch, over the ports in `up`: what the controller writes into a P4 switch, but uA.
+
+    The switch's own uSID has one route a port, of different metrics, because a route goes with its device.
+    """
     lines: list[str] = []
     if plan.encapsulation == "srv6":
         flavour = "flavors next-csid lblen 32 nflen 16"
         node = usid_prefix(plan, switch_usid(switch))
-        lines.append(f"route replace {node} encap seg6local action End {flavour} dev {own}")
         for ref in ports(plan, switch):
+            if ref.port not in up:
+                continue
+            lines.append(
+                f"route replace {node} encap seg6local action End {flavour}"
+                f" dev {ref.interface} metric {1024 + ref.port}"
+            )
             other = peer(plan, ref).node
             usid = nic_usid(plan.downlink_of(other)) if isinstance(other, Host) else switch_usid(other)
             lines.append(f"route replace {usid_prefix(plan, usid)} via {GATEWAY} dev {ref.interface}")
-    if switch.role == "spine":
-        for leaf_index in range(plan.leaves):
-            device = PortRef(switch, spine_leaf_port(leaf_index)).interface
-            lines.append(f"route replace {leaf_prefix(leaf_index)} via {GATEWAY} dev {device}")
-        return lines
-    for downlink in range(plan.hosts_per_leaf):
-        host = plan.host_at(switch.index, downlink)
-        device = PortRef(switch, leaf_host_port(plan, host)).interface
-        lines.append(f"route replace {host_prefix(plan, host)} via {GATEWAY} dev {device}")
-    uplinks = " ".join(
-        f"nexthop via {GATEWAY} dev {PortRef(switch, leaf_spine_port(plan, index)).interface}"
-        for index in range(plan.spines)
-    )
-    for leaf_index in range(plan.leaves):
-        if leaf_index != switch.index:
-            lines.append(f"route replace {leaf_prefix(leaf_index)} {uplinks}")
+    for ref in ports(plan, switch):
+        other = peer(plan, ref).node
+        if ref.port in up and (isinstance(other, Host) or switch.role == "spine"):
+            prefix = host_prefix(plan, other) if isinstance(other, Host) else leaf_prefix(other.index)
+            lines.append(f"route replace {prefix} via {GATEWAY} dev {ref.interface}")
+    if switch.role == "leaf":
+        uplinks = [PortRef(switch, leaf_spine_port(plan, index)) for index in range(plan.spines)]
+        hops = " ".join(f"nexthop via {GATEWAY} dev {ref.interface}" for ref in uplinks if ref.port in up)
+        others = (index for index in range(plan.leaves) if index != switch.index)
+        lines += [f"route replace {leaf_prefix(index)} {hops}" for index in others if hops]
     return lines
