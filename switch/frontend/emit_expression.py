@@ -52,7 +52,7 @@ def expression(e: ir.Expr) -> Json:
                 return node("valid_union", None, {"type": "header_union", "value": e.header})
             return node("d2b", None, {"type": "field", "value": [e.header, "$valid$"]})
         case ir.LastIndex():
-            return node("last_stack_index", None, {"type": "header_stack", "value": e.stack})
+            return node("last_stack_index", None, {"type": e.kind, "value": e.stack})
         case ir.Lookahead():
             return {"type": "lookahead", "value": [e.offset, e.width]}
         case ir.HeadersEqual():
@@ -69,6 +69,8 @@ def reference(e: ir.Expr) -> Json:
     match e:
         case ir.FieldRef():
             return {"type": "field", "value": [e.header, e.field]}
+        case ir.LastField() if e.member:
+            return {"type": "union_stack_field", "value": [e.stack, e.member, e.field]}
         case ir.LastField():
             return {"type": "stack_field", "value": [e.stack, e.field]}
         case ir.ElementField():

@@ -45,7 +45,7 @@ class _Emitter:
                 for i, (n, members) in enumerate(p.union_types.items())
             ],
             "header_unions": self._unions(),
-            "header_union_stacks": [],
+            "header_union_stacks": self._union_stacks(),
             "field_lists": [self._field_list(f) for f in p.field_lists],
             "errors": [[name, value] for name, value in p.errors.items()],
             "enums": [
@@ -113,7 +113,7 @@ class _Emitter:
                 "size": len(s.headers),
                 "header_ids": [ids[h] for h in s.headers],
             }
-            for i, s in enumerate(self.program.stacks.values())
+            for i, s in enumerate(s for s in self.program.stacks.values() if not s.union)
         ]
 
     def _unions(self) -> list[Json]:
@@ -121,6 +121,14 @@ class _Emitter:
         return [
             {"name": u.name, "id": i, "union_type": u.type, "header_ids": [ids[h] for h in u.headers]}
             for i, u in enumerate(self.program.unions.values())
+        ]
+
+    def _union_stacks(self) -> list[Json]:
+        ids = {name: i for i, name in enumerate(self.program.unions)}
+        stacks = [s for s in self.program.stacks.values() if s.union]
+        return [
+            {"name": s.name, "id": i, "union_type": s.type, "header_union_ids": [ids[u] for u in s.headers]}
+            for i, s in enumerate(stacks)
         ]
 
     def _field_list(self, f: ir.FieldList) -> Json:
@@ -148,7 +156,8 @@ class _Emitter:
         if o.op in ("extract", "extract_VL"):
             place = o.parameters[0]
             assert isinstance(place, ir.Object)
-            parameters: list[Json] = [{"type": place.kind, "value": place.name}]
+            value = [place.name, place.member] if place.member else place.name
+            parameters: list[Json] = [{"type": place.kind, "value": value}]
             if o.op == "extract_VL":
                 parameters.append({"type": "expression", "value": expression(o.parameters[1])})
             return {"op": o.op, "parameters": parameters}

@@ -50,9 +50,10 @@ class LastField(Expr):
     stack: str
     field: str
     type: Type
+    member: str = ""  # of the last union, in a stack of unions
 
     def __str__(self) -> str:
-        return f"{self.stack}.last.{self.field}"
+        return f"{self.stack}.last.{self.member + '.' if self.member else ''}{self.field}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class ElementField(Expr):
 @dataclass(frozen=True, slots=True)
 class LastIndex(Expr):
     stack: str
+    kind: str = "header_stack"
     type: Type = field(default_factory=lambda: Bits(32))
 
     def __str__(self) -> str:
@@ -162,10 +164,11 @@ class Object(Expr):
 
     kind: str
     name: str
+    member: str = ""  # of the union, where a union of a stack is extracted
     type: Type = BOOL
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.name}.{self.member}" if self.member else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,6 +496,7 @@ class Program:
     actions: list[ActionDef] = field(default_factory=list)
     called: list[ActionDef] = field(default_factory=list)  # called by controls: P4Info names them, the JSON does not
     declared_actions: list[str] = field(default_factory=list)  # names in the order of P4Info
+    calls_externs: bool = False  # a control calls an extern function
     counters: list[Counter] = field(default_factory=list)
     meters: list[Meter] = field(default_factory=list)
     registers: list[Register] = field(default_factory=list)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import ast, ir
-from .diagnostics import NOWHERE, Diagnostics, Span
+from .diagnostics import Diagnostics, Span
 from .types import (
     BOOL,
     ERROR,
@@ -174,7 +174,9 @@ class LowerBase:
     def _stack_instance(self, name: str, t: Stack) -> StackValue:
         names = [f"{name}[{i}]" for i in range(t.size)]
         if t.element.kind == "header_union":
-            raise RefusalError("stacks of header unions are not supported", NOWHERE)
+            unions = [self._union_instance(n, t.element) for n in names]
+            self.program.stacks[name] = ir.StackInstance(name, t.element.name, names, union=True)
+            return StackValue(name, t, unions)
         elements = [self.header_instance(n, t.element) for n in names]
         self.program.stacks[name] = ir.StackInstance(name, self.header_type(t.element), names)
         return StackValue(name, t, elements)
@@ -244,12 +246,8 @@ class LowerBase:
         elif isinstance(target, HeaderValue | ElementValue):
             self._assign_header(target, source, span)
         elif isinstance(target, StackValue) and isinstance(source, StackValue):
-            self.emit(
-                "assign_header_stack",
-                ir.Object("header_stack", target.name),
-                ir.Object("header_stack", source.name),
-                span=span,
-            )
+            op = f"assign_{target.kind}"
+            self.emit(op, ir.Object(target.kind, target.name), ir.Object(source.kind, source.name), span=span)
         elif isinstance(target, UnionValue) and isinstance(source, UnionValue):
             self.emit(
                 "assign_union",

@@ -136,8 +136,12 @@ class ExpressionLowerer(LowerBase):
             if isinstance(t, Composite):
                 raise RefusalError("structs inside stack elements chosen at run time are not supported", e.span)
             return ir.ElementField(base.stack.name, base.index, position, e.name, t)
+        if isinstance(base, NextValue | LastValue) and base.type.kind == "header_union":
+            member = base.type.fields[e.name].type
+            assert isinstance(member, Composite)
+            return type(base)(base.stack, member, e.name)
         if isinstance(base, LastValue):
-            return ir.LastField(base.stack.name, e.name, strip(base.type.fields[e.name].type))
+            return ir.LastField(base.stack.name, e.name, strip(base.type.fields[e.name].type), base.member)
         raise RefusalError(f"{e.name} cannot be read here", e.span)
 
     def _member_of_call(self, e: ast.Member) -> Value:
@@ -160,7 +164,7 @@ class ExpressionLowerer(LowerBase):
     def _stack_member(self, stack: StackValue, e: ast.Member) -> Value:
         element = stack.type.element
         if e.name == "lastIndex":
-            return ir.LastIndex(stack.name)
+            return ir.LastIndex(stack.name, stack.kind)
         if self.block != "parser":
             raise RefusalError(f"{e.name} of a header stack exists in parsers only", e.span)
         return NextValue(stack, element) if e.name == "next" else LastValue(stack, element)
@@ -177,6 +181,8 @@ class ExpressionLowerer(LowerBase):
             if index.value >= len(base.elements):
                 raise RefusalError(f"index {index.value} is outside the stack of {len(base.elements)}", e.span)
             return base.elements[index.value]
+        if base.kind == "header_union_stack":
+            raise RefusalError("BMv2 takes elements of a stack of unions by constant index only", e.span)
         return ElementValue(base, index, base.type.element)
 
     def _slice(self, e: ast.Slice) -> Value:

@@ -59,6 +59,7 @@ class ExternLowerer(InlineLowerer):
         if self.block not in places:
             allowed = " or ".join(_BLOCKS[p] for p in places)
             raise RefusalError(f"{callee.name} can be called in {allowed}, not in {_BLOCKS[self.block]}", e.span)
+        self.program.calls_externs = self.program.calls_externs or self.block != "parser"
         getattr(self, "_call_" + callee.name)(e, callee.arguments)
 
     # --- arguments -------------------------------------------------------------------------------------------------

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from . import ast, ir
 from .diagnostics import NOWHERE, Span
 from .lower_base import RefusalError
@@ -66,11 +69,14 @@ class ParserLowerer(ControlLowerer):
             self.state = self.states[names[s.name]]
             for statement in s.statements:
                 self.statement(statement)
-                self._drain()
-            try:
-                self._transition(s, targets)
-            except RefusalError as refusal:
-                self.refuse(refusal)
+                self._attempt(self._drain)
+            self._attempt(partial(self._transition, s, targets))
+
+    def _attempt(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except RefusalError as refusal:
+            self.refuse(refusal)
 
     def _reachable(self, first: str) -> list[ir.ParserState]:
         seen: dict[str, ir.ParserState] = {}
@@ -132,7 +138,7 @@ class ParserLowerer(ControlLowerer):
         parameters = []
         for index, parameter in enumerate(p.parameters):
             whole = top and index == 1 and isinstance(parameter, ir.Lookahead)
-            parameters.append(parameter if whole else self._without_lookahead(parameter))
+            parameters.append(parameter if whole else self._without_lookahead(parameter, p.span))
         if p.op in _OWN_OPS:
             self.state.ops.append(ir.ParserOp(p.op, tuple(parameters)))
         elif top:
@@ -140,19 +146,21 @@ class ParserLowerer(ControlLowerer):
         else:
             self.state.ops.append(ir.ParserOp("primitive", (), ir.Primitive(p.op, tuple(parameters), p.span)))
 
-    def _without_lookahead(self, e: ir.Expr) -> ir.Expr:
+    def _without_lookahead(self, e: ir.Expr, span: Span) -> ir.Expr:
         """BMv2 looks ahead only as a whole value: inside an expression it goes through a temporary."""
         match e:
             case ir.Lookahead():
                 kept = self.temporary(e.type)
                 self.state.ops.append(ir.ParserOp("set", (kept, e)))
                 return kept
+            case ir.LastField() if e.member:
+                raise RefusalError(f"BMv2 reads {e} only as a whole key of a select", span)
             case ir.Operation():
-                return ir.Operation(e.op, tuple(self._without_lookahead(o) for o in e.operands), e.type)
+                return ir.Operation(e.op, tuple(self._without_lookahead(o, span) for o in e.operands), e.type)
             case ir.SliceOf():
-                return ir.SliceOf(self._without_lookahead(e.base), e.high, e.low, e.type)
+                return ir.SliceOf(self._without_lookahead(e.base, span), e.high, e.low, e.type)
             case ir.Vector():
-                return ir.Vector(tuple(self._without_lookahead(i) for i in e.items))
+                return ir.Vector(tuple(self._without_lookahead(i, span) for i in e.items))
         return e
 
     # --- the packet ------------------------------------------------------------------------------------------------
@@ -168,8 +176,9 @@ class ParserLowerer(ControlLowerer):
             value: Value = self.header_instance(self.unique("skipped"), target.type)
         else:
             value = self.value_of(target)
-        if isinstance(value, NextValue):
-            place: ir.Expr = ir.Object("stack", value.stack.name)
+        if isinstance(value, NextValue) and value.type.kind == "header":
+            kind = "union_stack" if value.member else "stack"
+            place: ir.Expr = ir.Object(kind, value.stack.name, value.member)
             t = value.type
         elif isinstance(value, HeaderValue):
             place, t = ir.Object("regular", value.name), value.type

@@ -97,7 +97,7 @@ class StatementLowerer(ExpressionLowerer):
     def reset_headers(self, storage: Value, span: Span) -> None:
         """A header variable starts invalid (specification, section 8.17)."""
         for leaf in leaves(storage):
-            headers = [leaf] if isinstance(leaf, HeaderValue) else leaf.elements if isinstance(leaf, StackValue) else []
+            headers = leaf.headers if isinstance(leaf, StackValue) else [leaf] if isinstance(leaf, HeaderValue) else []
             for header in headers:
                 self.emit("remove_header", ir.Object("header", header.name), span=span)
 
@@ -215,7 +215,7 @@ class StatementLowerer(ExpressionLowerer):
                 assert isinstance(stack, StackValue)
                 count = ir.Const(e.arguments[0].expression.value, Bits(32))
                 op = "push" if callee.name == "push_front" else "pop"
-                self.emit(op, ir.Object("header_stack", stack.name), count, span=e.span)
+                self.emit(op, ir.Object(stack.kind, stack.name), count, span=e.span)
             case "table":
                 self.apply_table(e)
             case "action":

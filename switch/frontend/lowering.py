@@ -269,7 +269,7 @@ class ProgramLowerer(ParserLowerer):
             if isinstance(leaf, HeaderValue):
                 names.append(ir.Object("header", leaf.name))
             elif isinstance(leaf, StackValue):
-                names.extend(ir.Object("header", h.name) for h in leaf.elements)
+                names.extend(ir.Object("header", h.name) for h in leaf.headers)
             elif isinstance(leaf, UnionValue):
                 names.extend(ir.Object("header", h.name) for h in leaf.members.values())
             else:

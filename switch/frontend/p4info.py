@@ -165,7 +165,10 @@ class _Writer:
             info.add("registers", self._register(register))
         for digest in {d.name: d for d in p.learn_lists}.values():
             info.add("digests", self._digest(digest))
-        info.add("type_info", self.types.message())
+        # As p4c has it: empty or not, it is there once anything that could name a type is.
+        could = [self.tables, p.counters, p.meters, p.registers, p.controller_headers, p.learn_lists, self.profiles]
+        if p.calls_externs or any(could) or any(a.parameters for a in self.actions):
+            info.add("type_info", self.types.message())
         return info
 
     def _collect(self) -> None:

@@ -21,9 +21,23 @@ class HeaderValue:
 
 @dataclass(eq=False, slots=True)
 class StackValue:
+    """A stack of headers or of header unions."""
+
     name: str
     type: Stack
     elements: list[HeaderValue] | list[UnionValue]
+
+    @property
+    def kind(self) -> str:
+        """What BMv2 calls it."""
+        return "header_stack" if self.type.element.kind == "header" else "header_union_stack"
+
+    @property
+    def headers(self) -> list[HeaderValue]:
+        found: list[HeaderValue] = []
+        for element in self.elements:
+            found.extend([element] if isinstance(element, HeaderValue) else element.members.values())
+        return found
 
 
 @dataclass(eq=False, slots=True)
@@ -44,18 +58,20 @@ class ElementValue:
 
 @dataclass(eq=False, slots=True)
 class NextValue:
-    """`stack.next` in a parser."""
+    """`stack.next` in a parser; with `member`, a header of the next union."""
 
     stack: StackValue
     type: Composite
+    member: str = ""
 
 
 @dataclass(eq=False, slots=True)
 class LastValue:
-    """`stack.last` in a parser."""
+    """`stack.last` in a parser; with `member`, a header of the last union."""
 
     stack: StackValue
     type: Composite
+    member: str = ""
 
 
 @dataclass(eq=False, slots=True)
@@ -173,12 +189,12 @@ def storage_names(value: Value) -> set[str]:
         if isinstance(leaf, HeaderValue):
             names.add(leaf.name)
         elif isinstance(leaf, StackValue):
-            names.update(e.name for e in leaf.elements)
+            names.update(h.name for h in leaf.headers)
             names.add(leaf.name)
         elif isinstance(leaf, UnionValue):
             names.update(h.name for h in leaf.members.values())
         elif isinstance(leaf, ElementValue | NextValue | LastValue):
-            names.update(e.name for e in leaf.stack.elements)
+            names.update(h.name for h in leaf.stack.headers)
         elif isinstance(leaf, ir.Expr):
             names.update(_expression_names(leaf))
     return names

@@ -16,6 +16,7 @@ from switch.engine import Engine
 from switch.frontend import Compiled
 from switch.frontend.compilation import Compilation
 from switch.model import load
+from switch.model.errors import UnsupportedError
 from switch.native.engine import NativeEngine
 from switch.reference import ReferenceEngine
 from switch.stf import parse, run
@@ -23,8 +24,9 @@ from switch.stf import parse, run
 PROGRAMS = Path(__file__).parent / "programs"
 PACKET_TESTS = sorted(PROGRAMS.glob("*.stf"))
 SOURCES = sorted(p for p in PROGRAMS.glob("*.p4") if p.stem != "common")
-NOT_FOR_P4C = {"conditional_blocks"}  # says why itself
+NOT_FOR_P4C = {"conditional_blocks", "union_stack"}  # they say why themselves
 SHARED = [p for p in SOURCES if p.stem not in NOT_FOR_P4C]
+NOT_FOR_NATIVE = {"union_stack"}  # refused by name: keys that are fields of the last union of a stack
 needs_p4c = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="p4c is not on PATH")
 needs_bmv2 = pytest.mark.skipif(shutil.which("simple_switch") is None, reason="simple_switch is not on PATH")
 
@@ -51,6 +53,10 @@ def engine(kind: str) -> Engine:
 @pytest.mark.parametrize("path", PACKET_TESTS, ids=lambda p: p.stem)
 def test_packets_come_out_as_the_file_says(path: Path, kind: str) -> None:
     program = load(ours(path.with_suffix(".p4")).json)
+    if kind == "native" and path.stem in NOT_FOR_NATIVE:
+        with pytest.raises(UnsupportedError):
+            engine(kind).load(program)
+        return
     failures = run(engine(kind), program, parse(path.read_text()))
     assert not failures, "\n".join(map(str, failures))
 
