@@ -82,13 +82,16 @@ class ControlServer:
 
         try:
             request = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             reply({"id": None, "ok": False, "error": f"not a JSON line: {error}"})
             return
-        if not isinstance(request, dict):
+        if not isinstance(request, dict) or isinstance(request.get("id"), (dict, list)):
             reply({"id": None, "ok": False, "error": 'a request is an object such as {"id": 1, "op": "ping"}'})
             return
-        self._handler(request, reply)
+        try:
+            self._handler(request, reply)
+        except RecursionError:  # what could just be parsed is too deep to be shown in a complaint
+            reply({"id": request.get("id"), "ok": False, "error": "the request is nested too deeply"})
 
     def _drop(self, client: _Client) -> None:
         if client.open:

@@ -24,6 +24,7 @@ RING_BYTES = 4 << 20
 _GLANCE_NS = 1_000_000
 # So many turns with full batches may pass before timers are handled although more frames wait.
 _LATE_TURNS_MAX = 32
+_WAIT_MAX_NS = 3600 * 1_000_000_000  # `select` cannot express every deadline that a request may set
 
 
 class Device(Protocol):
@@ -186,7 +187,7 @@ class Driver:
     def _wait(self, device: Device, wait_ns: int | None, *, with_data: bool) -> None:
         """Until a descriptor is readable or `wait_ns` is over; None is without end. Frames are left to the loop."""
         watched = [*self._readers, *self._data] if with_data else list(self._readers)
-        timeout_s = None if wait_ns is None else max(0, wait_ns) / 1e9
+        timeout_s = None if wait_ns is None else min(max(0, wait_ns), _WAIT_MAX_NS) / 1e9
         for descriptor in select.select(watched, [], [], timeout_s)[0]:
             if port := self._data.get(descriptor):
                 port.data.clear_error()  # an error is not a frame, and would keep the loop awake

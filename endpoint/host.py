@@ -207,7 +207,7 @@ class Host:
         if name in self._workloads:
             raise ControlError(f"workload {name!r} exists; remove it first, or choose another name")
         known = {self.profile.host, *self.profile.destinations}
-        if strangers := [rank for rank in ranks if rank not in known]:
+        if strangers := [rank for rank in ranks if not isinstance(rank, str) or rank not in known]:
             raise ControlError(f"ranks {strangers} are no hosts of this fabric; valid: {', '.join(sorted(known))}")
         setup = Setup(
             name=name,
@@ -218,7 +218,10 @@ class Host:
             journal=lambda line, fields: self._journal(self._clock(), line, fields),
             clock=self._clock,
         )
-        workload = self._workloads[name] = make(setup, options)
+        try:
+            workload = self._workloads[name] = make(setup, options)
+        except MemoryError as error:
+            raise ControlError(f"there is not enough memory for workload {name!r} with {options}") from error
         return {"offers": {peer: link.offer() for peer, link in workload.links.items()}}
 
     def _connect(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -59,6 +59,7 @@ class Prober:
 
     INTERVAL_NS = 20_000_000
     WINDOW = 50
+    WINDOW_MAX = 100_000
 
     def __init__(
         self, profile: NicProfile, *, interval_ns: int, window: int, denylist: Denylist | None, now_ns: int
@@ -69,8 +70,8 @@ class Prober:
             )
         if interval_ns < 100_000:
             raise ProberError(f"interval_ns is {interval_ns}; it must be at least 100000, or probing costs too much")
-        if window < blame.PROBES_MIN:
-            raise ProberError(f"window is {window}; it must be at least {blame.PROBES_MIN} probes")
+        if not blame.PROBES_MIN <= window <= self.WINDOW_MAX:
+            raise ProberError(f"window is {window}; it must be from {blame.PROBES_MIN} to {self.WINDOW_MAX} probes")
         self._profile = profile
         self._interval_ns = interval_ns
         # Late is not lost: a host that is scheduled late must not accuse a link.

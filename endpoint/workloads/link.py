@@ -22,31 +22,64 @@ class Link:
         self.inbox = bytearray(inbox_bytes)
         self._region: MemoryRegion | None = transport.register_memory(self.inbox) if inbox_bytes else None
         self.qps: list[QueuePair] = [transport.create_qp(cq) for _ in range(qps)]
+        self._infos: list[QPInfo] = []
 
     def offer(self) -> dict[str, Any]:
         """What the peer needs to know; JSON-safe."""
         va, rkey = (self._region.va, self._region.rkey) if self._region else (0, 0)
         return {"qps": [asdict(qp.info()) for qp in self.qps], "va": va, "rkey": rkey, "length": len(self.inbox)}
 
-    def connect(self, offer: Mapping[str, Any], needed_bytes: int, now_ns: int) -> None:
+    def take_offer(self, offer: Mapping[str, Any], needed_bytes: int) -> None:
+        """Keep what the peer offers, for `connect`. Raises WorkloadError when it is no offer of its or too little.
+
+        It comes as JSON from whoever can reach the control socket, so nothing in it is taken for granted.
+        """
         try:
             infos = [QPInfo(**info) for info in offer["qps"]]
-            self.remote_va, self.remote_rkey = int(offer["va"]), int(offer["rkey"])
-            self.remote_length = int(offer["length"])
+            va, rkey, length = (
+                _integer(key, offer[key], bits) for key, bits in (("va", 64), ("rkey", 32), ("length", 64))
+            )
+            if va + length > 1 << 64:
+                raise ValueError(f"va {va:#x} and length {length} do not fit 64 bits")
+            for info in infos:
+                self._check(info)
         except (KeyError, TypeError, ValueError) as error:
             raise WorkloadError(f"the offer of {self.peer} is not one that workload.prepare made: {error!r}") from error
-        if len(infos) != len(self.qps) or self.remote_length < needed_bytes:
+        if len(infos) != len(self.qps) or length < needed_bytes:
             raise WorkloadError(
-                f"{self.peer} offers {len(infos)} QPs and {self.remote_length} bytes, but this rank needs "
+                f"{self.peer} offers {len(infos)} QPs and {length} bytes, but this rank needs "
                 f"{len(self.qps)} and {needed_bytes}: both must be prepared with the same options"
             )
-        for qp, info in zip(self.qps, infos, strict=True):
+        self._infos, self.remote_va, self.remote_rkey, self.remote_length = infos, va, rkey, length
+
+    def _check(self, info: QPInfo) -> None:
+        if info.host != self.peer:
+            raise ValueError(f"it is of a QP of {info.host!r}")
+        _integer("qpn", info.qpn, 24)
+        _integer("psn", info.psn, 24)
+        _integer("mpr", info.mpr, 8)
+        _integer("max_write_imm", info.max_write_imm, 32)
+        if type(info.trim_nack) is not bool:
+            raise ValueError(f"trim_nack is {info.trim_nack!r}, not true or false")
+
+    def connect(self, now_ns: int) -> None:
+        """Join the QPs with those of the offer. Raises WorkloadError when the transport refuses what was offered."""
+        for qp, info in zip(self.qps, self._infos, strict=True):
             for wr_id in range(RECEIVES):
                 qp.post_recv(wr_id)
-            qp.connect(info, now_ns)
+            try:
+                qp.connect(info, now_ns)
+            except ValueError as error:
+                raise WorkloadError(f"QP to {self.peer}: {error}") from error
 
     def close(self, now_ns: int) -> None:
         for qp in self.qps:
             self._transport.destroy_qp(qp, now_ns)
         if self._region:
             self._transport.deregister_memory(self._region)
+
+
+def _integer(name: str, value: Any, bits: int) -> int:
+    if type(value) is not int or not 0 <= value < 1 << bits:
+        raise ValueError(f"{name} is {value!r}, no integer of {bits} bits")
+    return value

@@ -21,6 +21,7 @@ class Options:
     def check(self, ranks: int) -> None:
         """Raise WorkloadError when the options do not go together or with the number of ranks."""
         require("qps", self.qps, 1, 64)
+        require("seed", self.seed, 0, (1 << 64) - 1)
 
 
 T = TypeVar("T", bound=Options)

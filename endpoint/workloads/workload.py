@@ -13,10 +13,9 @@ from enum import Enum
 from typing import Any
 
 from endpoint.transport import Completion, CompletionStatus, QPState, QueuePair, Transport
-from endpoint.workloads.link import Link
+from endpoint.workloads.link import RECEIVES, Link
 from endpoint.workloads.options import Options, WorkloadError
 
-_CQ_CAPACITY = 1 << 16
 _POLL_LIMIT = 256
 _POSTED_MAX = 1024  # writes a QP has at a time; more wait here
 LAST = 1 << 31  # bit of the immediate: the sender posts nothing after this message
@@ -89,9 +88,10 @@ class Workload:
         self.started_ns = self.ended_ns = 0
         self._options = options
         self._at_ns = 0
-        self._cq = setup.transport.create_cq(_CQ_CAPACITY)
+        inboxes = self.inboxes()
+        self._cq = setup.transport.create_cq(max(1, len(inboxes) * options.qps * (RECEIVES + _POSTED_MAX)))
         self.links: dict[str, Link] = {}
-        for peer, inbox_bytes in self.inboxes().items():
+        for peer, inbox_bytes in inboxes.items():
             self.links[peer] = Link(setup.transport, self._cq, peer, options.qps, inbox_bytes)
         self._posted: dict[int, int] = {}
         self._backlog: dict[int, deque[tuple[Any, ...]]] = {}
@@ -142,7 +142,13 @@ class Workload:
         if missing:
             raise WorkloadError(f"workload {self.setup.name!r} also needs the offers of {', '.join(missing)}")
         for peer, link in self.links.items():
-            link.connect(offers[peer], self.outbox_bytes(peer), now_ns)
+            link.take_offer(offers[peer], self.outbox_bytes(peer))
+        try:
+            for link in self.links.values():
+                link.connect(now_ns)
+        except WorkloadError as error:
+            self.fail(str(error), now_ns)  # some QPs are joined, others not
+            raise
         self.state = State.CONNECTED
 
     def start(self, at_ns: int) -> None:

@@ -32,6 +32,7 @@ class WriteLatOptions(Options):
     messages: int = 1000
 
     def check(self, ranks: int) -> None:
+        Options.check(self, ranks)
         require("qps", self.qps, 1, 1)
         require("size", self.size, 1, 1 << 24)
         require("messages", self.messages, 0, LAST - 1)

@@ -224,6 +224,12 @@ def test_garbage_on_the_control_socket_is_answered_and_harms_nobody(pair):
         raw.sendall(b'nonsense\n[1]\n{"id": 3}\n{"id": 4, "op": "sample", "interval_ns": "x"}\n')
         stream = raw.makefile()
         answers = [json.loads(stream.readline()) for _ in range(4)]
+        nested = [b"[" * 100_000, b'{"id": %s}' % (b"[" * 900 + b"]" * 900), b'{"op": %s}' % (b"[" * 970 + b"]" * 970)]
+        raw.sendall(b"\n".join(nested) + b"\n")
+        assert [json.loads(stream.readline())["ok"] for _ in nested] == [False] * 3
+        for interval_ns in (10**30, 100_000_000):  # no deadline is too far for the loop's wait
+            raw.sendall(b'{"id": 6, "op": "sample", "interval_ns": %d}\n' % interval_ns)
+            assert json.loads(stream.readline()) == {"id": 6, "ok": True, "result": {}}
         raw.sendall(b'{"id": 5, "op": "pi')  # and gone in the middle of a line
     assert [answer["ok"] for answer in answers] == [False] * 4
     assert "not a JSON line" in answers[0]["error"]
