@@ -1,6 +1,6 @@
 """Link rates that this machine can keep: measured once for each plan, leaving a quarter of the CPU free.
 
-Every host writes to another at line rate for a few seconds, and the processor is watched. CPU time grows with packets,
+All hosts reduce at line rate for a few seconds, and the processor is watched. CPU time grows with packets,
 so the rate that fills three quarters follows from one measurement, unless the machine was saturated: then a slower
 one is made. The result is kept in the user's cache, by machine, plan and Python, and stored with every run.
 """
@@ -24,6 +24,7 @@ from scenarios.running.processor import ProcessorSampler
 from scenarios.running.runner import Choices, Runner
 from scenarios.running.transport import transport
 from scenarios.scenario import Phase, Scenario, Setting, Workload
+from scenarios.training import all_reduce_bytes
 from topo.plan import Plan
 
 BUSY_WANTED = 0.75
@@ -35,18 +36,18 @@ RATE_MAX_FACTOR = 2.0  # of the plan's own rate: a faster lab is not a better on
 SCENARIO = Scenario(
     name="calibration",
     title="Calibration",
-    description="Every host writes to another at line rate while the processor is watched.",
+    description="All hosts reduce at line rate while the processor is watched.",
     plan="lab",
-    workloads=lambda setting: [stream(setting)],
+    workloads=lambda setting: [reduction(setting)],
     timeline=lambda setting: [],
     checks=lambda setting: [],
-    phases=(Phase("idle", 1.5), Phase("warmup", 2.0), Phase("loaded", 3.0)),
+    phases=(Phase("idle", 1.5), Phase("warmup", 2.0), Phase("loaded", 4.0)),
 )
 
 
-def stream(setting: Setting) -> Workload:
-    options = {"size": 262144, "depth": 8, "messages": 0, "shift": setting.plan.hosts_per_leaf}
-    return Workload("permutation", options, phase="warmup")
+def reduction(setting: Setting) -> Workload:
+    """All-reduce without a pause: of all workloads it costs the most CPU a byte, and most scenarios run it."""
+    return Workload("all_reduce", {"size": all_reduce_bytes(setting), "rounds": 0}, phase="warmup")
 
 
 def cache_file() -> Path:
@@ -124,7 +125,7 @@ def fitting(rate_bps: int, idle: float, loaded: float, usual_bps: int) -> int:
 
 
 def busy(plan: Plan) -> tuple[float, float]:
-    """Busy share of the machine without traffic and with every host at line rate, from a run of its own."""
+    """Busy share of the machine without traffic and with all hosts at line rate, from a run of its own."""
     with tempfile.TemporaryDirectory(prefix="mrclab-calibration-") as folder:
         directory = RunDirectory.create(Path(folder), "calibration", 0)
         scenario = replace(SCENARIO, plan=plan.name)
