@@ -14,10 +14,17 @@ INTERVAL_S = 0.5
 
 
 def jiffies() -> tuple[int, int]:
-    """(busy, all) since boot over all CPUs, from /proc/stat. Time stolen by a hypervisor counts as busy: it is gone."""
-    fields = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-    idle = fields[3] + fields[4]
-    return sum(fields) - idle, sum(fields)
+    """(busy, all) since boot over all CPUs, from /proc/stat.
+
+    Time stolen by a hypervisor counts as busy: it is gone. Time of processes at low priority ("nice") counts as free:
+    they give way to ours.
+    """
+    _, nice, _, idle, waiting, *_ = fields = [int(word) for word in first_line("/proc/stat").split()[1:9]]
+    return sum(fields) - nice - idle - waiting, sum(fields)
+
+
+def first_line(path: str) -> str:
+    return Path(path).read_text().split("\n", 1)[0]
 
 
 def share(before: tuple[int, int], after: tuple[int, int]) -> float:
