@@ -10,7 +10,7 @@ from scenarios.judging.report import PaperRow
 from scenarios.scenario import Fault, Scenario, Setting, Workload, phases, without_overlap
 from scenarios.training import training_loop
 
-FLAPS_PER_MINUTE = 12  # the paper saw 4 a minute on a fabric of 1.6 million links; a demo has less patience
+FLAPS_PER_MINUTE = 10  # the paper saw 4 a minute on a fabric of 1.6 million links; a demo has less patience
 
 
 def timeline(setting: Setting) -> list[Fault]:

@@ -138,6 +138,29 @@ def on_single_plane(fault: Fault) -> Fault:
     return replace(fault, target=target)
 
 
+def merged(faults: Sequence[Fault]) -> list[Fault]:
+    """Faults by time; those that hold the same target by the same verb at the same time become one, first to last.
+
+    Two planes' links that are down together are one link that is down for as long as either is.
+    """
+    kept: list[Fault] = []
+    open_at: dict[tuple[str, str, str], int] = {}
+    for fault in sorted(faults, key=lambda fault: (fault.phase, fault.at_s)):
+        key = (fault.phase, fault.verb, fault.target)
+        index = open_at.get(key)
+        if index is not None:
+            earlier = kept[index]
+            end_s = earlier.at_s + (float("inf") if earlier.for_s is None else earlier.for_s)
+            if fault.at_s <= end_s:
+                own_end_s = float("inf") if fault.for_s is None else fault.at_s + fault.for_s
+                last_s = max(end_s, own_end_s)
+                kept[index] = replace(earlier, for_s=None if last_s == float("inf") else last_s - earlier.at_s)
+                continue
+        open_at[key] = len(kept)
+        kept.append(fault)
+    return sorted(kept, key=lambda fault: fault.at_s)
+
+
 def without_overlap(faults: Sequence[Fault]) -> list[Fault]:
     """Faults by time, dropping any that hits a target which another one still holds down."""
     held: dict[str, float] = {}

@@ -9,6 +9,7 @@ from scenarios.judging import counters, goodput, page, planes, plots, recovery, 
 from scenarios.judging.run import Run
 from scenarios.judging.verdict import WORDS, Finding, Verdict
 
+BASELINE = "This is the RoCE baseline: one plane at the sum of the rates, ECMP, DCQCN, and no PFC."
 MARKS = {True: "✓", False: "✗", None: "?"}
 COUNTER_TITLES = {
     "data_packets": "data packets sent",
@@ -152,6 +153,7 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
         head,
         page.paragraph(story.description),
         page.paragraph(scale(run), soft=True) if scale(run) else "",
+        page.paragraph(BASELINE, soft=True) if options.get("single_plane") else "",
         page.section("Verdict", page.table(["", "check", "what was found"], finding_rows(verdict.findings))),
         page.section(
             "Goodput",

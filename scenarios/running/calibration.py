@@ -31,7 +31,7 @@ BUSY_WANTED = 0.75
 SATURATED = 0.92  # above this, more load would not show
 IDLE_MAX = 0.40  # a machine busier than this without traffic has other work: what it can do for us is not known
 ATTEMPTS = 4
-RATE_MAX_FACTOR = 2.0  # of the plan's own rate: a faster lab is not a better one
+RATE_MAX_FACTOR = 1.5  # of the plan's own rate: a faster lab is not a better one
 
 SCENARIO = Scenario(
     name="calibration",

@@ -17,7 +17,7 @@ from scenarios.running.directory import RunDirectory
 from scenarios.running.timeline import LINK_VERBS, SWITCH_VERBS, Moment, dead_links, moments
 from scenarios.running.transport import Transport
 from scenarios.running.world import World, call
-from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, on_single_plane
+from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, merged, on_single_plane
 from topo import fault as fabric_fault
 from topo.plan import Plan
 
@@ -137,7 +137,7 @@ class Runner:
         factor = self.choices.time_factor
         faults = [scaled(fault, factor) for fault in self.scenario.timeline(self.setting)]
         if self.choices.transport.single_plane:
-            faults = list(dict.fromkeys(on_single_plane(fault) for fault in faults))
+            faults = merged([on_single_plane(fault) for fault in faults])
         return faults
 
     def _phases(self, world: World, journal: Journal) -> None:

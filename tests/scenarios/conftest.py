@@ -76,6 +76,9 @@ def made_up_lines(
         add(16.3, "h0", "ev", **path, old="ASSUMED_BAD", new="GOOD")
     if qp_error:
         add(15, "h2", "qp", qp=1, peer="h3", old="rts", new="error", cause="retry exceeded")
+    add(
+        23, "p0l0", "sample", device="p0l0", ports=[{"port": 1, "tx_packets": 9, "drop_port_down": 2, "drop_socket": 0}]
+    )
     for tick in range(48):
         add(tick / 2, "runner", "cpu", host_busy=busy, wall_ns=SECOND // 2, process_ns=0)
     add(24, "controller", "tables", action="verify", written=0, differences=differences)

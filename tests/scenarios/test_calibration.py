@@ -15,9 +15,9 @@ from topo.planfile import load_plan
     [
         (10_000_000, 0.05, 0.75, 10_000_000),
         (10_000_000, 0.05, 0.50, 15_000_000),
-        (10_000_000, 0.0, 0.10, 20_000_000),  # never more than twice the plan's own
+        (10_000_000, 0.0, 0.10, 15_000_000),  # never more than half again the plan's own
         (5_000_000, 0.15, 0.90, 4_000_000),
-        (10_000_000, 0.3, 0.3, 20_000_000),  # traffic that costs nothing measurable
+        (10_000_000, 0.3, 0.3, 15_000_000),  # traffic that costs nothing measurable
     ],
 )
 def test_the_rate_that_leaves_a_quarter_free(rate_bps: int, idle: float, loaded: float, fits: int) -> None:

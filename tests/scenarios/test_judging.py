@@ -49,6 +49,13 @@ def test_spoilt_evidence_makes_even_a_false_run_unknown(made_up: Build, change: 
     assert (verdict.holds, verdict.exit_status) == (None, 3)
 
 
+def test_socket_drops_that_nobody_counted_are_unknown(made_up: Build) -> None:
+    silent = Run([line for line in made_up().lines if "device" not in line])
+    verdict = verdict_of(silent, own_checks())
+    assert verdict.holds is None
+    assert [finding.check for finding in verdict.findings if finding.holds is None] == ["sockets"]
+
+
 def test_an_interrupted_run_is_unknown(made_up: Build) -> None:
     whole = made_up()
     cut = Run([line for line in whole.lines if line["t_ns"] < 15 * 10**9])

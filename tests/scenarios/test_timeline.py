@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scenarios import library
 from scenarios.running.timeline import dead_links, moments
 from scenarios.running.transport import TRANSPORTS, transport
-from scenarios.scenario import Fault, Phase, Scenario, Setting, on_single_plane, phases, without_overlap
+from scenarios.scenario import Fault, Phase, Scenario, Setting, merged, on_single_plane, phases, without_overlap
 from topo.fault import make_fault
 from topo.planfile import load_plan
 
@@ -87,6 +87,27 @@ def test_a_fault_in_a_phase_that_there_is_not_is_refused() -> None:
 )
 def test_a_target_in_any_plane_becomes_the_one_of_the_single_plane(target: str, mapped: str) -> None:
     assert on_single_plane(Fault(1.0, "loss", target, 2.0, 20.0, 9)) == Fault(1.0, "loss", mapped, 2.0, 20.0, 9)
+
+
+@pytest.mark.parametrize("name", library.NAMES)
+def test_on_the_single_plane_no_target_is_held_twice_at_once_and_no_outage_is_cut_short(name: str) -> None:
+    scenario = library.find(name)
+    for seed in range(50):
+        mapped = [on_single_plane(fault) for fault in scenario.timeline(setting_for(scenario, seed))]
+        ends: dict[tuple[str, str, str], float] = {}
+        kept = merged(mapped)
+        for fault in kept:
+            key = (fault.phase, fault.verb, fault.target)
+            assert ends.get(key, -1.0) < fault.at_s
+            ends[key] = float("inf") if fault.for_s is None else fault.at_s + fault.for_s
+        for fault in mapped:
+            end_s = float("inf") if fault.for_s is None else fault.at_s + fault.for_s
+            assert any(
+                other.target == fault.target
+                and other.at_s <= fault.at_s
+                and end_s <= (float("inf") if other.for_s is None else other.at_s + other.for_s) + 1e-9
+                for other in kept
+            )
 
 
 @given(st.lists(st.tuples(st.floats(0, 50), st.floats(0.1, 5), st.sampled_from("abc")), max_size=30))
