@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from scenarios import library
+from scenarios.commands.owner import hand_over
 from scenarios.commands.root import need_root
 from scenarios.judging.judge import judge
 from scenarios.running import calibration
@@ -29,6 +30,8 @@ from scenarios.running.simulated import SimulatedWorld
 from scenarios.running.transport import TRANSPORTS, transport
 from scenarios.scenario import Scenario
 from topo.planfile import load_plan
+
+BMV2_SWITCHES_MAX = 40  # a process of some 33 MB and two busy threads each
 
 EXAMPLES = """examples:
   ./lab run link-flap                        the main demonstration, about two minutes
@@ -88,6 +91,10 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
     overrides = plan_overrides(arguments.set, simulated)
     plan_source = arguments.plan or usual_plan(scenario)
     plan = load_plan(plan_source, overrides)
+    asked = any(text.startswith("switch=") for text in arguments.set)
+    if plan.switch == "bmv2" and plan.switch_count > BMV2_SWITCHES_MAX and not asked:
+        tell(f"{plan.switch_count} BMv2 processes are more than {BMV2_SWITCHES_MAX}: taking embedded switches instead")
+        plan, overrides = replace(plan, switch="embedded"), {**overrides, "switch": "embedded"}
     calibrated: Mapping[str, Any]
     if arguments.rate is not None:
         calibrated = {"source": "--rate", "port_rate_bps": round(arguments.rate * 1e6)}
@@ -156,6 +163,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         finally:
             # An interrupted run is judged too: it is unknown, and its directory opens like any other.
             verdict = judge(directory.path, list(scenario.checks(runner.setting)), scenario.story)
+            hand_over(arguments.runs, calibration.cache_file().parent)
     sys.stdout.write("\n" + (directory.path / "summary.txt").read_text())
     sys.stdout.write(f"\nreport: {directory.path / 'report.html'}\n")
     return verdict.exit_status

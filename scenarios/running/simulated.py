@@ -59,6 +59,7 @@ class SimulatedHost:
         self._wake_ns: int | None = None
         self._answers: dict[int, dict[str, Any]] = {}
         self._sent = 0
+        self._free_ns: dict[int, int] = {}  # when each port's cable is free again
         self.cables = {ref.port: (link_at(world.plan, ref), peer(world.plan, ref)) for ref in ports(world.plan, node)}
         self.states = {ref.port: faults.healthy(world.plan, ref) for ref in ports(world.plan, node)}
         self.loss = {ref.port: Random(0) for ref in ports(world.plan, node)}
@@ -137,8 +138,10 @@ class SimulatedHost:
         if not state.up or (state.loss and self.loss[port].random() < state.loss):
             return
         link, other = self.cables[port]
-        arrival_ns = self._events.now_ns + len(frame) * 8_000_000_000 // link.rate_bps + link.delay_ns
-        self._events.at(arrival_ns, self._world.deliver, other, frame)
+        # Frames released together leave one after another: the cable is as fast as its rate, no faster.
+        start_ns = max(self._events.now_ns, self._free_ns.get(port, 0))
+        self._free_ns[port] = start_ns + len(frame) * 8_000_000_000 // link.rate_bps
+        self._events.at(self._free_ns[port] + link.delay_ns, self._world.deliver, other, frame)
 
 
 class SimulatedSwitch:

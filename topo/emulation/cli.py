@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -35,7 +36,12 @@ def register(subparsers: Any, provision: Provision | None = None) -> None:
         "build a plan's fabric and leave it running",
         "up\n  up wide\n  up tiny --switch bmv2\n  up --set trimming.enabled=false",
     )
-    up.add_argument("plan", nargs="?", default="lab", help=f"{', '.join(shipped_plans())}, or a .toml file (lab)")
+    up.add_argument(
+        "plan",
+        nargs="?",
+        default=os.environ.get("MRCLAB_PLAN", "lab"),
+        help=f"{', '.join(shipped_plans())}, or a .toml file (%(default)s)",
+    )
     up.add_argument("--switch", choices=SWITCH_KINDS, help="this kind of switch instead of the plan's")
     up.add_argument("--single-plane", action="store_true", help="the plan's single-plane equivalent (ECMP)")
     up.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one key of the plan")
@@ -87,8 +93,11 @@ def _add_format(parser: argparse.ArgumentParser) -> None:
 
 def run_up(arguments: argparse.Namespace, provision: Provision | None) -> int:
     plan = load_plan(arguments.plan, dict(map(_key_value, arguments.set)))
-    if arguments.switch:
-        plan = replace(plan, switch=arguments.switch)
+    kind = arguments.switch or os.environ.get("MRCLAB_SWITCH")
+    if kind:
+        if kind not in SWITCH_KINDS:
+            raise ValueError(f"MRCLAB_SWITCH: {kind!r} is no kind of switch: valid are {', '.join(SWITCH_KINDS)}")
+        plan = replace(plan, switch=kind)
     if arguments.rate:
         plan = plan.at_rate(arguments.rate)
     if arguments.single_plane:
