@@ -174,7 +174,7 @@ class Bmv2Driver:
                     log = self.site.root / f"logs/{switch.name}.log"
                     ended = popen.poll() is not None
                     what = f"ended with status {popen.returncode}" if ended else f"does not answer ({error})"
-                    raise LabError(f"{PROGRAM} of {switch} {what}; see {log}") from None
+                    raise LabError(f"{PROGRAM} of {switch} {what}; {log} ends with:\n{process.log_tail(log)}") from None
                 time.sleep(_POLL_S)
             else:
                 return

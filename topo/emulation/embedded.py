@@ -74,7 +74,7 @@ class EmbeddedDriver:
         while not ready.exists():
             if started.poll() is not None or time.monotonic() > deadline:
                 why = "ended" if started.poll() is not None else f"is not ready after {READY_TIMEOUT_S:.0f} s"
-                raise LabError(f"the switch process {why}; {log} ends with:\n{_tail(log)}")
+                raise LabError(f"the switch process {why}; {log} ends with:\n{process.log_tail(log)}")
             time.sleep(_POLL_S)
         progress("switch process", 1, 1)
         self.site.details["embedded"] = json.loads(ready.read_text())
@@ -121,10 +121,3 @@ class EmbeddedDriver:
         except ControlError:
             there = set()
         return [switch.name for switch in switches if switch.name not in there]
-
-
-def _tail(log: Any, lines: int = 15) -> str:
-    try:
-        return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
-    except OSError:
-        return "(no log)"

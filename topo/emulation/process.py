@@ -79,6 +79,14 @@ def spawn(
         )
 
 
+def log_tail(log: Path, lines: int = 15) -> str:
+    """The end of a log, for an error message: the log itself goes with the lab."""
+    try:
+        return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+    except OSError:
+        return "(no log)"
+
+
 def find(token: str) -> list[int]:
     """Processes that were started with this token, and their children."""
     needle = f"{TOKEN_VARIABLE}={token}".encode()
