@@ -19,6 +19,7 @@ class Settings:
     window_bdps: float = 2.0
     """Bytes in flight at most, in bandwidth-delay products: RC has no window of its own, but a NIC's queue ends."""
     ack_every_bytes: int = 16384
+    """Bytes to an acknowledgement; a QP that takes longer than a base round trip for them asks with every packet."""
     dcqcn: bool = True
     """False: always at line rate."""
     max_send_wr: int = 4096

@@ -42,6 +42,11 @@ class Requester:
         self.dcqcn = Dcqcn(self._line_bps, limits.base_rtt_ns, bdp)
         self._ack_every = max(1, settings.ack_every_bytes // limits.pmtu)
         self._since_request = 0
+        # The timer must not fire for want of a request: packets this far apart, by rate or because other QPs use the
+        # port too, ask one by one.
+        self._sparse_ns = limits.base_rtt_ns // self._ack_every
+        self._sparse_bps = limits.pmtu * 8_000_000_000 / max(1, self._sparse_ns)
+        self._sent_ns = 0
         self._timeout_ns = limits.timeout_ns
         self.una = self.nxt = self.top = psn
         self._queue: deque[Message] = deque()
@@ -135,7 +140,9 @@ class Requester:
             before = shared.Reth(message.remote_va, message.rkey, message.length).pack() + before
         self._since_request += 1
         flags = 0
-        if last or self._since_request >= self._ack_every or psn + 1 - self.una >= self._window:
+        sparse = self.dcqcn.rate_bps < self._sparse_bps or now_ns - self._sent_ns > self._sparse_ns
+        self._sent_ns = now_ns
+        if sparse or last or self._since_request >= self._ack_every or psn + 1 - self.una >= self._window:
             flags, self._since_request = wire.ACK_REQUEST, 0
         self.nxt = psn + 1
         if self.nxt > self.top:

@@ -12,7 +12,7 @@ from endpoint.core import wire as shared
 from endpoint.core.config import ConfigError
 from endpoint.core.verbs import VerbError
 from endpoint.roce import wire
-from endpoint.roce.dcqcn import Dcqcn
+from endpoint.roce.dcqcn import RATE_MIN, Dcqcn
 from endpoint.roce.endpoint import Endpoint
 from endpoint.transport import CompletionStatus, QPState, Transport
 from tests.endpoint.core.flows import Flow
@@ -194,6 +194,38 @@ def test_dcqcn_is_the_same_in_its_own_units_at_lab_rates() -> None:
                 dcqcn.on_cnp(int(time * rtt_ns))
             dcqcn.on_sent(int(share * bdp), int(time * rtt_ns))
         assert slow.rate_bps / 10_000_000 == pytest.approx(fast.rate_bps / (100 * GBPS), rel=0.01)
+
+
+def test_at_the_least_rate_nothing_times_out_for_want_of_an_acknowledgement() -> None:
+    wire_ = roce_wire()
+    flow = Flow(wire_)
+    requester = flow.qp.requester
+
+    def notify() -> None:
+        requester.receive_cnp(wire_.now_ns)
+        wire_.at(wire_.now_ns + wire_.base_rtt_ns, notify)
+
+    notify()
+    wire_.run(100 * wire_.base_rtt_ns)
+    assert requester.dcqcn.rate_bps == RATE_MIN * 40 * GBPS
+    flow.post(15 * 4096)
+    begun_ns = wire_.now_ns
+    run(wire_, flow, round_trips=4_000)
+    flow.check()
+    assert wire_.now_ns - begun_ns > 14 * 4096 * 8 * 1000 // 40
+    assert (requester.timeouts, requester.retransmits) == (0, 0)
+
+
+def test_many_queue_pairs_on_one_port_do_not_time_out_for_want_of_an_acknowledgement() -> None:
+    wire_ = roce_wire(mark=False)
+    flows = [Flow(wire_, size=100_000, seed=number) for number in range(60)]
+    for flow in flows:
+        flow.post(100_000)
+    run(wire_, *flows)
+    for flow in flows:
+        flow.check()
+    assert sum(link.dropped for link in wire_.links.values()) == 0
+    assert sum(flow.qp.requester.timeouts for flow in flows) == 0
 
 
 def incast(**options: Any) -> tuple[Wire, list[Flow], list[int]]:
