@@ -28,7 +28,6 @@ P_KEY_DEFAULT = 0xFFFF
 MPR_UNIT = 128
 """PSNs in one unit of the MPR (maximum PSN range) fields."""
 SACK_BITS = 64
-RCVD_BYTES_UNIT = 256
 TIMESTAMP_TICK_NS = 128
 
 
@@ -50,7 +49,6 @@ class Opcode(IntEnum):
 
 
 WRITES = frozenset(opcode for opcode in Opcode if opcode <= Opcode.WRITE_ONLY_IMM)
-FIRSTS = frozenset({Opcode.WRITE_FIRST, Opcode.WRITE_ONLY, Opcode.WRITE_ONLY_IMM})
 LASTS = frozenset({Opcode.WRITE_LAST, Opcode.WRITE_LAST_IMM, Opcode.WRITE_ONLY, Opcode.WRITE_ONLY_IMM})
 IMMEDIATES = frozenset({Opcode.WRITE_LAST_IMM, Opcode.WRITE_ONLY_IMM})
 
@@ -211,7 +209,6 @@ IMMEDIATE = Struct("!I")
 """ImmDt, 4 bytes, behind the RETH of a Last or Only with immediate."""
 
 _AETH = Struct("!I")
-AETH_BYTES = _AETH.size
 
 
 class Aeth(NamedTuple):
@@ -288,7 +285,6 @@ class Seth(NamedTuple):
 
 
 _CC_STATE = Struct("!HHI")
-CC_STATE_BYTES = _CC_STATE.size
 
 
 class CcState(NamedTuple):
@@ -318,7 +314,6 @@ class CcState(NamedTuple):
 
 
 _NETH = Struct("!HBBIHHIBBH")
-NETH_BYTES = _NETH.size
 
 
 class Neth(NamedTuple):
@@ -357,7 +352,6 @@ class Neth(NamedTuple):
 
 
 _PETH = Struct("!HBBHHHHHBB")
-PETH_BYTES = _PETH.size
 
 
 class Peth(NamedTuple):
@@ -392,7 +386,6 @@ class Peth(NamedTuple):
 
 
 _ERTH = Struct("!BBBBIIHBB")
-ERTH_BYTES = _ERTH.size
 
 
 class Erth(NamedTuple):
@@ -418,7 +411,6 @@ class Erth(NamedTuple):
 
 
 _EETH = Struct("!BBBBI20xHBBI")
-EETH_BYTES = _EETH.size
 
 
 class Eeth(NamedTuple):

@@ -6,7 +6,7 @@ import contextlib
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from endpoint.core import ev, frame, icrc, packet, wire
@@ -61,12 +61,16 @@ def test_every_header_survives_packing_at_any_offset(header: Any, offset: int) -
     assert type(header).unpack(b"\0" * offset + packed, offset) == header
 
 
-SIZES = {"BTH": 12, "METH": 4, "TSETH": 4, "RETH": 16, "AETH": 4, "SETH": 28, "CC_STATE": 8}
-SIZES |= {"NETH": 20, "PETH": 16, "ERTH": 16, "EETH": 36}
+SIZES = {wire.Bth: 12, wire.Meth: 4, wire.Tseth: 4, wire.Reth: 16, wire.Aeth: 4, wire.Seth: 28, wire.CcState: 8}
+SIZES |= {wire.Neth: 20, wire.Peth: 16, wire.Erth: 16, wire.Eeth: 36}
 
 
-def test_header_sizes_are_those_of_the_specification() -> None:
-    assert {name: getattr(wire, f"{name}_BYTES") for name in SIZES} == SIZES
+@pytest.mark.parametrize("headers", HEADERS)
+@given(data=st.data())
+@settings(max_examples=10)
+def test_header_sizes_are_those_of_the_specification(headers: st.SearchStrategy[Any], data: st.DataObject) -> None:
+    header = data.draw(headers)
+    assert len(header.pack()) == SIZES[type(header)]
 
 
 def test_bth_fields_sit_at_their_bytes() -> None:
