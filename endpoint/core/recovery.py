@@ -19,6 +19,9 @@ from __future__ import annotations
 
 from collections import deque
 
+PLANE_RTT_MAX = 32
+"""Base round trips (and jitters): what is later than this teaches nothing about its plane."""
+
 
 class ReorderRule:
     """The window, and the log of transmissions in order of sending that it is applied to."""
@@ -58,10 +61,13 @@ class ReorderRule:
         planes[plane] = rtt_ns if smoothed is None else smoothed + ((rtt_ns - smoothed) >> 3)
         self._measure_spread()
 
-    def late_arrival(self, plane: int, rtt_ns: int) -> None:
-        """A packet taken for lost has arrived over `plane` after `rtt_ns` (at least)."""
-        self._planes[plane] = max(rtt_ns, self._planes.get(plane, 0))
+    def late_rtt(self, plane: int, rtt_ns: int) -> None:
+        """A packet taken for lost has just arrived over `plane`, `rtt_ns` after it was sent."""
+        self._planes[plane] = max(min(rtt_ns, PLANE_RTT_MAX * self._base_ns), self._planes.get(plane, 0))
         self._measure_spread()
+
+    def late_arrival(self) -> None:
+        """A packet taken for lost has arrived some time ago."""
         self._learn(self._step_ns)
 
     def true_loss(self) -> None:

@@ -271,6 +271,7 @@ class Requester:
                 # A duplicate, perhaps the original of what was sent again: then its path was only slow.
                 blamed = self._blamed[slot]
                 if blamed is not None and blamed.ev == entropy and self._tries[slot]:
+                    self._rule.late_rtt(blamed.plane.number, now_ns - self._blamed_ns[slot])
                     self._late(slot, now_ns)
         if marked and not first & 2:
             self.marks += 1
@@ -332,12 +333,12 @@ class Requester:
         return total
 
     def _late(self, slot: int, now_ns: int) -> None:
-        """What was taken for lost on this slot has arrived: the path was only slow."""
+        """What was taken for lost on this slot has arrived: path or report were only slow."""
         path = self._blamed[slot]
         if path is not None:
             self.spurious += 1
             self._blamed[slot] = None
-            self._rule.late_arrival(path.plane.number, now_ns - self._blamed_ns[slot])
+            self._rule.late_arrival()
             self._signal(path, EvCause.LATE_ACK, now_ns)
 
     def receive_nack(self, now_ns: int, reason: int, psn24: int, entropy: int) -> None:

@@ -25,16 +25,20 @@ def test_the_rule_needs_evidence_sent_a_window_later() -> None:
     rule.rtt_sample(0, 100)
     rule.rtt_sample(1, 180)
     assert rule.window_ns == 200
-    rule.late_arrival(1, 150)
+    rule.late_arrival()
     assert rule.window_ns == 260
     for _ in range(100):
-        rule.late_arrival(1, 150)
+        rule.late_arrival()
     assert rule.window_ns == 200 + 4 * 120
     for _ in range(1000):
         rule.true_loss()
     assert rule.window_ns == 200
     rule.forget_plane(1)
     assert rule.window_ns == 120
+    rule.late_rtt(1, 300)
+    assert rule.window_ns == 120 + 200
+    rule.late_rtt(1, 1_000_000)
+    assert rule.window_ns == 120 + 32 * 120 - 100  # what is absurdly late teaches nothing
 
 
 @pytest.mark.parametrize(("spread", "later"), [(0.2, 0), (0.9, 0), (3.0, 0), (10.0, 60)])
