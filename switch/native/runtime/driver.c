@@ -356,7 +356,7 @@ int driver_add(struct driver *d, struct device *device, u64 id)
     return 0;
 }
 
-static int sender_of(struct driver *d, const struct wire *w, const char *netns)
+static int sender_of(struct driver *d, const struct wire *w, const char *netns, const char **what)
 {
     struct sender *unused = NULL;
     for (u32 i = 0; i < d->senders; i++) {
@@ -368,13 +368,14 @@ static int sender_of(struct driver *d, const struct wire *w, const char *netns)
             return s->fd;
         }
     }
-    int fd = wire_open_sender(w, netns);
+    int fd = wire_open_sender(w, netns, what);
     if (fd < 0)
         return fd;
     if (!unused) {
         struct sender *senders = realloc(d->sender, (d->senders + 1) * sizeof *senders);
         if (!senders) {
             close(fd);
+            *what = "remember the socket";
             return -ENOMEM;
         }
         d->sender = senders;
@@ -451,7 +452,7 @@ int driver_attach(struct driver *d, struct device *device, u32 number, const cha
     }
     int result = wire_open(&made->wire, interface, netns, what);
     if (!result) {
-        int fd = sender_of(d, &made->wire, netns);
+        int fd = sender_of(d, &made->wire, netns, what);
         result = fd < 0 ? fd : 0;
         made->wire.send_fd = fd;
     }
@@ -467,6 +468,7 @@ int driver_attach(struct driver *d, struct device *device, u32 number, const cha
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = (u64)index};
     if (epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, made->wire.receive_fd, &event)) {
         result = -errno;
+        *what = "wait for frames of the interface";
         detach(d, port);
     }
     return result;

@@ -80,7 +80,7 @@ static int enter_and_open(struct opening *o)
     int sender = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int bytes = RECEIVE_BUFFER_BYTES;
     if (sender < 0)
-        return failed(o, "open a packet socket");
+        return failed(o, "open the socket to send with");
     if (setsockopt(sender, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes))
         (void)setsockopt(sender, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     return sender;
@@ -116,11 +116,13 @@ int wire_open(struct wire *w, const char *interface, const char *netns, const ch
     return result;
 }
 
-int wire_open_sender(const struct wire *w, const char *netns)
+int wire_open_sender(const struct wire *w, const char *netns, const char **what)
 {
     struct wire same = *w;
     struct opening o = {.wire = &same, .netns = netns, .what = "", .sender = true};
-    return run_opening(&o);
+    int result = run_opening(&o);
+    *what = o.what;
+    return result;
 }
 
 void wire_close(struct wire *w)

@@ -35,7 +35,7 @@ struct wire_batch {
  * Returns 0, or -errno with what could not be done in *what. */
 int wire_open(struct wire *w, const char *interface, const char *netns, const char **what);
 /* A socket that sends on any interface of the namespace, or -errno. */
-int wire_open_sender(const struct wire *w, const char *netns);
+int wire_open_sender(const struct wire *w, const char *netns, const char **what);
 void wire_close(struct wire *w);
 /* Close many sockets at once: the kernel waits for a grace period at each, which threads can share. */
 void wire_close_many(const int *fds, u32 count);

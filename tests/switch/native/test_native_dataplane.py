@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import struct
 import subprocess
@@ -311,3 +312,29 @@ def test_a_missing_interface_or_namespace_is_named(
     with pytest.raises(ConfigError, match=message):
         plane.create(DeviceConfig(9, "sw9", (PortSpec(1, interface, netns),)), lambda frame: None)
     assert len(os.listdir("/proc/self/fd")) == open_before
+
+
+def test_a_shortage_of_files_is_named_at_whatever_step_it_comes(wires: Wires, plane: NativeDataPlane) -> None:
+    """Both the socket that receives and the one that sends are opened in the namespace, which takes a descriptor."""
+    config = device(wires, ports=(1,))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(0)
+    os.close(free)
+    refusals = []
+    try:
+        for extra in range(64):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (free + extra, hard))
+            try:
+                plane.create(config, lambda frame: None)
+            except ConfigError as error:
+                refusals.append(str(error))
+            else:
+                break
+        else:
+            pytest.fail(f"refused with {extra} descriptors free: {refusals[-1]}")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    where = f"device sw1: port 1: interface s1 in the namespace {wires.netns}"
+    steps = {refusal.removeprefix(f"{where}: cannot ").removesuffix(": Too many open files") for refusal in refusals}
+    assert steps == {"open the network namespace"}
+    assert len(refusals) >= 2, "the second socket was to be refused as well"
