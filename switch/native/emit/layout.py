@@ -23,10 +23,6 @@ def is_wide(field: Field) -> bool:
     return field.width_bits > WIDEST_BITS
 
 
-def wide_bytes(width_bits: int) -> int:
-    return (width_bits + 7) // 8
-
-
 def c_type(width_bits: int) -> str:
     """The smallest integer type that holds so many bits (at most 128)."""
     for bits in (8, 16, 32, 64, 128):
