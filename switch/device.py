@@ -83,6 +83,7 @@ class Device:
         self.data_plane = data_plane
         self.lock = threading.RLock()
         self.state = DeviceState.RUNNING
+        self.removed = False  # written under the lock; from then on the engine is closed
         self.store: Store | None = None
         self.packet_in: PacketIn | None = None  # set by the P4Runtime server
         self.ports: dict[int, PortConfig] = {spec.port: spec.config for spec in config.ports}
@@ -101,16 +102,24 @@ class Device:
         if listener is not None:
             listener(frame)
 
+    def check_present(self) -> None:
+        """To be called under the lock. Raises ConfigError once the device has been removed."""
+        if self.removed:
+            raise ConfigError(f"device {self.name}: it has been removed")
+
     def configure_port(self, port: int, config: PortConfig) -> None:
         """Apply a port's whole configuration. Raises ConfigError for a port that the device does not have."""
         with self.lock:
+            self.check_present()
             if port not in self.ports:
                 raise ConfigError(f"device {self.name}: no port {port}; it has {sorted(self.ports)}")
             self.engine.configure_port(port, config, self.data_plane.now_ns())
             self.ports[port] = config
 
     def port_counters(self) -> dict[int, PortCounters]:
+        """Raises ConfigError once the device has been removed."""
         with self.lock:
+            self.check_present()
             now_ns = self.data_plane.now_ns()
             return {port: self.engine.port_counters(port, now_ns) for port in self.ports}
 
@@ -186,6 +195,7 @@ class DeviceTable:
             del self._devices[device.device_id]
             with device.lock:
                 device.store = None
+                device.removed = True
                 self.data_plane.destroy(device.device_id)
         self._tell(device, DeviceEvent.REMOVED)
 
@@ -198,6 +208,7 @@ class DeviceTable:
     def crash(self, device_id: object) -> Device:
         device = self.find(device_id)
         with device.lock:
+            device.check_present()
             self.data_plane.set_running(device.device_id, False)
             device.state = DeviceState.STOPPED
             device.engine.reset()
@@ -208,6 +219,7 @@ class DeviceTable:
     def _set_state(self, device_id: object, state: DeviceState, event: DeviceEvent) -> Device:
         device = self.find(device_id)
         with device.lock:
+            device.check_present()
             if device.state is state:
                 return device
             self.data_plane.set_running(device.device_id, state is DeviceState.RUNNING)
@@ -221,7 +233,9 @@ class DeviceTable:
             devices = list(self._devices.values())
             self._devices.clear()
             for device in devices:
-                device.store = None
+                with device.lock:
+                    device.store = None
+                    device.removed = True
             self.data_plane.close()
         for device in devices:
             self._tell(device, DeviceEvent.REMOVED)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from switch.config import ConfigError, DeviceConfig, PortSpec
 from switch.engine import FRAME_BYTES_MAX, EngineError, PortConfig, PortCounters, Transmitted
 from switch.native import binding
-from switch.native.engine import NativeEngine
+from switch.native.engine import CLOSED, NativeEngine
 
 if TYPE_CHECKING:
     from switch.device import PacketIn
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class _Gate:
-    """Context manager around a control call on one device."""
+    """Context manager around a control call on one device. Raises EngineError when the device is gone."""
 
     def __init__(self, c: ctypes.CDLL, driver: int) -> None:
         self._c = c
@@ -35,6 +35,8 @@ class _Gate:
         self.device: int | None = None
 
     def __enter__(self) -> None:
+        if self.device is None:  # and so may be the driver
+            raise EngineError(CLOSED)
         self._c.driver_enter(self._driver)
 
     def __exit__(
@@ -53,11 +55,12 @@ class DrivenEngine(NativeEngine):
         self.driver = driver
 
     def close(self) -> None:
+        if self._device is None:
+            return
         with self._guard:
-            if self.device:
-                self._c.driver_remove(self.driver.handle, self.device)
-                self._c.device_destroy(self.device)
-                self.device = self._gate.device = None
+            self._c.driver_remove(self.driver.handle, self.device)
+            self._c.device_destroy(self.device)
+            self._device = self._gate.device = None
 
     def port_counters(self, port: int, now_ns: int) -> PortCounters:
         return super().port_counters(port, self._now(now_ns))
@@ -179,11 +182,18 @@ class NativeDataPlane:
         return engine.driver
 
     def set_running(self, device_id: int, running: bool) -> None:
-        self._devices[device_id].engine.set_running(running, self.now_ns())
+        self._find(device_id).engine.set_running(running, self.now_ns())
 
     def packet_out(self, device_id: int, frame: bytes) -> None:
-        attached = self._devices[device_id]
+        attached = self._find(device_id)
         attached.engine.receive(attached.config.cpu_port, frame, self.now_ns())
+
+    def _find(self, device_id: int) -> _Attached:
+        with self._lock:
+            attached = self._devices.get(device_id)
+        if attached is None:
+            raise EngineError(f"no device has id {device_id}")
+        return attached
 
     def cpu_ns(self) -> int:
         """CPU time of the driver threads."""

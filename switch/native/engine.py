@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 LOSS_UNIT = 1 << 53
 SESSION_MAX = 0x7FFF
 COLLECT_BYTES = 1 << 16
+CLOSED = "the engine is closed"
 _COUNTER_FIELDS = len(fields(PortCounters))
 _RECORD = 16
 
@@ -43,6 +44,7 @@ _ERRORS = {
     binding.TABLE_DUPLICATE: "an entry with the same match (and priority) exists",
     binding.TABLE_NO_MEMORY: "out of memory",
     binding.TABLE_NO_SUCH: "no such entry, or the table has no action profile",
+    binding.TABLE_WEIGHTS: "a weight is 0, or the weights do not fit 32 bits together",
 }
 
 
@@ -57,8 +59,8 @@ class NativeEngine:
     ) -> None:
         self._c = binding.runtime()
         self._own_pool = None if pool else self._c.pool_create()
-        self.device: int | None = self._c.device_create(seed & binding.NEVER, pool or self._own_pool)
-        if not self.device:
+        self._device: int | None = self._c.device_create(seed & binding.NEVER, pool or self._own_pool)
+        if not self._device:
             raise EngineError("out of memory for a device")
         self._guard = guard if guard is not None else contextlib.nullcontext()
         self._program: LoadedProgram | None = None
@@ -67,12 +69,19 @@ class NativeEngine:
         self._sessions: set[int] = set()
         self._buffer: ctypes.Array[ctypes.c_char] | None = None
 
+    @property
+    def device(self) -> int:
+        """The `struct device`, to be asked for inside the guard. Raises EngineError once the engine is closed."""
+        if self._device is None:
+            raise EngineError(CLOSED)
+        return self._device
+
     def close(self) -> None:
-        """Give the memory back. The engine cannot be used afterwards."""
+        """Give the memory back. Every later call raises EngineError."""
         with self._guard:
-            if self.device:
-                self._c.device_destroy(self.device)
-                self.device = None
+            if self._device:
+                self._c.device_destroy(self._device)
+                self._device = None
             if self._own_pool:
                 self._c.pool_destroy(self._own_pool)
                 self._own_pool = None
@@ -363,5 +372,6 @@ class NativeEngine:
         return left
 
     def next_event_ns(self) -> int | None:
-        t_ns: int = self._c.device_next_event_ns(self.device)
+        with self._guard:
+            t_ns: int = self._c.device_next_event_ns(self.device)
         return None if t_ns == binding.NEVER else t_ns

@@ -177,6 +177,8 @@ class P4RuntimeServer:
         device = find_device(self._devices, request.device_id)
         self._streams.arbiter(device).check_write(_role_of(request), election_id(request))
         with device.lock:
+            if device.removed:
+                raise P4RuntimeError(Code.NOT_FOUND, f"device {device.name} has been removed")
             if action == SetRequest.RECONCILE_AND_COMMIT:
                 _reconcile(device, pipeline)
                 return
