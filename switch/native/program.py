@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from switch.engine import (
+    GROUP_WEIGHT_MAX,
     ActionCall,
     EngineError,
     Entry,
@@ -159,6 +160,9 @@ class LoadedProfile(Callable):
             self.check_known(self.members, "member", member)
             if weight < 1:
                 raise EngineError(f"{self.name}: the weight {weight} of member {member} is not positive")
+        total = sum(weight for _, weight in members)
+        if total > GROUP_WEIGHT_MAX:
+            raise EngineError(f"{self.name}: the weights of a group add up to {total}; at most {GROUP_WEIGHT_MAX} do")
 
     def check_known(self, ids: set[int], kind: str, number: int) -> None:
         if number not in ids:

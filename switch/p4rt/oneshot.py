@@ -13,7 +13,7 @@ from switch.engine import EngineError
 from switch.p4rt.codec import decode_action
 from switch.p4rt.errors import Code, P4RuntimeError, invalid
 from switch.p4rt.p4info import Table
-from switch.p4rt.profiles import check_watch, check_weight, group_size
+from switch.p4rt.profiles import check_total_weight, check_watch, check_weight, group_size
 from switch.p4rt.store import Group, Member, Store
 
 
@@ -39,7 +39,9 @@ def create(store: Store, table: Table, action_set: Any) -> int:
         actions.append((call, item.weight))
     if not actions:
         raise invalid(f"table {table.name}: the action set is empty")
-    size = group_size(profile, [weight for _, weight in actions])
+    weights = [weight for _, weight in actions]
+    check_total_weight(f"table {table.name}: action set", weights)
+    size = group_size(profile, weights)
     if profile.max_group_size and size > profile.max_group_size:
         raise invalid(f"table {table.name}: the action set's size {size} exceeds the most, {profile.max_group_size}")
     if profile.size and len(state.members) + len(actions) > profile.size:

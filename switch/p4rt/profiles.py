@@ -7,6 +7,7 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
+from switch.engine import GROUP_WEIGHT_MAX
 from switch.p4rt import wire
 from switch.p4rt.codec import decode_action, encode_action
 from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
@@ -50,6 +51,14 @@ def check_weight(owner: str, profile: Profile, weight: int) -> None:
         raise invalid(f"{owner}: weight must be at least 1, is {weight}")
     if profile.sum_of_members and profile.max_member_weight and weight > profile.max_member_weight:
         raise invalid(f"{owner}: weight {weight} exceeds the most allowed, {profile.max_member_weight}")
+
+
+def check_total_weight(owner: str, weights: list[int]) -> None:
+    total = sum(weights)
+    if total > GROUP_WEIGHT_MAX:
+        raise P4RuntimeError(
+            Code.RESOURCE_EXHAUSTED, f"{owner}: the weights add up to {total}; at most {GROUP_WEIGHT_MAX} do"
+        )
 
 
 def group_size(profile: Profile, weights: list[int]) -> int:
@@ -190,7 +199,9 @@ def _decode_group(
         check_weight(at, profile, item.weight)
         check_watch(at, item)
         members[item.member_id] = item.weight
-    size = group_size(profile, list(members.values()))
+    weights = list(members.values())
+    check_total_weight(owner, weights)
+    size = group_size(profile, weights)
     if limit and size > limit:
         raise P4RuntimeError(Code.RESOURCE_EXHAUSTED, f"{owner}: size {size} exceeds its max_size {limit}")
     return tuple(members.items())

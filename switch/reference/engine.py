@@ -280,9 +280,9 @@ class ReferenceEngine:
         machine.tell(packet, "enqueue", port=number, priority=priority, depth=depth)
         port.push(packet, priority)
 
-    def _spent(self, packet: Packet) -> None:
+    def _spent(self, packet: Packet, reason: str) -> None:
         self._port(packet.ingress_port).counts.drop_passes += 1
-        self.machine.tell(packet, "drop", reason=f"the packet went round {packet.passes} times, the most allowed")
+        self.machine.tell(packet, "drop", reason=reason)
 
     def _new_id(self) -> int:
         self._packets += 1

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from switch.engine import DROP_PORT, PASSES_MAX, EngineError, Replica
+from switch.engine import DROP_PORT, FRAME_BYTES_MAX, PASSES_MAX, EngineError, Replica
 from switch.model.expressions import FieldRef
 from switch.model.externs import FieldList
 from switch.model.program import Program
@@ -37,7 +37,7 @@ class Outlets:
 
     enqueue: Callable[[Packet, int], None]  # packet, port
     again: Callable[[Packet], None]  # resubmitted or recirculated: another ingress pass
-    spent: Callable[[Packet], None]  # dropped after PASSES_MAX passes
+    spent: Callable[[Packet, str], None]  # went round PASSES_MAX times, or grew too long: the reason for its drop
     new_id: Callable[[], int]
 
 
@@ -121,6 +121,9 @@ class Machine:
         self.set(packet, "instance_type", NORMAL)
         self._outlets.enqueue(packet, port)
 
+    def _went_round(self, packet: Packet) -> None:
+        self._outlets.spent(packet, f"the packet went round {packet.passes} times, the most allowed")
+
     def _clone_ingress(self, packet: Packet, entered_length: int) -> None:
         assert packet.clone is not None
         (session_id, preserved), packet.clone = packet.clone, None
@@ -130,7 +133,7 @@ class Machine:
             return
         for replica in session.replicas:
             if packet.passes >= PASSES_MAX:
-                self._outlets.spent(packet)
+                self._went_round(packet)
                 return
             twin = Packet(self.layout, self._outlets.new_id(), packet.data, packet.ingress_port, packet.passes + 1)
             twin.ingress_length = packet.ingress_length
@@ -166,7 +169,7 @@ class Machine:
     ) -> None:
         """Send a packet through ingress again, its metadata reset but for the preserved fields."""
         if packet.passes >= PASSES_MAX:
-            self._outlets.spent(packet)
+            self._went_round(packet)
             return
         twin = Packet(self.layout, self._outlets.new_id(), data, packet.ingress_port, packet.passes + 1)
         if kind == "resubmit":
@@ -209,11 +212,16 @@ class Machine:
             self.tell(packet, "drop", reason=f"egress_spec is the drop port {DROP_PORT} at the end of egress")
             return None
         frame = self._deparser.deparse(packet)
+        if packet.recirculate is None:
+            frame = frame[: packet.truncate]
+        if len(frame) > FRAME_BYTES_MAX:
+            self._outlets.spent(packet, f"the packet grew to {len(frame)} bytes; a frame has at most {FRAME_BYTES_MAX}")
+            return None
         if packet.recirculate is not None:
             preserved = packet.recirculate
             self._restart(packet, frame, len(frame), RECIRCULATED, preserved, "recirculate")
             return None
-        return frame[: packet.truncate]
+        return frame
 
     def _clone_egress(self, packet: Packet) -> None:
         assert packet.clone is not None
@@ -224,7 +232,7 @@ class Machine:
             return
         for replica in session.replicas:
             if packet.passes >= PASSES_MAX:
-                self._outlets.spent(packet)
+                self._went_round(packet)
                 return
             twin = packet.copy(self._outlets.new_id())
             twin.passes = packet.passes + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from switch.engine import ActionCall, EngineError, GroupRef, MemberRef
+from switch.engine import GROUP_WEIGHT_MAX, ActionCall, EngineError, GroupRef, MemberRef
 from switch.model.pipelines import ActionProfile
 from switch.reference.calculations import Hasher, hasher
 from switch.reference.packet import Packet
@@ -42,6 +42,11 @@ class Profiles:
                 raise EngineError(f"action profile {name}: no member has id {member}")
             if weight < 1:
                 raise EngineError(f"action profile {name}: the weight {weight} of member {member} is not positive")
+        total = sum(weight for _, weight in members)
+        if total > GROUP_WEIGHT_MAX:
+            raise EngineError(
+                f"action profile {name}: the weights of a group add up to {total}; at most {GROUP_WEIGHT_MAX} do"
+            )
         state.groups[group_id] = [member for member, weight in members for _ in range(weight)]
 
     def delete_group(self, name: str, group_id: int) -> None:

@@ -257,14 +257,19 @@ static void begin_pass(struct packet *p)
     p->egress_spec = 0;
 }
 
+static void drop_spent(struct device *d, const struct packet *p)
+{
+    struct port *port = device_port(d, p->port_in);
+    if (port)
+        port->counters.drop_passes++;
+}
+
 /* May this packet have a descendant? Bounds what a program that loops can cost. */
 static bool may_pass_again(struct device *d, const struct packet *p)
 {
     if (p->passes < PASSES_MAX)
         return true;
-    struct port *port = device_port(d, p->port_in);
-    if (port)
-        port->counters.drop_passes++;
+    drop_spent(d, p);
     return false;
 }
 
@@ -371,13 +376,14 @@ static void egress_pass(struct device *d, struct port *port, u64 t_ns)
         clone_egress(d, p, t_ns);
     if (p->egress_spec != DROP_PORT) {
         program->deparse(d, p, t_ns);
-        if (!p->recirculate) {
-            if (p->length > p->limit)
-                p->length = p->limit;
+        if (!p->recirculate && p->length > p->limit)
+            p->length = p->limit;
+        if (p->length > FRAME_MAX) {
+            drop_spent(d, p);
+        } else if (!p->recirculate) {
             traffic_transmit(d, port, p, t_ns);
             return;
-        }
-        if (may_pass_again(d, p)) {
+        } else if (may_pass_again(d, p)) {
             struct packet *copy = fresh_copy(d, p);
             if (copy) {
                 copy->ingress_length = copy->packet_length = copy->length;

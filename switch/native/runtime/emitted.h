@@ -113,6 +113,8 @@ static inline size_t put_payload(const struct packet *p, u8 *input)
     u32 bytes = p->length - p->parsed;
     if (bytes > p->limit)
         bytes = p->limit;
+    if (bytes > FRAME_MAX)
+        bytes = FRAME_MAX;
     memcpy(input, p->data + p->parsed, bytes);
     return bytes;
 }

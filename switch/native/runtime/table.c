@@ -302,7 +302,7 @@ int profile_set_group(struct profile *p, u32 id, const u32 *ids, const u32 *weig
     struct group_part *parts = malloc((count + 1) * sizeof *parts);
     if (!parts)
         return TABLE_NO_MEMORY;
-    u32 end = 0;
+    u64 end = 0;
     for (u32 i = 0; i < count; i++) {
         long member = profile_member(p, ids[i]);
         if (member < 0) {
@@ -310,7 +310,11 @@ int profile_set_group(struct profile *p, u32 id, const u32 *ids, const u32 *weig
             return (int)member;
         }
         end += weights[i];
-        parts[i] = (struct group_part){.member = (u32)member, .end = end};
+        if (!weights[i] || end > UINT32_MAX) {
+            free(parts);
+            return TABLE_WEIGHTS;
+        }
+        parts[i] = (struct group_part){.member = (u32)member, .end = (u32)end};
     }
     free(p->group[slot].part);
     p->group[slot].part = parts;

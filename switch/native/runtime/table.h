@@ -164,7 +164,8 @@ static inline const struct member *group_select(const struct profile *p, u32 slo
 void table_open(struct table *t, const struct table_info *info);
 void table_close(struct table *t);
 /* Returns the new entry's handle, or one of the negative codes. */
-enum { TABLE_FULL = -1, TABLE_DUPLICATE = -2, TABLE_NO_MEMORY = -3, TABLE_NO_SUCH = -4 };
+enum { TABLE_FULL = -1, TABLE_DUPLICATE = -2, TABLE_NO_MEMORY = -3, TABLE_NO_SUCH = -4,
+       TABLE_WEIGHTS = -5 };
 long table_insert(struct table *t, const u64 *key, const u64 *mask, u32 prefix_len, int priority, u32 target, u32 action,
                   const u64 *args);
 int table_modify(struct table *t, u32 handle, u32 target, u32 action, const u64 *args);
@@ -178,6 +179,7 @@ void profile_close(struct profile *p);
 long profile_member(struct profile *p, u32 id);
 long profile_group(struct profile *p, u32 id);
 int profile_set_member(struct profile *p, u32 id, u32 action, const u64 *args);
+/* TABLE_WEIGHTS: a weight is 0, or they do not add up to 32 bits; the group is then as it was. */
 int profile_set_group(struct profile *p, u32 id, const u32 *ids, const u32 *weights, u32 count);
 
 #endif

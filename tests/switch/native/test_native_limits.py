@@ -1,0 +1,156 @@
+"""What no program, entry or caller may exceed: the same in both engines, and never a crash of the native one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from switch.engine import (
+    FRAME_BYTES_MAX,
+    GROUP_WEIGHT_MAX,
+    ActionCall,
+    CounterValue,
+    Engine,
+    EngineError,
+    Entry,
+    Exact,
+    GroupRef,
+    PortConfig,
+    Replica,
+)
+from switch.model import Program
+from switch.native import binding
+from switch.native.engine import NativeEngine
+from switch.reference import ReferenceEngine
+from tests.switch.native.leaf_traffic import ipv6_frame
+
+PROGRAMS = Path(__file__).parent / "programs"
+FILLER_BYTES = 64
+
+
+@pytest.fixture(params=[NativeEngine, ReferenceEngine])
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    engine = request.param(seed=1)
+    for port in (1, 2, 3):
+        engine.configure_port(port, PortConfig(), 0)
+    yield engine
+    if isinstance(engine, NativeEngine):
+        engine.close()
+
+
+@pytest.fixture
+def growing(engine: Engine, compiled: Callable[[Path], Program]) -> Engine:
+    engine.load(compiled(PROGRAMS / "growing.p4"))
+    return engine
+
+
+def order(rounds: int, size: int) -> bytes:
+    return bytes([rounds, 1]) + bytes(size - 2)
+
+
+# --- groups ---------------------------------------------------------------------------------------------------------
+
+
+def fill_ecmp(engine: Engine, program: Program) -> str:
+    """Group 4 of two members, which all of fd00::/16 takes; returns the profile's name."""
+    ecmp = next(table for table in program.tables if table.name.endswith("ecmp"))
+    assert ecmp.profile
+    hop = next(action.name for action in ecmp.actions if action.name.endswith("set_next_hop"))
+    for member in (1, 2):
+        engine.set_member(ecmp.profile.name, member, ActionCall(hop, (member,)))
+    engine.set_group(ecmp.profile.name, 4, [(1, 1), (2, 1)])
+    engine.insert_entry(ecmp.name, Entry((Exact(4),), GroupRef(4)))
+    return ecmp.profile.name
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        (1 << 31, 1 << 31),  # 0 in 32 bits: a selector would divide by it
+        ((1 << 32) + 1, 1),
+        (GROUP_WEIGHT_MAX, 1),
+    ],
+)
+def test_a_group_too_heavy_is_refused_and_the_one_before_stays(
+    engine: Engine, leaf: Program, weights: tuple[int, int]
+) -> None:
+    engine.load(leaf)
+    profile = fill_ecmp(engine, leaf)
+    total = sum(weights)
+    with pytest.raises(EngineError, match=f"{profile}: .* add up to {total}; at most {GROUP_WEIGHT_MAX}"):
+        engine.set_group(profile, 4, list(zip((1, 2), weights, strict=True)))
+    engine.receive(1, ipv6_frame(0xFD00 << 112 | 5, bytes(64)), 0)
+    engine.advance(0)
+
+
+def test_a_group_as_heavy_as_allowed_is_taken(engine: Engine, leaf: Program) -> None:
+    engine.load(leaf)
+    engine.set_group(fill_ecmp(engine, leaf), 4, [(1, GROUP_WEIGHT_MAX - 1), (2, 1)])
+
+
+def test_the_runtime_itself_refuses_weights_beyond_32_bits(leaf: Program) -> None:
+    """Whoever calls it: a sum that wraps to 0 would be divided by."""
+    engine = NativeEngine()
+    engine.load(leaf)
+    fill_ecmp(engine, leaf)
+    c, ids = binding.runtime(), binding.numbers([1, 2])
+    for weights in ([1 << 31, 1 << 31], [0, 1], [1, 0]):
+        code = c.access_set_group(engine.device, 0, 4, ids, binding.numbers(weights), 2)
+        assert code == binding.TABLE_WEIGHTS
+    engine.close()
+
+
+# --- frames that grow -----------------------------------------------------------------------------------------------
+
+
+def test_a_frame_may_grow_to_the_longest_that_a_switch_takes(growing: Engine) -> None:
+    growing.receive(1, order(2, FRAME_BYTES_MAX - 3 * FILLER_BYTES), 0)
+    (sent,) = growing.advance(0)
+    assert len(sent.frame) == FRAME_BYTES_MAX
+    assert growing.port_counters(1, 0).drop_passes == 0
+
+
+@pytest.mark.parametrize(("rounds", "short"), [(0, 1), (1, FILLER_BYTES + 1), (60, 1), (60, 20 * FILLER_BYTES)])
+def test_a_frame_that_grows_beyond_that_is_dropped_and_counted(growing: Engine, rounds: int, short: int) -> None:
+    """Sent on or round again; near the end of what a payload checksum has room for."""
+    growing.receive(1, order(rounds, FRAME_BYTES_MAX - short), 0)
+    assert growing.advance(0) == []
+    counters = growing.port_counters(1, 0)
+    assert (counters.rx_packets, counters.drop_passes) == (1, 1)
+    growing.receive(1, order(0, 100), 0)
+    assert len(growing.advance(0)) == 1, "the port is free for the next"
+
+
+# --- after close ----------------------------------------------------------------------------------------------------
+
+CALLS: dict[str, Callable[[NativeEngine, Program], object]] = {
+    "load": lambda e, p: e.load(p),
+    "reset": lambda e, p: e.reset(),
+    "set_running": lambda e, p: e.set_running(False, 0),
+    "delete_entry": lambda e, p: e.delete_entry(p.tables[0].name, 0),
+    "set_default_action": lambda e, p: e.set_default_action(p.tables[0].name, None),
+    "read_counter": lambda e, p: e.read_counter(next(c.name for c in p.counters if not c.direct), 0),
+    "write_counter": lambda e, p: e.write_counter(
+        next(c.name for c in p.counters if not c.direct), 0, CounterValue(1, 1)
+    ),
+    "set_multicast_group": lambda e, p: e.set_multicast_group(1, [Replica(1, 1)]),
+    "set_clone_session": lambda e, p: e.set_clone_session(1, [Replica(1, 1)], 0),
+    "configure_port": lambda e, p: e.configure_port(1, PortConfig(), 0),
+    "port_counters": lambda e, p: e.port_counters(1, 0),
+    "receive": lambda e, p: e.receive(1, bytes(64), 0),
+    "advance": lambda e, p: e.advance(0),
+    "next_event_ns": lambda e, p: e.next_event_ns(),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_closed_engine_says_so(leaf: Program, name: str) -> None:
+    engine = NativeEngine()
+    engine.load(leaf)
+    engine.configure_port(1, PortConfig(), 0)
+    engine.close()
+    engine.close()
+    with pytest.raises(EngineError, match="the engine is closed"):
+        CALLS[name](engine, leaf)
