@@ -15,6 +15,8 @@ from typing import Any, Protocol
 
 
 class QPState(Enum):
+    """States of a queue pair (InfiniBand Architecture, volume 1, chapter 10, without the SQ states)."""
+
     RESET = "reset"
     INIT = "init"
     RTR = "rtr"
@@ -23,6 +25,8 @@ class QPState(Enum):
 
 
 class CompletionStatus(Enum):
+    """How a posted request ended. After the first that is not SUCCESS its QP is in ERROR and flushes the rest."""
+
     SUCCESS = "success"
     FLUSHED = "flushed"  # the QP went to ERROR before this request was done
     RETRY_EXCEEDED = "retry_exceeded"
@@ -33,6 +37,8 @@ class CompletionStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
+    """The end of one posted write or receive: `wr_id` is the poster's own number, `byte_len` the message's bytes."""
+
     wr_id: int
     qpn: int
     status: CompletionStatus
@@ -74,17 +80,26 @@ class Event:
 
 
 class CompletionQueue(Protocol):
-    def poll(self, limit: int = 16) -> list[Completion]: ...
+    """Completions of the QPs that were made with it, oldest first. It never overflows: posting fails before."""
+
+    def poll(self, limit: int = 16) -> list[Completion]:
+        """Take up to `limit` completions; an empty list when there are none."""
 
 
 class QueuePair(Protocol):
+    """One end of a reliable connection. Writes only; a verb that the rules do not allow raises ValueError."""
+
     @property
-    def qpn(self) -> int: ...
+    def qpn(self) -> int:
+        """The QP number, 24 bits, unique in its host."""
+
     @property
     def state(self) -> QPState: ...
-    def info(self) -> QPInfo: ...
+    def info(self) -> QPInfo:
+        """What the peer's `connect` needs; known before this end is connected."""
+
     def connect(self, peer: QPInfo, now_ns: int) -> None:
-        """INIT → RTR → RTS with the peer's attributes: what nearly every user wants."""
+        """INIT → RTR → RTS with the peer's attributes: what nearly every user wants. Raises ValueError."""
 
     def post_write(
         self,
@@ -95,8 +110,16 @@ class QueuePair(Protocol):
         remote_va: int,
         rkey: int,
         immediate: int | None = None,
-    ) -> None: ...
-    def post_recv(self, wr_id: int) -> None: ...
+    ) -> None:
+        """Write `length` bytes of `region` from byte `offset` to `remote_va` under `rkey`, in RTS only.
+
+        An immediate (32 bits) takes one of the peer's receives, in order of posting. Raises ValueError for bytes
+        outside of the region and the like, and a transport's own QueueFull when completions must be polled first.
+        """
+
+    def post_recv(self, wr_id: int) -> None:
+        """Accept one write with immediate. Raises ValueError in ERROR, and QueueFull as `post_write` does."""
+
     def counters(self) -> Mapping[str, Any]:
         """The `qps` fields of the journal's `sample` lines: totals since the QP was made."""
 
@@ -105,12 +128,23 @@ class QueuePair(Protocol):
 
 
 class Transport(Protocol):
+    """One host's NIC. Every `now_ns` is one clock's, and never goes back."""
+
     # verbs
-    def register_memory(self, buffer: bytearray | memoryview, *, remote_write: bool = True) -> MemoryRegion: ...
-    def deregister_memory(self, region: MemoryRegion) -> None: ...
-    def create_cq(self, capacity: int) -> CompletionQueue: ...
-    def create_qp(self, cq: CompletionQueue, **attributes: Any) -> QueuePair: ...
-    def destroy_qp(self, qp: QueuePair, now_ns: int) -> None: ...
+    def register_memory(self, buffer: bytearray | memoryview, *, remote_write: bool = True) -> MemoryRegion:
+        """Let writes come from `buffer`, and with `remote_write` into it. Raises ValueError if it is read-only."""
+
+    def deregister_memory(self, region: MemoryRegion) -> None:
+        """Refuse later packets to the region. Raises ValueError for one that is not registered here."""
+
+    def create_cq(self, capacity: int) -> CompletionQueue:
+        """A queue for at most `capacity` requests that are posted and not yet polled."""
+
+    def create_qp(self, cq: CompletionQueue, **attributes: Any) -> QueuePair:
+        """A QP in RESET. Raises ValueError for an attribute that the transport does not have, naming those it has."""
+
+    def destroy_qp(self, qp: QueuePair, now_ns: int) -> None:
+        """Forget the QP; what is posted on it disappears without completions. Raises ValueError for another's."""
 
     # wire and clock
     def receive(self, port: int, frames: Sequence[bytes | memoryview], now_ns: int) -> None:
@@ -120,20 +154,26 @@ class Transport(Protocol):
         `handle_timer`: a timer must not fire for want of an answer that lies in a socket.
         """
 
-    def port_changed(self, port: int, up: bool, now_ns: int) -> None: ...
+    def port_changed(self, port: int, up: bool, now_ns: int) -> None:
+        """The carrier of a port came or went; ports are up at first."""
+
     def denied(self) -> Set[tuple[str, int]]:
         """The denylist: (destination host, EV)."""
 
     def set_denied(self, denied: Set[tuple[str, int]], now_ns: int) -> None:
         """Replace the denylist, for present and future QPs."""
 
-    def handle_timer(self, now_ns: int) -> None: ...
+    def handle_timer(self, now_ns: int) -> None:
+        """Do what time alone asks for: retransmit, probe, give up. Too early a call does no harm."""
+
     def next_timer_ns(self) -> int | None:
         """When `handle_timer` or, for pacing, `packets_to_send` next has something to do."""
 
     def packets_to_send(self, now_ns: int, limit: int) -> list[tuple[int, bytes]]:
         """Up to `limit` whole Ethernet frames as (port, frame) that their ports' pacing lets go at `now_ns`."""
 
-    def next_event(self) -> Event | None: ...
+    def next_event(self) -> Event | None:
+        """Take the oldest event; None when there is none."""
+
     def counters(self) -> Mapping[str, Any]:
         """The `ports` and totals of the journal's `sample` lines."""

@@ -36,29 +36,39 @@ class EngineError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Exact:
+    """The field equals `value`."""
+
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class Lpm:
+    """The field's first `prefix_len` bits are those of `value`; the longest prefix wins. 0 matches anything."""
+
     value: int
     prefix_len: int
 
 
 @dataclass(frozen=True, slots=True)
 class Ternary:
+    """The field and `value` agree where `mask` has ones."""
+
     value: int
     mask: int
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
+    """The field is from `low` to `high`."""
+
     low: int
     high: int  # inclusive
 
 
 @dataclass(frozen=True, slots=True)
 class Optional:
+    """The field equals `value`, if there is one."""
+
     value: int | None  # None matches anything
 
 
@@ -70,6 +80,8 @@ Match = Exact | Lpm | Ternary | Range | Optional
 
 @dataclass(frozen=True, slots=True)
 class ActionCall:
+    """An action of the program with its arguments, in the order of its parameters."""
+
     name: str
     args: tuple[int, ...] = ()
 
@@ -93,6 +105,8 @@ EntryAction = ActionCall | MemberRef | GroupRef
 
 @dataclass(frozen=True, slots=True)
 class Entry:
+    """One table entry: a match for each of the table's keys, in their order (P4Runtime, section 9.1)."""
+
     matches: tuple[Match, ...]
     action: EntryAction
     priority: int = 0  # P4Runtime's sense: among ternary, range and optional entries the larger number wins
@@ -103,6 +117,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class CounterValue:
+    """One cell of a counter; a program may count only one of the two, both are kept."""
+
     packets: int
     bytes: int
 
@@ -119,6 +135,8 @@ class MeterConfig:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
+    """One copy of a multicast or cloned packet (P4Runtime, section 9.5)."""
+
     port: int
     instance: int  # egress_rid
 
@@ -179,10 +197,16 @@ class Transmitted:
 
 
 class Engine(Protocol):
-    """One switch's data plane. Without a program it drops everything (drop_no_program)."""
+    """One switch's data plane. Without a program it drops everything (drop_no_program).
+
+    Anything named here that the program does not have (a table, an action, a cell of an array, a handle, a group) and
+    any value wider than its field is an EngineError.
+    """
 
     # program
-    def load(self, program: Program) -> None: ...
+    def load(self, program: Program) -> None:
+        """Start anew with this program; its own entries get the handles from 0 on, in order. Ports stay as they are."""
+
     def reset(self) -> None:
         """Forget program, entries, externs and queued packets, as a power cycle does. Port configuration stays."""
 
@@ -191,18 +215,22 @@ class Engine(Protocol):
 
     # tables
     def insert_entry(self, table: str, entry: Entry) -> int:
-        """Return a handle that stays valid until the entry is deleted."""
+        """Return a handle that stays valid until the entry is deleted. EngineError: full, duplicate, constant."""
 
-    def modify_entry(self, table: str, handle: int, action: EntryAction) -> None: ...
+    def modify_entry(self, table: str, handle: int, action: EntryAction) -> None:
+        """Change what an entry does; its key, handle and direct counter stay."""
+
     def delete_entry(self, table: str, handle: int) -> None: ...
     def set_default_action(self, table: str, action: ActionCall | None) -> None:
         """None restores the program's own default."""
 
     # action profiles and selectors
-    def set_member(self, profile: str, member_id: int, action: ActionCall) -> None: ...
+    def set_member(self, profile: str, member_id: int, action: ActionCall) -> None:
+        """Make or change an action profile's member."""
+
     def delete_member(self, profile: str, member_id: int) -> None: ...
     def set_group(self, profile: str, group_id: int, members: Sequence[tuple[int, int]]) -> None:
-        """Members as (member id, weight)."""
+        """Make or change a selector's group. Members as (member id, weight), weights from 1."""
 
     def delete_group(self, profile: str, group_id: int) -> None: ...
 
@@ -219,14 +247,21 @@ class Engine(Protocol):
     def write_register(self, name: str, index: int, value: int) -> None: ...
 
     # replication
-    def set_multicast_group(self, group_id: int, replicas: Sequence[Replica]) -> None: ...
+    def set_multicast_group(self, group_id: int, replicas: Sequence[Replica]) -> None:
+        """Make or change a group, numbered from 1."""
+
     def delete_multicast_group(self, group_id: int) -> None: ...
-    def set_clone_session(self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int) -> None: ...
+    def set_clone_session(self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int) -> None:
+        """Make or change a session, numbered from 0 to 32767. `truncate_bytes` 0: whole copies."""
+
     def delete_clone_session(self, session_id: int) -> None: ...
 
     # ports
-    def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None: ...
-    def port_counters(self, port: int, now_ns: int) -> PortCounters: ...
+    def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None:
+        """Make a port, or change it from `now_ns` on. What waits in its queues stays unless it goes down."""
+
+    def port_counters(self, port: int, now_ns: int) -> PortCounters:
+        """Totals and queue lengths as of `now_ns`."""
 
     # time and packets
     def receive(self, port: int, frame: bytes, now_ns: int) -> None:

@@ -46,6 +46,8 @@ BASELINE_EVS = 64  # source ports on offer to the baseline: more than any plan's
 
 @dataclass(frozen=True, slots=True)
 class Links:
+    """Rates and one-way propagation delays, the same for all links between hosts and leaves, and all above leaves."""
+
     host_rate_bps: int = 10_000_000
     fabric_rate_bps: int = 10_000_000
     host_delay_ns: int = 5_000_000
@@ -56,6 +58,8 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Packets:
+    """What endpoints put into a packet."""
+
     pmtu_bytes: int = 4096  # payload of a full data packet
     udp_port: int = 4791
 
@@ -75,6 +79,8 @@ class Queues:
 
 @dataclass(frozen=True, slots=True)
 class Trimming:
+    """What switches leave of a data packet that finds its queue too long, instead of dropping it."""
+
     enabled: bool = True
     size_bytes: int = 128  # counted from the first Ethernet byte
     share: float = 0.25  # the most of a port's rate that trimmed packets may take
@@ -82,6 +88,8 @@ class Trimming:
 
 @dataclass(frozen=True, slots=True)
 class Dscp:
+    """DSCP (6 bits, RFC 2474) of each class of packets; no two are the same."""
+
     no_trim: int = 0
     trimmable: int = 10
     trimmable_retransmit: int = 12
@@ -93,6 +101,8 @@ class Dscp:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
+    """A fabric of `planes` separate leaf-spine networks, to each of which every host has one port."""
+
     name: str
     planes: int
     leaves: int  # per plane
@@ -141,6 +151,7 @@ class Plan:
         return host.index % self.hosts_per_leaf
 
     def host_at(self, leaf_index: int, downlink: int) -> Host:
+        """The host of which `leaf_of` and `downlink_of` give these."""
         return Host(leaf_index * self.hosts_per_leaf + downlink)
 
     def node(self, name: str) -> Node:
@@ -161,18 +172,21 @@ class Plan:
         return node
 
     def host(self, name: str) -> Host:
+        """The host of this name; ValueError when it is none of the plan's hosts."""
         node = self.node(name)
         if not isinstance(node, Host):
             raise ValueError(f"{name} is a switch; a host is wanted: h0 to h{self.host_count - 1}")
         return node
 
     def switch_node(self, name: str) -> Switch:
+        """The switch of this name; ValueError when it is none of the plan's switches."""
         node = self.node(name)
         if not isinstance(node, Switch):
             raise ValueError(f"{name} is a host; a switch is wanted, such as p0l0 or p0s0")
         return node
 
     def kind_of(self, switch: Switch) -> SwitchKind:
+        """What emulates this switch."""
         return self.switch_overrides.get(switch.name, self.switch)
 
     # --- packets and time -------------------------------------------------------------------------------------
@@ -204,6 +218,7 @@ class Plan:
 
     @property
     def plane_bdp_bytes(self) -> int:
+        """Plane_BDP: one host port's rate × the base round trip."""
         return self.links.host_rate_bps * self.base_rtt_ns // (8 * 1_000_000_000)
 
     def threshold_bytes(self, multiple: float) -> int:
