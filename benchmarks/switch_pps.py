@@ -94,6 +94,15 @@ def run(*words: str, text: str | None = None) -> str:
     return done.stdout
 
 
+def build_tool(directory: Path) -> Path:
+    """The generator and the bare forwarder: `switch_traffic.c` over the runtime's packet sockets."""
+    tool = directory / "switch_traffic"
+    source = Path(__file__).with_name("switch_traffic.c")
+    flags = ("-D_GNU_SOURCE", "-std=gnu11", "-O2", "-pthread", f"-I{RUNTIME}")
+    run(*compiler(), *flags, "-o", str(tool), str(source), str(RUNTIME / "wire.c"))
+    return tool
+
+
 def cpu_ns(pid: int) -> int:
     """CPU time of another process (the kernel's per-process clock)."""
     return time.clock_gettime_ns(~pid << 3 | 2)
@@ -253,10 +262,7 @@ def main() -> None:
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         program = compile_leaf(scratch)
-        tool = scratch / "switch_traffic"
-        source = Path(__file__).with_name("switch_traffic.c")
-        flags = ("-D_GNU_SOURCE", "-std=gnu11", "-O2", "-pthread", f"-I{RUNTIME}")
-        run(*compiler(), *flags, "-o", str(tool), str(source), str(RUNTIME / "wire.c"))
+        tool = build_tool(scratch)
         times = load_times(program)
         print(f"compile and load leaf.p4: {times['cold_s']:.2f} s cold, {times['cached_s']:.3f} s cached")
         wires = Wires(stack)

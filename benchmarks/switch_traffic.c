@@ -31,6 +31,17 @@ static void open_or_exit(struct wire *w, const char *interface, const char *netn
     }
 }
 
+static int sender_or_exit(const struct wire *w, const char *netns)
+{
+    const char *what;
+    int fd = wire_open_sender(w, netns, &what);
+    if (fd < 0) {
+        fprintf(stderr, "%s: cannot %s: %s\n", netns, what, strerror(-fd));
+        exit(1);
+    }
+    return fd;
+}
+
 struct outgoing {
     struct mmsghdr message[BATCH];
     struct iovec part[BATCH];
@@ -71,7 +82,7 @@ static int forward(const char *netns, const char *a, const char *b)
     struct pollfd ready[2];
     open_or_exit(&wire[0], a, netns);
     open_or_exit(&wire[1], b, netns);
-    int sender = wire_open_sender(&wire[0], netns);
+    int sender = sender_or_exit(&wire[0], netns);
     wire_batch_prepare(&batch);
     for (int i = 0; i < 2; i++) {
         outgoing_prepare(&out[i], wire[1 - i].ifindex);
@@ -130,7 +141,7 @@ static int generate(const char *netns, const char *out_name, const char *in_name
     open_or_exit(&source, out_name, netns);
     open_or_exit(&c.wire, in_name, netns);
     close(source.receive_fd);
-    int sender = wire_open_sender(&c.wire, netns);
+    int sender = sender_or_exit(&c.wire, netns);
     outgoing_prepare(&out, source.ifindex);
     for (int i = 0; i < BATCH; i++)
         out.part[i] = (struct iovec){frame, bytes};
