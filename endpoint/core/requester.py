@@ -266,12 +266,14 @@ class Requester:
                     self._rtt.update(rtt_ns)
                     path = self._paths[slot]
                     assert path is not None
-                    self._rule.rtt_sample(path.plane.number, rtt_ns)
+                    if path.plane.wanted:  # what was under way when the plane went down would bring its delay back
+                        self._rule.rtt_sample(path.plane.number, rtt_ns)
             elif nxt - self._mask <= una + cause < nxt:
                 # A duplicate, perhaps the original of what was sent again: then its path was only slow.
                 blamed = self._blamed[slot]
                 if blamed is not None and blamed.ev == entropy and self._tries[slot]:
-                    self._rule.late_rtt(blamed.plane.number, now_ns - self._blamed_ns[slot])
+                    if blamed.plane.wanted:
+                        self._rule.late_rtt(blamed.plane.number, now_ns - self._blamed_ns[slot])
                     self._late(slot, now_ns)
         if marked and not first & 2:
             self.marks += 1

@@ -61,6 +61,23 @@ def test_planes_of_unequal_delay_cause_few_retransmissions_and_none_once_the_spr
     assert flow.qp.requester.retransmits - warm <= later
 
 
+@pytest.mark.parametrize("host", ["h0", "h1"])
+def test_a_slow_plane_that_goes_down_does_not_delay_the_others_any_longer(host: str) -> None:
+    base = Wire().base_rtt_ns
+    wire = Wire(plane_delays_ns=(1_000, 1_000, 1_000, 1_000 + 3 * base), mark=False)
+    flow = Flow(wire)
+    rule = flow.qp.requester._rule
+    for _ in range(400):
+        flow.post(50_000)
+    wire.run(40 * base)
+    assert rule.slowest_ns > 3 * base
+    wire.set_port(host, 4, False)
+    wire.run(wire.now_ns + 30 * base)  # what is under way over it still arrives
+    assert rule.slowest_ns < 3 * base
+    run(wire, flow)
+    flow.check()
+
+
 def test_a_real_loss_is_found_within_four_round_trips_while_data_flows() -> None:
     wire = Wire(mark=False)
     flow = Flow(wire)
