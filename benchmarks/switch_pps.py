@@ -10,7 +10,9 @@ and the CPU time a packet at that rate and at 10,000 packets/s, of
 - BMv2's simple_switch with the same program and entries, when simple_switch and p4c are on PATH; its queues are made
   deep, or it would drop in every burst.
 
-CPU time is that of the device's process, whatever the sender and the receiver use. Needs root and a C compiler.
+All are up at once, each between its own veth pairs, and their trials take turns within one size, so that what else
+the machine does falls on all of them alike. The CPU time at 10,000 packets/s is the median of three turns. CPU time is
+that of the device's process, whatever the sender and the receiver use. Needs root and a C compiler.
 """
 
 from __future__ import annotations
@@ -19,14 +21,16 @@ import argparse
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -36,6 +40,7 @@ from switch.native.build import RUNTIME, compiler  # noqa: E402
 
 LOSS_MAX = 0.01
 COMMON_RATE = 10_000
+COMMON_TURNS = 3
 RATE_FIRST = 20_000.0
 RATE_MAX = 4_000_000.0
 BISECTIONS = 5
@@ -53,8 +58,8 @@ class Result:
 class Wires:
     """Two veth pairs from a namespace of hosts (h1, h2) to one of the device (s1, s2)."""
 
-    def __init__(self, stack: ExitStack) -> None:
-        self.hosts, self.device = (f"mrcbench-{side}{os.getpid()}" for side in "hd")
+    def __init__(self, stack: ExitStack, name: str) -> None:
+        self.hosts, self.device = (f"mrcbench-{name}-{side}{os.getpid()}" for side in "hd")
         for name in (self.hosts, self.device):
             run("ip", "netns", "add", name)
             stack.callback(run, "ip", "netns", "del", name)
@@ -155,51 +160,100 @@ def bmv2(wires: Wires, program: Path, tool: Path) -> Iterator[int]:
 DEVICES = {"embedded": native, "bare": bare, "bmv2": bmv2}
 
 
-def trial(wires: Wires, tool: Path, pid: int, size: int, rate: float, seconds: float) -> tuple[float, float, float]:
-    """(rate sent, share lost, CPU us a packet received) of one burst of traffic."""
-    before = cpu_ns(pid)
-    words = (str(tool), "generate", wires.hosts_path, "h1", "h2", str(size), f"{rate:.0f}", f"{seconds}")
-    done = subprocess.run(words, input=frame(size), capture_output=True, check=True, timeout=120)
-    used = cpu_ns(pid) - before
-    counts = json.loads(done.stdout)
-    received = max(counts["received"], 1)
-    return counts["sent"] / counts["seconds"], 1 - counts["received"] / counts["sent"], used / received / 1000
+class Trial(NamedTuple):
+    """One burst of traffic."""
+
+    sent_pps: float
+    lost: float  # share
+    cpu_us: float  # of the device, a packet received
 
 
-def best_rate(wires: Wires, tool: Path, pid: int, size: int, seconds: float) -> tuple[float, float]:
+class Best(NamedTuple):
+    pps: float
+    cpu_us: float
+
+
+Search = Generator[float, Trial, Best]  # yields the rate to try next, is sent the trial
+
+
+@dataclass(frozen=True)
+class Device:
+    wires: Wires
+    tool: Path
+    pid: int
+
+    def trial(self, size: int, rate: float, seconds: float) -> Trial:
+        before = cpu_ns(self.pid)
+        words = (str(self.tool), "generate", self.wires.hosts_path, "h1", "h2", str(size), f"{rate:.0f}", f"{seconds}")
+        done = subprocess.run(words, input=frame(size), capture_output=True, check=True, timeout=120)
+        used = cpu_ns(self.pid) - before
+        counts = json.loads(done.stdout)
+        received = max(counts["received"], 1)
+        return Trial(
+            counts["sent"] / counts["seconds"], 1 - counts["received"] / counts["sent"], used / received / 1000
+        )
+
+
+def search() -> Search:
     """The highest rate with at most LOSS_MAX lost, and the CPU time a packet at it."""
-    trial(wires, tool, pid, size, RATE_FIRST / 4, 0.2)  # warm up
-    good, cpu_us = 0.0, 0.0
+    best = Best(0.0, 0.0)
     rate, bad = RATE_FIRST, RATE_MAX
     while rate < RATE_MAX:
-        sent, lost, used = trial(wires, tool, pid, size, rate, seconds)
-        if lost > LOSS_MAX:
+        tried = yield rate
+        if tried.lost > LOSS_MAX:
             bad = rate
             break
-        if sent > good:
-            good, cpu_us = sent, used
-        if sent < 0.9 * rate:  # the sender has reached its own limit
-            return good, cpu_us
+        if tried.sent_pps > best.pps:
+            best = Best(tried.sent_pps, tried.cpu_us)
+        if tried.sent_pps < 0.9 * rate:  # the sender has reached its own limit
+            return best
         rate *= 1.6
-    low = good
+    low = best.pps
     for _ in range(BISECTIONS):
         middle = (low + bad) / 2
-        sent, lost, used = trial(wires, tool, pid, size, middle, seconds)
-        if lost > LOSS_MAX:
+        tried = yield middle
+        if tried.lost > LOSS_MAX:
             bad = middle
         else:
             low = middle
-            if sent > good:
-                good, cpu_us = sent, used
-    return good, cpu_us
+            if tried.sent_pps > best.pps:
+                best = Best(tried.sent_pps, tried.cpu_us)
+    return best
 
 
-def measure(name: str, wires: Wires, program: Path, tool: Path, sizes: list[int], seconds: float) -> Iterator[Result]:
-    with DEVICES[name](wires, program, tool) as pid:
-        for size in sizes:
-            best, cpu_us = best_rate(wires, tool, pid, size, seconds)
-            _, lost, common = trial(wires, tool, pid, size, COMMON_RATE, max(seconds, 1.0))
-            yield Result(name, size, best, cpu_us, common if lost <= LOSS_MAX else None)
+def take_turns(searches: Mapping[str, Search], trial: Callable[[str, float], Trial]) -> dict[str, Best]:
+    """Run the searches side by side, a trial of each in turn until it has found its rate."""
+    found: dict[str, Best] = {}
+    rates = {name: next(running) for name, running in searches.items()}
+    while rates:
+        for name, rate in list(rates.items()):
+            tried = trial(name, rate)
+            try:
+                rates[name] = searches[name].send(tried)
+            except StopIteration as end:
+                found[name] = end.value
+                del rates[name]
+    return found
+
+
+def measure(devices: Mapping[str, Device], size: int, seconds: float) -> list[Result]:
+    for device in devices.values():
+        device.trial(size, RATE_FIRST / 4, 0.2)  # warm up
+    best = take_turns({name: search() for name in devices}, lambda name, rate: devices[name].trial(size, rate, seconds))
+    common: dict[str, list[Trial]] = {name: [] for name in devices}
+    for _ in range(COMMON_TURNS):
+        for name, device in devices.items():
+            common[name].append(device.trial(size, COMMON_RATE, max(seconds, 1.0)))
+    return [
+        Result(
+            name,
+            size,
+            best[name].pps,
+            best[name].cpu_us,
+            statistics.median(tried.cpu_us for tried in turns) if max(t.lost for t in turns) <= LOSS_MAX else None,
+        )
+        for name, turns in common.items()
+    ]
 
 
 def serve(program: Path, netns: str) -> None:
@@ -265,14 +319,17 @@ def main() -> None:
         tool = build_tool(scratch)
         times = load_times(program)
         print(f"compile and load leaf.p4: {times['cold_s']:.2f} s cold, {times['cached_s']:.3f} s cached")
-        wires = Wires(stack)
-        print(f"{'device':10} {'bytes':>6} {'packets/s':>10} {'Mbit/s':>8} {'CPU us/packet':>14} {'at 10k/s':>9}")
+        devices = {}
         for name in names:
-            for result in measure(name, wires, program, tool, sizes, options.seconds):
+            wires = Wires(stack, name)
+            devices[name] = Device(wires, tool, stack.enter_context(DEVICES[name](wires, program, tool)))
+        print(f"{'device':10} {'bytes':>6} {'packets/s':>10} {'Mbit/s':>8} {'CPU us/packet':>14} {'at 10k/s':>9}")
+        for size in sizes:
+            for result in measure(devices, size, options.seconds):
                 results.append(result)
                 common = f"{result.cpu_us_common:.2f}" if result.cpu_us_common is not None else "-"
                 mbps = result.best_pps * result.frame_bytes * 8 / 1e6
-                columns = f"{name:10} {result.frame_bytes:6} {result.best_pps:10.0f} {mbps:8.0f}"
+                columns = f"{result.device:10} {result.frame_bytes:6} {result.best_pps:10.0f} {mbps:8.0f}"
                 print(f"{columns} {result.cpu_us:14.2f} {common:>9}", flush=True)
     ratios = compare(results)
     for line in ratios:
