@@ -480,7 +480,9 @@ void driver_remove(struct driver *d, struct device *device)
     for (u32 number = 0; number < PORTS; number++)
         if (device->port[number] && device->port[number]->index >= 0)
             detach(d, device->port[number]);
-    d->slot[device->driver_slot].device = NULL;
+    /* A device that could not be added has no slot. */
+    if (device->driver_slot < d->slots && d->slot[device->driver_slot].device == device)
+        d->slot[device->driver_slot].device = NULL;
 }
 
 void driver_count_drops(struct driver *d, struct device *device, u32 number)
