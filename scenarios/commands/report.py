@@ -37,6 +37,8 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     compare.add_argument("second")
     compare.add_argument("--runs", type=Path, default=RUNS, metavar="DIR")
     compare.add_argument("--output", type=Path, help="where to write the page (compare.html in the second run)")
+    compare.add_argument("--picture", type=Path, metavar="FILE.svg", help="also write the goodput chart by itself")
+    compare.add_argument("--format", choices=("text", "json"), default="text")
     compare.set_defaults(run=compare_command)
 
 
@@ -57,5 +59,10 @@ def compare_command(arguments: argparse.Namespace) -> int:
     runs = [Run.open(path) for path in paths]
     output = arguments.output or paths[1] / "compare.html"
     output.write_text(comparison.html(runs))
-    sys.stdout.write(comparison.summary(runs) + f"\nreport: {output}\n")
+    if arguments.picture is not None:
+        arguments.picture.write_text(comparison.picture(runs))
+    if arguments.format == "json":
+        sys.stdout.write(json.dumps(comparison.as_json(runs), indent=2) + "\n")
+    else:
+        sys.stdout.write(comparison.summary(runs) + f"\nreport: {output}\n")
     return 0

@@ -43,6 +43,19 @@ def rows(runs: Sequence[Run]) -> list[list[str]]:
     return result
 
 
+def picture(runs: Sequence[Run]) -> str:
+    """The goodput chart as an SVG file of its own."""
+    bin_ns = max(recovery.bin_ns(run) for run in runs)
+    chart = plots.goodput_over_time(list(zip(names(runs), runs, strict=True)), bin_ns)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + chart
+
+
+def as_json(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
+    """Every row, by run."""
+    table = rows(runs)
+    return {name: {row[0]: row[index] for row in table} for index, name in enumerate(names(runs), start=1)}
+
+
 def html(runs: Sequence[Run]) -> str:
     titles = names(runs)
     named = list(zip(titles, runs, strict=True))
