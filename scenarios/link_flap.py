@@ -10,11 +10,15 @@ from scenarios.judging.report import PaperRow
 from scenarios.scenario import Fault, Scenario, Setting, Workload, phases, without_overlap
 from scenarios.training import training_loop
 
-FLAPS_PER_MINUTE = 10  # the paper saw 4 a minute on a fabric of 1.6 million links; a demo has less patience
+FLAPS_PER_MINUTE = 6  # the paper saw 4.2 on average and up to 13
 
 
 def timeline(setting: Setting) -> list[Fault]:
-    """Flaps at random instants on random links, each down for 0.5 s to 2 s."""
+    """Flaps at random instants on random links, each down for 0.5 s to 2 s.
+
+    Leaving a lost path costs two round trips and the lab's round trip is 10,000 times the hardware's, so each flap here
+    weighs as much as thousands there: more of them would measure the lab's slowness and not the transport.
+    """
     plan, rng = setting.plan, setting.rng
     count = round(FLAPS_PER_MINUTE * setting.phases["faults"] / 60)
     last_s = setting.phases["faults"] - 4.0
@@ -30,7 +34,7 @@ def judge(setting: Setting) -> Sequence[Check]:
     return [
         *checks.always(),
         checks.reference_load(),
-        checks.faults_happened(at_least=5),
+        checks.faults_happened(at_least=4),
         checks.goodput_kept(0.03),
         checks.planes_even(0.05, phase="faults"),
     ]
@@ -53,7 +57,7 @@ SCENARIO = Scenario(
     workloads=workloads,
     timeline=timeline,
     checks=judge,
-    phases=phases(reference_s=20.0, faults_s=40.0),
+    phases=phases(reference_s=20.0, faults_s=50.0),
     paper=(
         PaperRow("5", "T0–T1 flaps a minute during a 75K-GPU job", "mean 4.2, up to 13: negligible impact"),
         PaperRow("9c", "20 T0–T1 links taken down, 1 s apart", "goodput 1533 → 1534 Gb/s, lowest sample 1520"),
