@@ -271,6 +271,7 @@ class Endpoint(Nic[QueuePair]):
             )
         elif opcode == Opcode.PROBE:
             probe = wire.Peth.unpack(view, at)
+            qp.received(now_ns)
             qp.responder.receive_probe(
                 now_ns, arrival, found.ev, bth.psn, found.marked, probe.probe_id, probe.tx_timestamp
             )
@@ -304,7 +305,7 @@ class Endpoint(Nic[QueuePair]):
         """An acknowledged data EV is good enough for the reverse direction too."""
         path = qp.evs.paths.get(ev)
         if path is not None:
-            qp.responder.reverse[path.port.number] = path.route
+            qp.responder.confirm(path.route)
 
     def _qp_of(self, qpn: int, src: bytes) -> QueuePair | None:
         qp = self.qps.get(qpn)
@@ -336,7 +337,7 @@ class Endpoint(Nic[QueuePair]):
             elif request.op != EndpointOp.EV_PROBE:
                 self.count("opcode")
                 return
-            peer.respond(arrival, self.ports_up, request_id, request)
+            peer.respond(arrival, found.ev, self.ports_up, request_id, request)
             return
         response = wire.Eeth.unpack(view, at)
         if response.op == EndpointOp.PORT_STATUS_UPDATE:
@@ -344,7 +345,7 @@ class Endpoint(Nic[QueuePair]):
         elif response.op == EndpointOp.EV_PROBE:
             qp, route = self._ev_probes.pop(request_id, (None, None))
             if qp is not None and route is not None and qp.receiving and qp.peer is peer:
-                qp.responder.reverse[route.port.number] = route
+                qp.responder.confirm(route)
 
     def _peer_ports_changed(self, peer: Peer, before: int, now_ns: int) -> None:
         for port in self.ports:

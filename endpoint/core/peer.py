@@ -34,6 +34,7 @@ class Peer:
         "_rng",
         "address",
         "asked",
+        "by_ev",
         "due_ns",
         "name",
         "ports",
@@ -55,6 +56,7 @@ class Peer:
         self.name = row.host
         self.address: bytes = row.address.packed
         self.routes = routes
+        self.by_ev = {route.ev: route for route in routes}
         self._rng = rng
         self._interval_ns = interval_ns
         self._control_class = control_class
@@ -125,12 +127,19 @@ class Peer:
         self.ports = ports
         return changed
 
-    def respond(self, arrival: Port, ports: int, request_id: int, request: wire.Erth) -> None:
-        """Answer on the control class, by the port it came in on if that is up."""
-        choices = self.routes_on(arrival.bit & ports) or self.routes_on(ports)
-        if not choices:
-            return
-        route = next(iter(choices.values()))
+    def back_on(self, port: Port, ev: int) -> Route | None:
+        """The way back over the switches that a packet came by: the EV names the same spine in either direction."""
+        route = self.by_ev.get(ev)
+        return route if route is not None and route.port is port else None
+
+    def respond(self, arrival: Port, ev: int, ports: int, request_id: int, request: wire.Erth) -> None:
+        """Answer on the control class, by the way it came if its port is up: any other may be dead."""
+        route = self.back_on(arrival, ev) if arrival.bit & ports else None
+        if route is None:
+            choices = self.routes_on(arrival.bit & ports) or self.routes_on(ports)
+            if not choices:
+                return
+            route = next(iter(choices.values()))
         transport = bytearray(
             wire.Bth(Opcode.ENDPOINT_RESPONSE, wire.ENDPOINT_QPN, request_id, variant=0xFF).pack()
             + wire.Eeth(request.op, ports, request.tx_timestamp, request.tsr).pack()

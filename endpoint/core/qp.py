@@ -127,7 +127,7 @@ class QueuePair(VerbQueuePair):
     # --- timers ------------------------------------------------------------------------------------------------
 
     def received(self, now_ns: int) -> None:
-        """A write arrived: a QP that only receives has to keep its reverse EVs fresh."""
+        """A write or a probe arrived: a QP that only receives has to keep its reverse EVs fresh."""
         if self._reverse_due_ns == NEVER:
             self._reverse_due_ns = now_ns + self.endpoint.limits.reverse_probe_ns
             self.arm(self._reverse_due_ns)
@@ -148,7 +148,7 @@ class QueuePair(VerbQueuePair):
 
     def _refresh_reverse(self, now_ns: int) -> None:
         """Each round trip with data in and none out: probe a random EV, of one plane after the other."""
-        received = self.responder.received_packets
+        received = self.responder.received_packets + self.responder.probes
         sent = self.requester.data_packets if self.sending else 0
         quiet, self._received_seen = received == self._received_seen, received
         silent, self._sent_seen = sent == self._sent_seen, sent

@@ -51,6 +51,9 @@ class Responder:
         self._sack_bytes = 0
         self.reverse: dict[int, Route] = {}
         """The EV for acknowledgements, one a port, kept fresh by data and probes (paper §2.4)."""
+        self._confirmed = 0
+        """Bits of the ports whose reverse EV has been seen to work; the others are guesses."""
+        self.probes = 0
         self.received_bytes = self.received_packets = 0
         self.penalty_seen_bytes = 0
         self.penalty_weight = 0.0
@@ -139,6 +142,7 @@ class Responder:
         self, now_ns: int, port: Port, ev: int, psn24: int, marked: bool, probe_id: int, stamp: int
     ) -> None:
         """A reliability probe asks what has arrived from its PSN on, and whether messages have completed."""
+        self.probes += 1
         distance = (psn24 - self.epsn) & PSN_MASK
         from_bit = distance if distance < PSN_HALF else 0
         self.unreported |= self.bitmap >> from_bit << from_bit
@@ -215,7 +219,8 @@ class Responder:
         qp_dest = qp.dest_masked
         if qp_dest < 0:
             return
-        route = self._route(port)
+        # A probe asks whether its own path works, so its answer goes back by it.
+        route = self._route(port, ev, by_the_way_it_came=probe_id is not None)
         if route is None:
             return
         self._sack_bytes = 0
@@ -275,7 +280,7 @@ class Responder:
             self._transport_ack(route, Syndrome.ACK)
 
     def nack(self, now_ns: int, port: Port, ev: int, psn: int, reason: NackReason, stamp: int) -> None:
-        route = self._route(port)
+        route = self._route(port, ev)
         if route is None or self._qp.dest_masked < 0:
             return
         self.nacks_sent += 1
@@ -315,11 +320,24 @@ class Responder:
         )
         route.port.queue_control(route.seal(transport, self._qp.endpoint.control_class))
 
-    def _route(self, port: Port) -> Route | None:
-        """The reverse EV of the port that the packet came by, else of any live one."""
-        route = self.reverse.get(port.number)
-        if route is not None and port.bit & self._qp.reachable:
-            return route
+    def confirm(self, route: Route) -> None:
+        """An EV has been acknowledged or has answered: acknowledgements go by it from now on."""
+        self.reverse[route.port.number] = route
+        self._confirmed |= route.port.bit
+
+    def _route(self, port: Port, ev: int, by_the_way_it_came: bool = False) -> Route | None:
+        """The reverse EV of the port that the packet came by, else of any live one.
+
+        A reverse EV that was only guessed gives way to the EV that the packet came by, which at least worked one way.
+        """
+        if port.bit & self._qp.reachable:
+            if by_the_way_it_came or not port.bit & self._confirmed:
+                route = self._qp.peer.back_on(port, ev)
+                if route is not None:
+                    return route
+            route = self.reverse.get(port.number)
+            if route is not None:
+                return route
         return next(iter(self.live_routes()), None)
 
     def live_routes(self) -> list[Route]:

@@ -294,6 +294,23 @@ def test_dead_reverse_paths_are_replaced_and_cost_little() -> None:
     assert flow.qp.requester.timeouts == 0
 
 
+@pytest.mark.parametrize("live", range(4))
+def test_a_qp_starts_although_every_reverse_ev_that_was_chosen_is_dead(live: int) -> None:
+    """Dead from the first packet on, in both directions; one path a plane is left."""
+    wire = Wire(evs_per_plane=4)
+    for plane in range(4):
+        for via in range(4):
+            wire.links[plane, f"p{plane}s{via}"].up = via == (live + plane) % 4
+    flow = Flow(wire)
+    for qp in (flow.qp, flow.remote):
+        dead = [route for route in qp.peer.routes if not wire.links[route.plane, str(route.via)].up]
+        qp.responder.reverse = {route.port.number: route for route in dead}
+    flow.keep_posted(50_000, 8, 400 * wire.base_rtt_ns)
+    wire.run(300 * wire.base_rtt_ns)
+    assert flow.qp.state is QPState.RTS
+    assert flow.qp.requester.acked_bytes > 1_000_000
+
+
 @pytest.mark.parametrize("hosts", [2])
 def test_denied_evs_are_not_used_by_present_and_future_qps(hosts: int) -> None:
     wire = Wire(hosts=hosts, evs_per_plane=2)
