@@ -91,12 +91,13 @@ static void flush(struct driver *d)
         if (done > 0) {
             sent += (u32)done;
         } else if (errno != EINTR) {
-            /* The interface is down or gone, or the frame is too long for it. */
-            struct port_counters *counters = &out->port[sent]->counters;
-            if (errno == ENETDOWN || errno == ENXIO || errno == ENODEV)
-                counters->drop_port_down++;
+            /* The interface is down or gone, or the frame is too long for it. A port whose cable has been pulled takes
+             * no frames any more (ENOBUFS), and those that were still propagating die with it. */
+            struct port *port = out->port[sent];
+            if (!port->up || errno == ENETDOWN || errno == ENXIO || errno == ENODEV)
+                port->counters.drop_port_down++;
             else
-                counters->drop_socket++;
+                port->counters.drop_socket++;
             sent++;
         }
     }

@@ -175,6 +175,33 @@ def test_the_rate_of_a_port_holds_in_real_time(wires: Wires, plane: NativeDataPl
     assert took_ns >= 50 * 1_000_000 + 1_000_000
 
 
+def test_frames_that_were_propagating_when_the_cable_was_pulled_died_of_the_port(
+    wires: Wires, plane: NativeDataPlane, leaf: Program
+) -> None:
+    """The switch is told first, as the lab does; pulling the far end makes the kernel refuse frames with ENOBUFS."""
+    propagation = PortConfig(delay_ns=300_000_000)
+    specs = (PortSpec(1, "s1", wires.netns), PortSpec(3, "s3", wires.netns, propagation))
+    engine = plane.create(DeviceConfig(1, "sw1", specs), lambda frame: None)
+    engine.load(leaf)
+    install_own_usid(engine)
+    install_route(engine, out_port=3)
+
+    def counted() -> PortCounters:
+        return engine.port_counters(3, plane.now_ns())
+
+    try:
+        with wires.open(1) as source:
+            for _ in range(20):
+                source.send(FRAME)
+            until(lambda: counted().tx_packets == 20)
+            engine.configure_port(3, PortConfig(up=False, delay_ns=300_000_000), plane.now_ns())
+            run("ip", "-n", wires.hosts, "link", "set", "h3", "down")
+            until(lambda: counted().drop_port_down + counted().drop_socket == 20)
+        assert (counted().drop_port_down, counted().drop_socket) == (20, 0)
+    finally:
+        run("ip", "-n", wires.hosts, "link", "set", "h3", "up")
+
+
 def test_a_vlan_tag_survives(wires: Wires, plane: NativeDataPlane, passthrough: Program) -> None:
     """The kernel takes 802.1Q tags out of the frames that it hands to packet sockets."""
     plane.create(device(wires), lambda frame: None).load(passthrough)
