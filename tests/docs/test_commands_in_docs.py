@@ -58,6 +58,12 @@ def test_every_console_block_holds_commands_and_known_words() -> None:
         assert block.words <= {"root", "slow", "up", "exempt", "nonzero"}, f"{block.name}: {sorted(block.words)}"
 
 
+def test_no_page_has_a_place_left_to_fill_in() -> None:
+    for page in PAGES:
+        left = re.findall(r"^@[A-Z_]+@$", page.read_text(), re.MULTILINE)
+        assert left == [], f"{page.relative_to(ROOT)}: {left}"
+
+
 @pytest.mark.parametrize("block", parameters())
 def test_commands_in_docs_run(block: Block) -> None:
     if "exempt" in block.words:
