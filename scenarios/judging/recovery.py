@@ -10,6 +10,7 @@ from scenarios.judging import goodput, steps
 from scenarios.judging.run import FaultSpan, Run, Span
 
 BIN_NS = 250_000_000
+SLIDES = 10  # positions of a sliding bin in its own length
 BACK_AT = 0.90  # of the reference phase's goodput: below the noise of one bin, above a lost plane
 
 
@@ -58,8 +59,8 @@ def last_path_left(run: Run, span: Span) -> int | None:
 
 
 def after(run: Run, fault: FaultSpan, span: Span, normal: float, bin_ns: int) -> Recovery:
-    """Goodput is back at the end of the first sliding bin, after the last low one, that is not low."""
-    step_ns = max(bin_ns // 10, 1)
+    """Goodput is back at the end of the first sliding bin that is not low and is followed by none that is for a bin."""
+    step_ns = max(bin_ns // SLIDES, 1)
     ends = np.arange(span.start_ns + step_ns, span.stop_ns + 1, step_ns, dtype=float)
     if not len(ends):
         return Recovery(fault, 1.0, None)
@@ -69,6 +70,7 @@ def after(run: Run, fault: FaultSpan, span: Span, normal: float, bin_ns: int) ->
     dip = float(shares.min())
     if not len(low):
         return Recovery(fault, dip, 0)
-    if low[-1] == len(shares) - 1:
-        return Recovery(fault, dip, None)
-    return Recovery(fault, dip, int(ends[low[-1] + 1] - span.start_ns))
+    for index in range(int(low[0]) + 1, len(shares)):
+        if (shares[index : index + SLIDES] >= BACK_AT).all():
+            return Recovery(fault, dip, int(ends[index] - span.start_ns))
+    return Recovery(fault, dip, None)

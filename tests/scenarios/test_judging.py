@@ -122,3 +122,19 @@ def test_a_path_is_bad_from_the_loss_to_the_probe_that_revived_it(made_up: Build
     assert [(span.state, span.start_ns, span.stop_ns) for span in spans] == [
         ("ASSUMED_BAD", 14_100_000_000, 16_300_000_000)
     ]
+
+
+def test_a_later_dip_does_not_undo_a_recovery(made_up: Build) -> None:
+    run = made_up(dip=0.0)
+    start = next(line for line in run.lines if line["kind"] == "fault" and line["state"] == "begin")
+    # The outage of 14–16 s happens again at 20–21 s, without a fault: all hosts acknowledge nothing more there.
+    stuck = {host: 0 for host in run.agent_samples}
+    for line in run.lines:
+        if line["kind"] == "sample" and "qps" in line and line["t_ns"] > 20 * 10**9:
+            for qp in line["qps"]:
+                if line["t_ns"] <= 21 * 10**9:
+                    stuck[line["node"]] = stuck[line["node"]] or qp["acked_bytes"]
+                    qp["acked_bytes"] = stuck[line["node"]]
+    (item,) = recovery.recoveries(Run(run.lines), 250_000_000)
+    assert item.fault.start_ns == start["t_ns"]
+    assert item.after_ns == pytest.approx(2.2e9, abs=0.1e9)
