@@ -128,7 +128,7 @@ def test_a_later_dip_does_not_undo_a_recovery(made_up: Build) -> None:
     run = made_up(dip=0.0)
     start = next(line for line in run.lines if line["kind"] == "fault" and line["state"] == "begin")
     # The outage of 14–16 s happens again at 20–21 s, without a fault: all hosts acknowledge nothing more there.
-    stuck = {host: 0 for host in run.agent_samples}
+    stuck = dict.fromkeys(run.agent_samples, 0)
     for line in run.lines:
         if line["kind"] == "sample" and "qps" in line and line["t_ns"] > 20 * 10**9:
             for qp in line["qps"]:
