@@ -64,8 +64,10 @@ class Endpoint(Nic[QueuePair]):
         self._udp_ports = frozenset({*wire.UDP_PORTS, profile.udp_port})
         self._peers: dict[str, Peer] = {}
         self._names = {row.address.packed: name for name, row in profile.destinations.items()}
+        self._ports_all = self.ports_up
         self._request_id = rng.getrandbits(16)
-        self._ev_probes: dict[int, tuple[QueuePair, Route]] = {}
+        self._ev_probes: dict[int, tuple[int, Peer, Route]] = {}
+        """EV probes under way, by request id: QP number, peer, path."""
         self._denied: frozenset[tuple[str, int]] = frozenset()
         self._penalty = ReceiverPenalty(self.limits.base_rtt_ns)
 
@@ -332,7 +334,7 @@ class Endpoint(Nic[QueuePair]):
             request = wire.Erth.unpack(view, at)
             if request.op == EndpointOp.PORT_STATUS_UPDATE:
                 before = peer.ports
-                if peer.heard(request_id, request.port_status_mask):
+                if peer.heard(request_id, request.port_status_mask, now_ns):
                     self._peer_ports_changed(peer, before, now_ns)
             elif request.op != EndpointOp.EV_PROBE:
                 self.count("opcode")
@@ -343,8 +345,12 @@ class Endpoint(Nic[QueuePair]):
         if response.op == EndpointOp.PORT_STATUS_UPDATE:
             peer.answered(request_id, self.ports_up)
         elif response.op == EndpointOp.EV_PROBE:
-            qp, route = self._ev_probes.pop(request_id, (None, None))
-            if qp is not None and route is not None and qp.receiving and qp.peer is peer:
+            qpn, asked, route = self._ev_probes.get(request_id, (0, None, None))
+            if asked is not peer or route is None:
+                return
+            del self._ev_probes[request_id]
+            qp = self.qps.get(qpn)
+            if qp is not None and qp.receiving and qp.peer is peer:
                 qp.responder.confirm(route)
 
     def _peer_ports_changed(self, peer: Peer, before: int, now_ns: int) -> None:
@@ -360,14 +366,10 @@ class Endpoint(Nic[QueuePair]):
     def probe_ev(self, qp: QueuePair, route: Route) -> None:
         """Send an EV probe for a QP's reverse direction."""
         self._request_id = (self._request_id + 1) & 0xFFFF
-        self._ev_probes[self._request_id] = (qp, route)
+        self._ev_probes[self._request_id] = (qp.qpn, qp.peer, route)
         if len(self._ev_probes) > EV_PROBES_KEPT:
             del self._ev_probes[next(iter(self._ev_probes))]
         qp.peer.probe(route, self._request_id)
-
-    def _announce(self, peer: Peer, now_ns: int) -> None:
-        self._request_id = (self._request_id + 1) & 0xFFFF
-        peer.announce(self._request_id, self.ports_up, now_ns)
 
     # --- ports, peers, denylist --------------------------------------------------------------------------------
 
@@ -381,7 +383,7 @@ class Endpoint(Nic[QueuePair]):
                 qp.wake()
         for peer in self._peers.values():
             if peer.users:
-                self._announce(peer, now_ns)
+                peer.announce(self.ports_up, now_ns)
 
     def peer(self, name: str) -> Peer:
         """Raises `VerbError` for a host that is not in the profile."""
@@ -405,16 +407,29 @@ class Endpoint(Nic[QueuePair]):
                 )
                 for path in row.paths
             ]
-            found = self._peers[name] = Peer(row, routes, self.rng, self.limits.probe_interval_ns, self.control_class)
+            found = self._peers[name] = Peer(
+                row,
+                routes,
+                self.rng,
+                self.limits.probe_interval_ns,
+                self.control_class,
+                ports_all=self._ports_all,
+                update_id=self._request_id,
+            )
         return found
 
     def joined(self, qp: QueuePair, now_ns: int) -> None:
-        """A QP has met its peer: apply the denylist, and tell the peer if a port of ours is down."""
+        """A QP has met its peer: apply the denylist, and tell the peer of our ports.
+
+        It need not be told that all are up, unless it was told otherwise; what else it was told before, it may have
+        forgotten in a new start.
+        """
         peer = qp.peer
         peer.forget_serial()
         qp.deny({ev for host, ev in self._denied if host == peer.name}, now_ns)
-        if self.ports_up != sum(port.bit for port in self.ports) and peer.told != self.ports_up:
-            self._announce(peer, now_ns)
+        under_way = peer.due_ns != NEVER and self.ports_up in peer.asked.values()
+        if not under_way and (self.ports_up != self._ports_all or peer.told != self.ports_up):
+            peer.announce(self.ports_up, now_ns)
 
     def denied(self) -> Set[tuple[str, int]]:
         return self._denied
@@ -434,7 +449,7 @@ class Endpoint(Nic[QueuePair]):
         for peer in self._peers.values():
             if peer.due_ns <= now_ns:
                 if peer.users and self.ports_up:
-                    self._announce(peer, now_ns)
+                    peer.announce(self.ports_up, now_ns)
                 else:
                     peer.due_ns = NEVER
 

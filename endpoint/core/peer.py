@@ -21,17 +21,26 @@ if TYPE_CHECKING:
     from endpoint.core.port import Port
 
 REQUEST_BITS = 16
+OVERTAKEN_INTERVALS = 4096
+"""An update this much younger than the last has not been overtaken by it: its id, of 16 bits, has gone round.
+
+Fewer than half of the ids are used up meanwhile, and no frame is under way for that long."""
 PORTS_ALL = (1 << 32) - 1
 
 
 class Peer:
-    """`interval_ns` is the time between repetitions."""
+    """`interval_ns` is the time between repetitions, `ports_all` the mask of our ports, which a peer takes to be up.
+
+    Updates have ids of their own, `update_id` being the last one used: a peer tells old from new by them.
+    """
 
     __slots__ = (
         "_control_class",
         "_interval_ns",
         "_remote_id",
+        "_remote_ns",
         "_rng",
+        "_update_id",
         "address",
         "asked",
         "by_ev",
@@ -51,6 +60,9 @@ class Peer:
         rng: Random,
         interval_ns: int,
         control_class: int,
+        *,
+        ports_all: int,
+        update_id: int,
     ) -> None:
         self.row = row
         self.name = row.host
@@ -65,8 +77,10 @@ class Peer:
         self.ports = PORTS_ALL
         """The peer's own ports that it says are up."""
         self._remote_id: int | None = None
-        self.told: int | None = None
-        """Our ports as in the last update that the peer answered."""
+        self._remote_ns = 0
+        self._update_id = update_id
+        self.told: int | None = ports_all
+        """Our ports as the peer knows them; None while it may have heard another update or not."""
         self.asked: dict[int, int] = {}
         """Updates under way: request id to the mask it carried."""
         self.due_ns = NEVER
@@ -81,8 +95,11 @@ class Peer:
 
     # --- telling the peer of our ports -------------------------------------------------------------------------
 
-    def announce(self, request_id: int, ports: int, now_ns: int) -> None:
+    def announce(self, ports: int, now_ns: int) -> None:
         """Send our port mask on every port that is up; `due_ns` is when to repeat it under another id."""
+        request_id = self._update_id = (self._update_id + 1) & ((1 << REQUEST_BITS) - 1)
+        if ports != self.told:
+            self.told = None
         for route in self.routes_on(ports & self.ports).values() or self.routes_on(ports).values():
             self._request(route, request_id, EndpointOp.PORT_STATUS_UPDATE, ports)
         self.asked[request_id] = ports
@@ -114,15 +131,14 @@ class Peer:
 
     # --- what the peer tells -----------------------------------------------------------------------------------
 
-    def heard(self, request_id: int, ports: int) -> bool:
+    def heard(self, request_id: int, ports: int, now_ns: int) -> bool:
         """A port status update came. True if it changes anything; one that was overtaken by a newer does not."""
-        if self._remote_id is not None:
+        serial = request_id
+        if self._remote_id is not None and now_ns < self._remote_ns + OVERTAKEN_INTERVALS * self._interval_ns:
             serial = expand(request_id, self._remote_id, REQUEST_BITS)
             if serial <= self._remote_id:
                 return False
-            self._remote_id = serial
-        else:
-            self._remote_id = request_id
+        self._remote_id, self._remote_ns = serial, now_ns
         changed = ports != self.ports
         self.ports = ports
         return changed

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from endpoint.core.wire import EndpointOp, Opcode
+from endpoint.core.wire import EndpointOp, Erth, Opcode
 from endpoint.transport import QPState
 from tests.endpoint.core.bench import Bench
 from tests.endpoint.core.flows import Flow
@@ -151,6 +151,83 @@ def test_an_answer_to_an_older_update_does_not_end_the_announcement() -> None:
     bench.timers()
     again = bench.out(bench.a, Opcode.ENDPOINT_REQUEST)
     assert {packet.erth.port_status_mask for packet in again} == {0b1001}
+
+
+def test_a_port_status_update_is_heeded_however_many_probes_went_before() -> None:
+    bench = Bench(planes=4)
+    bench.a.port_changed(2, False, bench.now_ns)
+    bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
+    bench.to_a(*bench.answers(Opcode.ENDPOINT_RESPONSE))
+    assert bench.qp_b.reachable == 0b1101
+    for _ in range(40_000):  # more than half of the request ids
+        bench.a.probe_ev(bench.qp_a, bench.qp_a.peer.routes[0])
+    bench.out(bench.a)
+    bench.a.port_changed(2, True, bench.now_ns)
+    bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
+    assert bench.qp_b.reachable == 0b1111
+
+
+def test_a_port_status_update_is_heeded_however_many_were_lost_before() -> None:
+    bench = Bench(planes=4)
+    bench.a.port_changed(2, False, bench.now_ns)
+    bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
+    for _ in range(33_000):  # no answer ever comes: each repetition is a new request
+        bench.wait(3)
+        bench.timers()
+        bench.a.packets_to_send(bench.now_ns, 64)
+    bench.a.port_changed(2, True, bench.now_ns)
+    bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
+    assert bench.qp_b.reachable == 0b1111
+
+
+@pytest.mark.parametrize("heard", [True, False])
+def test_a_port_that_came_back_while_no_qp_was_there_is_told_to_the_next(heard: bool) -> None:
+    bench = Bench(planes=4)
+    bench.a.port_changed(2, False, bench.now_ns)
+    bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
+    assert bench.qp_b.reachable == 0b1101
+    if heard:
+        bench.to_a(*bench.answers(Opcode.ENDPOINT_RESPONSE))
+    bench.a.destroy_qp(bench.qp_a, bench.now_ns)
+    bench.a.port_changed(2, True, bench.now_ns)
+    bench.timers()
+    qp = bench.a.create_qp(bench.cq_a)
+    qp.connect(bench.qp_b.info(), bench.now_ns)
+    bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
+    assert bench.qp_b.reachable == 0b1111
+    bench.to_a(*bench.answers(Opcode.ENDPOINT_RESPONSE))
+    bench.wait(20)
+    bench.timers()
+    assert bench.out(bench.a, Opcode.ENDPOINT_REQUEST) == []
+
+
+def test_a_host_that_started_anew_is_told_again_which_port_is_down() -> None:
+    bench = Bench(planes=4)
+    bench.a.port_changed(2, False, bench.now_ns)
+    bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
+    bench.to_a(*bench.answers(Opcode.ENDPOINT_RESPONSE))
+    fresh = Bench(planes=4)
+    qp = bench.a.create_qp(bench.cq_a)
+    qp.connect(fresh.qp_b.info(), bench.now_ns)
+    for packet in bench.out(bench.a, Opcode.ENDPOINT_REQUEST):
+        fresh.to_b(packet)
+    assert fresh.qp_b.reachable == 0b1101
+
+
+def test_an_answer_from_another_host_refreshes_no_reverse_ev_and_takes_no_probe_away() -> None:
+    wire = Wire(hosts=3)
+    flow = Flow(wire)
+    h1 = wire.transports["h1"]
+    route = h1.peer("h0").routes[3]  # type: ignore[attr-defined]
+    h1.probe_ev(flow.remote, route)  # type: ignore[attr-defined]
+    request_id = h1._request_id  # type: ignore[attr-defined]
+    h2 = wire.transports["h2"]
+    request = Erth(EndpointOp.EV_PROBE)
+    h2.peer("h1").respond(h2.ports[0], 0, 0b1111, request_id, request)  # type: ignore[attr-defined]
+    ((port, forged),) = h2.packets_to_send(wire.now_ns, 8)
+    h1.receive(port, [forged], wire.now_ns)
+    assert flow.remote.responder.reverse[route.port.number] is not route
+    assert request_id in h1._ev_probes  # type: ignore[attr-defined]
 
 
 def test_a_qp_made_while_a_port_is_down_tells_its_peer() -> None:
