@@ -67,11 +67,11 @@ def fits(low: int, high: int) -> bool:
 
 
 def constant(value: int) -> str:
-    """A C constant of the type that `Value` gives it."""
+    """A C constant of the type that `Value` gives it: 64 bits at least, whatever is done with it."""
     if value < 0:
         return f"(-(i128){constant(-value)})"
     if value <= U64_MAX:
-        return f"{value}u" if value < 10 else f"0x{value:x}u" if value < 1 << 32 else f"0x{value:x}ull"
+        return f"{value}ull" if value < 10 else f"0x{value:x}ull"
     return f"((u128)0x{value >> 64:x}ull << 64 | 0x{value & U64_MAX:x}ull)"
 
 
@@ -235,7 +235,8 @@ class Expressions:
             high = min(v.high for v in (a, b) if v.low >= 0)
             kind = "u64" if high <= U64_MAX else "u128"
             return Value(f"({a.as_type(kind)} & {b.as_type(kind)})", 0, high)
-        return Value(f"({a.text} & {b.text})", I128_MIN, -1)
+        bits = magnitude_bits(a, b)  # either may be negative or not
+        return Value(f"({a.text} & {b.text})", -(1 << bits), (1 << bits) - 1)
 
     def _cast(self, expression: Binary) -> Value | None:
         if not isinstance(expression.right, Const):
@@ -459,6 +460,11 @@ def wide_constant(value: int, width_bits: int) -> str:
     return "((const u8[]){" + ", ".join(str(byte) for byte in data) + "})"
 
 
+def magnitude_bits(*values: Value) -> int:
+    """How many bits hold any of the values beside a sign bit."""
+    return max((~end if end < 0 else end).bit_length() for v in values for end in (v.low, v.high))
+
+
 def interval(op: str, left: Value, right: Value) -> tuple[int, int] | None:
     """Where the exact result lies; None when that is unbounded or not known."""
     corners = [(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
@@ -471,7 +477,7 @@ def interval(op: str, left: Value, right: Value) -> tuple[int, int] | None:
             products = [a * b for a, b in corners]
             return min(products), max(products)
         case "|" | "^":
-            bits = max(v.bit_length() for v in (left.low, left.high, right.low, right.high))
+            bits = magnitude_bits(left, right)
             if left.low >= 0 and right.low >= 0:
                 return 0, (1 << bits) - 1
             return -(1 << bits), (1 << bits) - 1

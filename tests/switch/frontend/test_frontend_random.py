@@ -18,6 +18,7 @@ from switch.engine import PortConfig
 from switch.frontend.compilation import Compilation
 from switch.model import load
 from switch.reference import ReferenceEngine
+from tests.switch.frontend.random_expressions import RandomExpressions
 from tests.switch.frontend.random_parsers import RandomParser
 from tests.switch.frontend.random_programs import SKELETON, RandomProgram
 
@@ -69,6 +70,16 @@ def test_both_compilers_make_the_same_of_a_random_parser(seed: int, tmp_path: Pa
     rng = random.Random(seed)
     few = [0, 1, 2, 3, 4, 5, 7, 8, 255]
     frames = [bytes(rng.choice([*few, rng.randrange(256)]) for _ in range(rng.randint(1, 40))) for _ in range(30)]
+    assert outputs(ours, frames) == outputs(theirs, frames)
+
+
+@needs_p4c
+@pytest.mark.p4c
+@pytest.mark.parametrize("seed", SEEDS)
+def test_both_compilers_make_the_same_of_random_typed_expressions(seed: int, tmp_path: Path) -> None:
+    program = RandomExpressions(seed)
+    ours, theirs = both(program.text, tmp_path)
+    frames = program.frames()
     assert outputs(ours, frames) == outputs(theirs, frames)
 
 

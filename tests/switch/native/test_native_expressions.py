@@ -1,0 +1,74 @@
+"""Expressions on both engines: the C that is emitted must be worth what exact arithmetic is worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from switch.engine import Engine, PortConfig
+from switch.frontend import compile_program
+from switch.model import Program, load
+from switch.native.engine import NativeEngine
+from switch.reference import ReferenceEngine
+from tests.switch.frontend.random_expressions import SKELETON, RandomExpressions
+
+SEEDS = range(4)
+COUNT = 60  # expressions of a program: the C compiler takes longer to start than to compile them
+
+
+def sent(engine: Engine, program: Program, frames: list[bytes]) -> list[bytes]:
+    engine.load(program)
+    for port in (1, 2):
+        engine.configure_port(port, PortConfig(), 0)
+    for frame in frames:
+        engine.receive(1, frame, 0)
+    return [item.frame for item in engine.advance(0)]
+
+
+def results(text: str, frames: list[bytes], directory: Path) -> tuple[list[bytes], list[bytes]]:
+    """What the reference interpreter and the native engine send."""
+    source = directory / "expressions.p4"
+    source.write_text(text)
+    program = load(compile_program(source).json)
+    native = NativeEngine(seed=1)
+    try:
+        return sent(ReferenceEngine(seed=1), program, frames), sent(native, program, frames)
+    finally:
+        native.close()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_typed_expressions_agree(seed: int, tmp_path: Path) -> None:
+    program = RandomExpressions(seed, COUNT)
+    frames = program.frames()
+    reference, native = results(program.text, frames, tmp_path)
+    assert len(reference) == len(frames)
+    assert [frame.hex() for frame in native] == [frame.hex() for frame in reference]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "output", "expression", "given", "wanted"),
+    [
+        # A constant of less than 32 bits, shifted beyond them.
+        ("bit<32> x;", "bit<48>", "16w0xf7af ++ hdr.i.x", "01020304", "f7af01020304"),
+        # Two signed numbers, whose bitwise and may be positive.
+        ("int<8> x; int<8> y; int<8> z;", "int<8>", "((hdr.i.x & hdr.i.y) >> 1) |+| hdr.i.z", "7e7e7f", "7f"),
+        ("int<8> x; int<8> y; int<8> z;", "int<8>", "((hdr.i.x & hdr.i.y) >> 1) |-| hdr.i.z", "7e7e81", "7f"),
+        # The lowest number of all is a bit shorter than its magnitude.
+        (
+            "int<128> x; int<128> y;",
+            "int<128>",
+            "(hdr.i.x ^ hdr.i.y) >> 120",
+            "7f" + "00" * 15 + "ff" * 16,
+            "ff" * 15 + "80",
+        ),
+    ],
+)
+def test_an_expression_that_was_once_wrong_or_refused(
+    inputs: str, output: str, expression: str, given: str, wanted: str, tmp_path: Path
+) -> None:
+    text = SKELETON.format(inputs=inputs, outputs=f"{output} z;", body=f"hdr.o.z = {expression};")
+    frame = bytes.fromhex(given)
+    for answers in results(text, [frame], tmp_path):
+        assert [answer.hex() for answer in answers] == [given + wanted]
