@@ -15,7 +15,8 @@ from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
 from switch.p4rt.store import CloneSession, MulticastGroup, Store
 
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
-ID_MAX = 0xFFFF  # v1model: mcast_grp, egress_rid and the session of clone() fit 16 bits on simple_switch
+ID_MAX = 0xFFFF  # v1model: mcast_grp and egress_rid are bit<16>
+SESSION_MAX = 0x7FFF  # simple_switch keeps 15 bits of the session of clone()
 PORT_BITS = 32
 
 _ENTITY = wire.tag(p4rt.Entity, "packet_replication_engine_entry")
@@ -33,9 +34,9 @@ def write(store: Store, kind: int, message: Any) -> None:
         raise invalid("packet replication entry: must be a multicast_group_entry or a clone_session_entry")
 
 
-def _check_id(what: str, id_: int, existing: Iterable[int], kind: int) -> None:
-    if not 0 < id_ <= ID_MAX:
-        raise invalid(f"{what}: the id must be 1..{ID_MAX}, not {id_}")
+def _check_id(what: str, id_: int, most: int, existing: Iterable[int], kind: int) -> None:
+    if not 0 < id_ <= most:
+        raise invalid(f"{what}: the id must be 1..{most}, not {id_}")
     if kind == INSERT and id_ in existing:
         raise P4RuntimeError(Code.ALREADY_EXISTS, f"{what} {id_}: exists already")
     if kind != INSERT and id_ not in existing:
@@ -62,7 +63,7 @@ def _replicas(owner: str, messages: Iterable[Any]) -> tuple[Replica, ...]:
 
 def _write_multicast(store: Store, kind: int, message: Any) -> None:
     group_id = message.multicast_group_id
-    _check_id("multicast group", group_id, store.multicast, kind)
+    _check_id("multicast group", group_id, ID_MAX, store.multicast, kind)
     if kind == DELETE:
         store.engine.delete_multicast_group(group_id)
         del store.multicast[group_id]
@@ -74,7 +75,7 @@ def _write_multicast(store: Store, kind: int, message: Any) -> None:
 
 def _write_clone(store: Store, kind: int, message: Any) -> None:
     session_id = message.session_id
-    _check_id("clone session", session_id, store.clones, kind)
+    _check_id("clone session", session_id, SESSION_MAX, store.clones, kind)
     if kind == DELETE:
         store.engine.delete_clone_session(session_id)
         del store.clones[session_id]

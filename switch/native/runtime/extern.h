@@ -21,7 +21,7 @@ struct bucket {
     u64 rate; /* units a second */
     u64 burst;
     u64 tokens;
-    u64 last; /* tokens generated since time zero, at the last use */
+    u128 last; /* tokens generated since time zero, at the last use: at a high rate more than 64 bits hold */
 };
 
 /* Two-rate three-colour marker, colour-blind (RFC 2698). */
@@ -30,17 +30,17 @@ struct meter {
     struct bucket committed, peak;
 };
 
-static inline u64 bucket_generated(const struct bucket *b, u64 now_ns)
+static inline u128 bucket_generated(const struct bucket *b, u64 now_ns)
 {
-    return (u64)((u128)now_ns * b->rate / 1000000000u);
+    return (u128)now_ns * b->rate / 1000000000u;
 }
 
 static inline bool bucket_take(struct bucket *b, u64 size, u64 now_ns)
 {
-    u64 generated = bucket_generated(b, now_ns);
+    u128 generated = bucket_generated(b, now_ns);
     if (generated > b->last) {
-        u64 fresh = generated - b->last;
-        b->tokens = fresh > b->burst || b->tokens > b->burst - fresh ? b->burst : b->tokens + fresh;
+        u128 fresh = generated - b->last;
+        b->tokens = fresh > b->burst || b->tokens > b->burst - fresh ? b->burst : b->tokens + (u64)fresh;
         b->last = generated;
     }
     if (b->tokens < size)
