@@ -10,8 +10,10 @@ from scenarios.judging.paths import PathKey
 from scenarios.judging.report import PaperRow
 from scenarios.judging.run import SECOND_NS, Run, Span
 from scenarios.judging.verdict import Finding
-from scenarios.scenario import Fault, Scenario, Setting, Workload, phases
-from scenarios.training import training_loop
+from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload
+from scenarios.training import COMM_S, COMPUTE_S, training_loop
+
+PAUSE_S = 1.5 * (COMM_S + COMPUTE_S)  # a step takes a little longer than it would at line rate
 
 
 def timeline(setting: Setting) -> list[Fault]:
@@ -25,7 +27,10 @@ def timeline(setting: Setting) -> list[Fault]:
 
 
 def workloads(setting: Setting) -> Sequence[Workload]:
-    """The reference is another job, on the same fabric while it is whole; the job that is judged starts cold."""
+    """The reference is another job, on the same fabric while it is whole; the job that is judged starts cold.
+
+    The first job ends the step that it is in during the pause, so that its bytes do not count as the second one's.
+    """
     whole = training_loop(setting)
     first = {
         **whole.options,
@@ -80,6 +85,12 @@ SCENARIO = Scenario(
     workloads=workloads,
     timeline=timeline,
     checks=judge,
-    phases=phases(reference_s=14.0, faults_s=36.0, heal_s=4.0),
+    phases=(
+        Phase("warmup", 4.0),
+        Phase("reference", 14.0),
+        Phase("pause", PAUSE_S),
+        Phase("faults", 36.0),
+        Phase("heal", 4.0),
+    ),
     paper=(PaperRow("4", "75K-GPU job, no denylist", "9.2e5 losses/s, 1.5e4 a minute later, then 1.2–2 thousand"),),
 )

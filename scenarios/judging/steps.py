@@ -37,16 +37,16 @@ class StepTimes:
 
 
 def steps(run: Run) -> list[Step]:
-    """All steps that every rank finished, in order."""
-    by_number: dict[int, list[dict[str, object]]] = defaultdict(list)
+    """All steps of all workloads that every rank finished, in order of their end."""
+    by_number: dict[tuple[str, int], list[dict[str, object]]] = defaultdict(list)
     for line in run.kind("step"):
-        by_number[int(line["step"])].append(line)
-    if not by_number:
-        return []
-    ranks = max(len(lines) for lines in by_number.values())
+        by_number[str(line.get("workload")), int(line["step"])].append(line)
+    ranks: dict[str, int] = defaultdict(int)
+    for (workload, _), lines in by_number.items():
+        ranks[workload] = max(ranks[workload], len(lines))
     result = []
-    for number, lines in sorted(by_number.items()):
-        if len(lines) < ranks:
+    for (workload, number), lines in by_number.items():
+        if len(lines) < ranks[workload]:
             continue
         result.append(
             Step(
@@ -55,11 +55,11 @@ def steps(run: Run) -> list[Step]:
                 comm_ns=max(int(str(line["comm_ns"])) for line in lines),
                 total_ns=max(int(str(line["total_ns"])) for line in lines),
                 bytes=sum(int(str(line["bytes"])) for line in lines),
-                ranks=ranks,
+                ranks=len(lines),
                 verified=all(line.get("verified") is True for line in lines),
             )
         )
-    return result
+    return sorted(result, key=lambda step: step.end_ns)
 
 
 def within(all_steps: Sequence[Step], span: Span) -> list[Step]:
@@ -72,7 +72,22 @@ def overlapping(all_steps: Sequence[Step], span: Span) -> list[Step]:
     return [step for step in all_steps if step.end_ns > span.start_ns and step.start_ns < span.stop_ns]
 
 
+def of_phase(all_steps: Sequence[Step], span: Span) -> list[Step]:
+    """The steps that tell of a phase: of the reference only those wholly in it, of others all that it touched."""
+    return within(all_steps, span) if span.name == "reference" else overlapping(all_steps, span)
+
+
+def stalled_ns(all_steps: Sequence[Step], span: Span) -> int:
+    """How long before the end of a span the last step ended: an unfinished one lasts at least as long. 0 without steps.
+
+    A job that has come to a halt writes no `step` line, so its step times alone would look harmless.
+    """
+    ends = [step.end_ns for step in all_steps if step.start_ns < span.stop_ns]
+    return max(0, span.stop_ns - max(ends)) if ends else 0
+
+
 def times(selected: Sequence[Step]) -> StepTimes | None:
+    """Count, median, 99th percentile and slowest; None without steps."""
     if not selected:
         return None
     totals = np.array([step.total_ns for step in selected], dtype=float)

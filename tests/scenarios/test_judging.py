@@ -109,6 +109,24 @@ def test_a_step_that_one_rank_never_finished_does_not_count(made_up: Build) -> N
     assert len(steps.steps(fewer)) == len(steps.steps(run)) - 1
 
 
+def test_steps_of_two_jobs_are_told_apart_though_both_count_from_0(made_up: Build) -> None:
+    run = made_up()
+    second = [
+        {**line, "workload": "second", "step": line["step"] - 12} for line in run.kind("step") if line["step"] > 11
+    ]
+    first = [line for line in run.lines if line["kind"] != "step" or line["step"] <= 11]
+    both = Run(sorted([*first, *second], key=lambda line: int(line["t_ns"])))
+    assert [step.end_ns for step in steps.steps(both)] == [step.end_ns for step in steps.steps(run)]
+
+
+def test_a_job_that_halted_stalls_from_its_last_step_on(made_up: Build) -> None:
+    run = made_up()
+    halted = Run([line for line in run.lines if line["kind"] != "step" or line["t_ns"] <= 15 * 10**9])
+    assert steps.stalled_ns(steps.steps(halted), run.phases["faults"]) == 7 * 10**9
+    assert steps.stalled_ns(steps.steps(run), run.phases["faults"]) == 0
+    assert steps.stalled_ns([], run.phases["faults"]) == 0
+
+
 def test_plane_load_is_what_hosts_sent_on_each_plane(made_up: Build) -> None:
     run = made_up(plane_skew=0.1)
     sent = planes.bytes_sent(run, run.phases["reference"])
