@@ -125,17 +125,21 @@ NIC_PORT = re.compile(r"^(h\d+)\.p(\d+)$")
 def on_single_plane(fault: Fault) -> Fault:
     """The same fault on the single-plane equivalent: the plane's number goes, everything else stays.
 
-    A leaf, a spine, a link between them or a NIC port of any plane becomes the one that there is. One plane's link is
-    then a quarter of a host's paths where it was a sixteenth: that is the comparison that the paper makes.
+    One plane's link is then a quarter of a host's paths where it was a sixteenth: that is the comparison that the paper
+    makes.
     """
-    target = fault.target
+    return replace(fault, target=on_single_plane_target(fault.target))
+
+
+def on_single_plane_target(target: str) -> str:
+    """A leaf, a spine, a link between them or a NIC port of any plane becomes the one that there is."""
     if found := LINK.match(target):
-        target = f"p0{found[2]}-p0{found[4]}"
-    elif found := SWITCH.match(target):
-        target = f"p0{found[2]}"
-    elif found := NIC_PORT.match(target):
-        target = f"{found[1]}.p0"
-    return replace(fault, target=target)
+        return f"p0{found[2]}-p0{found[4]}"
+    if found := SWITCH.match(target):
+        return f"p0{found[2]}"
+    if found := NIC_PORT.match(target):
+        return f"{found[1]}.p0"
+    return target
 
 
 def merged(faults: Sequence[Fault]) -> list[Fault]:

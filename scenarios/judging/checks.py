@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from scenarios.judging import counters, goodput, paths, planes, recovery, steps
+from scenarios.judging import counters, flows, goodput, paths, planes, recovery, steps
 from scenarios.judging.run import SECOND_NS, Run, Span
 from scenarios.judging.verdict import Finding
 
@@ -198,8 +198,8 @@ def step_p99_within(factor: float, phase: str = "faults") -> Check:
         reference, span = run.phases.get("reference"), run.phases.get(phase)
         if reference is None or span is None:
             return Finding("step times", None, f"phases 'reference' and {phase!r} are both needed")
-        before = steps.times(steps.within(all_steps, reference))
-        during = steps.times(steps.overlapping(all_steps, span))
+        before = steps.times(steps.of_phase(all_steps, reference))
+        during = steps.times(steps.of_phase(all_steps, span))
         if before is None or during is None or before.count < 5:
             return Finding("step times", None, "too few training steps to compare")
         share = during.p99_ns / before.p99_ns
@@ -271,20 +271,6 @@ def recovered(within_s: float) -> Check:
     return check
 
 
-def flow_rates(run: Run, span: Span, workload: str) -> dict[str, float]:
-    """Rate of each flow of a workload in a span, bit/s, from its `transfer` lines; flows by "source → peer"."""
-    rates: dict[str, float] = {}
-    for line in run.kind("transfer"):
-        if line.get("workload") != workload or line["end_ns"] <= line["start_ns"]:
-            continue
-        overlap = min(line["end_ns"], span.stop_ns) - max(line["start_ns"], span.start_ns)
-        if overlap > 0:
-            flow = f"{line['node']} → {line['peer']}"
-            share = overlap / (line["end_ns"] - line["start_ns"])
-            rates[flow] = rates.get(flow, 0.0) + line["bytes"] * share * 8 * SECOND_NS / span.length_ns
-    return dict(sorted(rates.items()))
-
-
 def flows_even(workload: str, limit: float = 0.10, phase: str = "faults", skip_s: float = 2.0) -> Check:
     """The flows of a workload have rates within `limit` of their mean, `skip_s` into the phase."""
 
@@ -293,7 +279,7 @@ def flows_even(workload: str, limit: float = 0.10, phase: str = "faults", skip_s
         span = run.phases.get(phase)
         if span is None:
             return Finding(name, None, f"there was no phase {phase!r}")
-        rates = flow_rates(run, Span(phase, span.start_ns + round(skip_s * SECOND_NS), span.stop_ns), workload)
+        rates = flows.rates(run, Span(phase, span.start_ns + round(skip_s * SECOND_NS), span.stop_ns), workload)
         mean = sum(rates.values()) / len(rates) if rates else 0.0
         if len(rates) < 2 or mean <= 0:
             return Finding(name, None, f"{len(rates)} flows were measured")
@@ -313,9 +299,9 @@ def flow_kept(workload: str, at_least: float = 0.95, phase: str = "faults", skip
         reference, span = run.phases.get("reference"), run.phases.get(phase)
         if reference is None or span is None:
             return Finding(name, None, f"phases 'reference' and {phase!r} are both needed")
-        before = sum(flow_rates(run, reference, workload).values())
+        before = sum(flows.rates(run, reference, workload).values())
         later = Span(phase, span.start_ns + round(skip_s * SECOND_NS), span.stop_ns)
-        during = sum(flow_rates(run, later, workload).values())
+        during = sum(flows.rates(run, later, workload).values())
         if before <= 0:
             return Finding(name, None, f"{workload} carried nothing in the reference phase")
         share = during / before

@@ -1,16 +1,23 @@
-"""Two runs of a scenario side by side: the same charts overlaid, the same numbers in two columns."""
+"""Two runs side by side: what they show against each other, their charts overlaid, their numbers in columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from scenarios.judging import counters, goodput, page, plots, recovery, report, steps
+from scenarios.judging import contrast, counters, flows, goodput, page, paths, plots, recovery, report, steps
 from scenarios.judging.run import Run
+from scenarios.judging.verdict import WORDS, Finding
 
 
 def names(runs: Sequence[Run]) -> list[str]:
-    """What tells the runs apart: their transports, or else their seeds."""
+    """What tells the runs apart: their transports, or what was changed in the plan or the transport, or their seeds."""
     found = [str(run.options.get("transport", "run")) for run in runs]
+    for key in ("overrides", "settings"):
+        if len(set(found)) < len(found):
+            found = [
+                with_changes(name, run.options.get(key) or {}, runs, key) for name, run in zip(found, runs, strict=True)
+            ]
     if len(set(found)) < len(found):
         found = [f"{name}, seed {run.options.get('seed')}" for name, run in zip(found, runs, strict=True)]
     if len(set(found)) < len(found):
@@ -18,26 +25,52 @@ def names(runs: Sequence[Run]) -> list[str]:
     return found
 
 
+def with_changes(name: str, own: dict[str, Any], runs: Sequence[Run], key: str) -> str:
+    """The name with what this run has of `key` that not all of the runs have."""
+    every = [run.options.get(key) or {} for run in runs]
+    changes = [f"{what}={value}" for what, value in own.items() if any(other.get(what) != value for other in every)]
+    return f"{name} ({', '.join(changes)})" if changes else name
+
+
 def rows(runs: Sequence[Run]) -> list[list[str]]:
     """A number a row, a run a column."""
     result = []
     for phase in dict.fromkeys(name for run in runs for name in run.phases):
-        if phase in ("warmup", "heal"):
+        if phase in report.UNJUDGED:
             continue
         spans = [run.phases.get(phase) for run in runs]
         rates = [report.rate(goodput.over(run, span)) if span else "–" for run, span in zip(runs, spans, strict=True)]
         result.append([f"goodput, {phase}", *rates])
         times = [
-            steps.times(steps.overlapping(steps.steps(run), span)) if span else None
+            steps.times(steps.of_phase(steps.steps(run), span)) if span else None
             for run, span in zip(runs, spans, strict=True)
         ]
         if any(times):
             for title, field in (("median", "median_ns"), ("p99", "p99_ns"), ("slowest", "slowest_ns")):
                 values = [f"{getattr(time, field) / 1e6:.0f} ms" if time else "–" for time in times]
                 result.append([f"step time {title}, {phase}", *values])
+        for workload in dict.fromkeys(name for run in runs for name in flows.workloads(run)):
+            seen = [flows.within(run, span, workload) if span else None for run, span in zip(runs, spans, strict=True)]
+            if not any(seen):
+                continue
+            title = f"{workload} flows, {phase}"
+            result.append(
+                [f"{title}: slowest", *(report.rate(min(one.rates.values())) if one else "–" for one in seen)]
+            )
+            silences = [f"{one.silence_ns / 1e6:.0f} ms" if one else "–" for one in seen]
+            result.append([f"{title}: longest silence", *silences])
+            if any(one and one.first_ns is not None for one in seen):
+                firsts = [f"{one.first_ns / 1e6:.0f} ms" if one and one.first_ns is not None else "–" for one in seen]
+                result.append([f"{title}: all began after", *firsts])
     totals = [counters.qp_totals(run) for run in runs]
     for field, title in report.COUNTER_TITLES.items():
         result.append([title, *(f"{total[field]:,}" for total in totals)])
+    given_up = [paths.given_up(run) for run in runs]
+    result.append(["paths given up", *(f"{count:,}" for count, _ in given_up)])
+    result.append(["for so long, all of them together", *(f"{for_ns / 1e9:.1f} s" for _, for_ns in given_up)])
+    drops = [counters.switch_drops(run) for run in runs]
+    for reason in sorted({reason for counted in drops for reason, count in counted.items() if count}):
+        result.append([f"switch drops: {report.drop_title(reason)}", *(f"{counted[reason]:,}" for counted in drops)])
     errors = [sum(1 for line in run.kind("qp") if str(line.get("new", "")).lower() == "error") for run in runs]
     result.append(["queue pairs that failed", *map(str, errors)])
     return result
@@ -50,13 +83,24 @@ def picture(runs: Sequence[Run]) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + chart
 
 
-def as_json(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
-    """Every row, by run."""
+def shown(runs: Sequence[Run]) -> list[Finding]:
+    """What the runs show against each other (`scenarios.judging.contrast`)."""
+    return contrast.findings(list(zip(names(runs), runs, strict=True)))
+
+
+def as_json(runs: Sequence[Run]) -> dict[str, Any]:
+    """`findings` as in `verdict.json`, and every row of the table by run."""
     table = rows(runs)
-    return {name: {row[0]: row[index] for row in table} for index, name in enumerate(names(runs), start=1)}
+    by_run = {name: {row[0]: row[index] for row in table} for index, name in enumerate(names(runs), start=1)}
+    findings = [
+        {"check": f.check, "holds": f.holds, "word": WORDS[f.holds], "reason": f.reason, "figures": f.figures}
+        for f in shown(runs)
+    ]
+    return {"findings": findings, "runs": by_run}
 
 
 def html(runs: Sequence[Run]) -> str:
+    """The page."""
     titles = names(runs)
     named = list(zip(titles, runs, strict=True))
     bin_ns = max(recovery.bin_ns(run) for run in runs)
@@ -68,6 +112,7 @@ def html(runs: Sequence[Run]) -> str:
         f"<h1>{page.text(title)}</h1>",
         *(page.paragraph(f"{name}: {report.subtitle(run)}", soft=True) for name, run in named),
         page.paragraph(note, soft=True) if note else "",
+        page.section("What they show", page.table(["", "", ""], report.finding_rows(shown(runs)))),
         page.section("Goodput", plots.goodput_over_time(named, bin_ns)),
         page.section("Training steps", plots.step_times(named)),
         page.section("In numbers", page.table(["", *titles], rows(runs))),
@@ -75,5 +120,7 @@ def html(runs: Sequence[Run]) -> str:
 
 
 def summary(runs: Sequence[Run]) -> str:
+    """The same for a terminal, without the charts."""
+    found = [[report.MARKS[f.holds], f.check, f.reason] for f in shown(runs)]
     table = [["", *names(runs)], *rows(runs)]
-    return "\n".join(report.columns(table)) + "\n"
+    return "\n".join([*report.columns(found), "", *report.columns(table)]) + "\n"

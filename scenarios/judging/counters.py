@@ -29,18 +29,25 @@ def qp_totals(run: Run, span: Span | None = None) -> dict[str, int]:
     return totals
 
 
+# What a switch received and did not send, other than in these ways, its P4 program dropped. A port that is down also
+# counts what it never received, so with such faults the program's share is at least what is left.
+AFTER_RECEIVING = ("drop_queue_full", "drop_port_down", "drop_wiped", "drop_no_port", "drop_passes", "queue_packets")
+
+
 def switch_drops(run: Run) -> Counter[str]:
-    """What the traffic managers dropped, by reason, over the whole run."""
-    last: dict[tuple[str, Any], dict[str, Any]] = {}
-    for device, samples in run.switch_samples.items():
-        for line in samples:
-            for port in line["ports"]:
-                last[device, port.get("port")] = port
+    """What switches dropped, by reason, over the whole run: the traffic managers, and (`drop_program`) P4 programs."""
     drops: Counter[str] = Counter()
-    for port in last.values():
-        for field, value in port.items():
-            if field.startswith("drop_"):
-                drops[field] += int(value)
+    for samples in run.switch_samples.values():
+        last: dict[Any, dict[str, Any]] = {}
+        for line in samples:
+            last.update({port.get("port"): port for port in line["ports"]})
+        for port in last.values():
+            drops.update({field: int(value) for field, value in port.items() if field.startswith("drop_")})
+        received, sent = (
+            sum(int(port.get(field, 0)) for port in last.values()) for field in ("rx_packets", "tx_packets")
+        )
+        otherwise = sum(int(port.get(field, 0)) for port in last.values() for field in AFTER_RECEIVING)
+        drops["drop_program"] += max(0, received - sent - otherwise)
     return drops
 
 

@@ -59,3 +59,9 @@ def not_good_at(run: Run, t_ns: int) -> list[PathKey]:
         for key, spans in histories(run).items()
         if any(span.start_ns <= t_ns and (t_ns < span.stop_ns or span.stop_ns == run.end_ns) for span in spans)
     ]
+
+
+def given_up(run: Run) -> tuple[int, int]:
+    """How many paths were ever given up, and for how long all of them together (ns)."""
+    spans = [own for own in histories(run).values() if own]
+    return len(spans), sum(span.stop_ns - span.start_ns for own in spans for span in own)

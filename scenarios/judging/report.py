@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scenarios.judging import counters, goodput, page, planes, plots, recovery, steps
+from scenarios.judging import counters, flows, goodput, page, paths, planes, plots, recovery, steps
 from scenarios.judging.run import Run
 from scenarios.judging.verdict import WORDS, Finding, Verdict
 
@@ -21,6 +21,10 @@ COUNTER_TITLES = {
     "skips": "paths skipped for a while",
     "probes": "probes sent",
 }
+DROP_TITLES = {"drop_program": "by the P4 program"}
+UNJUDGED = ("warmup", "heal")
+FLOWS_NOTE = "Bytes that receivers have verified, message by message, looked at every 100 ms."
+FLOW_HEAD = ["workload", "phase", "flows", "mean", "slowest", "fastest", "longest silence", "all began after"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ def step_rows(run: Run) -> list[list[str]]:
     all_steps = steps.steps(run)
     rows = []
     for name, span in run.phases.items():
-        times = steps.times(steps.overlapping(all_steps, span))
+        times = steps.times(steps.of_phase(all_steps, span))
         if times:
             values = [times.median_ns, times.p99_ns, times.slowest_ns]
             rows.append([name, str(times.count), *(f"{value / 1e6:.0f} ms" for value in values)])
@@ -113,9 +117,30 @@ def plane_rows(run: Run) -> list[list[str]]:
 def counter_rows(run: Run) -> list[list[str]]:
     totals = counters.qp_totals(run)
     rows = [[title, f"{totals[field]:,}"] for field, title in COUNTER_TITLES.items()]
+    left, for_ns = paths.given_up(run)
+    rows.append(["paths given up", f"{left:,}" + (f" (for {for_ns / 1e9:.1f} s together)" if left else "")])
     for reason, count in sorted(counters.switch_drops(run).items()):
         if count:
-            rows.append([f"switch drops: {reason.removeprefix('drop_').replace('_', ' ')}", f"{count:,}"])
+            rows.append([f"switch drops: {drop_title(reason)}", f"{count:,}"])
+    return rows
+
+
+def drop_title(reason: str) -> str:
+    """A reason of `counters.switch_drops` in words."""
+    return DROP_TITLES.get(reason, reason.removeprefix("drop_").replace("_", " "))
+
+
+def flow_rows(run: Run) -> list[list[str]]:
+    """What each stream's flows had in each phase that is judged."""
+    rows = []
+    for workload in flows.workloads(run):
+        for name, span in run.phases.items():
+            found = None if name in UNJUDGED else flows.within(run, span, workload)
+            if found is not None and found.rates:
+                first = "" if found.first_ns is None else f"{found.first_ns / 1e6:.0f} ms"
+                lowest, highest = rate(min(found.rates.values())), rate(max(found.rates.values()))
+                row = [workload, name, str(len(found.rates)), rate(found.mean_bps), lowest, highest]
+                rows.append([*row, f"{found.silence_ns / 1e6:.0f} ms", first])
     return rows
 
 
@@ -172,6 +197,11 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
             "Training steps",
             plots.step_times([(str(options.get("transport", "run")), run)]),
             rows_or_none(["phase", "steps", "median", "p99", "slowest"], step_rows(run)),
+        ),
+        page.section(
+            "Flows",
+            page.paragraph(FLOWS_NOTE, soft=True) if flow_rows(run) else None,
+            rows_or_none(FLOW_HEAD, flow_rows(run)),
         ),
         page.section("Path health", plots.path_health(run)),
         page.section(
@@ -231,6 +261,7 @@ def summary(run: Run, story: Story, verdict: Verdict) -> str:
         ("goodput", goodput_rows(run)),
         ("recovery", recovery_rows(run)),
         ("training steps (count, median, p99, slowest)", step_rows(run)),
+        ("flows (" + ", ".join(FLOW_HEAD[2:]) + ")", flow_rows(run)),
         ("counters", counter_rows(run)),
     ):
         if rows:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict
 from random import Random
 from typing import Any
 
@@ -178,6 +179,11 @@ class SimulatedSwitch:
             return 1
         return self._control.install(tables(self._world.plan, self.node, virtual_time=True))
 
+    def counters(self) -> list[dict[str, int]]:
+        """Every port's totals, as in a `sample` line."""
+        now_ns = self._events.now_ns
+        return [{"port": port, **asdict(self.engine.port_counters(port, now_ns))} for port in self._peers]
+
     def set_state(self, port: int, state: PortState) -> None:
         limits = {queue.priority: queue.depth_packets for queue in port_queues(self._world.plan)}
         queues = tuple(QueueConfig(depth_packets=limits.get(priority, 0)) for priority in range(PRIORITIES))
@@ -229,7 +235,8 @@ class SimulatedWorld:
         self.events = Events()
         self._faults: list[Fault] = []
         self._touched: dict[PortRef, PortState] = {}
-        self._journals: list[Journal] = []
+        self._switch_journal = Journal(directory.journal("switches"), "switches", lambda: self.events.now_ns)
+        self._journals: list[Journal] = [self._switch_journal]
         tell(f"simulating {plan.switch_count} switches and {plan.host_count} hosts in virtual time")
         seeds = Random(seed)
         self._switches = {node: SimulatedSwitch(self, node, seeds.getrandbits(64)) for node in plan.switches()}
@@ -296,8 +303,13 @@ class SimulatedWorld:
         return sum(switch.differences() for switch in self._switches.values())
 
     def close(self) -> None:
+        """Ends every NIC, and journals what the switches counted: their totals, once."""
         for host in self._hosts.values():
             host.nic.close(self.events.now_ns)
+        for switch in self._switches.values():
+            self._switch_journal.write(
+                "sample", node=switch.node.name, device=switch.node.name, ports=switch.counters()
+            )
         for journal in self._journals:
             journal.close()
 

@@ -26,10 +26,15 @@ def made_up_lines(
     busy: float = 0.6,
     differences: int = 0,
     heals: bool = True,
+    trims: int = 0,
+    vanished: int = 0,
+    halts_s: float = 99.0,
+    changed: dict[str, Any] | None = None,
 ) -> list[Line]:
     """Warm-up 0–2 s, reference 2–12 s, faults 12–22 s, heal 22–24 s; the link is down 14–16 s.
 
-    `dip` is the share of the usual goodput while the link is down.
+    `dip` is the share of the usual goodput while the link is down, `halts_s` when the last step ends, `vanished` what a
+    switch received and never sent, `changed` what differs from the usual options.
     """
     lines: list[Line] = []
 
@@ -38,7 +43,8 @@ def made_up_lines(
 
     add(0, "runner", "process", role="runner", pid=1)
     options = {"scenario": "made-up", "plan": "tiny", "transport": "mrc", "seed": 7, "base_rtt_ns": 50_000_000}
-    add(0, "runner", "options", **options, port_rate_bps=RATE, host_rate_bps=RATE * PLANES, hardware_rate_bps=10**11)
+    rates = {"port_rate_bps": RATE, "host_rate_bps": RATE * PLANES, "hardware_rate_bps": 10**11}
+    add(0, "runner", "options", **{**options, **rates, **(changed or {})})
     for name, start, stop in (("warmup", 0, 2), ("reference", 2, 12), ("faults", 12, 22), ("heal", 22, 24)):
         add(start, "runner", "phase", name=name, state="start")
         add(stop, "runner", "phase", name=name, state="stop")
@@ -57,7 +63,13 @@ def made_up_lines(
                 for plane in range(PLANES):
                     skew = 1 + plane_skew * (1 if plane else -1)
                     sent[plane] += RATE * 0.85 * share * skew / 8 / 10
-            counters = {"acked_bytes": round(acked), "data_packets": tick, "retransmits": 3, "rto": 0}
+            counters = {
+                "acked_bytes": round(acked),
+                "data_packets": tick,
+                "retransmits": 3,
+                "rto": 0,
+                "trims": trims if tick else 0,
+            }
             qps = [{"qp": 1, "peer": "h1", **counters}]
             ports = [
                 {"port": plane + 1, "plane": plane, "tx_bytes": round(sent[plane]), "drop_socket": socket_drops}
@@ -65,6 +77,8 @@ def made_up_lines(
             ]
             add(t_s, host, "sample", ports=ports, qps=qps)
         for step in range(23):
+            if 2.0 + step > halts_s:
+                break
             slow = slow_step_ns if step == 14 else 0
             timing = {"compute_ns": SECOND // 3, "comm_ns": 2 * SECOND // 3 + slow, "total_ns": SECOND + slow}
             add(1.0 + step, host, "step", workload="main", rank=0, step=step, bytes=1_000_000, verified=True, **timing)
@@ -76,9 +90,8 @@ def made_up_lines(
         add(16.3, "h0", "ev", **path, old="ASSUMED_BAD", new="GOOD")
     if qp_error:
         add(15, "h2", "qp", qp=1, peer="h3", old="rts", new="error", cause="retry exceeded")
-    add(
-        23, "p0l0", "sample", device="p0l0", ports=[{"port": 1, "tx_packets": 9, "drop_port_down": 2, "drop_socket": 0}]
-    )
+    switch_port = {"port": 1, "rx_packets": 11 + vanished, "tx_packets": 9, "drop_port_down": 2, "drop_socket": 0}
+    add(23, "p0l0", "sample", device="p0l0", ports=[switch_port])
     for tick in range(48):
         add(tick / 2, "runner", "cpu", host_busy=busy, wall_ns=SECOND // 2, process_ns=0)
     add(24, "controller", "tables", action="verify", written=0, differences=differences)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
-from pathlib import Path
-from xml.etree import ElementTree
 
-from scenarios.judging import checks, comparison, report
+from scenarios.judging import checks, report
 from scenarios.judging.judge import verdict_of
 from scenarios.judging.run import Run
 
@@ -79,12 +77,3 @@ def test_an_empty_run_still_has_a_page() -> None:
     assert verdict.holds is None
     assert "unknown" in report.html(run, STORY, verdict)
     assert report.summary(run, STORY, verdict)
-
-
-def test_a_comparison_puts_each_number_beside_the_other_runs(made_up: Build, tmp_path: Path) -> None:
-    runs = [made_up(), made_up(dip=0.0, slow_step_ns=10**9, qp_error=True)]
-    table = comparison.as_json(runs)
-    first, second = table.values()
-    assert (first["queue pairs that failed"], second["queue pairs that failed"]) == ("0", "1")
-    assert (first["step time slowest, faults"], second["step time slowest, faults"]) == ("1000 ms", "2000 ms")
-    ElementTree.fromstring(comparison.picture(runs))

@@ -1,0 +1,68 @@
+"""Flows: what each receiver verified from each sender, from the `transfer` lines that streams write every 100 ms."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from scenarios.journal import Line
+from scenarios.judging.run import SECOND_NS, Run, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """The flows of a workload in a span: rates in bit/s by "receiver → sender", waits as the worst flow had them."""
+
+    workload: str
+    span: str
+    rates: dict[str, float]
+    silence_ns: int  # the longest that any flow had nothing verified, within the span
+    first_ns: int | None  # until every flow had its first bytes; None: the workload began before the span
+
+    @property
+    def mean_bps(self) -> float:
+        return sum(self.rates.values()) / len(self.rates) if self.rates else 0.0
+
+
+def rates(run: Run, span: Span, workload: str) -> dict[str, float]:
+    """Rate of each flow of a workload in a span, bit/s. An interval that lies partly in the span counts in part."""
+    found: dict[str, float] = {}
+    for line in run.kind("transfer"):
+        if line.get("workload") != workload or line["end_ns"] <= line["start_ns"]:
+            continue
+        overlap = min(line["end_ns"], span.stop_ns) - max(line["start_ns"], span.start_ns)
+        if overlap > 0:
+            share = overlap / (line["end_ns"] - line["start_ns"])
+            flow = f"{line['node']} → {line['peer']}"
+            found[flow] = found.get(flow, 0.0) + line["bytes"] * share * 8 * SECOND_NS / span.length_ns
+    return dict(sorted(found.items()))
+
+
+def workloads(run: Run) -> list[str]:
+    """The names of the workloads that are streams, in order of their beginning."""
+    return list(dict.fromkeys(str(line.get("workload")) for line in run.kind("transfer")))
+
+
+def within(run: Run, span: Span, workload: str) -> Flows | None:
+    """What the flows of a workload did in a span; None when it wrote nothing in it."""
+    lines: dict[tuple[str, str], list[Line]] = defaultdict(list)
+    began_ns = min(
+        (int(line["start_ns"]) for line in run.kind("transfer") if line.get("workload") == workload), default=0
+    )
+    for line in run.kind("transfer"):
+        if line.get("workload") == workload and line["start_ns"] < span.stop_ns and line["end_ns"] > span.start_ns:
+            lines[line["node"], str(line["peer"])].append(line)
+    if not lines or span.length_ns <= 0:
+        return None
+    silence_ns, firsts = 0, []
+    for own in lines.values():
+        heard_ns = max(span.start_ns, began_ns)
+        carrying = sorted((line for line in own if line["bytes"]), key=lambda line: int(line["end_ns"]))
+        for line in carrying:
+            silence_ns = max(silence_ns, int(line["start_ns"]) - heard_ns)
+            heard_ns = int(line["end_ns"])
+        silence_ns = max(silence_ns, span.stop_ns - heard_ns)
+        firsts.append(int(carrying[0]["end_ns"]) if carrying else span.stop_ns)
+    late = began_ns < span.start_ns - SECOND_NS // 10
+    first_ns = None if late else max(firsts) - max(span.start_ns, began_ns)
+    return Flows(workload, span.name, rates(run, span, workload), silence_ns, first_ns)

@@ -1,0 +1,83 @@
+"""Are two runs alike in all but one thing? Only then does a difference between their outcomes tell of that thing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scenarios.judging.run import Run
+from scenarios.scenario import on_single_plane_target
+
+# What must be the same, under the names that a user knows it by.
+SAME = {
+    "scenario": "the scenario",
+    "plan": "the plan",
+    "seed": "the seed",
+    "world": "the world",
+    "phases": "the lengths of the phases",
+    "host_rate_bps": "the rate of a host",
+}
+USUAL = "the default"  # a key that a run left alone
+# What a comparison may be about: one of these.
+SUBJECTS = {
+    "transport": "the transport",
+    "overrides": "keys of the plan",
+    "settings": "settings of the transport",
+    "reconvergence_s": "routing's reconvergence",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """`subject` is what the comparison is about, "" when nothing differs; `unlike` says why the two are not alike."""
+
+    subject: str
+    unlike: tuple[str, ...]
+
+    @property
+    def alike(self) -> bool:
+        return not self.unlike
+
+
+def likeness(first: Run, second: Run) -> Likeness:
+    """What differs between two runs, by their options and by the faults that were really injected."""
+    one, other = first.options, second.options
+    unlike = [
+        f"not the same: {title} ({brief(one.get(key))} and {brief(other.get(key))})"
+        for key, title in SAME.items()
+        if one.get(key) != other.get(key)
+    ]
+    differing = [key for key in SUBJECTS if differs(key, one, other)]
+    if len(differing) > 1:
+        unlike.append("more than one thing differs: " + " and ".join(SUBJECTS[key] for key in differing))
+    if not unlike and targets(first) != targets(second):
+        unlike.append("other faults were injected")
+    subject = "; ".join(f"{SUBJECTS[key]}, {contrast(one.get(key), other.get(key))}" for key in differing)
+    return Likeness(subject, tuple(unlike))
+
+
+def differs(key: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Settings follow from the transport: they are a difference of their own only under the same one."""
+    if key == "settings" and one.get("transport") != other.get("transport"):
+        return False
+    return bool((one.get(key) or None) != (other.get(key) or None))
+
+
+def contrast(one: Any, other: Any) -> str:
+    if isinstance(one or other, Mapping):
+        one, other = one or {}, other or {}
+        keys = sorted(key for key in {*one, *other} if one.get(key) != other.get(key))
+        return ", ".join(f"{key} {one.get(key, USUAL)} against {other.get(key, USUAL)}" for key in keys)
+    return f"{'none' if one is None else one} against {'none' if other is None else other}"
+
+
+def brief(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {item:g} s" for key, item in value.items())
+    return str(value)
+
+
+def targets(run: Run) -> set[tuple[str, str]]:
+    """The faults of a run as they would be on a single plane, where two planes' links are one."""
+    return {(fault.verb, on_single_plane_target(fault.target)) for fault in run.faults}
