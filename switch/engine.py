@@ -23,6 +23,7 @@ DROP_PORT = 511
 PRIORITIES = 8  # queue 7 is served first
 FRAME_BYTES_MAX = 16384
 PASSES_MAX = 64  # descendants of one packet in a line: bounds what a program that loops can cost
+COPIES_MAX = 1 << 12  # descendants of one packet altogether: a program that copies its copies must end
 WAITING_PACKETS_MAX = 1 << 16  # in one device, however deep its queues are
 GROUP_WEIGHT_MAX = 1 << 16  # what the weights of one group's members may add up to
 
@@ -180,7 +181,7 @@ class PortCounters:
     drop_wiped: int = 0  # in a queue when the device was stopped or crashed
     drop_no_program: int = 0  # received while no pipeline was loaded, or while stopped
     drop_no_port: int = 0  # received here and sent by the program to a port that the device does not have
-    drop_passes: int = 0  # received here; then cloned or sent round more than `PASSES_MAX` times, or grown too long
+    drop_passes: int = 0  # received here; then beyond `PASSES_MAX` or `COPIES_MAX` (each time), or grown too long
     drop_socket: int = 0  # lost by the kernel before we read it (PACKET_STATISTICS): outside the modelled fabric
     queue_packets: int = 0  # now waiting
     queue_bytes: int = 0

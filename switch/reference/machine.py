@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from switch.engine import DROP_PORT, FRAME_BYTES_MAX, PASSES_MAX, EngineError, Replica
+from switch.engine import COPIES_MAX, DROP_PORT, FRAME_BYTES_MAX, PASSES_MAX, EngineError, Replica
 from switch.model.expressions import FieldRef
 from switch.model.externs import FieldList
 from switch.model.program import Program
@@ -37,7 +37,7 @@ class Outlets:
 
     enqueue: Callable[[Packet, int], None]  # packet, port
     again: Callable[[Packet], None]  # resubmitted or recirculated: another ingress pass
-    spent: Callable[[Packet, str], None]  # went round PASSES_MAX times, or grew too long: the reason for its drop
+    spent: Callable[[Packet, str], None]  # beyond PASSES_MAX or COPIES_MAX, or grown too long: the reason for its drop
     new_id: Callable[[], int]
 
 
@@ -89,7 +89,7 @@ class Machine:
 
     def receive(self, frame: bytes, port: int) -> None:
         """A new packet from the wire."""
-        packet = Packet(self.layout, self._outlets.new_id(), frame, port, passes=0)
+        packet = Packet(self.layout, self._outlets.new_id(), frame, port)
         self.set(packet, "ingress_port", port)
         self.set(packet, "packet_length", len(frame))
         self.set(packet, "ingress_global_timestamp", self.runtime.now_ns // 1000)
@@ -121,8 +121,26 @@ class Machine:
         self.set(packet, "instance_type", NORMAL)
         self._outlets.enqueue(packet, port)
 
-    def _went_round(self, packet: Packet) -> None:
-        self._outlets.spent(packet, f"the packet went round {packet.passes} times, the most allowed")
+    def _may_copy(self, packet: Packet) -> bool:
+        """May one more copy be made of this packet? Counts it, or the drop."""
+        if not packet.family.copies_left:
+            reason = f"{COPIES_MAX} copies were made of what came in, the most allowed"
+            self._outlets.spent(packet, reason)
+            return False
+        packet.family.copies_left -= 1
+        return True
+
+    def _may_descend(self, packet: Packet) -> bool:
+        """May this packet have a descendant, one pass further? Counts it, or the drop."""
+        if packet.passes >= PASSES_MAX:
+            self._outlets.spent(packet, f"the packet went round {packet.passes} times, the most allowed")
+            return False
+        return self._may_copy(packet)
+
+    def _descendant(self, packet: Packet, data: bytes) -> Packet:
+        """A packet one pass further, with nothing parsed yet."""
+        number = self._outlets.new_id()
+        return Packet(self.layout, number, data, packet.ingress_port, packet.passes + 1, packet.family)
 
     def _clone_ingress(self, packet: Packet, entered_length: int) -> None:
         assert packet.clone is not None
@@ -132,10 +150,9 @@ class Machine:
             self.tell(packet, "clone_unknown", session=session_id)
             return
         for replica in session.replicas:
-            if packet.passes >= PASSES_MAX:
-                self._went_round(packet)
+            if not self._may_descend(packet):
                 return
-            twin = Packet(self.layout, self._outlets.new_id(), packet.data, packet.ingress_port, packet.passes + 1)
+            twin = self._descendant(packet, packet.data)
             twin.ingress_length = packet.ingress_length
             twin.length = entered_length
             self._tell_clone(packet, twin, session_id, replica)
@@ -168,10 +185,9 @@ class Machine:
         self, packet: Packet, data: bytes, length: int, instance: int, preserved: FieldList, kind: str
     ) -> None:
         """Send a packet through ingress again, its metadata reset but for the preserved fields."""
-        if packet.passes >= PASSES_MAX:
-            self._went_round(packet)
+        if not self._may_descend(packet):
             return
-        twin = Packet(self.layout, self._outlets.new_id(), data, packet.ingress_port, packet.passes + 1)
+        twin = self._descendant(packet, data)
         if kind == "resubmit":
             twin.ingress_length = packet.ingress_length
         twin.length = length
@@ -186,12 +202,16 @@ class Machine:
         if replicas is None:
             self.tell(packet, "drop", reason=f"multicast group {group} does not exist")
             return
+        copies = 0
         for replica in replicas:
+            if not self._may_copy(packet):
+                break
+            copies += 1
             twin = packet.copy(self._outlets.new_id())
             self.set(twin, "egress_rid", replica.instance)
             self.tell(packet, "replica", group=group, copy=twin.id, port=replica.port, instance=replica.instance)
             self._outlets.enqueue(twin, replica.port)
-        self.tell(packet, "replicated", group=group, copies=len(replicas))
+        self.tell(packet, "replicated", group=group, copies=copies)
 
     # --- egress ---
 
@@ -231,8 +251,7 @@ class Machine:
             self.tell(packet, "clone_unknown", session=session_id)
             return
         for replica in session.replicas:
-            if packet.passes >= PASSES_MAX:
-                self._went_round(packet)
+            if not self._may_descend(packet):
                 return
             twin = packet.copy(self._outlets.new_id())
             twin.passes = packet.passes + 1

@@ -6,11 +6,21 @@ invalid header gives what was last there (zero at first), as in simple_switch.
 
 from __future__ import annotations
 
+from switch.engine import COPIES_MAX
 from switch.model.externs import FieldList
 from switch.model.headers import Field, Header
 from switch.model.program import Program
 
 UNTRUNCATED = 1 << 62
+
+
+class Family:
+    """What the descendants of one received packet share."""
+
+    __slots__ = ("copies_left",)
+
+    def __init__(self) -> None:
+        self.copies_left = COPIES_MAX
 
 
 class Layout:
@@ -48,6 +58,7 @@ class Packet:
         "data",
         "enqueued_ns",
         "exited",
+        "family",
         "id",
         "ingress_length",
         "ingress_port",
@@ -66,7 +77,15 @@ class Packet:
         "varbits",
     )
 
-    def __init__(self, layout: Layout, packet_id: int, data: bytes, ingress_port: int, passes: int) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        packet_id: int,
+        data: bytes,
+        ingress_port: int,
+        passes: int = 0,
+        family: Family | None = None,
+    ) -> None:
         self.layout = layout
         self.id = packet_id
         self.data = data  # as it entered ingress
@@ -75,6 +94,7 @@ class Packet:
         self.ingress_length = len(data)
         self.length = len(data)  # simple_switch's packet-length register: follows add_header and remove_header
         self.passes = passes
+        self.family = family or Family()
         self.truncate = UNTRUNCATED
         self.values = [0] * layout.size
         self.valid = [h.metadata for h in layout.program.headers]
@@ -91,7 +111,7 @@ class Packet:
 
     def copy(self, packet_id: int) -> Packet:
         """With the header vector, without truncation or requests (clone_with_phv of bm_sim)."""
-        twin = Packet(self.layout, packet_id, self.data, self.ingress_port, self.passes)
+        twin = Packet(self.layout, packet_id, self.data, self.ingress_port, self.passes, self.family)
         twin.payload = self.payload
         twin.ingress_length = self.ingress_length
         twin.length = self.length

@@ -257,19 +257,23 @@ static void begin_pass(struct packet *p)
     p->egress_spec = 0;
 }
 
-static void drop_spent(struct device *d, const struct packet *p)
-{
-    struct port *port = device_port(d, p->port_in);
-    if (port)
-        port->counters.drop_passes++;
-}
-
-/* May this packet have a descendant? Bounds what a program that loops can cost. */
-static bool may_pass_again(struct device *d, const struct packet *p)
+/* May this packet have descendants? Bounds, with the copies of its family, what a program that loops can cost. */
+static bool may_descend(struct device *d, const struct packet *p)
 {
     if (p->passes < PASSES_MAX)
         return true;
-    drop_spent(d, p);
+    traffic_spent(d, p);
+    return false;
+}
+
+/* May this packet go round? */
+static bool may_pass_again(struct device *d, struct packet *p)
+{
+    if (!may_descend(d, p))
+        return false;
+    if (pool_count_copy(p))
+        return true;
+    traffic_spent(d, p);
     return false;
 }
 
@@ -301,7 +305,7 @@ static void pass_again(struct device *d, struct packet *p)
 static void clone_ingress(struct device *d, struct packet *p, u64 now_ns)
 {
     const struct replica_list *session = traffic_replicas(&d->sessions, p->clone_session);
-    if (!session || !may_pass_again(d, p))
+    if (!session || !session->count || !may_descend(d, p))
         return;
     struct packet *copy = fresh_copy(d, p);
     if (!copy)
@@ -318,7 +322,7 @@ static void clone_ingress(struct device *d, struct packet *p, u64 now_ns)
 static void clone_egress(struct device *d, struct packet *p, u64 now_ns)
 {
     const struct replica_list *session = traffic_replicas(&d->sessions, p->clone_session);
-    if (!session || !may_pass_again(d, p))
+    if (!session || !session->count || !may_descend(d, p))
         return;
     struct packet *copy = pool_copy(d->pool, p, p->length, extra_of(d));
     if (!copy)
@@ -379,7 +383,7 @@ static void egress_pass(struct device *d, struct port *port, u64 t_ns)
         if (!p->recirculate && p->length > p->limit)
             p->length = p->limit;
         if (p->length > FRAME_MAX) {
-            drop_spent(d, p);
+            traffic_spent(d, p);
         } else if (!p->recirculate) {
             traffic_transmit(d, port, p, t_ns);
             return;

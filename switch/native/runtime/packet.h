@@ -6,7 +6,14 @@
 
 enum { FRAME_MAX = 16384 };       /* the longest frame that a device takes */
 enum { PASSES_MAX = 64 };         /* ingress and egress passes after the first: bounds loops in a program */
+enum { COPIES_MAX = 4096 };       /* clones, replicas and rounds that one received packet may lead to altogether */
 enum { NO_LIMIT = UINT32_MAX };
+
+/* What the descendants of one received packet share. */
+struct family {
+    u32 packets;
+    u32 copies_left;
+};
 
 enum instance_type { NORMAL = 0, INGRESS_CLONE = 1, EGRESS_CLONE = 2, RECIRCULATED = 4, REPLICATED = 5, RESUBMITTED = 6 };
 
@@ -14,6 +21,7 @@ struct packet {
     struct packet *next; /* in a queue, an input list or a pool */
     u64 t_ns;            /* when the last bit arrives at the other end */
     u64 order;           /* of dequeue: decides between equal times */
+    struct family *family; /* NULL: nothing was made of this packet yet */
     u8 *data;            /* first byte of the frame */
     u32 length;          /* bytes at data */
     u32 parsed;          /* bytes of data that the parser consumed */

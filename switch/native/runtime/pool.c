@@ -34,6 +34,7 @@ struct packet *pool_take(struct pool *pool, u32 length, struct extra extra)
     p->headers = (u8 *)p + padded(sizeof(struct packet));
     p->data = (u8 *)p + before;
     p->length = length;
+    p->family = NULL;
     return p;
 }
 
@@ -48,13 +49,31 @@ struct packet *pool_copy(struct pool *pool, const struct packet *p, u32 length, 
     copy->headers = kept.headers;
     copy->data = kept.data;
     copy->length = length;
+    if (copy->family)
+        copy->family->packets++;
     memcpy(copy->headers, p->headers, extra.headers);
     memcpy(copy->data, p->data, length);
     return copy;
 }
 
+bool pool_count_copy(struct packet *p)
+{
+    if (!p->family) {
+        p->family = malloc(sizeof *p->family);
+        if (!p->family)
+            return false;
+        *p->family = (struct family){.packets = 1, .copies_left = COPIES_MAX};
+    }
+    if (!p->family->copies_left)
+        return false;
+    p->family->copies_left--;
+    return true;
+}
+
 void pool_give(struct pool *pool, struct packet *p)
 {
+    if (p->family && --p->family->packets == 0)
+        free(p->family);
     u8 size_class = p->size_class;
     if (size_class == SIZE_CLASSES || pool->idle[size_class] == IDLE_MAX) {
         free(p);

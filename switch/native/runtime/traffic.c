@@ -74,10 +74,21 @@ void traffic_enqueue(struct device *d, struct packet *p, u32 number, u64 now_ns)
     schedule(d, port, now_ns);
 }
 
-void traffic_replicate(struct device *d, const struct packet *p, const struct replica_list *list, u64 now_ns)
+void traffic_spent(struct device *d, const struct packet *p)
+{
+    struct port *port = device_port(d, p->port_in);
+    if (port)
+        port->counters.drop_passes++;
+}
+
+void traffic_replicate(struct device *d, struct packet *p, const struct replica_list *list, u64 now_ns)
 {
     struct extra extra = {d->program->headers_size, d->program->headroom};
     for (u32 i = 0; i < list->count; i++) {
+        if (!pool_count_copy(p)) {
+            traffic_spent(d, p);
+            return;
+        }
         struct packet *copy = pool_copy(d->pool, p, p->length, extra);
         if (!copy)
             return;

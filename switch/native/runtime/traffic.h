@@ -6,8 +6,10 @@
 
 /* Put a packet, which the queue owns from here, into its port's queue, or drop it and say why in the counters. */
 void traffic_enqueue(struct device *d, struct packet *p, u32 number, u64 now_ns);
+/* Count that `p` may have no descendant (any more), or has grown too long. */
+void traffic_spent(struct device *d, const struct packet *p);
 /* Copies of `p` to every replica; `p` stays the caller's. */
-void traffic_replicate(struct device *d, const struct packet *p, const struct replica_list *list, u64 now_ns);
+void traffic_replicate(struct device *d, struct packet *p, const struct replica_list *list, u64 now_ns);
 /* The port that is served next, at a time *t_ns not after now_ns, or NULL. */
 struct port *traffic_due(struct device *d, u64 now_ns, u64 *t_ns);
 /* Take the packet whose turn it is. */

@@ -106,7 +106,7 @@ class Scenario:
         for group in (1, 2, 7):
             pair("set_multicast_group", group, control.replicas())
         for session in (0, 1, 3):
-            # steer.p4 clones every clone into session 1: with two replicas that is 2**64 packets.
+            # steer.p4 clones every clone into session 1: with two replicas that is COPIES_MAX packets.
             replicas = control.replicas()[:1] if session == 1 else control.replicas()
             pair("set_clone_session", session, replicas, rng.choice((0, 0, 20)))
         for meter in self.program.meters:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from switch.engine import (
+    COPIES_MAX,
     FRAME_BYTES_MAX,
     GROUP_WEIGHT_MAX,
+    PASSES_MAX,
     ActionCall,
     CounterValue,
     Engine,
@@ -27,6 +29,7 @@ from switch.reference import ReferenceEngine
 from tests.switch.native.leaf_traffic import ipv6_frame
 
 PROGRAMS = Path(__file__).parent / "programs"
+STF = Path(__file__).parents[1] / "stf"
 FILLER_BYTES = 64
 
 
@@ -121,6 +124,53 @@ def test_a_frame_that_grows_beyond_that_is_dropped_and_counted(growing: Engine, 
     assert (counters.rx_packets, counters.drop_passes) == (1, 1)
     growing.receive(1, order(0, 100), 0)
     assert len(growing.advance(0)) == 1, "the port is free for the next"
+
+
+# --- copies of copies ------------------------------------------------------------------------------------------------
+
+MULTICAST, RECIRCULATE_ALWAYS, CLONE_ALWAYS = 1, 9, 10  # what steer.p4 does with a packet
+
+
+def steer(op: int, port: int, argument: int = 0) -> bytes:
+    return bytes([op]) + port.to_bytes(2, "big") + bytes([0]) + argument.to_bytes(2, "big")
+
+
+@pytest.fixture
+def steering(engine: Engine, compiled: Callable[[Path], Program]) -> Engine:
+    engine.load(compiled(STF / "steer.p4"))
+    return engine
+
+
+def left_by(engine: Engine) -> int:
+    """How often a packet went through egress."""
+    return sum(engine.read_counter("Out.left_by", port).packets for port in (1, 2, 3))
+
+
+@pytest.mark.parametrize("ports", [(1, 2), (2, 1), (1, 1), (3, 2, 1)])
+def test_a_program_that_clones_every_clone_ends(steering: Engine, ports: tuple[int, ...]) -> None:
+    """Two replicas are 2^64 descendants, and with one on a port that is served first they need not even wait."""
+    steering.set_clone_session(1, [Replica(port, i) for i, port in enumerate(ports)], 0)
+    steering.receive(3, steer(CLONE_ALWAYS, 2), 0)
+    assert len(steering.advance(0)) == left_by(steering) == 1 + COPIES_MAX
+    assert steering.port_counters(3, 0).drop_passes > 0
+    steering.receive(2, steer(CLONE_ALWAYS, 2), 0)
+    assert len(steering.advance(0)) == 1 + COPIES_MAX, "each packet received has copies of its own"
+
+
+def test_replicas_of_a_packet_are_copies_too(steering: Engine) -> None:
+    steering.set_multicast_group(1, [Replica(1, i) for i in range(COPIES_MAX + 9)])
+    steering.receive(3, steer(MULTICAST, 2, 1), 0)
+    assert len(steering.advance(0)) == left_by(steering) == COPIES_MAX
+    assert steering.port_counters(3, 0).drop_passes == 1
+
+
+def test_a_single_line_of_descendants_is_ended_by_its_length(steering: Engine) -> None:
+    steering.set_clone_session(1, [Replica(1, 0)], 0)
+    for op in (CLONE_ALWAYS, RECIRCULATE_ALWAYS):
+        before = left_by(steering)
+        steering.receive(1, steer(op, 1), 0)
+        steering.advance(0)
+        assert left_by(steering) - before == 1 + PASSES_MAX
 
 
 # --- after close ----------------------------------------------------------------------------------------------------
