@@ -1,0 +1,143 @@
+"""./lab on a machine that lacks things: what it installs for which words, and what it hands over."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PLAIN = ("sh", "dirname", "cat", "cksum", "tr", "env", "mkdir", "chmod", "cp")
+PYTHON = """#!/bin/sh
+echo "python $*" >>"$LOG"
+case "$*" in
+*ensurepip*) [ -e "$FAKES/python3-venv" ] ;;
+--version) echo Python 3.11.2 ;;
+"-m venv"*) mkdir -p "$MRCLAB_VENV/bin" && cp "$FAKES/python3" "$MRCLAB_VENV/bin/python" ;;
+esac
+"""
+APT = """#!/bin/sh
+echo "apt-get $*" >>"$LOG"
+case "$*" in *" python3-venv"*) : >"$FAKES/python3-venv" ;; esac
+"""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A PATH of its own: the few tools of any system, fakes that write down how they are called, nothing else."""
+
+    folder: Path
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        environment = {
+            "PATH": str(self.folder / "bin"),
+            "FAKES": str(self.folder / "bin"),
+            "LOG": str(self.folder / "log"),
+            "MRCLAB_VENV": str(self.folder / "venv"),
+        }
+        (self.folder / "log").write_text("")
+        return subprocess.run(
+            [str(self.folder / "bin" / "sh"), str(ROOT / "lab"), *words],
+            env=environment, cwd=self.folder, capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+
+    @property
+    def log(self) -> list[str]:
+        return (self.folder / "log").read_text().splitlines()
+
+    def installed(self, *words: str) -> set[str]:
+        """The Debian packages that this command line asks for."""
+        done = self.run(*words)
+        assert done.returncode == 0, done.stderr
+        (install,) = [line for line in self.log if line.startswith("apt-get install")] or [""]
+        return {word for word in install.split()[2:] if not word.startswith("-")}
+
+    def fake(self, name: str, text: str) -> None:
+        file = self.folder / "bin" / name
+        file.write_text(text)
+        file.chmod(0o755)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    (tmp_path / "bin").mkdir()
+    for name in PLAIN:
+        (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
+    bare = Machine(tmp_path)
+    bare.fake("python3", PYTHON)
+    bare.fake("apt-get", APT)
+    bare.fake("id", "#!/bin/sh\necho 0\n")
+    return bare
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("list",),
+        ("--help",),
+        ("run", "link-flap", "--help"),
+        ("topo", "show", "lab"),
+        ("report",),
+        ("compare", "a", "b"),
+        ("trace", "h0", "h5"),
+        ("doctor",),
+        ("status",),
+        ("down",),
+    ],
+)
+def test_words_that_build_nothing_install_python_and_nothing_else(machine: Machine, words: tuple[str, ...]) -> None:
+    assert machine.installed(*words) == {"python3-venv"}
+    assert machine.log[-1] == f"python -m scenarios {' '.join(words)}"
+
+
+@pytest.mark.parametrize(
+    "words", [("run", "smoke", "--world", "simulated"), ("run", "smoke", "--world=simulated", "--seed", "1")]
+)
+def test_a_run_in_virtual_time_needs_a_compiler_and_no_network(machine: Machine, words: tuple[str, ...]) -> None:
+    assert machine.installed(*words) - {"libc6-dev"} == {"python3-venv", "gcc"}
+
+
+@pytest.mark.parametrize("words", [("run", "link-flap"), ("up", "tiny"), ("shell",)])
+def test_what_builds_a_network_installs_what_that_takes(machine: Machine, words: tuple[str, ...]) -> None:
+    # iproute2 may be found in /usr/sbin, which every search includes.
+    assert machine.installed(*words) - {"libc6-dev", "iproute2"} == {"python3-venv", "gcc", "mininet", "iputils-ping"}
+
+
+def test_a_capture_needs_tcpdump(machine: Machine) -> None:
+    assert machine.installed("capture", "h0-p0l0") - {"tcpdump"} == {"python3-venv"}
+    assert "tcpdump" in machine.installed("capture", "h0-p0l0") or Path("/usr/sbin/tcpdump").exists()
+
+
+def test_the_second_call_installs_nothing(machine: Machine) -> None:
+    first = machine.run("list")
+    assert "lab: installing Debian packages: python3-venv" in first.stderr
+    assert "lab: installing Python packages" in first.stderr
+    second = machine.run("list")
+    assert second.stderr == ""
+    assert not any("-m pip" in line or "apt-get" in line for line in machine.log)
+
+
+def test_without_root_and_sudo_it_says_what_needs_root(machine: Machine) -> None:
+    machine.fake("id", "#!/bin/sh\necho 1000\n")
+    done = machine.run("run", "link-flap")
+    assert done.returncode == 2
+    assert "needs root: run ./lab as root, or install sudo" in done.stderr
+
+
+def test_with_sudo_only_the_installing_is_done_as_root(machine: Machine) -> None:
+    machine.fake("id", "#!/bin/sh\necho 1000\n")
+    machine.fake("sudo", '#!/bin/sh\necho "sudo $*" >>"$LOG"\nexec "$@"\n')
+    assert machine.run("list").returncode == 0
+    asked = [line for line in machine.log if line.startswith("sudo")]
+    assert asked
+    assert all("apt-get" in line for line in asked)
+
+
+def test_a_system_without_apt_is_told_what_is_missing(machine: Machine) -> None:
+    (machine.folder / "bin" / "apt-get").unlink()
+    done = machine.run("list")
+    assert done.returncode == 2
+    assert "missing: python3-venv; this is not a Debian-like system" in done.stderr
