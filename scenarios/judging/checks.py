@@ -165,10 +165,7 @@ def goodput_kept(limit: float = 0.03, phase: str = "faults", hosts: Sequence[str
         reference, span = run.phases.get("reference"), run.phases.get(phase)
         if reference is None or span is None:
             return Finding("goodput kept", None, f"phases 'reference' and {phase!r} are both needed")
-        before, during = (
-            goodput.over(run, whole_steps(run, reference), hosts),
-            goodput.over(run, whole_steps(run, span), hosts),
-        )
+        before, during = goodput.of_phase(run, reference, hosts), goodput.of_phase(run, span, hosts)
         if before <= 0:
             return Finding("goodput kept", None, "the reference phase carried nothing")
         share = during / before
@@ -177,17 +174,6 @@ def goodput_kept(limit: float = 0.03, phase: str = "faults", hosts: Sequence[str
         return Finding("goodput kept", share >= 1 - limit, reason, figures)
 
     return check
-
-
-def whole_steps(run: Run, span: Span) -> Span:
-    """The part of a span that whole training steps fill; the span itself where there are none.
-
-    A phase that ends in the middle of a step's silence or burst would be a few per cent off for no reason.
-    """
-    inside = steps.within(steps.steps(run), span)
-    if len(inside) < 2:
-        return span
-    return Span(span.name, inside[0].start_ns, inside[-1].end_ns)
 
 
 def step_p99_within(factor: float, phase: str = "faults") -> Check:
@@ -264,7 +250,7 @@ def recovered(within_s: float) -> Check:
             return Finding("recovery", None, "no fault, or no reference phase")
         late = [item for item in items if item.after_ns is None or item.after_ns > within_s * SECOND_NS]
         if late:
-            return Finding("recovery", False, f"goodput was not back {within_s:g} s after {late[0].fault.title}")
+            return Finding("recovery", False, f"goodput was not back {within_s:g} s after {late[0].title}")
         slowest = max(item.after_ns or 0 for item in items) / 1e6
         return Finding("recovery", True, f"slowest recovery {slowest:.0f} ms", {"slowest_ms": round(slowest)})
 

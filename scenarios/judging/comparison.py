@@ -39,7 +39,9 @@ def rows(runs: Sequence[Run]) -> list[list[str]]:
         if phase in report.UNJUDGED:
             continue
         spans = [run.phases.get(phase) for run in runs]
-        rates = [report.rate(goodput.over(run, span)) if span else "–" for run, span in zip(runs, spans, strict=True)]
+        rates = [
+            report.rate(goodput.of_phase(run, span)) if span else "–" for run, span in zip(runs, spans, strict=True)
+        ]
         result.append([f"goodput, {phase}", *rates])
         times = [
             steps.times(steps.of_phase(steps.steps(run), span)) if span else None

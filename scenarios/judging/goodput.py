@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scenarios.journal import Line
+from scenarios.judging import steps
 from scenarios.judging.run import SECOND_NS, Run, Span
 
 Floats = npt.NDArray[np.float64]
@@ -57,6 +58,11 @@ def over(run: Run, span: Span, hosts: Sequence[str] | None = None) -> float:
     edges = np.array([span.start_ns, span.stop_ns], dtype=float)
     start, stop = acknowledged(run, edges, hosts)
     return float((stop - start) * 8 * SECOND_NS / span.length_ns)
+
+
+def of_phase(run: Run, phase: Span, hosts: Sequence[str] | None = None) -> float:
+    """Mean goodput of a phase, bit/s: over its training steps where there are some, else from edge to edge."""
+    return over(run, steps.whole(run, phase), hosts)
 
 
 def series(run: Run, bin_ns: int, span: Span, hosts: Sequence[str] | None = None) -> tuple[Floats, Floats]:

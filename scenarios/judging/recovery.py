@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,12 +17,22 @@ BACK_AT = 0.90  # of the reference phase's goodput: below the noise of one bin, 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """`after_ns` is None when goodput was not back before the next fault or the end."""
+    """From one fault, or from the first of a burst of them. `after_ns` is None when goodput was not back before the
+    next one or the end."""
 
-    fault: FaultSpan
+    faults: tuple[FaultSpan, ...]
     dip: float  # lowest goodput of a bin after the fault, as a share of the reference
     after_ns: int | None
-    left_ns: int | None = None  # until the last path that lost packets was given up; None: none was
+    left_ns: int | None = None  # until every path that was given up had been given up once; None: none was
+
+    @property
+    def start_ns(self) -> int:
+        return self.faults[0].start_ns
+
+    @property
+    def title(self) -> str:
+        more = len(self.faults) - 1
+        return self.faults[0].title + (f" and {more} more" if more else "")
 
     def round_trips(self, base_rtt_ns: int) -> float | None:
         return None if self.after_ns is None else self.after_ns / base_rtt_ns
@@ -34,43 +45,60 @@ def bin_ns(run: Run) -> int:
 
 
 def recoveries(run: Run, bin_ns: int) -> list[Recovery]:
-    """One for each fault, from goodput in sliding bins of `bin_ns`."""
+    """One for each fault or burst of faults, from goodput in sliding bins of `bin_ns`."""
     reference = run.phases.get("reference")
     if reference is None:
         return []
     normal = goodput.over(run, reference)
     if normal <= 0:
         return []
-    result = []
-    faults = run.faults
     stop_ns = max(span.stop_ns for span in run.phases.values())  # after that, workloads only drain
-    for index, fault in enumerate(faults):
-        later = [other.start_ns for other in faults[index + 1 :] if other.start_ns > fault.start_ns]
-        end_ns = min([*later, stop_ns])
-        span = Span("after", fault.start_ns, end_ns)
-        result.append(replace(after(run, fault, span, normal, bin_ns), left_ns=last_path_left(run, span)))
+    together = bursts(run.faults)
+    starts = [faults[0].start_ns for faults in together]
+    result = []
+    for faults, next_ns in zip(together, [*starts[1:], stop_ns], strict=True):
+        span = Span("after", faults[0].start_ns, min(next_ns, stop_ns))
+        found = after(run, faults, span, normal, bin_ns)
+        result.append(replace(found, left_ns=last_path_left(run, span)))
     return result
 
 
+def bursts(faults: Sequence[FaultSpan]) -> list[tuple[FaultSpan, ...]]:
+    """Faults in order, those together that begin within a bin of the one before: goodput cannot tell them apart."""
+    result: list[list[FaultSpan]] = []
+    for fault in faults:
+        if result and fault.start_ns - result[-1][-1].start_ns < BIN_NS:
+            result[-1].append(fault)
+        else:
+            result.append([fault])
+    return [tuple(burst) for burst in result]
+
+
 def last_path_left(run: Run, span: Span) -> int | None:
-    """From the beginning of a span to the last time that a path was given up in it."""
-    times = [line["t_ns"] for line in run.within(span, "ev") if str(line.get("new", "")).upper() == "ASSUMED_BAD"]
-    return max(times) - span.start_ns if times else None
+    """From the beginning of a span until every path that is given up in it has been so once.
+
+    A path that drops only some packets is revived by a probe and given up again; that says nothing of the first time.
+    """
+    first: dict[tuple[object, ...], int] = {}
+    for line in run.within(span, "ev"):
+        if str(line.get("new", "")).upper() == "ASSUMED_BAD":
+            first.setdefault((line["node"], line.get("qp"), line["ev"]), int(line["t_ns"]))
+    return max(first.values()) - span.start_ns if first else None
 
 
-def after(run: Run, fault: FaultSpan, span: Span, normal: float, bin_ns: int) -> Recovery:
+def after(run: Run, faults: tuple[FaultSpan, ...], span: Span, normal: float, bin_ns: int) -> Recovery:
     """Goodput is back at the end of the first sliding bin that is not low and is followed by none that is for a bin."""
     step_ns = max(bin_ns // SLIDES, 1)
     ends = np.arange(span.start_ns + step_ns, span.stop_ns + 1, step_ns, dtype=float)
     if not len(ends):
-        return Recovery(fault, 1.0, None)
+        return Recovery(faults, 1.0, None)
     sums = goodput.acknowledged(run, ends) - goodput.acknowledged(run, ends - bin_ns)
     shares = sums * 8e9 / bin_ns / normal
     low = np.flatnonzero(shares < BACK_AT)
     dip = float(shares.min())
     if not len(low):
-        return Recovery(fault, dip, 0)
+        return Recovery(faults, dip, 0)
     for index in range(int(low[0]) + 1, len(shares)):
         if (shares[index : index + SLIDES] >= BACK_AT).all():
-            return Recovery(fault, dip, int(ends[index] - span.start_ns))
-    return Recovery(fault, dip, None)
+            return Recovery(faults, dip, int(ends[index] - span.start_ns))
+    return Recovery(faults, dip, None)

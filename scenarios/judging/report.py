@@ -57,10 +57,10 @@ def rate(bits_per_second: float) -> str:
 
 def goodput_rows(run: Run) -> list[list[str]]:
     reference = run.phases.get("reference")
-    normal = goodput.over(run, reference) if reference else 0.0
+    normal = goodput.of_phase(run, reference) if reference else 0.0
     rows = []
     for name, span in run.phases.items():
-        value = goodput.over(run, span)
+        value = goodput.of_phase(run, span)
         share = f"{value / normal:.1%}" if normal else ""
         rows.append([name, f"{span.length_ns / 1e9:.1f} s", rate(value), share])
     return rows
@@ -85,8 +85,8 @@ def recovery_rows(run: Run) -> list[list[str]]:
         after = "not before the next fault" if item.after_ns is None else f"{item.after_ns / 1e6:.0f} ms"
         rows.append(
             [
-                f"{run.seconds(item.fault.start_ns):.2f} s",
-                item.fault.title,
+                f"{run.seconds(item.start_ns):.2f} s",
+                item.title,
                 f"{item.dip:.0%}",
                 after if item.after_ns != 0 else "never below 90 %",
                 "" if not trips else f"{trips:.0f}",

@@ -86,6 +86,19 @@ def stalled_ns(all_steps: Sequence[Step], span: Span) -> int:
     return max(0, span.stop_ns - max(ends)) if ends else 0
 
 
+def whole(run: Run, phase: Span) -> Span:
+    """The time that the steps of a phase take; the phase itself where there are none.
+
+    A phase that ends within a step's silence or burst would be a few per cent off for no reason. The silence after the
+    last step of a job that came to a halt stays in.
+    """
+    chosen = of_phase(steps(run), phase)
+    if len(chosen) < 2:
+        return phase
+    stop_ns = max(step.end_ns for step in chosen)
+    return Span(phase.name, chosen[0].start_ns, stop_ns if phase.name == "reference" else max(stop_ns, phase.stop_ns))
+
+
 def times(selected: Sequence[Step]) -> StepTimes | None:
     """Count, median, 99th percentile and slowest; None without steps."""
     if not selected:

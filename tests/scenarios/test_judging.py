@@ -8,7 +8,7 @@ import pytest
 
 from scenarios.judging import checks, goodput, paths, planes, recovery, steps
 from scenarios.judging.judge import verdict_of
-from scenarios.judging.run import Run
+from scenarios.judging.run import Run, Span
 from scenarios.judging.verdict import Finding, conclude
 
 Build = Callable[..., Run]
@@ -154,5 +154,46 @@ def test_a_later_dip_does_not_undo_a_recovery(made_up: Build) -> None:
                     stuck[line["node"]] = stuck[line["node"]] or qp["acked_bytes"]
                     qp["acked_bytes"] = stuck[line["node"]]
     (item,) = recovery.recoveries(Run(run.lines), 250_000_000)
-    assert item.fault.start_ns == start["t_ns"]
+    assert item.start_ns == start["t_ns"]
     assert item.after_ns == pytest.approx(2.2e9, abs=0.1e9)
+
+
+def test_faults_that_begin_together_have_one_recovery_named_after_the_first(made_up: Build) -> None:
+    run = made_up(dip=0.0)
+    more = [
+        {**line, "target": f"p1l0-p1s{spine}", "t_ns": line["t_ns"] + spine * 100_000_000}
+        for line in run.lines
+        if line["kind"] == "fault"
+        for spine in range(1, 5)
+    ]
+    lines = sorted([*run.lines, *more], key=lambda line: int(line["t_ns"]))
+    (item,) = recovery.recoveries(Run(lines), 250_000_000)
+    assert item.title == "link-down p0l0-p0s1 and 4 more"
+    assert item.dip == pytest.approx(0, abs=0.01)
+    assert item.after_ns == pytest.approx(2.0e9 + 0.225e9, abs=0.06e9)
+
+
+def test_a_path_that_probes_revive_is_left_when_it_is_given_up_first(made_up: Build) -> None:
+    run = made_up()
+    again = [
+        {**line, "t_ns": line["t_ns"] + 3_000_000_000, "old": "GOOD", "new": "ASSUMED_BAD"}
+        for line in run.kind("ev")
+        if line["new"] == "GOOD"
+    ]
+    (item,) = recovery.recoveries(Run(sorted([*run.lines, *again], key=lambda line: int(line["t_ns"]))), 250_000_000)
+    assert item.left_ns == 100_000_000
+
+
+def test_goodput_of_a_phase_is_that_of_its_training_steps(made_up: Build) -> None:
+    # Steps of 1 s begin at every second. Those from 3 s to 11 s lie wholly in the phase; 2 s to 12 s are touched by it.
+    run = made_up()
+    assert steps.whole(run, Span("reference", 2_400_000_000, 11_600_000_000)) == Span(
+        "reference", 3_000_000_000, 11_000_000_000
+    )
+    assert steps.whole(run, Span("faults", 2_400_000_000, 11_600_000_000)) == Span(
+        "faults", 2_000_000_000, 12_000_000_000
+    )
+    halted = Run([line for line in run.lines if not (line["kind"] == "step" and line["t_ns"] > 5_000_000_000)])
+    assert steps.whole(halted, Span("faults", 2_400_000_000, 11_600_000_000)) == Span(
+        "faults", 2_000_000_000, 11_600_000_000
+    )
