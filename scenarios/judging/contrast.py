@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scenarios.judging import counters, evidence, flows, goodput, paths, steps
-from scenarios.judging.checks import whole_steps
 from scenarios.judging.likeness import Likeness, likeness
 from scenarios.judging.run import Run, Span
 from scenarios.judging.verdict import Finding
@@ -48,8 +47,8 @@ def outcome(name: str, run: Run) -> Outcome:
     all_steps = steps.steps(run)
     during = steps.times(steps.of_phase(all_steps, span))
     p99_ns = max(during.p99_ns, steps.stalled_ns(all_steps, span)) if during else None
-    bps = goodput.over(run, whole_steps(run, span))
-    before = goodput.over(run, whole_steps(run, reference)) if reference else 0.0
+    bps = goodput.of_phase(run, span)
+    before = goodput.of_phase(run, reference) if reference else 0.0
     return Outcome(name, errors, p99_ns, bps, bps / before if before and run.faults else None, unsound)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import pairwise
 
 from scenarios.judging.run import Run
 
@@ -49,6 +50,42 @@ def histories(run: Run) -> dict[PathKey, list[StateSpan]]:
             if state not in (GOOD, "SKIP"):
                 spans.append(StateSpan(state, t_ns, stop_ns, cause))
         result[key] = spans
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How many pairs of hosts had given a path up, between two instants."""
+
+    start_ns: int
+    stop_ns: int
+    bad: int
+    denied: int
+
+
+def strips(run: Run) -> dict[tuple[int, str], list[Level]]:
+    """For every path of the fabric (plane, spine), healthy or not, the times at which some sender did without it."""
+    fabric = run.options.get("fabric") or {}
+    every = [
+        (plane, f"p{plane}s{spine}") for plane in range(fabric.get("planes", 0)) for spine in range(fabric["spines"])
+    ]
+    changes: dict[tuple[int, str], list[tuple[int, int, int]]] = {key: [] for key in every}
+    for path, spans in histories(run).items():
+        for span in spans:
+            denied = int(span.state == "DENIED")
+            moments = changes.setdefault((path.plane, path.via), [])
+            moments += [(span.start_ns, 1 - denied, denied), (span.stop_ns, denied - 1, -denied)]
+    return {key: levels(moments) for key, moments in changes.items()}
+
+
+def levels(changes: list[tuple[int, int, int]]) -> list[Level]:
+    """Running sums of (time, bad, denied) changes, without the times when both are nothing."""
+    result, bad, denied = [], 0, 0
+    ordered = sorted(changes)
+    for (start_ns, more_bad, more_denied), (stop_ns, _, _) in pairwise(ordered):
+        bad, denied = bad + more_bad, denied + more_denied
+        if stop_ns > start_ns and (bad or denied):
+            result.append(Level(start_ns, stop_ns, bad, denied))
     return result
 
 

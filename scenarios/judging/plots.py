@@ -11,6 +11,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from scenarios.judging import goodput, paths, planes, steps
@@ -20,11 +21,12 @@ INK = "#1f2933"
 FAINT = "#9aa5b1"
 GRID = "#e4e7eb"
 FAULT = "#f7c9c4"
-GOOD = "#2b7a4b"
 BAD = "#c0392b"
 DENIED = "#7b8794"
+HEALTHY = "#d8eadf"
 PLANES = ("#1f6feb", "#d97706", "#0f9d8a", "#9b3fb5", "#c2410c", "#4d7c0f", "#be185d", "#475569")
 RUNS = ("#1f6feb", "#d97706")
+NAMED_STRIPS = 64  # more paths than this are drawn without a name and a gap each
 
 STYLE: Any = {  # Any: matplotlib's own type for it differs from version to version
     "svg.fonttype": "none",  # text stays text: searchable, and in the reader's own font
@@ -143,27 +145,39 @@ def plane_load(run: Run, bin_ns: int) -> str:
 
 
 def path_health(run: Run) -> str | None:
-    """One line for each path that was ever given up: when it was ASSUMED_BAD or DENIED, grouped by plane."""
-    histories = paths.histories(run)
-    if not histories:
+    """A strip for every path of the fabric: green while all senders use it, the redder the more have given it up."""
+    strips = sorted(paths.strips(run).items(), key=lambda item: (item[0][0], natural(item[0][1])))
+    if not strips or run.options.get("single_plane"):
         return None
-    drawing, axes = figure(min(7.0, 1.1 + 0.035 * max(len(histories), 12)))
-    mark_faults(axes, run)
-    bars: dict[str, list[list[tuple[float, float]]]] = {BAD: [], DENIED: []}
-    last_plane, ticks = None, []
-    for row, (key, spans) in enumerate(histories.items()):
-        if key.plane != last_plane:
-            ticks.append((row, f"plane {key.plane}"))
-            last_plane = key.plane
-        for span in spans:
-            left, right = run.seconds(span.start_ns), run.seconds(span.stop_ns)
-            colour = DENIED if span.state == "DENIED" else BAD
-            bars[colour].append([(left, row), (right, row), (right, row + 1), (left, row + 1)])
-    for colour, shapes in bars.items():
-        axes.add_collection(PolyCollection(shapes, facecolors=colour, edgecolors="none"))
-    axes.set_xlim(0, run.seconds(whole(run).stop_ns))
-    axes.set_ylim(len(histories), 0)
-    axes.set_yticks([row for row, _ in ticks], [name for _, name in ticks])
-    axes.set_xlabel("seconds (red: assumed bad, grey: denied)")
-    axes.grid(axis="x")
+    named = len(strips) <= NAMED_STRIPS
+    drawing, axes = figure(0.7 + (0.16 * len(strips) if named else 5.0))
+    most = max((level.bad + level.denied for _, spans in strips for level in spans), default=1)
+    shapes, colours = [], []
+    ticks: dict[float, str] = {}
+    for row, ((plane, via), spans) in enumerate(strips):
+        if named:
+            ticks[row + 0.5] = via if via.startswith("p") else f"p{plane} {via}"
+        elif f"plane {plane}" not in ticks.values():
+            ticks[row] = f"plane {plane}"
+        low, high = (row + 0.08, row + 0.92) if named else (row, row + 1)
+        for level in spans:
+            left, right = run.seconds(level.start_ns), run.seconds(level.stop_ns)
+            shapes.append([(left, low), (right, low), (right, high), (left, high)])
+            share = 0.3 + 0.7 * (level.bad + level.denied) / most
+            colours.append(to_rgba(BAD if level.bad else DENIED, share))
+        axes.axhspan(low, high, color=HEALTHY, linewidth=0)
+    axes.add_collection(PolyCollection(shapes, facecolors=colours, edgecolors="none", zorder=2))
+    for fault in run.faults:
+        axes.axvline(run.seconds(fault.start_ns), color=BAD, linewidth=0.8)
+    axes.set_xlim(0, run.seconds(whole(run).stop_ns) or 1)
+    axes.set_ylim(len(strips), 0)
+    axes.set_yticks(list(ticks), list(ticks.values()), fontsize=8)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel("seconds")
+    axes.grid(False)
     return svg(drawing, "Path health")
+
+
+def natural(name: str) -> list[int | str]:
+    """Sorts p0s2 before p0s10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]

@@ -49,7 +49,7 @@ def recoveries(run: Run, bin_ns: int) -> list[Recovery]:
     reference = run.phases.get("reference")
     if reference is None:
         return []
-    normal = goodput.over(run, reference)
+    normal = goodput.of_phase(run, reference)
     if normal <= 0:
         return []
     stop_ns = max(span.stop_ns for span in run.phases.values())  # after that, workloads only drain

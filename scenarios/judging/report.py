@@ -10,6 +10,10 @@ from scenarios.judging.run import Run
 from scenarios.judging.verdict import WORDS, Finding, Verdict
 
 BASELINE = "This is the RoCE baseline: one plane at the sum of the rates, ECMP, DCQCN, and no PFC."
+PATHS = (
+    "A strip for every path, named after its spine: green while every sender uses it, the redder the more of them have "
+    "given it up, grey while it is denied. Lines are faults."
+)
 MARKS = {True: "✓", False: "✗", None: "?"}
 COUNTER_TITLES = {
     "data_packets": "data packets sent",
@@ -203,7 +207,10 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
             page.paragraph(FLOWS_NOTE, soft=True) if flow_rows(run) else None,
             rows_or_none(FLOW_HEAD, flow_rows(run)),
         ),
-        page.section("Path health", plots.path_health(run)),
+        page.section(
+            "Path health",
+            *((page.paragraph(PATHS, soft=True), strips) if (strips := plots.path_health(run)) else ()),
+        ),
         page.section(
             "Planes",
             plots.plane_load(run, step_ns),

@@ -9,6 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import tomli_w
+
+from topo.plan import Plan
+from topo.planfile import plan_document
+
 RUNS = Path("runs")
 
 
@@ -40,6 +45,10 @@ class RunDirectory:
 
     def write_options(self, options: Mapping[str, Any]) -> None:
         (self.path / "options.json").write_text(json.dumps(options, indent=2, sort_keys=True) + "\n")
+
+    def write_plan(self, plan: Plan) -> None:
+        """As a plan file, with every key: what `up`, `topo` and `run --plan` take."""
+        (self.path / "plan.toml").write_text(tomli_w.dumps(plan_document(plan)), encoding="utf-8")
 
 
 def find(root: Path, name: str) -> Path:

@@ -89,6 +89,7 @@ class Runner:
             "host_rate_bps": plan.links.host_rate_bps * plan.planes,
             "hardware_rate_bps": plan.links.hardware_rate_bps,
             "base_rtt_ns": plan.base_rtt_ns,
+            "fabric": {"planes": plan.planes, "leaves": plan.leaves, "spines": plan.spines},
             "hosts": plan.host_count,
             "switches": plan.switch_count,
             "switch_kind": plan.switch,
@@ -103,6 +104,7 @@ class Runner:
         """
         options = self.options()
         self.directory.write_options(options)
+        self.directory.write_plan(self.choices.plan)
         clock: Callable[[], int] = time.monotonic_ns
         journal = Journal(self.directory.journal("runner"), "runner", lambda: clock())
         with ExitStack() as stack:

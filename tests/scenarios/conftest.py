@@ -43,8 +43,9 @@ def made_up_lines(
 
     add(0, "runner", "process", role="runner", pid=1)
     options = {"scenario": "made-up", "plan": "tiny", "transport": "mrc", "seed": 7, "base_rtt_ns": 50_000_000}
+    shape = {"fabric": {"planes": PLANES, "leaves": 2, "spines": 2}}
     rates = {"port_rate_bps": RATE, "host_rate_bps": RATE * PLANES, "hardware_rate_bps": 10**11}
-    add(0, "runner", "options", **{**options, **rates, **(changed or {})})
+    add(0, "runner", "options", **{**options, **shape, **rates, **(changed or {})})
     for name, start, stop in (("warmup", 0, 2), ("reference", 2, 12), ("faults", 12, 22), ("heal", 22, 24)):
         add(start, "runner", "phase", name=name, state="start")
         add(stop, "runner", "phase", name=name, state="stop")

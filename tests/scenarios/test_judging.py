@@ -142,6 +142,22 @@ def test_a_path_is_bad_from_the_loss_to_the_probe_that_revived_it(made_up: Build
     ]
 
 
+def test_every_path_has_a_strip_and_a_healthy_one_is_empty(made_up: Build) -> None:
+    strips = paths.strips(made_up())
+    assert list(strips) == [(0, "p0s0"), (0, "p0s1"), (1, "p1s0"), (1, "p1s1")]
+    assert strips.pop((0, "p0s1")) == [paths.Level(14_100_000_000, 16_300_000_000, bad=1, denied=0)]
+    assert not any(strips.values())
+
+
+def test_a_strip_counts_the_senders_that_gave_its_path_up() -> None:
+    assert paths.levels([(10, 1, 0), (40, -1, 0), (20, 1, 0), (30, -1, 0), (50, 0, 1), (60, 0, -1)]) == [
+        paths.Level(10, 20, 1, 0),
+        paths.Level(20, 30, 2, 0),
+        paths.Level(30, 40, 1, 0),
+        paths.Level(50, 60, 0, 1),
+    ]
+
+
 def test_a_later_dip_does_not_undo_a_recovery(made_up: Build) -> None:
     run = made_up(dip=0.0)
     start = next(line for line in run.lines if line["kind"] == "fault" and line["state"] == "begin")

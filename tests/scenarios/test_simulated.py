@@ -40,10 +40,11 @@ def test_smoke_ends_true_and_leaves_a_whole_run_directory(tmp_path: Path) -> Non
     verdict, path = simulate("smoke", tmp_path)
     assert failures(verdict) == []
     assert {entry.name for entry in path.iterdir()} >= {
-        "options.json", "journal", "journal.jsonl", "verdict.json", "summary.txt", "report.html",
+        "options.json", "plan.toml", "journal", "journal.jsonl", "verdict.json", "summary.txt", "report.html",
     }  # fmt: skip
     assert json.loads((path / "verdict.json").read_text())["verdict"] == "true"
     assert (tmp_path / "latest").resolve() == path.resolve()
+    assert load_plan(path / "plan.toml") == load_plan("tiny")
 
 
 def test_the_same_seed_gives_the_same_journal_and_another_seed_another(tmp_path: Path) -> None:
