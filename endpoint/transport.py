@@ -35,6 +35,10 @@ class CompletionStatus(Enum):
     LOCAL_PROTECTION_ERROR = "local_protection_error"
 
 
+class QueueFull(Exception):  # noqa: N818 (a state that the caller waits out, not a fault)
+    """There is no room for another request or queue pair; poll completions or destroy something, then try again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """The end of one posted write or receive: `wr_id` is the poster's own number, `byte_len` the message's bytes."""
@@ -114,7 +118,7 @@ class QueuePair(Protocol):
         """Write `length` bytes of `region` from byte `offset` to `remote_va` under `rkey`, in RTS only.
 
         An immediate (32 bits) takes one of the peer's receives, in order of posting. Raises ValueError for bytes
-        outside of the region and the like, and a transport's own QueueFull when completions must be polled first.
+        outside of the region and the like, and QueueFull when completions must be polled first.
         """
 
     def post_recv(self, wr_id: int) -> None:
@@ -141,7 +145,8 @@ class Transport(Protocol):
         """A queue for at most `capacity` requests that are posted and not yet polled."""
 
     def create_qp(self, cq: CompletionQueue, **attributes: Any) -> QueuePair:
-        """A QP in RESET. Raises ValueError for an attribute that the transport does not have, naming those it has."""
+        """A QP in RESET. Raises ValueError for an attribute that the transport does not have or that is out of
+        range, naming the valid ones, and QueueFull when the NIC has all the QPs that it can have."""
 
     def destroy_qp(self, qp: QueuePair, now_ns: int) -> None:
         """Forget the QP; what is posted on it disappears without completions. Raises ValueError for another's."""

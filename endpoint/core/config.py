@@ -9,11 +9,13 @@ late by less than it is not a lost packet.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from endpoint.core.wire import MPR_UNIT
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from endpoint.profile import NicProfile
 
 NEVER = 1 << 62
@@ -24,6 +26,9 @@ RATE_UNLIMITED_BPS = 1_000_000_000
 ACK_TIMEOUT_UNIT_NS = 1024
 TIMEOUT_MAX = 24
 MPR_UNITS_MIN, MPR_UNITS_MAX = 8, 32
+QUEUE_MAX = 1 << 20
+"""Requests, frames or events that a queue may be set to hold."""
+WRITE_IMM_MAX = QUEUE_MAX
 
 
 class ConfigError(ValueError):
@@ -67,6 +72,9 @@ class Settings:
     rcv_penalty: bool = True
 
 
+S = TypeVar("S", bound="DataclassInstance")
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What follows from settings and profile; integers in bytes and ns."""
@@ -91,12 +99,24 @@ class Limits:
 
 
 def make_settings(values: dict[str, Any]) -> Settings:
-    """Settings from keyword arguments. Raises `ConfigError` for a name that does not exist."""
-    names = [field.name for field in fields(Settings)]
-    for name in values:
-        if name not in names:
-            raise ConfigError(f"there is no setting {name!r}; valid: {', '.join(names)}")
-    return replace(Settings(), **values)
+    """Settings from keyword arguments. Raises `ConfigError` for a name that does not exist or the wrong type."""
+    return fill(Settings(), values, "there is")
+
+
+def fill(defaults: S, values: dict[str, Any], who: str) -> S:
+    """The dataclass with these values in place of its own. Raises `ConfigError`; `who` begins the complaint."""
+    types = {field.name: str(field.type) for field in fields(defaults)}
+    for name, value in values.items():
+        if name not in types:
+            raise ConfigError(f"{who} no setting {name!r}; valid: {', '.join(types)}")
+        wanted, _, optional = types[name].partition(" | ")
+        right = type(value).__name__ == wanted or (wanted == "float" and type(value) is int)
+        if not right and not (optional and value is None):
+            raise ConfigError(f"{name} is {value!r}; it must be {TYPES[wanted]}")
+    return replace(defaults, **values)
+
+
+TYPES = {"int": "an integer", "float": "a number", "bool": "true or false", "str": "a string"}
 
 
 def derive(profile: NicProfile, settings: Settings) -> Limits:
@@ -116,15 +136,19 @@ def derive(profile: NicProfile, settings: Settings) -> Limits:
     threshold = settings.sack_threshold_bytes
     if threshold is None:
         threshold = min(16384, max(4096, bdp_bytes // 8))
-    _check("jitter_ns", jitter_ns, 0, 10**10)
-    _check("timeout", timeout, 0, TIMEOUT_MAX)
-    _check("mpr", mpr, 1, 64)
-    _check("retry_linear", settings.retry_linear, 0, 7)
-    _check("retry_exponential", settings.retry_exponential, 0, 25)
-    _check("evs_active", settings.evs_active, 1, 1 << 16)
-    _check("evs_backup", settings.evs_backup, 0, 1 << 16)
-    _check("sack_threshold_bytes", threshold, 0, 1 << 30)
-    _check("probes_to_resurrect", settings.probes_to_resurrect, 1, 64)
+    check("jitter_ns", jitter_ns, 0, 10**10)
+    check("timeout", timeout, 0, TIMEOUT_MAX)
+    check("mpr", mpr, 1, 64)
+    check("retry_linear", settings.retry_linear, 0, 7)
+    check("retry_exponential", settings.retry_exponential, 0, 25)
+    check("evs_active", settings.evs_active, 1, 1 << 16)
+    check("evs_backup", settings.evs_backup, 0, 1 << 16)
+    check("evs_min_active_share", settings.evs_min_active_share, 0.0, 1.0)
+    check("sack_threshold_bytes", threshold, 0, 1 << 30)
+    check("probes_to_resurrect", settings.probes_to_resurrect, 1, 64)
+    check("max_write_imm", settings.max_write_imm, 1, WRITE_IMM_MAX)
+    for name in ("max_send_wr", "max_recv_wr", "events_max", "control_frames_max"):
+        check(name, getattr(settings, name), 1, QUEUE_MAX)
     return Limits(
         jitter_ns=jitter_ns,
         base_rtt_ns=base_rtt_ns,
@@ -146,6 +170,7 @@ def timeout_exceeding(wanted_ns: int) -> int:
     return min(TIMEOUT_MAX, (wanted_ns // ACK_TIMEOUT_UNIT_NS).bit_length())
 
 
-def _check(name: str, value: int, low: int, high: int) -> None:
+def check(name: str, value: float, low: float, high: float) -> None:
+    """Raises `ConfigError` for a setting out of range."""
     if not low <= value <= high:
         raise ConfigError(f"{name} is {value}; it must be from {low} to {high}")

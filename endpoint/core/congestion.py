@@ -36,11 +36,8 @@ class Congestion(Protocol):
 ALGORITHMS: dict[str, type[Congestion]] = {"nscc": Nscc, "fixed_window": FixedWindow}
 
 
-def make_congestion(
-    name: str, *, base_rtt_ns: int, bdp_bytes: int, mtu_bytes: int, jitter_ns: int, trimming: bool
-) -> Congestion:
+def find_congestion(name: str) -> type[Congestion]:
+    """The algorithm of that name. Raises `ConfigError`."""
     if name not in ALGORITHMS:
         raise ConfigError(f"there is no congestion control {name!r}; valid: {', '.join(ALGORITHMS)}")
-    return ALGORITHMS[name](
-        base_rtt_ns=base_rtt_ns, bdp_bytes=bdp_bytes, mtu_bytes=mtu_bytes, jitter_ns=jitter_ns, trimming=trimming
-    )
+    return ALGORITHMS[name]

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from endpoint.transport import Completion
-
-
-class QueueFull(Exception):  # noqa: N818 (a state that the caller waits out, not a fault)
-    """The queue has no room; poll completions, then post again."""
+from endpoint.transport import Completion, QueueFull
 
 
 class CompletionQueue:

@@ -16,6 +16,7 @@ from zlib import crc32
 from endpoint.core import frame as frames
 from endpoint.core import icrc, packet, wire
 from endpoint.core.config import NEVER, derive, make_settings
+from endpoint.core.congestion import find_congestion
 from endpoint.core.cq import CompletionQueue
 from endpoint.core.nic import Nic
 from endpoint.core.packet import Route
@@ -23,6 +24,7 @@ from endpoint.core.peer import Peer
 from endpoint.core.penalty import ReceiverPenalty
 from endpoint.core.port import Port
 from endpoint.core.qp import QueuePair
+from endpoint.core.selection import find_selection
 from endpoint.core.verbs import VerbError
 from endpoint.core.wire import ENDPOINT_QPN, IMMEDIATES, TIMESTAMP, WRITES, EndpointOp, Opcode, PathMark
 
@@ -40,6 +42,8 @@ class Endpoint(Nic[QueuePair]):
     def __init__(self, profile: NicProfile, *, rng: Random, now_ns: int = 0, **settings: Any) -> None:
         self.settings = make_settings(settings)
         self.limits = derive(profile, self.settings)
+        find_congestion(self.settings.congestion)
+        find_selection(self.settings.selection)
         super().__init__(
             profile,
             rng,

@@ -12,10 +12,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from endpoint.core.config import NEVER
-from endpoint.core.cq import CompletionQueue, QueueFull
+from endpoint.core.cq import CompletionQueue
 from endpoint.core.memory import MemoryTable
 from endpoint.core.port import Port
-from endpoint.transport import Event, MemoryRegion
+from endpoint.transport import Event, MemoryRegion, QueueFull
 
 if TYPE_CHECKING:
     from endpoint.core.verbs import VerbQueuePair

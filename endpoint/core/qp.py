@@ -15,8 +15,8 @@ from endpoint.core.packet import VARIANT_MASKED
 from endpoint.core.peer import Peer
 from endpoint.core.requester import Requester
 from endpoint.core.responder import Responder
-from endpoint.core.selection import make_selection
-from endpoint.core.verbs import VerbError, VerbQueuePair
+from endpoint.core.selection import find_selection
+from endpoint.core.verbs import VerbQueuePair, check_peer, take_attributes
 from endpoint.core.wire import Syndrome
 from endpoint.transport import CompletionStatus, QPInfo
 
@@ -45,23 +45,13 @@ class QueuePair(VerbQueuePair):
             "psn": endpoint.rng.getrandbits(24),
             "selection": settings.selection,
         }
-        for name in attributes:
-            if name not in known:
-                raise VerbError(f"a QP has no attribute {name!r}; valid: {', '.join(known)}")
-        known.update(attributes)
-        super().__init__(
-            endpoint,
-            qpn,
-            cq,
-            max_send_wr=int(known["max_send_wr"]),
-            max_recv_wr=int(known["max_recv_wr"]),
-            pmtu=endpoint.limits.pmtu,
-        )
+        taken = take_attributes("a QP", known, attributes)
+        self._selection = find_selection(taken["selection"])
+        super().__init__(endpoint, qpn, cq, taken["max_send_wr"], taken["max_recv_wr"], endpoint.limits.pmtu)
         self.endpoint = endpoint
-        self.mpr = _checked_mpr("mpr", int(known["mpr"]))
-        self.max_write_imm = int(known["max_write_imm"])
-        self._selection_name = str(known["selection"])
-        self._start_psn = int(known["psn"]) & 0xFFFFFF
+        self.mpr: int = taken["mpr"]
+        self.max_write_imm: int = taken["max_write_imm"]
+        self._start_psn: int = taken["psn"]
         self.dest_masked = -1
         """Destination QP as packed in a BTH, the variant byte as the ICRC has it; -1 before RTR."""
         self._peer_mpr = 0
@@ -87,7 +77,8 @@ class QueuePair(VerbQueuePair):
 
     def _make_responder(self, peer: QPInfo, now_ns: int) -> None:
         endpoint, settings = self.endpoint, self.endpoint.settings
-        self._peer_mpr = _checked_mpr("the peer's mpr", peer.mpr)
+        check_peer(peer, "qpn", "psn", "mpr", "max_write_imm")
+        self._peer_mpr = peer.mpr
         self.peer = endpoint.peer(peer.host)
         self.evs = EvSet(
             self.peer.routes,
@@ -99,10 +90,10 @@ class QueuePair(VerbQueuePair):
             probe_interval_ns=endpoint.limits.probe_interval_ns,
             on_change=self._ev_changed,
         )
-        self.selection = make_selection(self._selection_name, self.evs, endpoint.rng)
+        self.selection = self._selection(self.evs, endpoint.rng)
         self.peer_max_write_imm = peer.max_write_imm
-        self.dest_masked = VARIANT_MASKED | peer.qpn & 0xFFFFFF
-        self.responder = Responder(self, peer.psn & 0xFFFFFF, peer.trim_nack)
+        self.dest_masked = VARIANT_MASKED | peer.qpn
+        self.responder = Responder(self, peer.psn, peer.trim_nack)
         self.responder.reverse = self.peer.routes_on(-1)
         self.peer.users += 1
         self.refresh_ports()
@@ -208,9 +199,3 @@ class QueuePair(VerbQueuePair):
     def paths(self) -> dict[int, int]:
         """Packets sent per EV."""
         return {path.ev: path.sent for path in self.evs.paths.values() if path.sent} if self.joined else {}
-
-
-def _checked_mpr(name: str, value: int) -> int:
-    if not 1 <= value <= 64:
-        raise VerbError(f"{name} is {value}; it must be from 1 to 64 units of 128 PSNs")
-    return value

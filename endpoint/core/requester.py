@@ -11,7 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from endpoint.core.config import NEVER
-from endpoint.core.congestion import make_congestion
+from endpoint.core.congestion import find_congestion
 from endpoint.core.ev_set import Path
 from endpoint.core.ev_state import EvCause
 from endpoint.core.message import Message
@@ -43,8 +43,7 @@ class Requester:
         self._qp = qp
         self._window = window
         self._pmtu = limits.pmtu
-        self.cc = make_congestion(
-            endpoint.settings.congestion,
+        self.cc = find_congestion(endpoint.settings.congestion)(
             base_rtt_ns=limits.base_rtt_ns,
             bdp_bytes=limits.bdp_bytes,
             mtu_bytes=limits.pmtu,
@@ -345,12 +344,12 @@ class Requester:
 
     def receive_nack(self, now_ns: int, reason: int, psn24: int, entropy: int) -> None:
         """A NACK: a trimmed packet is sent again at once; if the peer lacked something, after a round trip."""
+        index = expand(psn24, self.una) - self.una
+        if not 0 <= index < self.nxt - self.una:
+            return  # about nothing that is under way: old, or forged
         self.nacks += 1
         if reason == NackReason.UNEXP_EVENT:
             self._qp.fail(now_ns, CompletionStatus.REMOTE_OPERATION_ERROR, "NACK with reason UNEXP_EVENT")
-            return
-        index = expand(psn24, self.una) - self.una
-        if not 0 <= index < self.nxt - self.una:
             return
         slot = (self.una + index) & self._mask
         path = self._paths[slot]
@@ -367,23 +366,24 @@ class Requester:
             self.trims += 1
             self._signal(path, cause, now_ns)
             self.cc.on_trim(now_ns, size, self.inflight_bytes)
-            if len(self._rule.log) > 4 * len(self._sent_ns):
-                self._prune_log()
         else:
             self._hold_ns = now_ns + self._limits.base_rtt_ns
             self._qp.arm(self._hold_ns)
+        if len(self._rule.log) > 4 * len(self._sent_ns):
+            self._prune_log()
         self._qp.wake()
 
     def receive_ack(self, now_ns: int, syndrome: int, msn24: int, psn24: int) -> None:
         """A transport acknowledgement: completes writes with immediate, in order; a negative one ends the QP."""
         status = NAK_STATUS.get(syndrome)  # type: ignore[call-overload]
+        count = (psn24 - self.una + 1) & PSN_MASK
         if status is not None:
-            self._qp.fail(now_ns, status, f"NAK with syndrome {syndrome:#x}")
+            if count <= self.nxt - self.una:  # else it is about nothing that is under way: forged
+                self._qp.fail(now_ns, status, f"NAK with syndrome {syndrome:#x}")
             return
         if syndrome >> 5:
             self._qp.endpoint.count("ack_syndrome")
             return
-        count = (psn24 - self.una + 1) & PSN_MASK
         if 0 < count <= self.nxt - self.una:
             fresh = ((1 << count) - 1) & ~self.acked
             if fresh:
@@ -418,7 +418,7 @@ class Requester:
             self._lose(index, now_ns)
 
     def _prune_log(self) -> None:
-        """Trims bring nothing that the reorder rule could judge by; stale entries must not pile up meanwhile."""
+        """NACKs bring nothing that the reorder rule could judge by; stale entries must not pile up meanwhile."""
         log, sent_ns, mask = self._rule.log, self._sent_ns, self._mask
         kept = [entry for entry in log if entry[0] >= self.una and sent_ns[entry[0] & mask] == entry[1]]
         log.clear()

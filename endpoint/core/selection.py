@@ -31,7 +31,8 @@ SELECTIONS: dict[str, type[Selection]] = {
 }
 
 
-def make_selection(name: str, evs: EvSet, rng: Random) -> Selection:
+def find_selection(name: str) -> type[Selection]:
+    """The algorithm of that name. Raises `ConfigError`."""
     if name not in SELECTIONS:
         raise ConfigError(f"there is no path selection {name!r}; valid: {', '.join(SELECTIONS)}")
-    return SELECTIONS[name](evs, rng)
+    return SELECTIONS[name]

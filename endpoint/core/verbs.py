@@ -7,12 +7,13 @@ exchanged out of band. Only writes exist; everything else is refused.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from endpoint.core.config import NEVER
-from endpoint.core.cq import CompletionQueue, QueueFull
+from endpoint.core.config import NEVER, QUEUE_MAX, WRITE_IMM_MAX
+from endpoint.core.cq import CompletionQueue
 from endpoint.core.message import Message
-from endpoint.transport import Completion, CompletionStatus, MemoryRegion, QPInfo, QPState
+from endpoint.transport import Completion, CompletionStatus, MemoryRegion, QPInfo, QPState, QueueFull
 
 if TYPE_CHECKING:
     from endpoint.core.nic import Nic, Sender
@@ -28,8 +29,45 @@ STEPS: dict[QPState, QPState] = {
 }
 
 
+RANGES: dict[str, tuple[int, int]] = {
+    "qpn": (0, (1 << 24) - 1),
+    "psn": (0, (1 << 24) - 1),
+    "mpr": (1, 64),  # units of 128 PSNs
+    "max_write_imm": (1, WRITE_IMM_MAX),
+    "max_send_wr": (1, QUEUE_MAX),
+    "max_recv_wr": (1, QUEUE_MAX),
+}
+"""What the integer attributes of a QP may be."""
+
+
 class VerbError(ValueError):
     """A verb was called with what the rules do not allow; nothing was changed."""
+
+
+def take_attributes(kind: str, known: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes `known`, with those that are `given` in place of them. Raises `VerbError`."""
+    for name in given:
+        if name not in known:
+            raise VerbError(f"{kind} has no attribute {name!r}; valid: {', '.join(known)}")
+    taken = {**known, **given}
+    for name, value in taken.items():
+        if name in RANGES:
+            _check(name, value, name)
+    return taken
+
+
+def check_peer(peer: QPInfo, *names: str) -> None:
+    """Raises `VerbError` if one of these attributes of a peer is none that a peer can have."""
+    for name in names:
+        _check(name, getattr(peer, name), f"the peer's {name}")
+
+
+def _check(name: str, value: Any, shown: str) -> None:
+    low, high = RANGES[name]
+    if type(value) is not int:
+        raise VerbError(f"{shown} is {value!r}; it must be an integer")
+    if not low <= value <= high:
+        raise VerbError(f"{shown} is {value}; it must be from {low} to {high}")
 
 
 class VerbQueuePair:
@@ -39,7 +77,7 @@ class VerbQueuePair:
     sender: Sender
 
     def __init__(
-        self, nic: Nic[Any], qpn: int, cq: CompletionQueue, *, max_send_wr: int, max_recv_wr: int, pmtu: int
+        self, nic: Nic[Any], qpn: int, cq: CompletionQueue, max_send_wr: int, max_recv_wr: int, pmtu: int
     ) -> None:
         self.nic = nic
         self.qpn = qpn
@@ -223,6 +261,9 @@ class VerbQueuePair:
                 self.deadline_ns = self.nic.now_ns  # no port may ever take the packet: the retry rule counts anyway
 
     def arm(self, at_ns: int) -> None:
-        """`handle_timer` is wanted by then. A deadline may turn out to be too early; it is never too late."""
-        if at_ns < self.deadline_ns:
+        """`handle_timer` is wanted by then. A deadline may turn out to be too early; it is never too late.
+
+        A QP in ERROR has none: it may have failed for one message in the midst of sending others.
+        """
+        if at_ns < self.deadline_ns and self.receiving:
             self.deadline_ns = at_ns

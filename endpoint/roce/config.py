@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
-from endpoint.core.config import ConfigError
+from endpoint.core.config import QUEUE_MAX, check, fill
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,14 @@ class Settings:
 
 
 def make_settings(values: dict[str, Any]) -> Settings:
-    """Settings from keyword arguments. Raises `ConfigError` for a name that does not exist."""
-    names = [field.name for field in fields(Settings)]
-    for name in values:
-        if name not in names:
-            raise ConfigError(f"RoCE has no setting {name!r}; valid: {', '.join(names)}")
-    return replace(Settings(), **values)
+    """Settings from keyword arguments. Raises `ConfigError` for a name that does not exist or a value that cannot be.
+
+    `jitter_ns` and `timeout` are checked with what follows from them (`endpoint.core.config.derive`).
+    """
+    settings = fill(Settings(), values, "RoCE has")
+    check("retry_count", settings.retry_count, 0, 7)
+    check("window_bdps", settings.window_bdps, 0.0, 1024.0)
+    check("ack_every_bytes", settings.ack_every_bytes, 1, 1 << 30)
+    for name in ("max_send_wr", "max_recv_wr", "events_max", "control_frames_max"):
+        check(name, getattr(settings, name), 1, QUEUE_MAX)
+    return settings

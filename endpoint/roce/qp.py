@@ -11,7 +11,7 @@ from endpoint.core.cq import CompletionQueue
 from endpoint.core.message import Message
 from endpoint.core.packet import Route
 from endpoint.core.psn import PSN_MASK
-from endpoint.core.verbs import VerbError, VerbQueuePair
+from endpoint.core.verbs import VerbQueuePair, check_peer, take_attributes
 from endpoint.roce import wire
 from endpoint.roce.requester import Requester
 from endpoint.roce.responder import Responder
@@ -36,22 +36,12 @@ class QueuePair(VerbQueuePair):
             "max_recv_wr": settings.max_recv_wr,
             "psn": endpoint.rng.getrandbits(24),
         }
-        for name in attributes:
-            if name not in known:
-                raise VerbError(f"a RoCE QP has no attribute {name!r}; valid: {', '.join(known)}")
-        known.update(attributes)
-        super().__init__(
-            endpoint,
-            qpn,
-            cq,
-            max_send_wr=int(known["max_send_wr"]),
-            max_recv_wr=int(known["max_recv_wr"]),
-            pmtu=endpoint.limits.pmtu,
-        )
+        taken = take_attributes("a RoCE QP", known, attributes)
+        super().__init__(endpoint, qpn, cq, taken["max_send_wr"], taken["max_recv_wr"], endpoint.limits.pmtu)
         self.endpoint = endpoint
         self.dest_qpn = -1
         self._peer_name: str | None = None
-        self._start_psn = int(known["psn"]) & PSN_MASK
+        self._start_psn: int = taken["psn"]
 
     @property
     def peer_name(self) -> str | None:
@@ -66,11 +56,12 @@ class QueuePair(VerbQueuePair):
         return QPInfo(self.endpoint.host, self.qpn, self._start_psn, mpr=64, max_write_imm=self.max_recv_wr)
 
     def _make_responder(self, peer: QPInfo, now_ns: int) -> None:
+        check_peer(peer, "qpn", "psn")
         self.route = self.endpoint.choose_route(peer.host)
         self.peer_address = self.endpoint.peer_address(peer.host)
         self._peer_name = peer.host
-        self.dest_qpn = peer.qpn & 0xFFFFFF
-        self.responder = Responder(self, peer.psn & PSN_MASK)
+        self.dest_qpn = peer.qpn
+        self.responder = Responder(self, peer.psn)
 
     def _make_requester(self) -> None:
         self.sender = self.requester = Requester(self, self._start_psn)

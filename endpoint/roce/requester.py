@@ -178,7 +178,8 @@ class Requester:
             self._timer_ns = now_ns
             self._qp.wake()
         elif syndrome in NAK_STATUS:
-            self._qp.fail(now_ns, NAK_STATUS[syndrome], f"NAK with syndrome {syndrome:#x}")
+            if self.una <= psn <= self.top:  # else it is about nothing that is under way: forged
+                self._qp.fail(now_ns, NAK_STATUS[syndrome], f"NAK with syndrome {syndrome:#x}")
         elif not syndrome >> 5:
             if psn < self.top:
                 self._acked(psn, now_ns)

@@ -6,8 +6,7 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-from endpoint.core.cq import QueueFull
-from endpoint.transport import CompletionStatus, QPState
+from endpoint.transport import CompletionStatus, QPState, QueueFull
 from tests.endpoint.core.virtual_wire import Wire
 
 

@@ -326,6 +326,34 @@ def test_unexpected_event_ends_the_connection() -> None:
     assert [done.status for done in bench.completions()] == [CompletionStatus.REMOTE_OPERATION_ERROR]
 
 
+@pytest.mark.parametrize("psn", [-1, 2, 1 << 23])
+def test_neither_nack_nor_nak_ends_a_connection_by_a_psn_that_is_not_under_way(psn: int) -> None:
+    bench = Bench()
+    bench.post(2)
+    (sent, _) = bench.writes()
+    responder = bench.qp_b.responder
+    responder.nack(bench.now_ns, bench.b.ports[0], sent.ev, psn, NackReason.UNEXP_EVENT, 0)
+    responder.epsn = psn + 1 if psn >= 0 else -1
+    responder.refuse(wire.Syndrome.NAK_REMOTE_ACCESS_ERROR)
+    forged = bench.answers(NACK, wire.Opcode.ACKNOWLEDGE)
+    assert len(forged) == 5
+    bench.to_a(*forged)
+    assert bench.qp_a.state is QPState.RTS
+
+
+def test_a_peer_that_refuses_for_ever_costs_no_memory() -> None:
+    bench = Bench(mpr=1)
+    bench.post(1)
+    for _ in range(3000):
+        for sent in bench.writes():
+            bench.qp_b.responder.nack(bench.now_ns, bench.b.ports[0], sent.ev, sent.psn, NackReason.NO_RESOURCE, 0)
+        bench.to_a(*bench.answers(NACK))
+        bench.wait(1.01)
+        bench.timers()
+    assert bench.qp_a.requester.retransmits > 2000
+    assert len(bench.qp_a.requester._rule.log) <= 4 * 128 + 1
+
+
 def test_a_nack_for_a_copy_that_was_replaced_is_ignored() -> None:
     bench = Bench()
     bench.post(2)

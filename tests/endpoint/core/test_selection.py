@@ -12,7 +12,7 @@ from endpoint import profile as profiles
 from endpoint.core.endpoint import Endpoint
 from endpoint.core.ev_set import EvSet
 from endpoint.core.ev_state import EvCause
-from endpoint.core.selection import make_selection
+from endpoint.core.selection import find_selection
 from tests.endpoint.core.flows import Flow
 from tests.endpoint.core.virtual_wire import Wire
 from tests.endpoint.nic_profiles import profile as profile_data
@@ -32,7 +32,7 @@ def make(name: str) -> tuple[Any, EvSet]:
         probe_interval_ns=1000,
         on_change=lambda *_: None,
     )
-    return make_selection(name, evs, Random(3)), evs
+    return find_selection(name)(evs, Random(3)), evs
 
 
 def test_mrc_takes_every_plane_once_a_round_even_when_ports_are_busy_at_times() -> None:

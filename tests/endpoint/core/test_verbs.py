@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from endpoint.core import icrc, wire
 from endpoint.core.config import ConfigError
-from endpoint.core.cq import QueueFull
 from endpoint.core.endpoint import Endpoint
 from endpoint.core.verbs import VerbError
 from endpoint.core.wire import Opcode
-from endpoint.transport import CompletionStatus, QPState, Transport
+from endpoint.transport import CompletionStatus, QPState, QueueFull, Transport
 from tests.endpoint.core.bench import Bench, Packet
 from tests.endpoint.core.flows import Flow
 from tests.endpoint.core.virtual_wire import Wire
@@ -152,6 +155,73 @@ def test_a_region_deregistered_before_its_turn_is_a_local_protection_error() -> 
     assert bench.writes() == []
     assert [done.status for done in bench.completions()] == [CompletionStatus.LOCAL_PROTECTION_ERROR]
     assert bench.qp_a.state is QPState.ERROR
+
+
+def test_a_qp_that_fails_while_it_sends_wants_no_timer_any_more() -> None:
+    bench = Bench()
+    other = bench.a.register_memory(bytearray(4096))
+    bench.post()
+    bench.qp_a.post_write(9, other, 0, 4096, bench.target.va, bench.target.rkey)
+    bench.a.deregister_memory(other)
+    assert len(bench.writes()) == 1
+    assert bench.qp_a.state is QPState.ERROR
+    bench.wait(1000)
+    bench.timers()
+    assert bench.a.next_timer_ns() is None
+
+
+@pytest.mark.parametrize("change", [{"qpn": -1}, {"qpn": 1 << 24}, {"psn": 1 << 24}, {"mpr": 0}, {"mpr": 65}])
+def test_attributes_of_a_peer_that_no_peer_can_have_are_refused_by_name(change: dict[str, int]) -> None:
+    bench = Bench()
+    qp = bench.a.create_qp(bench.cq_a)
+    ((name, value),) = change.items()
+    with pytest.raises(VerbError, match=f"{name} is {value}; it must be from "):
+        qp.connect(replace(bench.qp_b.info(), **change), bench.now_ns)
+    assert qp.state is QPState.INIT
+    assert not qp.joined
+
+
+def test_a_peer_that_accepts_no_writes_with_immediate_makes_posting_one_an_error() -> None:
+    bench = Bench()
+    qp = bench.a.create_qp(bench.cq_a)
+    with pytest.raises(VerbError, match="max_write_imm is 0; it must be from 1 to "):
+        qp.connect(replace(bench.qp_b.info(), max_write_imm=0), bench.now_ns)
+
+
+@pytest.mark.parametrize(
+    "attribute", [{"mpr": 0}, {"max_write_imm": 0}, {"max_send_wr": 0}, {"max_recv_wr": -1}, {"psn": 1 << 24}]
+)
+def test_attributes_out_of_range_are_refused_by_name(attribute: dict[str, int]) -> None:
+    bench = Bench()
+    ((name, value),) = attribute.items()
+    with pytest.raises(VerbError, match=f"{name} is {value}; it must be from "):
+        bench.a.create_qp(bench.cq_a, **attribute)
+    with pytest.raises(VerbError, match="mpr is '8'; it must be an integer"):
+        bench.a.create_qp(bench.cq_a, mpr="8")
+
+
+@pytest.mark.parametrize(
+    ("setting", "rule"),
+    [
+        ({"timeout": 25}, "timeout is 25; it must be from 0 to 24"),
+        ({"max_write_imm": 0}, "max_write_imm is 0; it must be from 1 to "),
+        ({"max_send_wr": 0}, "max_send_wr is 0; it must be from 1 to "),
+        ({"max_recv_wr": 0}, "max_recv_wr is 0; it must be from 1 to "),
+        ({"events_max": -1}, "events_max is -1; it must be from 1 to "),
+        ({"control_frames_max": 0}, "control_frames_max is 0; it must be from 1 to "),
+        ({"evs_min_active_share": 1.5}, "evs_min_active_share is 1.5; it must be from 0"),
+        ({"evs_min_active_share": float("nan")}, "evs_min_active_share is nan; it must be from 0"),
+        ({"mpr": "8"}, "mpr is '8'; it must be an integer"),
+        ({"timeout": 8.5}, "timeout is 8.5; it must be an integer"),
+        ({"oor_nack": 1}, "oor_nack is 1; it must be true or false"),
+        ({"congestion": "bbr"}, "no congestion control 'bbr'; valid: nscc, fixed_window"),
+        ({"selection": "ecmp"}, "no path selection 'ecmp'; valid: mrc, oblivious, single_path"),
+        ({"selection": 3}, "selection is 3; it must be a string"),
+    ],
+)
+def test_a_setting_that_cannot_work_is_refused_when_the_nic_is_made(setting: dict[str, Any], rule: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(rule)):
+        Bench(**setting)
 
 
 def test_a_full_send_queue_and_a_full_completion_queue_ask_to_wait() -> None:

@@ -152,6 +152,36 @@ def test_a_wrong_rkey_ends_both_ends_and_writes_nothing() -> None:
     assert flow.sink == bytes(len(flow.sink))
 
 
+def test_a_qp_that_fails_while_it_sends_wants_no_timer_any_more() -> None:
+    wire_ = roce_wire()
+    flow = Flow(wire_)
+    sender = wire_.transports["h0"]
+    other = sender.register_memory(bytearray(100))
+    flow.post(100)
+    flow.qp.post_write(1, other, 0, 100, flow.target.va, flow.target.rkey)
+    sender.deregister_memory(other)
+    assert len(sender.packets_to_send(0, 8)) == 1
+    assert flow.qp.state is QPState.ERROR
+    sender.handle_timer(10**12)
+    assert sender.next_timer_ns() is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "rule"),
+    [
+        ({"retry_count": 8}, "retry_count is 8; it must be from 0 to 7"),
+        ({"window_bdps": float("nan")}, "window_bdps is nan; it must be from 0"),
+        ({"ack_every_bytes": 0}, "ack_every_bytes is 0; it must be from 1 to"),
+        ({"timeout": 30}, "timeout is 30; it must be from 0 to 24"),
+        ({"max_recv_wr": 0}, "max_recv_wr is 0; it must be from 1 to"),
+        ({"dcqcn": "no"}, "dcqcn is 'no'; it must be true or false"),
+    ],
+)
+def test_a_setting_that_cannot_work_is_refused_when_the_nic_is_made(setting: dict[str, Any], rule: str) -> None:
+    with pytest.raises(ConfigError, match=rule):
+        Endpoint(profiles.parse(profile_data(0)), rng=Random(1), **setting)
+
+
 def test_settings_attributes_and_hosts_that_do_not_exist_are_refused_by_name() -> None:
     nic = profiles.parse(profile_data(0))
     with pytest.raises(ConfigError, match="RoCE has no setting 'mpr'; valid: jitter_ns, "):
