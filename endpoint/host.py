@@ -16,7 +16,7 @@ from endpoint.prober import Prober, ProberError
 from endpoint.profile import NicProfile
 from endpoint.transport import Transport
 from endpoint.workloads import Setup, Workload, WorkloadError, defaults, make
-from endpoint.workloads.workload import OVER
+from endpoint.workloads.workload import MEMORY_BYTES_MAX, OVER
 
 SAMPLE_INTERVAL_NS = 100_000_000
 
@@ -217,6 +217,7 @@ class Host:
             transport=self.transport,
             journal=lambda line, fields: self._journal(self._clock(), line, fields),
             clock=self._clock,
+            memory_bytes_max=MEMORY_BYTES_MAX - sum(held.memory_held_bytes for held in self._workloads.values()),
         )
         try:
             workload = self._workloads[name] = make(setup, options)

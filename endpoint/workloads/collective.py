@@ -70,12 +70,15 @@ class Collective(Workload):
         self.segments = -(-self.chunk_bytes // options.segment)
         self.round = 0
         super().__init__(setup, options)
-        self._memory = bytearray(self.count * self.chunk_bytes)
+        items = self.count * self.chunk_items
+        try:
+            self._memory = bytearray(items * ITEM_BYTES)
+            self.base: IntArray = np.random.default_rng(options.seed).integers(-(2**20), 2**20, items, dtype=np.int32)
+        except MemoryError:
+            self._release(setup.clock())
+            raise
         self.region = setup.transport.register_memory(self._memory, remote_write=False)
         self.work: IntArray = np.frombuffer(self._memory, dtype=np.int32)
-        self.base: IntArray = np.random.default_rng(options.seed).integers(
-            -(2**20), 2**20, self.count * self.chunk_items, dtype=np.int32
-        )
         self.last_round = False
         self.round_running = False
         self._early: list[tuple[Link, int]] = []
@@ -119,6 +122,10 @@ class Collective(Workload):
         return 0
 
     # Workload.
+
+    def memory_bytes(self) -> int:
+        """`work`, `base`, and at the end of a round what came out and what must have."""
+        return 4 * self.count * self.chunk_bytes
 
     def begin(self, now_ns: int) -> None:
         self._begin_round(now_ns)

@@ -11,12 +11,16 @@ import random
 
 from endpoint.transport import Transport
 
+_PIECE_BYTES = 1 << 24
 _SHIFTS = 65_521  # a prime: numbers that share a memory slot never share a window
 
 
 class Contents:
     def __init__(self, transport: Transport, seed: int, message_bytes_max: int) -> None:
-        self._pool = bytearray(random.Random(f"contents {seed}").randbytes(message_bytes_max + _SHIFTS))
+        source, size = random.Random(f"contents {seed}"), message_bytes_max + _SHIFTS
+        self._pool = bytearray()
+        while len(self._pool) < size:  # `randbytes` has a limit
+            self._pool += source.randbytes(min(_PIECE_BYTES, size - len(self._pool)))
         self._view = memoryview(self._pool)
         self._transport = transport
         self.region = transport.register_memory(self._pool, remote_write=False)

@@ -6,23 +6,34 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from endpoint.transport import CompletionQueue, MemoryRegion, QPInfo, QueuePair, Transport
+from endpoint.transport import CompletionQueue, MemoryRegion, QPInfo, QueueFull, QueuePair, Transport
 from endpoint.workloads.options import WorkloadError
 
 RECEIVES = 128  # posted receives a QP: the write-with-immediates that may arrive before we look
 
 
 class Link:
-    """`inbox_bytes` of memory and `qps` queue pairs for one peer, made by `prepare`, joined by `connect`."""
+    """`inbox_bytes` of memory and `qps` queue pairs for one peer, made by `prepare`, joined by `connect`.
 
-    def __init__(self, transport: Transport, cq: CompletionQueue, peer: str, qps: int, inbox_bytes: int) -> None:
+    Raises `MemoryError`, or `QueueFull` when the NIC has no more QPs; nothing is kept then.
+    """
+
+    def __init__(
+        self, transport: Transport, cq: CompletionQueue, peer: str, qps: int, inbox_bytes: int, now_ns: int
+    ) -> None:
         self.peer = peer
         self.remote_va = self.remote_rkey = self.remote_length = 0
         self._transport = transport
         self.inbox = bytearray(inbox_bytes)
         self._region: MemoryRegion | None = transport.register_memory(self.inbox) if inbox_bytes else None
-        self.qps: list[QueuePair] = [transport.create_qp(cq) for _ in range(qps)]
+        self.qps: list[QueuePair] = []
         self._infos: list[QPInfo] = []
+        try:
+            for _ in range(qps):
+                self.qps.append(transport.create_qp(cq))
+        except QueueFull:
+            self.close(now_ns)
+            raise
 
     def offer(self) -> dict[str, Any]:
         """What the peer needs to know; JSON-safe."""
@@ -65,11 +76,11 @@ class Link:
     def connect(self, now_ns: int) -> None:
         """Join the QPs with those of the offer. Raises WorkloadError when the transport refuses what was offered."""
         for qp, info in zip(self.qps, self._infos, strict=True):
-            for wr_id in range(RECEIVES):
-                qp.post_recv(wr_id)
             try:
+                for wr_id in range(RECEIVES):
+                    qp.post_recv(wr_id)
                 qp.connect(info, now_ns)
-            except ValueError as error:
+            except (ValueError, QueueFull) as error:
                 raise WorkloadError(f"QP to {self.peer}: {error}") from error
 
     def close(self, now_ns: int) -> None:

@@ -203,8 +203,7 @@ class StreamWorkload(Workload):
         else:
             super().finish(now_ns)
 
-    def close(self, now_ns: int) -> None:
-        super().close(now_ns)
+    def release(self) -> None:
         self._contents.close()
 
     def table(self) -> Table:

@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from endpoint.transport import Completion, CompletionStatus, QPState, QueuePair, Transport
+from endpoint.transport import Completion, CompletionStatus, QPState, QueueFull, QueuePair, Transport
 from endpoint.workloads.link import RECEIVES, Link
 from endpoint.workloads.options import Options, WorkloadError
 
 _POLL_LIMIT = 256
 _POSTED_MAX = 1024  # writes a QP has at a time; more wait here
 LAST = 1 << 31  # bit of the immediate: the sender posts nothing after this message
+MEMORY_BYTES_MAX = 4 << 30
+"""What the workloads of a host may take. An allocation that succeeds says little: Linux promises more than it has."""
 
 
 class State(Enum):
@@ -45,6 +47,8 @@ class Setup:
     transport: Transport
     journal: Callable[[str, Mapping[str, Any]], None]
     clock: Callable[[], int]
+    memory_bytes_max: int = MEMORY_BYTES_MAX
+    """What the host has left for this workload."""
 
     @property
     def rank(self) -> int:
@@ -91,8 +95,16 @@ class Workload:
         inboxes = self.inboxes()
         self._cq = setup.transport.create_cq(max(1, len(inboxes) * options.qps * (RECEIVES + _POSTED_MAX)))
         self.links: dict[str, Link] = {}
-        for peer, inbox_bytes in inboxes.items():
-            self.links[peer] = Link(setup.transport, self._cq, peer, options.qps, inbox_bytes)
+        try:
+            self.memory_held_bytes = sum(inboxes.values()) + self.memory_bytes()
+            self._check_memory()
+            for peer, inbox_bytes in inboxes.items():
+                self.links[peer] = Link(setup.transport, self._cq, peer, options.qps, inbox_bytes, setup.clock())
+        except (MemoryError, QueueFull, WorkloadError) as error:
+            self._release(setup.clock())
+            if isinstance(error, QueueFull):
+                raise WorkloadError(f"{setup.kind}: {error}") from error
+            raise
         self._posted: dict[int, int] = {}
         self._backlog: dict[int, deque[tuple[Any, ...]]] = {}
         for link in self.links.values():
@@ -109,6 +121,13 @@ class Workload:
     def outbox_bytes(self, peer: str) -> int:
         """How much memory this rank writes to at the peer."""
         raise NotImplementedError
+
+    def memory_bytes(self) -> int:
+        """What this rank takes beside the memory that peers write to."""
+        return 0
+
+    def release(self) -> None:
+        """Give back what was registered before the links were made."""
 
     def begin(self, now_ns: int) -> None:
         raise NotImplementedError
@@ -164,9 +183,8 @@ class Workload:
             self.fail("stopped before it was started", now_ns)
 
     def close(self, now_ns: int) -> None:
-        for link in self.links.values():
-            link.close(now_ns)
-        self.links.clear()
+        """Destroy the QPs and give the memory back."""
+        self._release(now_ns)
 
     def deadline_ns(self) -> int | None:
         if self.state is State.SCHEDULED:
@@ -209,15 +227,22 @@ class Workload:
         self.tally.messages_posted += 1
         qp = link.qps[index]
         request = (wr_id, region, offset, length, link.remote_va + target, link.remote_rkey, immediate)
-        if self._posted[qp.qpn] < _POSTED_MAX:
-            self._post_now(qp, request)
-        else:
-            self._backlog[qp.qpn].append(request)
+        backlog = self._backlog[qp.qpn]
+        if backlog or not self._post_now(qp, request):
+            backlog.append(request)
 
-    def _post_now(self, qp: QueuePair, request: tuple[Any, ...]) -> None:
-        if qp.state is QPState.RTS:  # otherwise its flushed receives tell this workload
-            self._posted[qp.qpn] += 1
+    def _post_now(self, qp: QueuePair, request: tuple[Any, ...]) -> bool:
+        """False if the QP has no room; a completion will come, and then there is."""
+        if qp.state is not QPState.RTS:
+            return True  # its flushed receives tell this workload
+        if self._posted[qp.qpn] >= _POSTED_MAX:
+            return False
+        try:
             qp.post_write(*request)
+        except QueueFull:  # the transport was set to shorter queues
+            return False
+        self._posted[qp.qpn] += 1
+        return True
 
     def finish(self, now_ns: int) -> None:
         self._end(State.FINISHED, "", now_ns)
@@ -244,8 +269,8 @@ class Workload:
         incoming = completion.opcode == "recv_imm"
         if not incoming:
             self._posted[qp.qpn] -= 1
-            if backlog := self._backlog[qp.qpn]:
-                self._post_now(qp, backlog.popleft())
+            if (backlog := self._backlog[qp.qpn]) and self._post_now(qp, backlog[0]):
+                backlog.popleft()
         if completion.status is not CompletionStatus.SUCCESS:
             if not incoming:
                 self.tally.messages_failed += 1
@@ -268,6 +293,21 @@ class Workload:
             return
         self.state, self.cause, self.ended_ns = state, cause, now_ns
         self._journal_state("stop", outcome=state.value, cause=cause, result=self.result())
+
+    def _check_memory(self) -> None:
+        setup = self.setup
+        if self.memory_held_bytes > setup.memory_bytes_max:
+            raise WorkloadError(
+                f"{setup.kind}: rank {setup.rank} would need {self.memory_held_bytes} bytes of memory; "
+                f"{setup.memory_bytes_max} of {setup.host}'s {MEMORY_BYTES_MAX} are free: "
+                "choose a smaller size, depth or number of QPs, or remove a workload"
+            )
+
+    def _release(self, now_ns: int) -> None:
+        for link in self.links.values():
+            link.close(now_ns)
+        self.links.clear()
+        self.release()
 
     def _journal_state(self, state: str, **fields: Any) -> None:
         self.setup.journal("workload", {"name": self.setup.name, "workload": self.setup.kind, "state": state, **fields})

@@ -106,8 +106,7 @@ class WriteLat(Workload):
             table.rows.append((self._lat.size, count, *(round(one / 1e3, 2) for one in figures)))
         return table
 
-    def close(self, now_ns: int) -> None:
-        super().close(now_ns)
+    def release(self) -> None:
         self._contents.close()
 
     def _post_next(self) -> None:

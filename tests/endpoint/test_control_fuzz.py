@@ -69,12 +69,12 @@ requests = st.fixed_dictionaries({"op": st.sampled_from(OPERATIONS)}, optional=a
 )
 
 
-def make_host(transport: str, lines: list[str]) -> Host:
+def make_host(transport: str, lines: list[str], **settings: Any) -> Host:
     data = profile_data(0, HOSTS, self_probes=[{"target": "p0l0", "port": 1, "da": "fcbb:bbbb:1::"}])
     profile = profiles.parse(data)
     return Host(
         profile,
-        transports.make(transport, profile, 1, {}, NOW_NS),
+        transports.make(transport, profile, 1, settings, NOW_NS),
         lambda t_ns, kind, fields: lines.append(json.dumps(fields)),
         clock=lambda: NOW_NS,
         now_ns=NOW_NS,
@@ -98,6 +98,19 @@ def converse(host: Host, conversation: list[dict[str, Any]]) -> None:
         assert repr(answer["id"]) == repr(request.get("id"))
         assert json.dumps(answer)
         assert answer["ok"] is True or (answer["ok"] is False and answer["error"])
+
+
+def ask(host: Host, request: dict[str, Any]) -> dict[str, Any]:
+    answers: list[dict[str, Any]] = []
+    host.control({"id": 1, **request}, NOW_NS, answers.append)
+    (answer,) = answers
+    return answer
+
+
+def holdings(host: Host) -> tuple[int, int]:
+    """Queue pairs and memory regions of the NIC."""
+    nic: Any = host.transport
+    return len(nic.qps), len(nic.memory._regions)
 
 
 PREPARE = {"op": "workload.prepare", "name": "a", "kind": "write_bw", "ranks": ["h0", "h1"], "options": {}}
@@ -133,3 +146,81 @@ START = {"op": "workload.start", "name": "a"}
 @example(conversation=[{"op": "denylist.set", "denied": [{"host": ["h1"], "ev": 1}]}])
 def test_any_json_is_answered_once(transport: str, conversation: list[dict[str, Any]]) -> None:
     converse(make_host(transport, []), conversation)
+
+
+@pytest.mark.parametrize("transport", transports.NAMES)
+def test_more_queue_pairs_than_the_nic_has_are_refused_and_nothing_is_kept(
+    transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("endpoint.core.nic.QPS_MAX", 100)
+    host = make_host(transport, [])
+    prepare = {**PREPARE, "kind": "mix", "ranks": ["h0", "h1", "h2"], "options": {"qps": 40, "sizes": [[1, 1]]}}
+    assert ask(host, prepare)["ok"]
+    held = holdings(host)
+    answer = ask(host, {**prepare, "name": "b"})
+    assert "h0 has 100 queue pairs; destroy one first" in answer["error"]
+    assert holdings(host) == held
+    assert ask(host, {"op": "workload.remove", "name": "a"})["ok"]
+    assert ask(host, {**prepare, "name": "b"})["ok"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("write_bw", {"size": 1 << 28, "depth": 128, "qps": 64}),
+        ("mix", {"sizes": [[1 << 28, 1]], "depth": 128}),
+        ("all_reduce", {"size": 1 << 32, "segment": 1 << 28}),
+        ("all_to_all", {"size": 1 << 32, "segment": 1 << 28}),
+    ],
+)
+def test_more_memory_than_a_workload_may_have_is_refused_with_the_figures(kind: str, options: dict[str, Any]) -> None:
+    host = make_host("mrc", [])
+    answer = ask(host, {**PREPARE, "kind": kind, "ranks": ["h1", "h0"], "options": options})
+    assert f"{kind}: rank 1 would need " in answer["error"]
+    assert " bytes of memory; 4294967296 of h0's 4294967296 are free: choose a smaller size, " in answer["error"]
+    assert holdings(host) == (0, 0)
+
+
+def test_workloads_of_a_host_share_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("endpoint.host", "endpoint.workloads.workload"):
+        monkeypatch.setattr(f"{module}.MEMORY_BYTES_MAX", 4_000_000)
+    host = make_host("mrc", [])
+    prepare = {**PREPARE, "kind": "incast", "ranks": ["h0", "h1"], "options": {"size": 1 << 16, "depth": 40}}
+    assert ask(host, prepare)["ok"]
+    answer = ask(host, {**prepare, "name": "b"})
+    assert "rank 0 would need 2621440 bytes of memory; 1378560 of h0's 4000000 are free" in answer["error"]
+    assert ask(host, {"op": "workload.remove", "name": "a"})["ok"]
+    assert ask(host, {**prepare, "name": "b"})["ok"]
+
+
+@pytest.mark.parametrize("kind", ["write_bw", "write_lat", "mix", "all_reduce", "all_to_all"])
+def test_memory_that_cannot_be_had_is_refused_and_nothing_is_kept(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = make_host("mrc", [])
+    made = [0]
+
+    def scarce(size: int) -> bytearray:
+        made[0] += 1
+        if made[0] == 2:
+            raise MemoryError
+        return bytearray(size)
+
+    monkeypatch.setattr("endpoint.workloads.link.bytearray", scarce, raising=False)
+    ranks = ["h0", "h1"] if kind.startswith("write") else ["h0", "h1", "h2"]
+    made[0] = 1 if kind.startswith("write") else 0
+    answer = ask(host, {**PREPARE, "kind": kind, "ranks": ranks})
+    assert "there is not enough memory for workload 'a'" in answer["error"]
+    assert holdings(host) == (0, 0)
+
+
+@pytest.mark.parametrize("transport", transports.NAMES)
+@pytest.mark.parametrize("setting", ["max_send_wr", "max_recv_wr"])
+def test_queues_set_shorter_than_a_workload_wants_are_waited_for_or_refused(transport: str, setting: str) -> None:
+    host = make_host(transport, [], **{setting: 4})
+    assert ask(host, {**PREPARE, "options": {"depth": 100}})["ok"]
+    answer = ask(host, connect())
+    if setting == "max_recv_wr":
+        assert "has 4 receives posted" in answer["error"]
+        return
+    assert answer["ok"]
+    assert ask(host, START)["ok"]
+    assert ask(host, {"op": "workload.status", "name": "a"})["result"]["state"] == "running"
