@@ -54,9 +54,9 @@ def recoveries(run: Run, bin_ns: int) -> list[Recovery]:
         return []
     stop_ns = max(span.stop_ns for span in run.phases.values())  # after that, workloads only drain
     together = bursts(run.faults)
-    starts = [faults[0].start_ns for faults in together]
+    ends = [faults[0].start_ns for faults in together[1:]] + [stop_ns] * bool(together)
     result = []
-    for faults, next_ns in zip(together, [*starts[1:], stop_ns], strict=True):
+    for faults, next_ns in zip(together, ends, strict=True):
         span = Span("after", faults[0].start_ns, min(next_ns, stop_ns))
         found = after(run, faults, span, normal, bin_ns)
         result.append(replace(found, left_ns=last_path_left(run, span)))

@@ -20,7 +20,10 @@ import pytest
 from topo.emulation import state
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*/README.md")), *sorted(ROOT.glob("*/*/README.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *(page for depth in ("docs/*.md", "*/README.md", "*/*/README.md") for page in sorted(ROOT.glob(depth))),
+]
 FENCE = re.compile(r"^```(\w*)(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

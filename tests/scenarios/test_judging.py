@@ -174,6 +174,11 @@ def test_a_later_dip_does_not_undo_a_recovery(made_up: Build) -> None:
     assert item.after_ns == pytest.approx(2.2e9, abs=0.1e9)
 
 
+def test_without_faults_there_is_nothing_to_recover_from(made_up: Build) -> None:
+    calm = Run([line for line in made_up().lines if line["kind"] != "fault"])
+    assert recovery.recoveries(calm, 250_000_000) == []
+
+
 def test_faults_that_begin_together_have_one_recovery_named_after_the_first(made_up: Build) -> None:
     run = made_up(dip=0.0)
     more = [
