@@ -19,6 +19,7 @@ from endpoint.profile import NicProfile, Port, SelfProbe
 from endpoint.transport import Event
 
 UDP_PORT = 4793
+DRIFT = 0.05  # of the share of losses, after which a lossy link is told again
 _MAGIC = 0x6D726370  # "mrcp"
 _PAYLOAD = struct.Struct("!IIHHI")  # magic, host, target, zero, sequence
 _INNER_PAYLOAD = 102
@@ -139,7 +140,7 @@ class Prober:
                 target.lost_run = 0
 
     def events(self) -> list[Event]:
-        """`link` events since the last call: the links whose state changed."""
+        """`link` events since the last call: links whose state or share of losses is no longer what was told."""
         events, self._events = self._events, []
         return events
 
@@ -153,8 +154,11 @@ class Prober:
         changed = False
         for link in self._infer():
             before = self._states.get((link.a, link.b))
-            if before is None or before.state != link.state:
-                changed = True
+            new_state = before is None or before.state != link.state
+            # A link is first named while most of the window is from before it went bad.
+            drifted = before is not None and link.state == blame.LOSSY and abs(link.loss - before.loss) >= DRIFT
+            if new_state or drifted:
+                changed = changed or new_state
                 self._states[link.a, link.b] = link
                 self._events.append(Event(now_ns, "link", asdict(link)))
         if changed and self._denylist is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from scenarios.judging import checks, paths
@@ -35,10 +36,14 @@ def prober_names_it() -> Check:
         wrong = [line for line in blamed if line not in right]
         if not right:
             return Finding("blame", False, f"the prober blamed {wrong[0].get('blame')!r}, not {run.faults[0].target}")
-        loss = max(float(line.get("loss", 0)) for line in right)
-        after_s = (right[0]["t_ns"] - run.faults[0].start_ns) / 1e9
-        figures = {"right": len(right), "wrong": len(wrong), "loss_max": loss, "after_s": round(after_s, 2)}
-        reason = f"{right[0]['node']} named it after {after_s:.1f} s ({right[0]['blame']}); {len(wrong)} wrong names"
+        fault, first = run.faults[0], right[0]
+        after_s = (first["t_ns"] - fault.start_ns) / 1e9
+        end_ns = fault.stop_ns or run.end_ns
+        told = [line for line in right if line["node"] == first["node"] and line["t_ns"] <= end_ns] or [first]
+        each_way = 1 - math.sqrt(1 - float(told[-1]["loss"]))  # a probe crosses the link there and back
+        figures = {"right": len(right), "wrong": len(wrong), "loss": round(each_way, 3), "after_s": round(after_s, 2)}
+        estimate = f"in the end it held the link to lose {each_way:.0%} each way, {LOSS:.0%} is true"
+        reason = f"{first['node']} named it after {after_s:.1f} s; {estimate}; {len(wrong)} wrong names"
         return Finding("blame", not wrong, reason, figures)
 
     return check

@@ -191,6 +191,16 @@ def test_losses_death_and_healing_are_told_with_the_right_name():
     assert [(event["b"], event["state"]) for event in events][-1] == ("p1s2", OK)
 
 
+def test_a_lossy_link_is_told_again_until_the_estimate_is_right():
+    fabric = ProbedFabric(window=200)
+    fabric.run(2)
+    fabric.loss = {"p1s2@2": 0.3}
+    told = [event["loss"] for event in fabric.run(4) if event["state"] == LOSSY]
+    assert told[0] < 0.1, "named while most of the window was still healthy"
+    assert 0.2 < told[-1] < 0.4
+    assert len(told) < 15
+
+
 def test_a_port_that_goes_down_is_not_probed_and_starts_afresh():
     fabric = ProbedFabric()
     fabric.run(1)
