@@ -420,6 +420,7 @@ class Endpoint(Nic[QueuePair]):
                 ports_all=self._ports_all,
                 update_id=self._request_id,
             )
+            found.denied = self._denied_to(name)
         return found
 
     def joined(self, qp: QueuePair, now_ns: int) -> None:
@@ -430,7 +431,7 @@ class Endpoint(Nic[QueuePair]):
         """
         peer = qp.peer
         peer.forget_serial()
-        qp.deny({ev for host, ev in self._denied if host == peer.name}, now_ns)
+        qp.deny(peer.denied, now_ns)
         under_way = peer.due_ns != NEVER and self.ports_up in peer.asked.values()
         if not under_way and (self.ports_up != self._ports_all or peer.told != self.ports_up):
             peer.announce(self.ports_up, now_ns)
@@ -441,10 +442,15 @@ class Endpoint(Nic[QueuePair]):
     def set_denied(self, denied: Set[tuple[str, int]], now_ns: int) -> None:
         self.now_ns = now_ns
         self._denied = frozenset(denied)
+        for peer in self._peers.values():
+            peer.denied = self._denied_to(peer.name)
         for qp in self.qps.values():
             if qp.joined:
-                qp.deny({ev for host, ev in self._denied if host == qp.peer.name}, now_ns)
+                qp.deny(qp.peer.denied, now_ns)
                 qp.wake()
+
+    def _denied_to(self, host: str) -> Set[int]:
+        return {ev for name, ev in self._denied if name == host}
 
     # --- timers and packets out --------------------------------------------------------------------------------
 

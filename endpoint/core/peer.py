@@ -7,6 +7,7 @@ peer's mask says directly which of our ports still lead to it.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,7 @@ class Peer:
         "address",
         "asked",
         "by_ev",
+        "denied",
         "due_ns",
         "name",
         "ports",
@@ -72,6 +74,8 @@ class Peer:
         self._rng = rng
         self._interval_ns = interval_ns
         self._control_class = control_class
+        self.denied: Set[int] = frozenset()
+        """EVs that a controller has taken out."""
         self.users = 0
         """QPs to this peer."""
         self.ports = PORTS_ALL
@@ -86,11 +90,14 @@ class Peer:
         self.due_ns = NEVER
 
     def routes_on(self, ports: int) -> dict[int, Route]:
-        """A random route for each port in the mask, by port number."""
+        """A random route for each port in the mask, by port number; a denied one only where there is no other."""
         by_port: dict[int, list[Route]] = {}
         for route in self.routes:
             if route.port.bit & ports:
                 by_port.setdefault(route.port.number, []).append(route)
+        if self.denied:
+            for number, routes in by_port.items():
+                by_port[number] = [route for route in routes if route.ev not in self.denied] or routes
         return {number: self._rng.choice(routes) for number, routes in by_port.items()}
 
     # --- telling the peer of our ports -------------------------------------------------------------------------

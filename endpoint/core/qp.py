@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 from endpoint.core import wire
@@ -162,8 +162,9 @@ class QueuePair(VerbQueuePair):
         if self.started:
             self.requester.planes_changed()
 
-    def deny(self, denied: set[int], now_ns: int) -> None:
-        """Make exactly these EVs DENIED."""
+    def deny(self, denied: Set[int], now_ns: int) -> None:
+        """Make exactly these EVs DENIED; acknowledgements go by others too, where there are any."""
+        self.responder.avoid(denied)
         for path in self.evs.paths.values():
             if (path.state is EvState.DENIED) != (path.ev in denied):
                 self.evs.signal(path, EvCause.DENY if path.ev in denied else EvCause.ALLOW, now_ns)

@@ -7,6 +7,7 @@ behind their last packets; that is when immediates are delivered and transport a
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import TYPE_CHECKING
 
 from endpoint.core import packet, wire
@@ -151,7 +152,7 @@ class Responder:
         self.acknowledge(now_ns, port, ev, self.epsn - 1, mark, stamp, probe_id)
 
     def _outside(self, now_ns: int, port: Port, mark: int, ev: int, psn: int, stamp: int) -> None:
-        if psn - self.epsn >= PSN_HALF:  # in (epsn - 2^23, epsn): had arrived before
+        if psn - self.epsn > PSN_HALF:  # in (epsn - 2^23, epsn): had arrived before
             self.duplicates += 1
             self.msn_acked = -1
             self.acknowledge(now_ns, port, ev, psn - PSN_MASK - 1, mark, stamp)
@@ -321,9 +322,17 @@ class Responder:
         route.port.queue_control(route.seal(transport, self._qp.endpoint.control_class))
 
     def confirm(self, route: Route) -> None:
-        """An EV has been acknowledged or has answered: acknowledgements go by it from now on."""
-        self.reverse[route.port.number] = route
-        self._confirmed |= route.port.bit
+        """An EV has been acknowledged or has answered: acknowledgements go by it from now on, unless it is denied."""
+        if route.ev not in self._qp.peer.denied:
+            self.reverse[route.port.number] = route
+            self._confirmed |= route.port.bit
+
+    def avoid(self, denied: Set[int]) -> None:
+        """Choose other reverse EVs in place of those that are denied."""
+        for number, route in self.reverse.items():
+            if route.ev in denied:
+                self.reverse[number] = self._qp.peer.routes_on(route.port.bit)[number]
+                self._confirmed &= ~route.port.bit
 
     def _route(self, port: Port, ev: int, by_the_way_it_came: bool = False) -> Route | None:
         """The reverse EV of the port that the packet came by, else of any live one.
@@ -333,7 +342,7 @@ class Responder:
         if port.bit & self._qp.reachable:
             if by_the_way_it_came or not port.bit & self._confirmed:
                 route = self._qp.peer.back_on(port, ev)
-                if route is not None:
+                if route is not None and (by_the_way_it_came or ev not in self._qp.peer.denied):
                     return route
             route = self.reverse.get(port.number)
             if route is not None:

@@ -388,6 +388,30 @@ def test_a_qp_starts_although_every_reverse_ev_that_was_chosen_is_dead(live: int
     assert flow.qp.requester.acked_bytes > 1_000_000
 
 
+def test_what_is_denied_carries_no_acknowledgements_and_no_requests_either() -> None:
+    """A link that a controller has found to lose packets would lose these too."""
+    wire = Wire(evs_per_plane=4)
+    flow = Flow(wire)
+    flow.keep_posted(50_000, 8, 300 * wire.base_rtt_ns)
+    wire.run(20 * wire.base_rtt_ns)
+    h1 = wire.transports["h1"]
+    denied = {("h0", plane << 16 | spine) for plane in range(4) for spine in (0, 1, 2)}
+    h1.set_denied(denied, wire.now_ns)
+    evs = {ev for _, ev in denied}
+    assert evs.isdisjoint(route.ev for route in flow.remote.responder.reverse.values())
+    later = Flow(wire, seed=9)
+    assert evs.isdisjoint(route.ev for route in later.remote.responder.reverse.values())
+    for _ in range(200):
+        wire.run(wire.now_ns + wire.base_rtt_ns)
+        assert evs.isdisjoint(route.ev for route in flow.remote.responder.reverse.values())
+    assert flow.remote.requester.data_packets == 0
+    assert flow.qp.requester.acked_bytes > 1_000_000
+    h1.set_denied({("h0", plane << 16 | spine) for plane in range(4) for spine in range(4)}, wire.now_ns)
+    before = flow.qp.requester.acked_bytes
+    wire.run(wire.now_ns + 20 * wire.base_rtt_ns)
+    assert flow.qp.requester.acked_bytes > before  # acknowledgements must go somehow
+
+
 @pytest.mark.parametrize("hosts", [2])
 def test_denied_evs_are_not_used_by_present_and_future_qps(hosts: int) -> None:
     wire = Wire(hosts=hosts, evs_per_plane=2)
