@@ -46,7 +46,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status of the command; 2 for what could not be done, 130 for Ctrl-C."""
-    namespace = parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words:
+        parser().print_help()
+        return 2
+    namespace = parser().parse_args(words)
     try:
         return int(namespace.run(namespace))
     except KeyboardInterrupt:

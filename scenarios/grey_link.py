@@ -65,8 +65,8 @@ def only_its_paths_were_left() -> Check:
 
 
 def judge(setting: Setting) -> Sequence[Check]:
-    own = [checks.faults_happened(at_least=1), checks.goodput_kept(0.03)]
-    if setting.transport.startswith("mrc"):
+    own = [checks.faults_happened(at_least=1), checks.faults_felt(), checks.goodput_kept(0.03)]
+    if not setting.single_plane:
         own += [prober_names_it(), only_its_paths_were_left()]
     return [*checks.always(), *own]
 

@@ -40,7 +40,7 @@ def timeline(setting: Setting) -> list[Fault]:
 
 def judge(setting: Setting) -> Sequence[Check]:
     own = [checks.flow_kept("victim", 0.95), checks.flows_even("incast", 0.10)]
-    if setting.transport.startswith("mrc") and setting.plan.trimming.enabled:
+    if not setting.single_plane and setting.plan.trimming.enabled:
         own += [checks.switches_trimmed(), checks.retransmission_timeouts(0)]
     return [*checks.always(), *own]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import traceback
 from pathlib import Path
 
 from scenarios.scenario import Scenario
@@ -48,8 +49,19 @@ def load(path: Path) -> Scenario:
     if spec is None or spec.loader is None or not path.exists():
         raise ScenarioError(f"{path}: no such file")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever a user's code may raise
+        raise ScenarioError(f"{path}{line_of(error, path)}: {type(error).__name__}: {error}") from error
     scenario = getattr(module, "SCENARIO", None)
     if not isinstance(scenario, Scenario):
         raise ScenarioError(f"{path}: a scenario file must hold SCENARIO = Scenario(…) (scenarios/scenario.py)")
     return scenario
+
+
+def line_of(error: Exception, path: Path) -> str:
+    """ ":12", the line of this file at which it broke; "" when it broke elsewhere."""
+    if isinstance(error, SyntaxError) and error.lineno is not None:
+        return f":{error.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return f":{lines[-1]}" if lines else ""

@@ -29,6 +29,7 @@ def judge(setting: Setting) -> Sequence[Check]:
         *checks.always(),
         checks.reference_load(),
         checks.faults_happened(at_least=4),
+        checks.faults_felt(),
         checks.goodput_kept(0.03),
     ]
 

@@ -9,7 +9,7 @@ from scenarios.judging.checks import Check
 from scenarios.judging.report import PaperRow
 from scenarios.judging.run import SECOND_NS, Run, Span
 from scenarios.judging.verdict import Finding
-from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, phases
+from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, carried_out, phases
 
 HOST = "h0"
 STEP_S = 5.0
@@ -32,17 +32,22 @@ def timeline(setting: Setting) -> list[Fault]:
     return [*one_by_one, *half]
 
 
-def plateaus(setting: Setting, limit: float = 0.03) -> Check:
-    """Between two changes goodput is the share of the reference that the live ports are, within `limit` of it."""
+def plateaus(setting: Setting, name: str, phase: str, wanted: int, limit: float = 0.03) -> Check:
+    """Between two changes goodput is the share of the reference that the live ports are, within `limit` of it.
+
+    Fewer than `wanted` of these plateaus are too little evidence.
+    """
     planes = setting.plan.planes
 
     def check(run: Run) -> Finding:
-        reference, span = run.phases.get("reference"), run.phases.get("faults")
+        if setting.single_plane or planes == 1:
+            return Finding(name, None, "a host has one port here: without it nothing is left to step down to")
+        reference, span = run.phases.get("reference"), run.phases.get(phase)
         if reference is None or span is None:
-            return Finding("plateaus", None, "phases 'reference' and 'faults' are both needed")
+            return Finding(name, None, f"phases 'reference' and {phase!r} are both needed")
         normal = goodput.over(run, reference)
         if normal <= 0:
-            return Finding("plateaus", None, "the reference phase carried nothing")
+            return Finding(name, None, "the reference phase carried nothing")
         rows = []
         changes = sorted({t for f in run.faults for t in (f.start_ns, f.stop_ns) if t and span.contains(t)})
         for start_ns, stop_ns in zip(changes, [*changes[1:], span.stop_ns], strict=True):
@@ -52,19 +57,26 @@ def plateaus(setting: Setting, limit: float = 0.03) -> Check:
             middle = (settled.start_ns + settled.stop_ns) // 2
             down = sum(f.start_ns <= middle and (f.stop_ns is None or middle < f.stop_ns) for f in run.faults)
             rows.append((down, goodput.over(run, settled) / normal, 1 - down / planes))
-        if len(rows) < planes:
-            return Finding("plateaus", None, f"only {len(rows)} plateaus were long enough to measure")
+        if len(rows) < wanted:
+            reason = f"{len(rows)} plateaus were long enough to measure ({wanted} are needed)"
+            return Finding(name, None, reason)
         worst = max(abs(got - want) for _, got, want in rows)
         figures = {"plateaus": [{"ports_down": d, "share": round(g, 4), "expected": w} for d, g, w in rows]}
         shares = ", ".join(f"{got:.0%}" for _, got, _ in rows)
         reason = f"plateaus at {shares} of the reference; the farthest is {worst:.1%} of it off (limit {limit:.0%})"
-        return Finding("plateaus", worst <= limit, reason, figures)
+        return Finding(name, worst <= limit, reason, figures)
 
     return check
 
 
 def judge(setting: Setting) -> Sequence[Check]:
-    return [*checks.always(), checks.faults_happened(at_least=setting.plan.planes - 1), plateaus(setting)]
+    faults = carried_out(setting, timeline(setting))
+    return [
+        *checks.always(),
+        checks.faults_happened(at_least=len(faults)),
+        plateaus(setting, "one by one", "faults", wanted=2 * (setting.plan.planes - 1)),
+        plateaus(setting, "half at once", "half", wanted=2),
+    ]
 
 
 def workloads(setting: Setting) -> Sequence[Workload]:

@@ -68,7 +68,7 @@ def phases(
 class Setting:
     """What a scenario's functions may depend on.
 
-    `plan` is the scenario's own; the baseline runs on `plan.single_plane()` with faults mapped by `on_single_plane`.
+    `plan` is the scenario's own; the baseline runs on `plan.single_plane()` with faults mapped by `carried_out`.
     """
 
     plan: Plan
@@ -76,6 +76,7 @@ class Setting:
     seed: int
     phases: Mapping[str, float]  # name → seconds
     queue_pairs: int = 1
+    single_plane: bool = False  # it is the baseline that runs
 
     @property
     def rng(self) -> Random:
@@ -163,6 +164,11 @@ def merged(faults: Sequence[Fault]) -> list[Fault]:
         open_at[key] = len(kept)
         kept.append(fault)
     return sorted(kept, key=lambda fault: fault.at_s)
+
+
+def carried_out(setting: Setting, faults: Sequence[Fault]) -> list[Fault]:
+    """A timeline as a run carries it out: as it is, or mapped to the single plane of the baseline."""
+    return merged([on_single_plane(fault) for fault in faults]) if setting.single_plane else list(faults)
 
 
 def without_overlap(faults: Sequence[Fault]) -> list[Fault]:

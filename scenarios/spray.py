@@ -9,7 +9,7 @@ from scenarios.judging.checks import Check
 from scenarios.judging.report import PaperRow
 from scenarios.judging.run import Run
 from scenarios.judging.verdict import Finding
-from scenarios.scenario import Fault, Scenario, Setting, Workload, on_single_plane, phases
+from scenarios.scenario import Fault, Scenario, Setting, Workload, carried_out, phases
 
 CUTS = 32
 SENDER = "h0"
@@ -54,14 +54,10 @@ def every_path_used(setting: Setting) -> Check:
     return check
 
 
-def single_plane(setting: Setting) -> bool:
-    return setting.transport.startswith("roce")
-
-
 def judge(setting: Setting) -> Sequence[Check]:
-    cuts = {on_single_plane(fault).target if single_plane(setting) else fault.target for fault in timeline(setting)}
-    own = [checks.faults_happened(at_least=len(cuts)), checks.goodput_kept(0.05)]
-    if setting.transport.startswith("mrc"):
+    cuts = carried_out(setting, timeline(setting))
+    own = [checks.faults_happened(at_least=len(cuts)), checks.faults_felt(), checks.goodput_kept(0.05)]
+    if not setting.single_plane:
         own.append(every_path_used(setting))
     return [*checks.always(), *own]
 

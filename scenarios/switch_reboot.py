@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from scenarios.judging import checks
 from scenarios.judging.checks import Check
 from scenarios.judging.report import PaperRow
-from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, phases
+from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, carried_out, phases
 from scenarios.training import training_loop
 
 SPINES = 4
@@ -28,7 +28,8 @@ def judge(setting: Setting) -> Sequence[Check]:
     return [
         *checks.always(),
         checks.reference_load(),
-        checks.faults_happened(at_least=SPINES + 1),
+        checks.faults_happened(at_least=len(carried_out(setting, timeline(setting)))),
+        checks.faults_felt(),
         checks.goodput_kept(0.03),
         checks.planes_even(0.05, phase="faults"),
         checks.recovered(within_s=DOWN_S + 4.0),

@@ -11,7 +11,7 @@ from scenarios import library
 from scenarios.judging import comparison
 from scenarios.judging.judge import judge
 from scenarios.judging.run import Run
-from scenarios.running.directory import RUNS, find
+from scenarios.running.directory import RUNS, before, find
 from scenarios.running.setting import setting_of
 
 
@@ -22,20 +22,25 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog="examples:\n  ./lab report\n  ./lab report link-flap/20261121-101500-7",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    report.add_argument("name", nargs="?", default="latest", help="a run (latest)")
-    report.add_argument("--runs", type=Path, default=RUNS, metavar="DIR")
+    report.add_argument("name", nargs="?", default="latest", help="a run, or a scenario: its newest run (latest)")
+    report.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
     report.add_argument("--format", choices=("text", "json"), default="text")
     report.set_defaults(run=report_command)
 
     compare = subparsers.add_parser(
         "compare",
         help="two runs on one page, such as MRC against RoCE",
-        epilog="example:\n  ./lab compare link-flap/20261121-101500-7 latest",
+        epilog=(
+            "examples:\n"
+            "  ./lab compare                                    the newest run and the one of its scenario before it\n"
+            "  ./lab compare link-flap/20261121-101500-7        that run and the newest\n"
+            "  ./lab compare link-flap/20261121-101500-7 link-flap/20261121-102000-7 --format json"
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    compare.add_argument("first")
-    compare.add_argument("second")
-    compare.add_argument("--runs", type=Path, default=RUNS, metavar="DIR")
+    compare.add_argument("first", nargs="?", help="a run (the one before the second, of the same scenario)")
+    compare.add_argument("second", nargs="?", default="latest", help="another (latest)")
+    compare.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
     compare.add_argument("--output", type=Path, help="where to write the page (compare.html in the second run)")
     compare.add_argument("--picture", type=Path, metavar="FILE.svg", help="also write the goodput chart by itself")
     compare.add_argument("--format", choices=("text", "json"), default="text")
@@ -55,7 +60,8 @@ def report_command(arguments: argparse.Namespace) -> int:
 
 
 def compare_command(arguments: argparse.Namespace) -> int:
-    paths = [find(arguments.runs, name) for name in (arguments.first, arguments.second)]
+    second = find(arguments.runs, arguments.second)
+    paths = [before(second) if arguments.first is None else find(arguments.runs, arguments.first), second]
     runs = [Run.open(path) for path in paths]
     output = arguments.output or paths[1] / "compare.html"
     output.write_text(comparison.html(runs))

@@ -25,6 +25,7 @@ from scenarios.running.directory import RUNS, RunDirectory
 from scenarios.running.emulated import EmulatedWorld
 from scenarios.running.live import Watcher
 from scenarios.running.processor import ProcessorSampler
+from scenarios.running.rehearsal import rehearse
 from scenarios.running.runner import Choices, Runner
 from scenarios.running.simulated import SimulatedWorld
 from scenarios.running.transport import TRANSPORTS, transport
@@ -70,7 +71,13 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     run.add_argument("--plain", action="store_true", help="print lines instead of the live view")
     run.set_defaults(run=run_command)
 
-    listing = subparsers.add_parser("list", help="the scenarios there are")
+    listing = subparsers.add_parser(
+        "list",
+        help="the scenarios there are",
+        description="The scenarios there are, with the plan and the length of each.",
+        epilog="examples:\n  ./lab list\n  ./lab list --format json",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     listing.add_argument("--format", choices=("text", "json"), default="text")
     listing.set_defaults(run=list_command)
 
@@ -79,6 +86,8 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
     """The choices of a run from its arguments; ValueError says what is wrong with them."""
     if not 0 < arguments.time <= 100:
         raise ValueError(f"--time: a factor above 0 and up to 100 is wanted, not {arguments.time:g}")
+    if arguments.seed is not None and not 0 <= arguments.seed < 1 << 63:
+        raise ValueError(f"--seed: 0 to {(1 << 63) - 1} is wanted, not {arguments.seed}")
     if arguments.rate is not None and not 0.01 <= arguments.rate <= 100_000:
         raise ValueError(f"--rate: 0.01 to 100000 Mb/s is wanted, not {arguments.rate:g}")
     chosen = transport(arguments.transport, scenario.settings)
@@ -151,6 +160,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         need_root(f"run {scenario.name} builds network namespaces")
     console = Console()
     choices = choose(scenario, arguments, lambda line: console.print(line, highlight=False))
+    rehearse(scenario, choices)
     directory = RunDirectory.create(arguments.runs, scenario.name, choices.seed)
     simulated = choices.world == "simulated"
     kind = SimulatedWorld if simulated else EmulatedWorld

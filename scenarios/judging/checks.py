@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from scenarios.journal import Line
 from scenarios.judging import counters, flows, goodput, paths, planes, recovery, steps
 from scenarios.judging.run import SECOND_NS, Run, Span
 from scenarios.judging.verdict import Finding
@@ -61,9 +62,16 @@ def messages_complete() -> Check:
     return check
 
 
+def qp_errors(run: Run) -> list[Line]:
+    """The `qp` lines of queue pairs that went to ERROR."""
+    return [line for line in run.kind("qp") if str(line.get("new", "")).lower() == "error"]
+
+
 def no_qp_error() -> Check:
+    """No queue pair went to ERROR."""
+
     def check(run: Run) -> Finding:
-        errors = [line for line in run.kind("qp") if str(line.get("new", "")).lower() == "error"]
+        errors = qp_errors(run)
         if errors:
             first = errors[0]
             reason = (
@@ -103,6 +111,8 @@ def paths_healed(except_for: Callable[[paths.PathKey], bool] = lambda path: Fals
     def check(run: Run) -> Finding:
         if not run.agent_samples:
             return Finding("paths healed", None, "no host reported its paths")
+        if run.options.get("single_plane"):
+            return Finding("paths healed", True, "the baseline knows one path and nothing of its health")
         bad = [path for path in paths.not_good_at(run, run.end_ns) if not except_for(path)]
         if bad:
             path = bad[0]
@@ -158,6 +168,23 @@ def faults_happened(at_least: int) -> Check:
     return check
 
 
+def faults_felt(phase: str = "faults") -> Check:
+    """Faults that nobody's packets met show nothing: with one path a flow, most links carry none of them."""
+
+    def check(run: Run) -> Finding:
+        span = run.phases.get(phase)
+        if span is None:
+            return Finding("faults felt", None, f"there was no phase {phase!r}")
+        again = counters.qp_totals(run, Span(phase, span.start_ns, run.end_ns))["retransmits"]
+        errors = len(qp_errors(run))
+        figures = {"retransmits": again, "errors": errors}
+        if not again and not errors:
+            return Finding("faults felt", None, "no packet had to be sent again: no flow crossed what failed", figures)
+        return Finding("faults felt", True, f"{again} packets were sent again", figures)
+
+    return check
+
+
 def goodput_kept(limit: float = 0.03, phase: str = "faults", hosts: Sequence[str] | None = None) -> Check:
     """Goodput in a phase is within `limit` of the reference phase's, from below."""
 
@@ -197,6 +224,8 @@ def step_p99_within(factor: float, phase: str = "faults") -> Check:
 
 
 def retransmission_timeouts(at_most: int = 0) -> Check:
+    """No more retransmission timeouts fired, in the whole run."""
+
     def check(run: Run) -> Finding:
         if not run.agent_samples:
             return Finding("timeouts", None, "no host reported its queue pairs")
@@ -209,6 +238,8 @@ def retransmission_timeouts(at_most: int = 0) -> Check:
 
 
 def switches_trimmed(at_least: int = 1) -> Check:
+    """Receivers were told of trimmed packets; without any, a run shows nothing of trimming."""
+
     def check(run: Run) -> Finding:
         trims = counters.qp_totals(run)["trims"]
         holds = True if trims >= at_least else None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scenarios.judging import contrast, counters, flows, goodput, page, paths, plots, recovery, report, steps
+from scenarios.judging.checks import qp_errors
 from scenarios.judging.run import Run
 from scenarios.judging.verdict import WORDS, Finding
 
@@ -73,8 +74,7 @@ def rows(runs: Sequence[Run]) -> list[list[str]]:
     drops = [counters.switch_drops(run) for run in runs]
     for reason in sorted({reason for counted in drops for reason, count in counted.items() if count}):
         result.append([f"switch drops: {report.drop_title(reason)}", *(f"{counted[reason]:,}" for counted in drops)])
-    errors = [sum(1 for line in run.kind("qp") if str(line.get("new", "")).lower() == "error") for run in runs]
-    result.append(["queue pairs that failed", *map(str, errors)])
+    result.append(["queue pairs that failed", *(str(len(qp_errors(run))) for run in runs)])
     return result
 
 

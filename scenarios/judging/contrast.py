@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scenarios.judging import counters, evidence, flows, goodput, paths, steps
+from scenarios.judging.checks import qp_errors
 from scenarios.judging.likeness import Likeness, likeness
 from scenarios.judging.run import Run, Span
 from scenarios.judging.verdict import Finding
@@ -39,7 +40,7 @@ def faulty_span(run: Run) -> Span | None:
 
 def outcome(name: str, run: Run) -> Outcome:
     """Folds a run; phases that there are not leave their figures empty."""
-    errors = sum(1 for line in run.kind("qp") if str(line.get("new", "")).lower() == "error")
+    errors = len(qp_errors(run))
     reference, span = run.phases.get("reference"), faulty_span(run)
     unsound = next((f"{finding.reason}" for finding in evidence.sound(run) if finding.holds is not True), "")
     if span is None:

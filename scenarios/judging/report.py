@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -176,7 +177,7 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
         f'<h1>{page.text(story.title)}</h1><p><span class="verdict {verdict.word}">{verdict.word}</span> '
         f'<span class="soft">{page.text(subtitle(run))}</span></p>'
     )
-    settings = [[key, value] for key, value in sorted(options.items()) if not isinstance(value, (dict, list))]
+    settings = [[key, worded(value)] for key, value in sorted(options.items())]
     return page.page(
         f"{story.title}: {verdict.word}",
         head,
@@ -242,13 +243,46 @@ def subtitle(run: Run) -> str:
         f"plan {options.get('plan')}",
         options.get("transport"),
         f"seed {options.get('seed')}",
+        worded(changes(run)),
+        "virtual time" if options.get("world") == "simulated" else "",
     ]
     return " · ".join(str(part) for part in parts if part)
 
 
+def changes(run: Run) -> dict[str, object]:
+    """The keys of the plan that were set for this run. In virtual time every switch is an embedded one anyway."""
+    own = dict(run.options.get("overrides") or {})
+    if run.options.get("world") == "simulated":
+        own.pop("switch", None)
+    return own
+
+
+def worded(value: object) -> str:
+    """An option's value for a reader; one that holds others as NAME=VALUE."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={item}" for key, item in value.items())
+    return str(value)
+
+
 def again(run: Run) -> str:
+    """The command that repeats a run."""
     options = run.options
-    return f"./lab run {options.get('scenario')} --transport {options.get('transport')} --seed {options.get('seed')}"
+    words = ["./lab run", str(options.get("source") or options.get("scenario"))]
+    words += [f"--transport {options.get('transport')}", f"--seed {options.get('seed')}"]
+    if options.get("plan_source") not in (None, options.get("plan")):
+        words.append(f"--plan {options['plan_source']}")
+    words += [f"--set {key}={value}" for key, value in changes(run).items()]
+    words += [f"--setting {key}={json.dumps(value)}" for key, value in (options.get("settings") or {}).items()]
+    if options.get("time_factor") not in (None, 1.0):
+        words.append(f"--time {options['time_factor']:g}")
+    if options.get("reconvergence_s") is not None:
+        words.append(f"--reconvergence {options['reconvergence_s']:g}")
+    calibrated = options.get("calibration") or {}
+    if calibrated.get("source", "the plan") != "the plan":
+        words.append(f"--rate {calibrated['port_rate_bps'] / 1e6:g}")
+    if options.get("world") == "simulated":
+        words.append("--world simulated")
+    return " ".join(words)
 
 
 # --- the text --------------------------------------------------------------------------------------------------------

@@ -52,10 +52,32 @@ class RunDirectory:
 
 
 def find(root: Path, name: str) -> Path:
-    """A run by path, by `scenario/time-seed`, or "latest". FileNotFoundError lists what there is."""
+    """A run by path, by `scenario/time-seed`, by its scenario (the newest of it), or "latest".
+
+    FileNotFoundError lists what there is.
+    """
     for candidate in (Path(name), root / name):
         if (candidate / "options.json").exists():
             return candidate.resolve()
-    known = sorted(str(path.parent.relative_to(root)) for path in root.glob("*/*/options.json"))
+    runs = by_age(root)
+    for path in reversed(runs):
+        if path.parent.name == name:
+            return path.resolve()
+    known = [str(path.relative_to(root)) for path in runs]
     choices = ", ".join(["latest", *known[-8:]]) if known else f"none yet: {root} is empty"
     raise FileNotFoundError(f"no run {name!r}; there is: {choices}")
+
+
+def by_age(root: Path) -> list[Path]:
+    """All runs, the newest last."""
+    return sorted(
+        (path.parent for path in root.glob("*/*/options.json")), key=lambda path: (path.name, path.parent.name)
+    )
+
+
+def before(run: Path) -> Path:
+    """The run of the same scenario before this one. FileNotFoundError when it is the first."""
+    earlier = [path for path in by_age(run.parent.parent) if path.parent == run.parent and path.name < run.name]
+    if not earlier:
+        raise FileNotFoundError(f"{run} is the first run of {run.parent.name}: there is none to compare it with")
+    return earlier[-1]

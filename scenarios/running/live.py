@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -98,6 +98,15 @@ def sparkline(values: deque[float]) -> str:
     return "".join(BARS[min(len(BARS) - 1, int(value / top * (len(BARS) - 1)))] for value in values)
 
 
+def flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every option by name; one that holds others gives each of them, as `calibration.source`."""
+    for key, value in options.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
 class Watcher:
     """Shows a run while it is entered. `tell` takes the runner's events."""
 
@@ -136,8 +145,7 @@ class Watcher:
         """Print every option first: the seed repeats the run."""
         self._port_rate_bps = float(options.get("port_rate_bps", 0))
         self._hosts = int(options.get("hosts", 0))
-        shown = {key: value for key, value in options.items() if not isinstance(value, dict)}
-        words = "  ".join(f"{key}={value}" for key, value in shown.items())
+        words = "  ".join(f"{key}={value}" for key, value in flat(options))
         self._console.print(Text(words, style="dim"), soft_wrap=True)
 
     def tell(self, event: str) -> None:

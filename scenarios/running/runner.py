@@ -17,7 +17,7 @@ from scenarios.running.directory import RunDirectory
 from scenarios.running.timeline import LINK_VERBS, SWITCH_VERBS, Moment, dead_links, moments
 from scenarios.running.transport import Transport
 from scenarios.running.world import World, call
-from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, merged, on_single_plane
+from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, carried_out
 from topo import fault as fabric_fault
 from topo.plan import Plan
 
@@ -62,8 +62,9 @@ class Runner:
         factor = choices.time_factor
         self.phases = [replace(phase, seconds=phase.seconds * factor) for phase in scenario.phases]
         lengths = {phase.name: phase.seconds for phase in self.phases}
+        transport = choices.transport
         self.setting = Setting(
-            choices.plan, choices.transport.name, choices.seed, lengths, choices.transport.queue_pairs
+            choices.plan, transport.name, choices.seed, lengths, transport.queue_pairs, transport.single_plane
         )
 
     def options(self) -> dict[str, Any]:
@@ -135,12 +136,10 @@ class Runner:
                 call(client, "prober.start", interval_ns=interval_ns, window=prober.window, deny=prober.deny)
 
     def faults(self) -> list[Fault]:
-        """The scenario's timeline as this run carries it out."""
-        factor = self.choices.time_factor
-        faults = [scaled(fault, factor) for fault in self.scenario.timeline(self.setting)]
-        if self.choices.transport.single_plane:
-            faults = merged([on_single_plane(fault) for fault in faults])
-        return faults
+        """The scenario's timeline as this run carries it out: drawn for the usual lengths of phases, then scaled."""
+        usual = replace(self.setting, phases={phase.name: phase.seconds for phase in self.scenario.phases})
+        faults = [scaled(fault, self.choices.time_factor) for fault in self.scenario.timeline(usual)]
+        return carried_out(self.setting, faults)
 
     def _phases(self, world: World, journal: Journal) -> None:
         starts_s, length_s = starts(self.phases)

@@ -19,4 +19,5 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
         int(options["seed"]),
         options["phases"],
         int(options["queue_pairs"]),
+        bool(options["single_plane"]),
     )

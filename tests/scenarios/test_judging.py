@@ -127,6 +127,21 @@ def test_a_job_that_halted_stalls_from_its_last_step_on(made_up: Build) -> None:
     assert steps.stalled_ns([], run.phases["faults"]) == 0
 
 
+def test_faults_that_no_packet_met_show_nothing(made_up: Build) -> None:
+    run = made_up()
+    assert checks.faults_felt()(run).holds is None  # whatever was sent again was so before the faults
+    for line in run.lines:
+        for qp in line.get("qps", []):
+            qp["retransmits"] += line["t_ns"] > 15 * 10**9
+    assert checks.faults_felt()(Run(run.lines)).holds is True
+    assert checks.faults_felt()(made_up(qp_error=True)).holds is True
+
+
+def test_the_baseline_is_not_praised_for_the_health_of_paths_that_it_does_not_know(made_up: Build) -> None:
+    finding = checks.paths_healed()(made_up(changed={"single_plane": True}))
+    assert "nothing of its health" in finding.reason
+
+
 def test_plane_load_is_what_hosts_sent_on_each_plane(made_up: Build) -> None:
     run = made_up(plane_skew=0.1)
     sent = planes.bytes_sent(run, run.phases["reference"])

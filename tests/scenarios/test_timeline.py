@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios import library
+from scenarios.running.directory import RunDirectory
+from scenarios.running.runner import Choices, Runner
 from scenarios.running.timeline import dead_links, moments
 from scenarios.running.transport import TRANSPORTS, transport
 from scenarios.scenario import Fault, Phase, Scenario, Setting, merged, on_single_plane, phases, without_overlap
@@ -74,6 +78,21 @@ def test_ends_come_before_beginnings_at_the_same_instant() -> None:
     second = Fault(2.0, "link-down", "a", 1.0)
     order = [(moment.at_s, moment.begin, moment.fault.at_s) for moment in moments([second, first], {"faults": 10.0})]
     assert order == [(10.0, True, 0.0), (12.0, False, 0.0), (12.0, True, 2.0), (13.0, False, 2.0)]
+
+
+@pytest.mark.parametrize("factor", [0.4, 1.0, 2.0])
+@pytest.mark.parametrize("name", library.NAMES)
+def test_a_stretched_or_shortened_run_has_the_same_faults_at_scaled_times(name: str, factor: float) -> None:
+    scenario = library.find(name)
+
+    def faults(time_factor: float) -> list[Fault]:
+        choices = Choices(transport("mrc"), load_plan(scenario.plan), seed=4, time_factor=time_factor)
+        return Runner(scenario, choices, RunDirectory(Path("unused")), tell=lambda event: None).faults()
+
+    for usual, scaled in zip(faults(1.0), faults(factor), strict=True):
+        assert (scaled.verb, scaled.target, scaled.phase) == (usual.verb, usual.target, usual.phase)
+        assert scaled.at_s == pytest.approx(usual.at_s * factor)
+        assert scaled.for_s == (None if usual.for_s is None else pytest.approx(usual.for_s * factor))
 
 
 def test_a_fault_in_a_phase_that_there_is_not_is_refused() -> None:

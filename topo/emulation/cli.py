@@ -67,7 +67,7 @@ def register(subparsers: Any, provision: Provision | None = None) -> None:
 
     rows = "\n".join(f"  {usage:36}{meaning}" for usage, meaning, *_ in verb_table())
     fault = _add(
-        subparsers, "fault", "inject a fault into the running lab", "fault loss p1l0>p1s2 20", f"verbs:\n{rows}"
+        subparsers, "fault", "inject a fault into the running lab", "fault loss 'p1l0>p1s2' 20", f"verbs:\n{rows}"
     )
     fault.add_argument("verb", nargs="?", choices=tuple(VERBS), metavar="VERB", help="without it: those in force")
     fault.add_argument("words", nargs="*", metavar="TARGET [NUMBER]")

@@ -1,0 +1,51 @@
+"""A run gone through on paper, so that what is wrong with it is said before anything is built or written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from endpoint import profile, transports
+from endpoint.core.selection import SELECTIONS
+from endpoint.workloads import KINDS
+from scenarios.running.directory import RunDirectory
+from scenarios.running.runner import Choices, Runner, starts
+from scenarios.running.timeline import moments
+from scenarios.scenario import Scenario, Workload
+from topo.fault import make_fault
+from topo.plan import Plan
+from topo.profile import nic_profile
+
+
+def rehearse(scenario: Scenario, choices: Choices) -> None:
+    """Makes every fault, workload, check and setting of a run. ValueError says which is wrong, and what is valid."""
+    runner = Runner(scenario, choices, RunDirectory(Path()), tell=lambda event: None)
+    plan = choices.running_plan
+    starts_s, _ = starts(runner.phases)
+    faults = runner.faults()
+    moments(faults, starts_s)
+    for fault in faults:
+        make_fault(plan, fault.verb, fault.target, fault.value, fault.seed)
+    check_workloads(list(scenario.workloads(runner.setting)), plan, list(starts_s))
+    scenario.checks(runner.setting)
+    check_settings(choices, plan)
+
+
+def check_workloads(workloads: Sequence[Workload], plan: Plan, phases: Sequence[str]) -> None:
+    """Kinds, phases and hosts; options are the agents' own to judge."""
+    for workload in workloads:
+        if workload.kind not in KINDS:
+            raise ValueError(f"workload {workload.name}: no kind {workload.kind!r}: valid are {', '.join(KINDS)}")
+        if workload.phase not in phases:
+            raise ValueError(f"workload {workload.name}: no phase {workload.phase!r}: there is {', '.join(phases)}")
+        for name in workload.ranks or ():
+            plan.host(name)
+
+
+def check_settings(choices: Choices, plan: Plan) -> None:
+    """The transport's settings, as the first host's NIC would take them."""
+    own = profile.parse(nic_profile(plan, next(iter(plan.hosts()))))
+    transports.make(choices.transport.agent, own, choices.seed, choices.transport.settings, 0)
+    selection = choices.transport.settings.get("selection")
+    if selection is not None and selection not in SELECTIONS:
+        raise ValueError(f"no path selection {selection!r}: valid are {', '.join(SELECTIONS)}")

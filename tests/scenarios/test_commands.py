@@ -1,0 +1,102 @@
+"""The command line as a newcomer meets it: what it refuses, in which words, with nothing left of what it refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scenarios import cli
+from scenarios.running.directory import before, find
+
+SIMULATED = ("--world", "simulated", "--plain")
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What is said on stderr by a command that cannot be done."""
+    assert cli.main(list(words)) == 2
+    return capsys.readouterr().err
+
+
+def test_without_a_word_all_commands_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 2
+    assert "run a scenario, judge it, write a report" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nope",), "no scenario 'nope': valid are smoke, "),
+        (("smoke", "--transport", "tcp"), "no transport 'tcp': valid are mrc, "),
+        (("smoke", "--seed", "-1"), "--seed: 0 to 9223372036854775807 is wanted, not -1"),
+        (("smoke", "--time", "0"), "--time: a factor above 0"),
+        (("smoke", "--rate", "0"), "--rate: 0.01 to 100000 Mb/s"),
+        (("smoke", "--set", "foo"), "--set: NAME=VALUE is wanted"),
+        (("smoke", "--set", "foo=1"), "foo is no key of a plan: valid here are"),
+        (("smoke", "--setting", "foo=1"), "no setting 'foo'; valid: "),
+        (("smoke", "--setting", "selection=best"), "no path selection 'best': valid are mrc, "),
+        (("smoke", "--plan", "nope"), "no plan 'nope': shipped are"),
+        (("incast", "--plan", "tiny"), "plan 'tiny' has too few"),
+        (("smoke", "--set", "fabric.planes=1"), "h0"),  # smoke takes h0.p1 down
+    ],
+)
+def test_a_run_that_cannot_be_is_refused_before_anything_is_written(
+    words: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = tmp_path / "runs"
+    assert said in refused(capsys, "run", *words, *SIMULATED, "--runs", str(runs))
+    assert not runs.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1\n", "a scenario file must hold SCENARIO"),
+        ("x = (\n", "mine.py:1: SyntaxError"),
+        ("\n\nfrom scenarios import nothing_here\n", "mine.py:3: ImportError"),
+    ],
+)
+def test_a_file_that_is_no_scenario_is_refused_by_its_line(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    assert said in refused(capsys, "run", str(file), *SIMULATED)
+
+
+def make_runs(root: Path, *names: str) -> None:
+    for name in names:
+        (root / name).mkdir(parents=True)
+        (root / name / "options.json").write_text("{}")
+
+
+def test_a_run_is_found_by_its_scenario_and_the_one_before_it_is_the_same_scenarios(tmp_path: Path) -> None:
+    make_runs(tmp_path, "smoke/20261101-1", "link-flap/20261102-1", "smoke/20261103-1", "link-flap/20261104-1")
+    assert find(tmp_path, "smoke").name == "20261103-1"
+    assert find(tmp_path, "link-flap/20261102-1").name == "20261102-1"
+    assert before(find(tmp_path, "smoke")) == (tmp_path / "smoke/20261101-1").resolve()
+    with pytest.raises(FileNotFoundError, match="the first run of smoke"):
+        before(find(tmp_path, "smoke/20261101-1"))
+    with pytest.raises(FileNotFoundError, match=r"no run 'nope'; there is: latest, smoke/20261101-1, .*link-flap/2026"):
+        find(tmp_path, "nope")
+
+
+def test_two_runs_are_made_and_compared_by_the_shortest_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = ("--runs", str(tmp_path))
+    quick = ("run", "smoke", *SIMULATED, *runs, "--seed", "3", "--time", "0.5")
+    cli.main([*quick, "--set", "trimming.enabled=false"])
+    first = capsys.readouterr().out
+    assert "overrides.trimming.enabled=false" in first.splitlines()[0]
+    assert "smoke · plan tiny · mrc · seed 3 · trimming.enabled=false · virtual time" in first
+    again = "./lab run smoke --transport mrc --seed 3 --set trimming.enabled=false --time 0.5 --world simulated"
+    assert again in find(tmp_path, "latest").joinpath("report.html").read_text()
+    cli.main([*quick, "--transport", "roce", "--set", "trimming.enabled=false"])
+    capsys.readouterr()
+    assert cli.main(["compare", *runs, "--format", "json"]) == 0
+    compared = json.loads(capsys.readouterr().out)
+    assert list(compared["runs"]) == ["mrc", "roce"]
+    assert compared["findings"][0]["holds"] is True
+    assert (find(tmp_path, "latest") / "compare.html").exists()
