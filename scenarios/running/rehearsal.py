@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from endpoint import profile, transports
-from endpoint.core.selection import SELECTIONS
 from endpoint.workloads import KINDS
 from scenarios.running.directory import RunDirectory
 from scenarios.running.runner import Choices, Runner, starts
@@ -46,6 +45,3 @@ def check_settings(choices: Choices, plan: Plan) -> None:
     """The transport's settings, as the first host's NIC would take them."""
     own = profile.parse(nic_profile(plan, next(iter(plan.hosts()))))
     transports.make(choices.transport.agent, own, choices.seed, choices.transport.settings, 0)
-    selection = choices.transport.settings.get("selection")
-    if selection is not None and selection not in SELECTIONS:
-        raise ValueError(f"no path selection {selection!r}: valid are {', '.join(SELECTIONS)}")

@@ -35,7 +35,7 @@ def test_without_a_word_all_commands_are_shown(capsys: pytest.CaptureFixture[str
         (("smoke", "--set", "foo"), "--set: NAME=VALUE is wanted"),
         (("smoke", "--set", "foo=1"), "foo is no key of a plan: valid here are"),
         (("smoke", "--setting", "foo=1"), "no setting 'foo'; valid: "),
-        (("smoke", "--setting", "selection=best"), "no path selection 'best': valid are mrc, "),
+        (("smoke", "--setting", "selection=best"), "no path selection 'best'; valid: mrc, "),
         (("smoke", "--plan", "nope"), "no plan 'nope': shipped are"),
         (("incast", "--plan", "tiny"), "plan 'tiny' has too few"),
         (("smoke", "--set", "fabric.planes=1"), "h0"),  # smoke takes h0.p1 down
