@@ -95,7 +95,7 @@ def after(run: Run, faults: tuple[FaultSpan, ...], span: Span, normal: float, bi
     sums = goodput.acknowledged(run, ends) - goodput.acknowledged(run, ends - bin_ns)
     shares = sums * 8e9 / bin_ns / normal
     low = np.flatnonzero(shares < BACK_AT)
-    dip = float(shares.min())
+    dip = float(np.min(shares))
     if not len(low):
         return Recovery(faults, dip, 0)
     for index in range(int(low[0]) + 1, len(shares)):
