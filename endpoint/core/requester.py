@@ -388,15 +388,19 @@ class Requester:
             fresh = ((1 << count) - 1) & ~self.acked
             if fresh:
                 self._take_acked(now_ns, fresh)
+                self._heard(now_ns)
         while self._imms:
             message = self._imms[0]
             if message.unacked or expand(msn24, message.index) <= message.index:
                 break
             self._imms.popleft()
             self._qp.complete(message)
+            self._heard(now_ns)
+        self._qp.wake()
+
+    def _heard(self, now_ns: int) -> None:
         self.retries = 0
         self._quiet_ns = self._timer_ns = now_ns
-        self._qp.wake()
 
     # --- losses and probes -------------------------------------------------------------------------------------
 

@@ -282,6 +282,24 @@ def test_an_old_sack_takes_nothing_back() -> None:
 # --- each NACK reason ------------------------------------------------------------------------------------------
 
 
+def test_an_old_acknowledgement_puts_off_no_timer() -> None:
+    bench = Bench()
+    bench.qp_b.post_recv(0)
+    bench.post(1, immediate=1)
+    bench.to_b(*bench.writes())
+    answers = bench.answers(SACK, ACK)
+    bench.to_a(*answers)
+    assert len(bench.completions()) == 1
+    bench.post(1)
+    bench.writes()  # lost, and so is everything that follows
+    for _ in range(200):
+        bench.wait(0.5)
+        bench.timers()
+        bench.out(bench.a)
+        bench.to_a(*answers)
+    assert bench.qp_a.requester.timeouts > 1
+
+
 @pytest.mark.parametrize("lasthop", [False, True])
 def test_a_trimmed_packet_is_nacked_and_sent_again_at_once_on_another_ev(lasthop: bool) -> None:
     bench = Bench()

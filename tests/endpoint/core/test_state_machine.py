@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from endpoint.core.ev_state import SENDABLE
 from endpoint.transport import QPState
 from tests.endpoint.core.flows import Flow
 from tests.endpoint.core.virtual_wire import Faults, Wire
@@ -72,6 +73,24 @@ class TwoHosts(RuleBasedStateMachine):
     def deschedule(self, host: str, round_trips: float) -> None:
         self.wire.sleep(host, self.wire.now_ns + int(round_trips * self.wire.base_rtt_ns))
 
+    @rule(host=HOSTS, picks=st.lists(st.integers(0, 299), min_size=1, max_size=20))
+    def replay(self, host: str, picks: list[int]) -> None:
+        """Somebody sends frames again that have arrived before: writes, SACKs, NACKs, probes, port status updates."""
+        heard = list(self.wire.heard[host])
+        for pick in picks[: len(heard)]:
+            port, frame = heard[pick % len(heard)]
+            self.wire.transports[host].receive(port, [frame], self.wire.now_ns)
+        self.wire.kick(host)
+
+    @rule(host=HOSTS, evs=st.sets(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=4))
+    def deny(self, host: str, evs: set[tuple[int, int]]) -> None:
+        """A controller denies EVs, but leaves every plane one."""
+        self._break()
+        peer = "h1" if host == "h0" else "h0"
+        denied = {(peer, plane << 16 | spine) for plane, spine in evs if spine}
+        self.wire.transports[host].set_denied(denied, self.wire.now_ns)
+        self.wire.kick(host)
+
     @rule()
     def heal(self) -> None:
         for key, link in self.wire.links.items():
@@ -90,6 +109,27 @@ class TwoHosts(RuleBasedStateMachine):
         """The retry rule ends a QP after a long outage, rightly; here outages stay short of it."""
         if self.broken_since is not None and self.wire.now_ns - self.broken_since > 25 * self.wire.base_rtt_ns:
             self.heal()
+
+    @invariant()
+    def the_books_balance(self) -> None:
+        """What is counted as it happens is what a count of everything gives."""
+        for flow in getattr(self, "flows", []):
+            requester, evs = flow.qp.requester, flow.qp.evs
+            inflight = 0
+            for psn in range(requester.una, requester.nxt):
+                if not (requester.acked | requester.lost) >> (psn - requester.una) & 1:
+                    inflight += requester._sizes[psn & requester._mask]
+            assert requester.inflight_bytes == inflight
+            assert not requester.acked & requester.lost
+            assert evs.out_count == sum(len(plane.out) for plane in evs.planes)
+            for plane in evs.planes:
+                assert all(path.state in SENDABLE for path in [*plane.active, *plane.backups])
+                assert not any(path.state in SENDABLE for path in plane.out)
+                assert len(plane.active) <= plane.quota
+            responder = flow.remote.responder
+            assert requester.una <= responder.epsn <= requester.nxt
+            assert responder.bitmap & 1 == 0
+            assert responder.bitmap.bit_length() <= requester.nxt - responder.epsn
 
     @invariant()
     def nothing_is_done_twice_or_out_of_place(self) -> None:

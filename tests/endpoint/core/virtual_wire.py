@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import json
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -91,6 +92,8 @@ class Wire:
         self._host_of: dict[bytes, str] = {}
         self.links: dict[tuple[Any, ...], Link] = {}
         self.host_up: dict[tuple[str, int], bool] = {}
+        self.heard: dict[str, deque[tuple[int, bytes]]] = {}
+        """The last frames that arrived at each host, for a test to send again."""
         self._asleep_until: dict[str, int] = {}
         self._wake_ns: dict[str, int] = {}
         self._inbox: dict[str, list[tuple[int, bytes]]] = {}
@@ -102,6 +105,7 @@ class Wire:
             self.profiles[nic.host] = nic
             self._host_of[nic.address.packed] = nic.host
             self.transports[nic.host] = make(nic, rng=Random(seed * 1000 + number), now_ns=0, **settings)
+            self.heard[nic.host] = deque(maxlen=300)
             self._asleep_until[nic.host] = 0
             self._inbox[nic.host] = []
             for plane in range(planes):
@@ -223,6 +227,7 @@ class Wire:
         if self._asleep_until[host] > self.now_ns:
             self._inbox[host].append((port, frame))
             return
+        self.heard[host].append((port, frame))
         self.transports[host].receive(port, [frame], self.now_ns)
         self._pump(host)
 
