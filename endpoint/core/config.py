@@ -26,6 +26,8 @@ RATE_UNLIMITED_BPS = 1_000_000_000
 ACK_TIMEOUT_UNIT_NS = 1024
 TIMEOUT_MAX = 24
 MPR_UNITS_MIN, MPR_UNITS_MAX = 8, 32
+RETRIES_WITHOUT_END = 25
+"""This many exponential retries stand for no end of them (OCP MRC API)."""
 QUEUE_MAX = 1 << 20
 """Requests, frames or events that a queue may be set to hold."""
 WRITE_IMM_MAX = QUEUE_MAX
@@ -140,7 +142,7 @@ def derive(profile: NicProfile, settings: Settings) -> Limits:
     check("timeout", timeout, 0, TIMEOUT_MAX)
     check("mpr", mpr, 1, 64)
     check("retry_linear", settings.retry_linear, 0, 7)
-    check("retry_exponential", settings.retry_exponential, 0, 25)
+    check("retry_exponential", settings.retry_exponential, 0, RETRIES_WITHOUT_END)
     check("evs_active", settings.evs_active, 1, 1 << 16)
     check("evs_backup", settings.evs_backup, 0, 1 << 16)
     check("evs_min_active_share", settings.evs_min_active_share, 0.0, 1.0)

@@ -19,6 +19,7 @@ from endpoint.core.packet import WritePacker
 from endpoint.core.probe import ProbeTable
 from endpoint.core.psn import PSN_HALF, PSN_MASK, expand
 from endpoint.core.recovery import ReorderRule
+from endpoint.core.retry import RetryTimer
 from endpoint.core.rtt import RttEstimator
 from endpoint.core.wire import ACK_REQUEST, RETRANSMISSION, NackReason, PathMark, Syndrome
 from endpoint.transport import CompletionStatus
@@ -31,8 +32,6 @@ NAK_STATUS = {
     Syndrome.NAK_INVALID_REQUEST: CompletionStatus.REMOTE_OPERATION_ERROR,
     Syndrome.NAK_REMOTE_OPERATIONAL_ERROR: CompletionStatus.REMOTE_OPERATION_ERROR,
 }
-BACKOFF_MAX = 12
-"""Doublings of the retransmission timer, where retries are without end."""
 TRIM_CAUSES = {NackReason.TRIMMED: EvCause.TRIM, NackReason.TRIMMED_LASTHOP: EvCause.TRIM_LASTHOP}
 
 
@@ -75,11 +74,7 @@ class Requester:
         self._ask_every = limits.sack_threshold_bytes
         self._unasked = 0
         """Bytes sent since the last packet that asked for an acknowledgement."""
-        self._quiet_ns = 0
-        self._quiet_probes = 0
-        self._timer_ns = 0
-        self._hold_ns = 0
-        self.retries = 0
+        self._retry = RetryTimer(limits, endpoint.settings, self._rtt, self._rule)
         self.acked_bytes = self.data_packets = self.retransmits = self.timeouts = 0
         self.trims = self.nacks = self.marks = self.skips = self.spurious = 0
 
@@ -106,7 +101,7 @@ class Requester:
 
     def enqueue(self, message: Message) -> None:
         if self.una == self.nxt and len(self._qp.pending) == 1:
-            self._quiet_ns = self._timer_ns = self._qp.endpoint.now_ns
+            self._retry.restart(self._qp.endpoint.now_ns)
         self._queue.append(message)
 
     def planes_changed(self) -> None:
@@ -123,14 +118,13 @@ class Requester:
         if not self._qp.pending:
             return False
         if self.una == self.nxt and not self._imms and self._qp.evs.live:
-            # Idle until now: silence before this moment means nothing.
-            self._quiet_ns = self._timer_ns = now_ns
+            self._retry.restart(now_ns)
         take = self._qp.selection.next
         first, more = len(out), True
         while budget:
             window = self.cc.window_bytes
             if self.lost:
-                if now_ns < self._hold_ns:
+                if now_ns < self._retry.hold_ns:
                     more = False
                     break
                 psn = self.una + (self.lost & -self.lost).bit_length() - 1
@@ -201,10 +195,10 @@ class Requester:
             out.append((port.number, frame))
             budget -= 1
         if len(out) > first:
-            self._quiet_ns = now_ns
-            self._qp.arm(now_ns + self._probe_timeout_ns())
+            self._retry.sent(now_ns)
+            self._qp.arm(self._retry.ask_due_ns)
         elif not self._qp.evs.live:
-            self._qp.arm(self._timer_ns + self._retry_timeout_ns())
+            self._qp.arm(self._retry.retry_due_ns)
         return more
 
     def _begin(self, now_ns: int) -> Message | None:
@@ -282,9 +276,7 @@ class Requester:
             acked = self._take_acked(now_ns, fresh)
             if acked:
                 self.cc.on_ack(now_ns, acked, rtt_ns, marked == PathMark.SKIP_ONCE, self.inflight_bytes)
-            self.retries = 0
-            self._quiet_probes = 0
-            self._quiet_ns = self._timer_ns = now_ns
+            self._retry.acknowledged(now_ns)
         self._detect(now_ns)
         self._qp.wake()
 
@@ -359,16 +351,15 @@ class Requester:
         self.lost |= 1 << index
         self.inflight_bytes -= size
         self._blamed[slot] = None
-        self.retries = 0
-        self._quiet_ns = self._timer_ns = now_ns
+        self._retry.heard(now_ns)
         cause = TRIM_CAUSES.get(reason)  # type: ignore[call-overload]
         if cause is not None:
             self.trims += 1
             self._signal(path, cause, now_ns)
             self.cc.on_trim(now_ns, size, self.inflight_bytes)
         else:
-            self._hold_ns = now_ns + self._limits.base_rtt_ns
-            self._qp.arm(self._hold_ns)
+            self._retry.hold_ns = now_ns + self._limits.base_rtt_ns
+            self._qp.arm(self._retry.hold_ns)
         if len(self._rule.log) > 4 * len(self._sent_ns):
             self._prune_log()
         self._qp.wake()
@@ -388,19 +379,15 @@ class Requester:
             fresh = ((1 << count) - 1) & ~self.acked
             if fresh:
                 self._take_acked(now_ns, fresh)
-                self._heard(now_ns)
+                self._retry.heard(now_ns)
         while self._imms:
             message = self._imms[0]
             if message.unacked or expand(msn24, message.index) <= message.index:
                 break
             self._imms.popleft()
             self._qp.complete(message)
-            self._heard(now_ns)
+            self._retry.heard(now_ns)
         self._qp.wake()
-
-    def _heard(self, now_ns: int) -> None:
-        self.retries = 0
-        self._quiet_ns = self._timer_ns = now_ns
 
     # --- losses and probes -------------------------------------------------------------------------------------
 
@@ -453,47 +440,28 @@ class Requester:
         self._rtt.update(now_ns - sent_ns)
         if sent_ns > self._rule.newest_ns:
             self._rule.newest_ns = sent_ns
-        self.retries = 0
-        self._timer_ns = now_ns
+        self._retry.alive(now_ns)
         self._qp.evs.probe_answered(path, marked != PathMark.NONE, now_ns)
         self._qp.arm(self._qp.evs.next_probe_ns())
-
-    def _probe_timeout_ns(self) -> int:
-        return max(self._round_trip_ns(), self._rule.window_ns) << min(self._quiet_probes, 3)
-
-    def _retry_timeout_ns(self) -> int:
-        """Linear, then exponential (OCP MRC: local ACK timeout), and never less than the round trip now takes."""
-        excess = min(self.retries - self._qp.endpoint.settings.retry_linear, BACKOFF_MAX)
-        return max(self._limits.timeout_ns, 2 * self._round_trip_ns()) << max(0, excess + 1)
-
-    def _round_trip_ns(self) -> int:
-        """What a round trip may take: of the slowest plane, with its variation, and a process that is late."""
-        rtt = self._rtt
-        return max(rtt.smoothed_ns, self._rule.slowest_ns) + 4 * rtt.variation_ns + self._limits.jitter_ns
 
     def handle_timer(self, now_ns: int) -> int:
         """Probe when it was quiet for too long, retransmit everything when even that brought nothing; returns when to
         come again."""
         if not self._qp.pending:
             return NEVER
-        if now_ns >= self._hold_ns and self.lost:
+        retry = self._retry
+        if now_ns >= retry.hold_ns and self.lost:
             self._qp.wake()
         if self.una == self.nxt and not self._imms and self._qp.evs.live:
             return NEVER  # nothing is out: the next packet sets the timers
-        retry_ns = self._timer_ns + self._retry_timeout_ns()
-        if now_ns >= retry_ns:
+        if now_ns >= retry.retry_due_ns:
             self._timeout(now_ns)
             if not self._qp.pending:
                 return NEVER
-            retry_ns = self._timer_ns + self._retry_timeout_ns()
-        probe_ns = self._quiet_ns + self._probe_timeout_ns()
-        if now_ns >= probe_ns:
+        if now_ns >= retry.ask_due_ns:
             self._ask(now_ns)
-            self._quiet_ns = now_ns
-            probe_ns = now_ns + self._probe_timeout_ns()
-        if self._hold_ns > now_ns:
-            probe_ns = min(probe_ns, self._hold_ns)
-        return min(retry_ns, probe_ns)
+        due_ns = min(retry.retry_due_ns, retry.ask_due_ns)
+        return min(due_ns, retry.hold_ns) if retry.hold_ns > now_ns else due_ns
 
     def _ask(self, now_ns: int) -> None:
         """Probe two EVs, of different planes where there are several live ones."""
@@ -503,16 +471,13 @@ class Requester:
             if path is not None and path not in asked:
                 asked.append(path)
                 self.probe(path, now_ns)
-        self._quiet_probes += 1
+        self._retry.asked(now_ns)
 
     def _timeout(self, now_ns: int) -> None:
-        settings = self._qp.endpoint.settings
-        self.retries += 1
         self.timeouts += 1
-        self._timer_ns = now_ns
-        exponential = settings.retry_exponential
-        if exponential < 25 and self.retries > settings.retry_linear + exponential:
-            self._qp.fail(now_ns, CompletionStatus.RETRY_EXCEEDED, f"no answer after {self.retries - 1} retries")
+        if self._retry.expired(now_ns):
+            cause = f"no answer after {self._retry.retries - 1} retries"
+            self._qp.fail(now_ns, CompletionStatus.RETRY_EXCEEDED, cause)
             return
         self.cc.on_timeout(now_ns)
         waiting = ~(self.acked | self.lost) & ((1 << (self.nxt - self.una)) - 1)

@@ -1,0 +1,106 @@
+"""How long a requester waits: when it asks with probes, when it sends everything again, when it gives up.
+
+Two times run: since anything new was sent or heard, after which it asks, and since the last sign of life, after which
+it retransmits: OCP MRC's local ACK timeout, even for the linear retries, ever longer for the exponential ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from endpoint.core.config import RETRIES_WITHOUT_END
+
+if TYPE_CHECKING:
+    from endpoint.core.config import Limits, Settings
+    from endpoint.core.recovery import ReorderRule
+    from endpoint.core.rtt import RttEstimator
+
+BACKOFF_MAX = 12
+"""Doublings of the retransmission timer, where retries are without end."""
+PROBE_BACKOFF_MAX = 3
+"""Doublings of the time between two askings."""
+
+
+class RetryTimer:
+    """Times in ns. `rtt` and `rule` are the requester's own: no timer is shorter than the round trip now takes."""
+
+    __slots__ = (
+        "_asked",
+        "_jitter_ns",
+        "_life_ns",
+        "_linear",
+        "_most",
+        "_quiet_ns",
+        "_rtt",
+        "_rule",
+        "_timeout_ns",
+        "hold_ns",
+        "retries",
+    )
+
+    def __init__(self, limits: Limits, settings: Settings, rtt: RttEstimator, rule: ReorderRule) -> None:
+        self._rtt = rtt
+        self._rule = rule
+        self._timeout_ns = limits.timeout_ns
+        self._jitter_ns = limits.jitter_ns
+        self._linear = settings.retry_linear
+        endless = settings.retry_exponential == RETRIES_WITHOUT_END
+        self._most = None if endless else settings.retry_linear + settings.retry_exponential
+        self._quiet_ns = 0
+        self._life_ns = 0
+        self._asked = 0
+        """Askings since something new was heard."""
+        self.hold_ns = 0
+        """Until then nothing is sent: the peer lacked something."""
+        self.retries = 0
+        """Retransmission timeouts since the last sign of life."""
+
+    def restart(self, now_ns: int) -> None:
+        """Nothing was under way until now: silence before this moment means nothing."""
+        self._quiet_ns = self._life_ns = now_ns
+
+    def sent(self, now_ns: int) -> None:
+        self._quiet_ns = now_ns
+
+    def heard(self, now_ns: int) -> None:
+        """The peer has said something new of what is under way."""
+        self.retries = 0
+        self._quiet_ns = self._life_ns = now_ns
+
+    def acknowledged(self, now_ns: int) -> None:
+        """Packets have arrived."""
+        self._asked = 0
+        self.heard(now_ns)
+
+    def alive(self, now_ns: int) -> None:
+        """A probe was answered."""
+        self.retries = 0
+        self._life_ns = now_ns
+
+    def asked(self, now_ns: int) -> None:
+        self._asked += 1
+        self._quiet_ns = now_ns
+
+    def expired(self, now_ns: int) -> bool:
+        """Count a retransmission timeout; whether it is one too many."""
+        self.retries += 1
+        self._life_ns = now_ns
+        return self._most is not None and self.retries > self._most
+
+    @property
+    def ask_due_ns(self) -> int:
+        """When to ask with probes."""
+        return self._quiet_ns + (
+            max(self._round_trip_ns(), self._rule.window_ns) << min(self._asked, PROBE_BACKOFF_MAX)
+        )
+
+    @property
+    def retry_due_ns(self) -> int:
+        """When to send everything again."""
+        excess = min(self.retries - self._linear, BACKOFF_MAX)
+        return self._life_ns + (max(self._timeout_ns, 2 * self._round_trip_ns()) << max(0, excess + 1))
+
+    def _round_trip_ns(self) -> int:
+        """What a round trip may take: of the slowest plane, with its variation, and a process that is late."""
+        rtt = self._rtt
+        return max(rtt.smoothed_ns, self._rule.slowest_ns) + 4 * rtt.variation_ns + self._jitter_ns
