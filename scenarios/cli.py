@@ -23,6 +23,7 @@ EXAMPLES = """examples:
   ./lab trace h0 h5            one packet through every switch's tables
   ./lab up tiny                bring a fabric up and keep it; then: shell, fault, trace, capture, down
   ./lab doctor                 what this machine has, and what an absence costs
+  ./lab install                install now what any of these may need, and nothing else
   ./lab test                   style, types and tests"""
 
 

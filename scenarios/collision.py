@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from scenarios.judging import checks, planes
 from scenarios.judging.checks import Check
 from scenarios.judging.report import PaperRow
-from scenarios.judging.run import Run, Span
+from scenarios.judging.run import Run
 from scenarios.judging.verdict import Finding
 from scenarios.scenario import Fault, Scenario, Setting, Workload, phases
 
@@ -35,7 +35,9 @@ def at_line_rate(setting: Setting, at_least: float = 0.90) -> Check:
         span = run.phases.get("reference")
         if span is None:
             return Finding("line rate", None, "there was no reference phase")
-        share = sum(planes.bytes_sent(run, Span("all", span.start_ns, span.stop_ns)).values()) * 8e9
+        if short := checks.too_short("line rate", span):
+            return short
+        share = sum(planes.bytes_sent(run, span).values()) * 8e9
         share /= span.length_ns * rate_bps
         reason = f"hosts sent {share:.1%} of their line rate (at least {at_least:.0%})"
         return Finding("line rate", share >= at_least, reason, {"share": round(share, 4)})

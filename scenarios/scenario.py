@@ -100,6 +100,12 @@ class Prober:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
+    """An experiment. Its three functions are pure: they are asked again when an old run is judged.
+
+    `phases` begin with "reference" after any warm-up; `plan` is a shipped plan or the path of a .toml file;
+    `sample_paths` has agents count packets by path.
+    """
+
     name: str
     title: str
     description: str

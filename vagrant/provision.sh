@@ -24,4 +24,4 @@ export MRCLAB_VENV=$HOME/.mrclab-venv # the synced folder's .venv is the host's
 END
 
 # The synced folder belongs to the host: the environment goes beside it, not into it.
-sudo -u "$user" -H sh -c ". /etc/profile.d/mrclab.sh && cd '$repository' && ./lab list"
+sudo -u "$user" -H sh -c ". /etc/profile.d/mrclab.sh && cd '$repository' && ./lab install"

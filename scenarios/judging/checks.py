@@ -288,6 +288,17 @@ def recovered(within_s: float) -> Check:
     return check
 
 
+MEAN_OVER_S = 10.0  # a rate averaged over less is too little evidence: streams are seen message by message
+
+
+def too_short(name: str, span: Span) -> Finding | None:
+    """Unknown when a rate would be averaged over less than `MEAN_OVER_S`, else None."""
+    if span.length_ns >= MEAN_OVER_S * SECOND_NS:
+        return None
+    reason = f"{span.length_ns / SECOND_NS:.1f} s of {span.name!r} are too short to average over ({MEAN_OVER_S:g} s)"
+    return Finding(name, None, reason)
+
+
 def flows_even(workload: str, limit: float = 0.10, phase: str = "faults", skip_s: float = 2.0) -> Check:
     """The flows of a workload have rates within `limit` of their mean, `skip_s` into the phase."""
 
@@ -296,7 +307,10 @@ def flows_even(workload: str, limit: float = 0.10, phase: str = "faults", skip_s
         span = run.phases.get(phase)
         if span is None:
             return Finding(name, None, f"there was no phase {phase!r}")
-        rates = flows.rates(run, Span(phase, span.start_ns + round(skip_s * SECOND_NS), span.stop_ns), workload)
+        later = Span(phase, span.start_ns + round(skip_s * SECOND_NS), span.stop_ns)
+        if short := too_short(name, later):
+            return short
+        rates = flows.rates(run, later, workload)
         mean = sum(rates.values()) / len(rates) if rates else 0.0
         if len(rates) < 2 or mean <= 0:
             return Finding(name, None, f"{len(rates)} flows were measured")
@@ -316,8 +330,10 @@ def flow_kept(workload: str, at_least: float = 0.95, phase: str = "faults", skip
         reference, span = run.phases.get("reference"), run.phases.get(phase)
         if reference is None or span is None:
             return Finding(name, None, f"phases 'reference' and {phase!r} are both needed")
-        before = sum(flows.rates(run, reference, workload).values())
         later = Span(phase, span.start_ns + round(skip_s * SECOND_NS), span.stop_ns)
+        if short := too_short(name, reference) or too_short(name, later):
+            return short
+        before = sum(flows.rates(run, reference, workload).values())
         during = sum(flows.rates(run, later, workload).values())
         if before <= 0:
             return Finding(name, None, f"{workload} carried nothing in the reference phase")

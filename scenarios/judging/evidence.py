@@ -60,4 +60,5 @@ def complete(run: Run) -> Finding:
 
 
 def sound(run: Run) -> list[Finding]:
+    """All three; a finding of these that does not hold spoils the run."""
     return [complete(run), sockets(run), processor(run)]

@@ -13,6 +13,8 @@ GOOD = "GOOD"
 
 @dataclass(frozen=True, slots=True)
 class PathKey:
+    """One path of one queue pair: `via` is the spine, or "local" under one leaf."""
+
     host: str
     peer: str
     plane: int
@@ -23,6 +25,8 @@ class PathKey:
 
 @dataclass(frozen=True, slots=True)
 class StateSpan:
+    """A time in which a path was not GOOD, and why it was left."""
+
     state: str
     start_ns: int
     stop_ns: int

@@ -26,6 +26,7 @@ class Span:
 
     @property
     def length_ns(self) -> int:
+        """How long it lasted."""
         return self.stop_ns - self.start_ns
 
     def contains(self, t_ns: int) -> bool:
@@ -72,6 +73,7 @@ class Run:
         return dict(kinds)
 
     def kind(self, kind: str) -> list[Line]:
+        """The lines of a kind in order of time, none if there are none."""
         return self.by_kind.get(kind, [])
 
     @cached_property
@@ -84,10 +86,12 @@ class Run:
 
     @cached_property
     def end_ns(self) -> int:
+        """The time of the last line."""
         return int(self.lines[-1]["t_ns"]) if self.lines else 0
 
     @cached_property
     def start_ns(self) -> int:
+        """When the first phase began, or the time of the first line."""
         starts = [line["t_ns"] for line in self.kind("phase") if line.get("state") == "start"]
         return int(min(starts)) if starts else (int(self.lines[0]["t_ns"]) if self.lines else 0)
 
@@ -123,11 +127,8 @@ class Run:
         return spans
 
     def seconds(self, t_ns: int) -> float:
+        """Seconds since the first phase began: the time that a reader sees."""
         return (t_ns - self.start_ns) / SECOND_NS
-
-    @cached_property
-    def nodes_by_role(self) -> dict[str, str]:
-        return {str(line["node"]): str(line.get("role", "")) for line in self.kind("process")}
 
     @cached_property
     def agent_samples(self) -> dict[str, list[Line]]:
@@ -148,4 +149,5 @@ class Run:
         return dict(samples)
 
     def within(self, span: Span, kind: str) -> Iterable[Line]:
+        """The lines of a kind that were written in a span."""
         return (line for line in self.kind(kind) if span.contains(line["t_ns"]))

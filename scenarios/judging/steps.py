@@ -30,6 +30,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
+    """How long some steps took. Of fewer than 100, the 99th percentile is the slowest."""
+
     count: int
     median_ns: int
     p99_ns: int

@@ -28,6 +28,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
+    """What a run came to. `exit_status` is 0 for true, 1 for false, 3 for unknown."""
+
     holds: bool | None
     findings: tuple[Finding, ...]
 
@@ -41,6 +43,7 @@ class Verdict:
 
 
 def conclude(findings: Sequence[Finding]) -> Verdict:
+    """The verdict of these findings, by the rule above; of none it is unknown."""
     if any(finding.holds is None and finding.spoils for finding in findings):
         holds = None
     elif any(finding.holds is False for finding in findings):

@@ -40,6 +40,7 @@ class Tail:
         self._offsets: dict[Path, int] = {}
 
     def lines(self) -> list[Line]:
+        """Those of all files that were written since, in the order of the files."""
         found: list[Line] = []
         for path in sorted(self._folder.glob("*.jsonl")):
             with path.open("rb") as file:
@@ -65,6 +66,7 @@ class Picture:
         self.planes_bps: dict[int, float] = {}
 
     def take(self, lines: list[Line]) -> None:
+        """Fold new lines in; rates are between a host's last two samples."""
         for line in lines:
             if line["kind"] == "sample" and "qps" in line:
                 previous = self.samples.get(line["node"])
@@ -94,8 +96,9 @@ def acked(line: Line) -> int:
 
 
 def sparkline(values: deque[float]) -> str:
+    """A bar a value, the highest for the greatest. Totals fall when a queue pair goes: that is none, not less."""
     top = max(values, default=0.0) or 1.0
-    return "".join(BARS[min(len(BARS) - 1, int(value / top * (len(BARS) - 1)))] for value in values)
+    return "".join(BARS[max(0, min(len(BARS) - 1, int(value / top * (len(BARS) - 1))))] for value in values)
 
 
 def flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -149,6 +152,7 @@ class Watcher:
         self._console.print(Text(words, style="dim"), soft_wrap=True)
 
     def tell(self, event: str) -> None:
+        """An event of the run: stamped, printed or shown among the last."""
         stamp = f"{time.monotonic() - self._began:7.2f} s  {event}"
         if self._plain:
             self._console.print(stamp, highlight=False, soft_wrap=True)

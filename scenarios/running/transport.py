@@ -9,6 +9,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Transport:
+    """A choice of `--transport`. `settings` are the agent's own (endpoint/core/config.py, endpoint/roce/config.py)."""
+
     name: str
     description: str
     agent: str  # the agent's --transport

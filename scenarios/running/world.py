@@ -19,9 +19,15 @@ class World(Protocol):
     def now_ns(self) -> int:
         """The clock of the journal."""
 
-    def wait_until(self, t_ns: int) -> None: ...
-    def inject(self, verb: str, target: str, value: float | None, seed: int) -> Fault: ...
-    def undo(self, fault: Fault) -> None: ...
+    def wait_until(self, t_ns: int) -> None:
+        """Returns when the clock shows `t_ns`, at once if that is past."""
+
+    def inject(self, verb: str, target: str, value: float | None, seed: int) -> Fault:
+        """Break something, as `topo.fault.make_fault` understands it; FaultError says what would be valid."""
+
+    def undo(self, fault: Fault) -> None:
+        """Mend what `inject` broke; a switch that crashed comes back with the plan's tables."""
+
     def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
         """What a routing protocol would do: plain routes and ECMP groups without these links (baseline only)."""
 

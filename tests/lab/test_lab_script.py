@@ -106,6 +106,12 @@ def test_what_builds_a_network_installs_what_that_takes(machine: Machine, words:
     assert machine.installed(*words) - {"libc6-dev", "iproute2"} == {"python3-venv", "gcc", "mininet", "iputils-ping"}
 
 
+def test_install_brings_what_any_command_needs_and_runs_none(machine: Machine) -> None:
+    wanted = {"python3-venv", "gcc", "mininet", "iputils-ping", "tcpdump"}
+    assert machine.installed("install") - {"libc6-dev", "iproute2"} == wanted
+    assert not any("-m scenarios" in line for line in machine.log)
+
+
 def test_a_capture_needs_tcpdump(machine: Machine) -> None:
     assert machine.installed("capture", "h0-p0l0") - {"tcpdump"} == {"python3-venv"}
     assert "tcpdump" in machine.installed("capture", "h0-p0l0") or Path("/usr/sbin/tcpdump").exists()
