@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from endpoint.core.port import Port
     from endpoint.core.qp import QueuePair
 
+WRITE_ONLY = 0xCA  # a plain number: an enum's comparison costs a call
 WORD = (1 << wire.SACK_BITS) - 1
 SACKS_MAX = 128
 """Acknowledgements in one go, when what is new does not fit one bitmap: enough for the largest window."""
@@ -97,8 +98,11 @@ class Responder:
             )
             return
         if opcode in LASTS:
-            if not 0 < size <= self._pmtu:
-                self._invalid(now_ns, port, ev, psn, f"{Opcode(opcode).name} of {size} bytes")
+            ahead = length - size  # what the message's other packets carry: whole ones, and none before an Only
+            pmtu = self._pmtu
+            if not 0 < size <= pmtu or ahead < 0 or (ahead if opcode >= WRITE_ONLY else ahead % pmtu):
+                what = f"{Opcode(opcode).name} of {size} bytes in a message of {length}"
+                self._invalid(now_ns, port, ev, psn, what)
                 return
             if opcode in IMMEDIATES:
                 if len(self.immediates) >= self._max_write_imm:

@@ -427,6 +427,35 @@ def test_a_middle_packet_that_is_not_full_is_an_unexpected_event() -> None:
     assert bench.qp_b.state is QPState.ERROR
 
 
+@pytest.mark.parametrize(
+    ("opcode", "length"),
+    [
+        (Opcode.WRITE_ONLY_IMM, 4097),
+        (Opcode.WRITE_ONLY_IMM, 4096 + 100),
+        (Opcode.WRITE_ONLY_IMM, 0),
+        (Opcode.WRITE_ONLY_IMM, 99),
+        (Opcode.WRITE_LAST_IMM, 99),
+        (Opcode.WRITE_LAST_IMM, 4096 + 101),
+    ],
+)
+def test_a_last_packet_that_does_not_fit_the_length_of_its_message_is_an_unexpected_event(
+    opcode: Opcode, length: int
+) -> None:
+    bench = Bench()
+    bench.qp_b.post_recv(0)
+    bench.qp_a.post_write(0, bench.region, 0, 100, bench.target.va, bench.target.rkey, 7)
+    (sent,) = bench.writes()
+    changed = bytearray(sent.frame)
+    changed[sent.outside.bth] = opcode
+    changed[sent.at + 4 + 12 : sent.at + 4 + 16] = length.to_bytes(4, "big")
+    changed[-4:] = icrc.WIRE.pack(icrc.compute(bytes(changed[sent.outside.offset : -4])))
+    bench.to_b(Packet(sent.port, bytes(changed)))
+    (nack,) = bench.answers()
+    assert nack.neth.reason == wire.NackReason.UNEXP_EVENT
+    assert [done.status for done in bench.received()] == [FLUSHED]
+    assert bench.sink == bytes(len(bench.sink))
+
+
 # --- variants of the wire --------------------------------------------------------------------------------------
 
 
