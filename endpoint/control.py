@@ -13,6 +13,8 @@ from endpoint.driver import Driver
 from endpoint.host import Reply
 
 LINE_BYTES_MAX = 16 << 20
+CLIENTS_MAX = 64
+"""Clients at a time: `select`, which the driver waits with, takes no descriptor above 1023."""
 _SEND_TIMEOUT_S = 2.0
 
 Handler = Callable[[Mapping[str, Any], Reply], None]
@@ -52,6 +54,9 @@ class ControlServer:
         try:
             accepted, _ = self._listener.accept()
         except OSError:
+            return
+        if len(self._clients) >= CLIENTS_MAX:
+            _refuse(accepted, f"{CLIENTS_MAX} clients are connected; close one first")
             return
         accepted.settimeout(_SEND_TIMEOUT_S)
         client = _Client(accepted)
@@ -108,6 +113,12 @@ class _Client:
         self.open = True
 
 
+def _refuse(accepted: socket.socket, why: str) -> None:
+    accepted.setblocking(False)
+    with accepted, contextlib.suppress(OSError):
+        accepted.send(json.dumps({"id": None, "ok": False, "error": why}).encode() + b"\n")
+
+
 def _remove_stale(path: str) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
@@ -155,7 +166,8 @@ class AgentClient:
         try:
             self._socket.sendall(json.dumps({"id": ident, "op": op, **arguments}).encode() + b"\n")
         except OSError as error:
-            raise AgentError(f"the agent on {self.path} is gone: {error.strerror}") from error
+            why = self._last_words() or f"the agent on {self.path} is gone: {error.strerror}"
+            raise AgentError(why) from error
         return ident
 
     def result(self, ident: int, timeout_s: float | None = None) -> Any:
@@ -164,7 +176,9 @@ class AgentClient:
         while ident not in self._answers:
             line = self._read_line(limit_s)
             answer = json.loads(line)
-            self._answers[answer.get("id")] = answer
+            if answer.get("id") is None:  # not about a request: the agent refuses to talk
+                raise AgentError(answer.get("error", f"the agent on {self.path} said {answer}"))
+            self._answers[answer["id"]] = answer
         answer = self._answers.pop(ident)
         if not answer["ok"]:
             raise AgentError(answer["error"])
@@ -172,6 +186,16 @@ class AgentClient:
 
     def close(self) -> None:
         self._socket.close()
+
+    def _last_words(self) -> str | None:
+        """What the agent said before it closed the connection."""
+        self._socket.settimeout(0.1)
+        try:
+            answer = json.loads(self._read_line(0.1))
+        except (AgentError, ValueError):
+            return None
+        error = answer.get("error") if isinstance(answer, dict) else None
+        return error if isinstance(error, str) else None
 
     def _read_line(self, limit_s: float) -> bytes:
         while b"\n" not in self._lines:

@@ -84,8 +84,7 @@ class Collective(Workload):
         self._early: list[tuple[Link, int]] = []
         self._waiting_segments = 0
         self._compute_until_ns: int | None = None
-        self._round_ns = self._comm_ns = 0
-        self._times_ns: list[int] = []
+        self._round_ns = self._comm_ns = self._comm_total_ns = 0
 
     # What a kind of collective defines.
 
@@ -155,8 +154,8 @@ class Collective(Workload):
 
     def table(self) -> Table:
         table = Table(NCCL_COLUMNS)
-        if self._times_ns:
-            mean_ns = sum(self._times_ns) / len(self._times_ns)
+        if self.tally.rounds:
+            mean_ns = self._comm_total_ns / self.tally.rounds
             size = self.count * self.chunk_bytes
             algbw = size / mean_ns
             wrong = self.tally.bytes_wrong // ITEM_BYTES
@@ -245,7 +244,7 @@ class Collective(Workload):
         tally.bytes_wrong += wrong
         tally.bytes_verified += size - wrong
         tally.rounds += 1
-        self._times_ns.append(now_ns - self._comm_ns)
+        self._comm_total_ns += now_ns - self._comm_ns
         self.journal(
             "step",
             rank=self.setup.rank,

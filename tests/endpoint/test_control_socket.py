@@ -1,0 +1,59 @@
+"""The control socket: how many may talk to an agent, and what the rest is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from endpoint import control
+from endpoint.control import AgentClient, AgentError, ControlServer
+from endpoint.host import Reply
+
+
+class FakeDriver:
+    """Descriptors and what to call when they are readable; a test says when."""
+
+    def __init__(self) -> None:
+        self.readers: dict[int, Callable[[], None]] = {}
+
+    def add_reader(self, descriptor: int, callback: Callable[[], None]) -> None:
+        self.readers[descriptor] = callback
+
+    def remove_reader(self, descriptor: int) -> None:
+        self.readers.pop(descriptor, None)
+
+
+def pong(request: Mapping[str, Any], reply: Reply) -> None:
+    reply({"id": request["id"], "ok": True, "result": "pong"})
+
+
+def test_clients_beyond_the_limit_are_told_so_and_find_room_when_others_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "CLIENTS_MAX", 3)
+    driver, path = FakeDriver(), str(tmp_path / "s")
+    server = ControlServer(path, driver, pong)  # type: ignore[arg-type]
+    (accept,) = driver.readers.values()
+    clients = []
+    for _ in range(4):
+        clients.append(AgentClient(path, timeout_s=5))
+        accept()
+    assert len(driver.readers) == 1 + 3
+    with pytest.raises(AgentError, match="3 clients are connected; close one first"):
+        clients[3].call("ping")
+    clients[0].close()
+    list(driver.readers.values())[1]()
+    assert len(driver.readers) == 1 + 2
+    late = AgentClient(path, timeout_s=5)
+    accept()
+    ident = late.send("ping")
+    list(driver.readers.values())[-1]()
+    assert late.result(ident) == "pong"
+    for client in (*clients, late):
+        client.close()
+    server.close()
+    assert driver.readers == {}
+    assert not Path(path).exists()
