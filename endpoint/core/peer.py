@@ -77,7 +77,7 @@ class Peer:
         self.denied: Set[int] = frozenset()
         """EVs that a controller has taken out."""
         self.users = 0
-        """QPs to this peer."""
+        """QPs to this peer that can receive."""
         self.ports = PORTS_ALL
         """The peer's own ports that it says are up."""
         self._remote_id: int | None = None
@@ -168,6 +168,12 @@ class Peer:
             + wire.Eeth(request.op, ports, request.tx_timestamp, request.tsr).pack()
         )
         route.port.queue_control(route.seal(transport, self._control_class))
+
+    def left(self) -> None:
+        """A QP is gone. With the last one goes what the peer has said: it tells the next one if a port is down."""
+        self.users -= 1
+        if not self.users:
+            self.ports = PORTS_ALL
 
     def forget_serial(self) -> None:
         """The peer may have started anew: take its next update whatever its id."""

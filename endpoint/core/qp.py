@@ -110,9 +110,14 @@ class QueuePair(VerbQueuePair):
         self.responder.refuse(syndrome)
         self.fail(now_ns, CompletionStatus.FLUSHED, cause)
 
+    def fail(self, now_ns: int, status: CompletionStatus, cause: str, message: Message | None = None) -> None:
+        if self.receiving:
+            self.peer.left()
+        super().fail(now_ns, status, cause, message)
+
     def close(self) -> None:
-        if self.joined:
-            self.peer.users -= 1
+        if self.receiving:
+            self.peer.left()
         super().close()
 
     # --- timers ------------------------------------------------------------------------------------------------

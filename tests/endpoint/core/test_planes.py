@@ -214,6 +214,28 @@ def test_a_host_that_started_anew_is_told_again_which_port_is_down() -> None:
     assert fresh.qp_b.reachable == 0b1101
 
 
+@pytest.mark.parametrize("end", ["destroyed", "error"])
+def test_what_a_host_said_of_its_ports_is_forgotten_with_the_last_qp_to_it(end: str) -> None:
+    """It may have started anew with all ports up, and then says nothing; what is still down it says to every new QP."""
+    bench, fresh = Bench(planes=4), Bench(planes=4)
+    bench.a.port_changed(2, False, bench.now_ns)
+    bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
+    other = bench.b.create_qp(bench.cq_b)
+    other.connect(bench.qp_a.info(), bench.now_ns)
+    for qp in (other, bench.qp_b):
+        assert bench.qp_b.reachable == 0b1101
+        if end == "destroyed":
+            bench.b.destroy_qp(qp, bench.now_ns)
+        else:
+            qp.modify(QPState.ERROR, bench.now_ns)
+    if end == "error":
+        bench.b.destroy_qp(other, bench.now_ns)  # counts once only
+    qp = bench.b.create_qp(bench.cq_b)
+    qp.connect(fresh.qp_a.info(), bench.now_ns)
+    assert qp.reachable == 0b1111
+    assert qp.peer.users == 1
+
+
 def test_an_answer_from_another_host_refreshes_no_reverse_ev_and_takes_no_probe_away() -> None:
     wire = Wire(hosts=3)
     flow = Flow(wire)
