@@ -37,6 +37,7 @@ def judge(setting: Setting) -> Sequence[Check]:
         checks.faults_happened(at_least=4),
         checks.faults_felt(),
         checks.goodput_kept(0.03),
+        checks.step_p99_within(2.0),
         checks.planes_even(0.05, phase="faults"),
     ]
 

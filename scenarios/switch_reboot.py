@@ -31,6 +31,7 @@ def judge(setting: Setting) -> Sequence[Check]:
         checks.faults_happened(at_least=len(carried_out(setting, timeline(setting)))),
         checks.faults_felt(),
         checks.goodput_kept(0.03),
+        checks.step_p99_within(2.0),
         checks.planes_even(0.05, phase="faults"),
         checks.recovered(within_s=DOWN_S + 4.0),
     ]

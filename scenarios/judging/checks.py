@@ -204,7 +204,10 @@ def goodput_kept(limit: float = 0.03, phase: str = "faults", hosts: Sequence[str
 
 
 def step_p99_within(factor: float, phase: str = "faults") -> Check:
-    """The 99th percentile of step times in a phase is at most `factor` times the reference phase's."""
+    """The 99th percentile of step times in a phase is at most `factor` times the reference phase's.
+
+    A step that never ended lasted at least until the phase did.
+    """
 
     def check(run: Run) -> Finding:
         all_steps = steps.steps(run)
@@ -215,8 +218,9 @@ def step_p99_within(factor: float, phase: str = "faults") -> Check:
         during = steps.times(steps.of_phase(all_steps, span))
         if before is None or during is None or before.count < 5:
             return Finding("step times", None, "too few training steps to compare")
-        share = during.p99_ns / before.p99_ns
-        times = f"p99 step {during.p99_ns / 1e6:.0f} ms against {before.p99_ns / 1e6:.0f} ms"
+        p99_ns = max(during.p99_ns, steps.stalled_ns(all_steps, span))
+        share = p99_ns / before.p99_ns
+        times = f"p99 step {p99_ns / 1e6:.0f} ms against {before.p99_ns / 1e6:.0f} ms"
         reason = f"{times}: {share:.2f} times (at most {factor:g})"
         return Finding("step times", share <= factor, reason, {"ratio": round(share, 3)})
 

@@ -1,8 +1,12 @@
-"""Every command that README and docs show is run.
+"""Every command that README and docs show is run, and what they show of its output is what it prints.
 
 A fenced block whose info string begins with `console` holds commands behind `$ `; the rest is output. Words after
 `console` say what a command needs: `root` (namespaces), `slow` (minutes), `up` (a lab that the block brings up itself,
 so that `down` follows), `nonzero` (it shows a failure and exits with 1), `exempt` (the page says why it cannot be run).
+A command that ends in `# exits with 1` does so.
+
+A `text` block right behind holds lines of the output, in order, others left out; where real links and clocks are
+measured (`root`), figures differ from run to run and the lines are not compared.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -33,6 +38,7 @@ class Block:
     line: int
     words: frozenset[str]
     commands: tuple[str, ...]
+    shown: tuple[str, ...]  # lines of the output that the page shows
 
     @property
     def name(self) -> str:
@@ -42,11 +48,27 @@ class Block:
 def blocks() -> Iterator[Block]:
     for page in PAGES:
         text = page.read_text()
-        for found in FENCE.finditer(text):
+        fences = list(FENCE.finditer(text))
+        for found, following in zip_longest(fences, fences[1:]):
             if found[1] != "console":
                 continue
             commands = tuple(line[2:] for line in found[3].splitlines() if line.startswith("$ "))
-            yield Block(page, text.count("\n", 0, found.start()) + 1, frozenset(found[2].split()), commands)
+            shown: tuple[str, ...] = ()
+            if following and following[1] == "text" and not text[found.end() : following.start()].strip():
+                shown = tuple(line for line in map(squeezed, following[3].splitlines()) if line not in ("", "…"))
+            line = text.count("\n", 0, found.start()) + 1
+            yield Block(page, line, frozenset(found[2].split()), commands, shown)
+
+
+def squeezed(line: str) -> str:
+    """Without the spaces that set columns: a table is as wide as its widest line, which a page may leave out."""
+    return " ".join(line.split())
+
+
+def missing(shown: tuple[str, ...], printed: str) -> str | None:
+    """The first line that is shown and not printed behind those before it."""
+    lines = iter([squeezed(line) for line in printed.splitlines()])
+    return next((wanted for wanted in shown if not any(line == wanted for line in lines)), None)
 
 
 def parameters() -> list[object]:
@@ -61,6 +83,13 @@ def test_every_console_block_holds_commands_and_known_words() -> None:
     for block in blocks():
         assert block.commands, f"{block.name}: no line begins with '$ '"
         assert block.words <= {"root", "slow", "up", "exempt", "nonzero"}, f"{block.name}: {sorted(block.words)}"
+
+
+def test_lines_that_are_shown_must_be_printed_in_order() -> None:
+    printed = "a   1\nb 2\nc 3\n"
+    assert missing(("a 1", "c 3"), printed) is None
+    assert missing(("c 3", "a 1"), printed) == "a 1"
+    assert missing(("a 2",), printed) == "a 2"
 
 
 def test_no_page_has_a_place_left_to_fill_in() -> None:
@@ -78,14 +107,18 @@ def test_commands_in_docs_run(block: Block) -> None:
     if "up" in block.words and state.read_record(state.ROOT) is not None:
         pytest.skip("a lab is running on this machine")
     shell = shutil.which("bash") or "/bin/sh"
+    printed = ""
     try:
         for command in block.commands:
             done = subprocess.run(
                 [shell, "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=600,
                 stdin=subprocess.DEVNULL, check=False,
             )  # fmt: skip
-            wanted = (1,) if "nonzero" in block.words else (0,)
-            assert done.returncode in wanted, f"{block.name}: {command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+            wanted = int("nonzero" in block.words or command.endswith("# exits with 1"))
+            assert done.returncode == wanted, f"{block.name}: {command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+            printed += done.stdout
+        if "root" not in block.words:
+            assert missing(block.shown, printed) is None, f"{block.name}: not printed; the output is\n{printed}"
     finally:
         if "up" in block.words:
             subprocess.run([str(ROOT / "lab"), "down"], cwd=ROOT, check=False, capture_output=True, timeout=120)

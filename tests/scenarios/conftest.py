@@ -78,7 +78,7 @@ def made_up_lines(
             ]
             add(t_s, host, "sample", ports=ports, qps=qps)
         for step in range(23):
-            if 2.0 + step > halts_s:
+            if 1.0 + step > halts_s:
                 break
             slow = slow_step_ns if step == 14 else 0
             timing = {"compute_ns": SECOND // 3, "comm_ns": 2 * SECOND // 3 + slow, "total_ns": SECOND + slow}

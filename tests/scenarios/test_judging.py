@@ -119,6 +119,11 @@ def test_steps_of_two_jobs_are_told_apart_though_both_count_from_0(made_up: Buil
     assert [step.end_ns for step in steps.steps(both)] == [step.end_ns for step in steps.steps(run)]
 
 
+def test_a_job_that_halts_fails_by_the_step_that_it_never_ended(made_up: Build) -> None:
+    finding = checks.step_p99_within(2.0)(made_up(halts_s=15.0))
+    assert (finding.holds, finding.figures) == (False, {"ratio": 7.0})
+
+
 def test_rates_of_streams_are_not_averaged_over_less_than_ten_seconds(made_up: Build) -> None:
     run = made_up()
     finding = checks.flows_even("main", skip_s=2.0)(run)
