@@ -53,8 +53,6 @@ def expression(e: ir.Expr) -> Json:
             return node("d2b", None, {"type": "field", "value": [e.header, "$valid$"]})
         case ir.LastIndex():
             return node("last_stack_index", None, {"type": e.kind, "value": e.stack})
-        case ir.Lookahead():
-            return {"type": "lookahead", "value": [e.offset, e.width]}
         case ir.HeadersEqual():
             return node("==", {"type": "header", "value": e.left}, {"type": "header", "value": e.right})
         case ir.SliceOf():
@@ -143,7 +141,7 @@ def value_parameter(e: ir.Expr) -> Json:
         case ir.FieldRef():
             return reference(e)
         case ir.Lookahead():
-            return expression(e)
+            return {"type": "lookahead", "value": [e.offset, e.width]}
     made = expression(e)
     if e.type == BOOL:
         made = node("b2d", None, made)

@@ -145,7 +145,7 @@ class _Emitter:
                     "id": len(states),
                     "parser_ops": [self._parser_op(o) for o in s.ops],
                     "transitions": [self._parser_transition(t) for t in s.transitions],
-                    "transition_key": [expression_key(k) for k in s.key],
+                    "transition_key": [place_parameter(k) for k in s.key],
                 }
             )
         return {"name": "parser", "id": 0, "init_state": "start", "parse_states": states}
@@ -350,11 +350,6 @@ class _Emitter:
             "priority": e.priority,
         }
         return self._placed(made, e.span)
-
-
-def expression_key(k: ir.Expr) -> Json:
-    """An element of a parser state's key."""
-    return expression(k) if isinstance(k, ir.Lookahead) else place_parameter(k)
 
 
 def match_type(t: ir.Table) -> str:

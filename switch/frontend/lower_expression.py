@@ -31,6 +31,10 @@ from .values import (
     Value,
 )
 
+# Parts of what lies ahead are cut out of a number of so many bits; beyond, which not every engine computes with, each
+# is read by itself.
+WHOLE_BITS_MAX = 128
+
 
 class ExpressionLowerer(LowerBase):
     def scalar_of(self, e: ast.Expression) -> ir.Expr:
@@ -198,8 +202,6 @@ class ExpressionLowerer(LowerBase):
             return ir.Const((base.value >> low) & ((1 << t.width) - 1), t)
         if isinstance(base, ir.SliceOf):
             return ir.SliceOf(base.base, high + base.low, low + base.low, t)
-        if isinstance(base, ir.Lookahead):
-            return ir.Lookahead(base.offset + base.width - 1 - high, t.width, t)
         assert isinstance(base.type, Bits)
         if t.width == base.type.width and not base.type.signed:
             return base
@@ -354,7 +356,7 @@ class ExpressionLowerer(LowerBase):
         if callee.kind == "function":
             return self.call_function(e, callee)
         if callee.kind == "extern_method" and callee.name == "packet_in.lookahead":
-            return self._lookahead(callee.type_arguments[0], 0, e.span)
+            return self._lookahead(callee.type_arguments[0], e.span)
         if callee.kind == "table":
             raise RefusalError("the result of apply() is used through hit, miss or action_run", e.span)
         raise RefusalError(f"BMv2 has no {callee.name} whose result can be used in an expression", e.span)
@@ -371,19 +373,40 @@ class ExpressionLowerer(LowerBase):
             raise RefusalError("BMv2 cannot tell the validity of a stack element chosen at run time", span)
         raise RefusalError("validity is a property of headers", span)
 
-    def _lookahead(self, t: Type, offset: int, span: Span) -> Value:
-        """Bits from `offset` ahead; aggregates fall into their fields."""
+    def _lookahead(self, t: Type, span: Span) -> Value:
+        """What lies ahead, all of it read at once: it must be there, whatever of it is used (specification, 13.8.4).
+
+        BMv2 1.15 checks the length of neither a key nor a part, so neither is made of it.
+        """
         plain = strip(t)
         bits = width(plain)
         if bits is None:
             raise RefusalError(f"lookahead needs a type of fixed size, not {t}", span)
-        if isinstance(plain, Composite):
+        aggregate = isinstance(plain, Composite | Tuple)
+        # Packets are whole bytes, so one that holds a part of a byte holds it all.
+        ahead: Type = Bits((bits + 7) // 8 * 8 if aggregate else bits) if aggregate or plain == BOOL else plain
+        kept = self.temporary(ahead)
+        self.assign_scalar(kept, ir.Lookahead(0, width(ahead) or 0, ahead), span)
+        return self._part_ahead(kept, plain, 0, span)
+
+    def _part_ahead(self, whole: ir.FieldRef, t: Type, offset: int, span: Span) -> Value:
+        """What lies `offset` bits behind the beginning of `whole`; aggregates fall into their fields."""
+        plain = strip(t)
+        if isinstance(plain, Composite | Tuple):
+            items = enumerate(plain.items) if isinstance(plain, Tuple) else plain.fields.items()
             members: dict[str, Value] = {}
-            for f in plain.fields.values():
-                members[f.name] = self._lookahead(f.type, offset, span)
-                offset += width(f.type) or 0
+            for name, item in items:
+                inner = item if isinstance(item, Type) else item.type
+                members[str(name)] = self._part_ahead(whole, inner, offset, span)
+                offset += width(inner) or 0
             return Record(plain, members)
+        size, total = width(plain) or 0, width(whole.type) or 0
+        part: ir.Expr
+        if total > WHOLE_BITS_MAX:
+            part = self.temporary(Bits(size))
+            self.assign_scalar(part, ir.Lookahead(offset, size, Bits(size)), span)
+        else:
+            part = self.slice_of(whole, total - offset - 1, total - offset - size)
         if plain == BOOL:
-            ahead = ir.Lookahead(offset, 1, Bits(1))
-            return self.operation("==", (ahead, ir.Const(1, Bits(1))), BOOL, span)
-        return ir.Lookahead(offset, bits, plain)
+            return self.operation("==", (part, ir.Const(1, Bits(1))), BOOL, span)
+        return whole if whole.type == plain else self.cast(part, plain, span)

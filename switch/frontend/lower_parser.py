@@ -134,34 +134,24 @@ class ParserLowerer(ControlLowerer):
         self.state = join
 
     def _operation(self, p: ir.Primitive) -> None:
-        top = p.op == "assign" and isinstance(p.parameters[0], ir.FieldRef) and len(p.parameters) == 2
-        parameters = []
-        for index, parameter in enumerate(p.parameters):
-            whole = top and index == 1 and isinstance(parameter, ir.Lookahead)
-            parameters.append(parameter if whole else self._without_lookahead(parameter, p.span))
+        for parameter in p.parameters:
+            self._check_readable(parameter, p.span)
         if p.op in _OWN_OPS:
-            self.state.ops.append(ir.ParserOp(p.op, tuple(parameters)))
-        elif top:
-            self.state.ops.append(ir.ParserOp("set", tuple(parameters)))
+            self.state.ops.append(ir.ParserOp(p.op, p.parameters))
+        elif p.op == "assign" and isinstance(p.parameters[0], ir.FieldRef) and len(p.parameters) == 2:
+            self.state.ops.append(ir.ParserOp("set", p.parameters))
         else:
-            self.state.ops.append(ir.ParserOp("primitive", (), ir.Primitive(p.op, tuple(parameters), p.span)))
+            self.state.ops.append(ir.ParserOp("primitive", (), p))
 
-    def _without_lookahead(self, e: ir.Expr, span: Span) -> ir.Expr:
-        """BMv2 looks ahead only as a whole value: inside an expression it goes through a temporary."""
+    def _check_readable(self, e: ir.Expr, span: Span) -> None:
         match e:
-            case ir.Lookahead():
-                kept = self.temporary(e.type)
-                self.state.ops.append(ir.ParserOp("set", (kept, e)))
-                return kept
             case ir.LastField() if e.member:
                 raise RefusalError(f"BMv2 reads {e} only as a whole key of a select", span)
-            case ir.Operation():
-                return ir.Operation(e.op, tuple(self._without_lookahead(o, span) for o in e.operands), e.type)
+            case ir.Operation(operands=parts) | ir.Vector(items=parts):
+                for part in parts:
+                    self._check_readable(part, span)
             case ir.SliceOf():
-                return ir.SliceOf(self._without_lookahead(e.base, span), e.high, e.low, e.type)
-            case ir.Vector():
-                return ir.Vector(tuple(self._without_lookahead(i, span) for i in e.items))
-        return e
+                self._check_readable(e.base, span)
 
     # --- the packet ------------------------------------------------------------------------------------------------
 
@@ -261,7 +251,7 @@ class ParserLowerer(ControlLowerer):
         for e in t.select:
             key = self.scalar_of(e)
             self._drain()
-            if not isinstance(key, ir.FieldRef | ir.LastField | ir.Lookahead):
+            if not isinstance(key, ir.FieldRef | ir.LastField):
                 kept = self.temporary(key.type)
                 self._operation(ir.Primitive("assign", (kept, key), e.span))
                 key = kept

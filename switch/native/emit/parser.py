@@ -101,13 +101,20 @@ class Parsers:
 
     def _set_lookahead(self, target: FieldRef, ahead: Lookahead) -> list[str]:
         if is_wide(target.field) or ahead.width_bits > WIDEST_BITS:
-            raise UnsupportedError(
-                f"look-ahead of {ahead.width_bits} bits; the native engine takes at most {WIDEST_BITS}"
-            )
+            return self._set_lookahead_wide(target, ahead)
         width = target.field.width_bits
         mask = f" & {constant(target.field.mask)}" if ahead.width_bits > width else ""
         text = f"load_bits(b + at, {ahead.offset_bits}, {ahead.width_bits}){mask}"
         return [self._enough(ahead), self.actions.store(self.scope, target, text)]
+
+    def _set_lookahead_wide(self, target: FieldRef, ahead: Lookahead) -> list[str]:
+        if target.field.width_bits != ahead.width_bits or ahead.offset_bits % 8:
+            raise UnsupportedError(
+                f"look-ahead of {ahead.width_bits} bits at bit {ahead.offset_bits} into {target.field.width_bits}: "
+                f"above {WIDEST_BITS} bits the native engine only copies whole bytes to a field of the same width"
+            )
+        place = f"b + at + {ahead.offset_bits // 8}"
+        return [self._enough(ahead), f"memcpy({self.layout.field(target)}, {place}, {ahead.width_bits // 8});"]
 
     def _enough(self, ahead: Lookahead) -> str:
         bits = ahead.offset_bits + ahead.width_bits

@@ -76,7 +76,11 @@ class RandomParser:
                 low = rng.randint(0, bits - width)
                 return f"{place}[{low + width - 1}:{low}]"
             return place if bits == width else f"(bit<{width}>){place}"
-        return f"packet.lookahead<bit<{width}>>()"
+        more = rng.choice([0, 0, 3, 8, 13])
+        if not more:
+            return f"packet.lookahead<bit<{width}>>()"
+        low = rng.randint(0, more)
+        return f"packet.lookahead<bit<{width + more}>>()[{low + width - 1}:{low}]"
 
     def _operation(self, width: int, places: dict[str, int], depth: int) -> str:
         rng = self.rng

@@ -135,15 +135,19 @@ class Bmv2Files:
         command += ["--notifications-addr", f"ipc://{here}/n.ipc", str(self._json), "--", "--priority-queues", "8"]
         with subprocess.Popen(command, cwd=here, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:
-                with (here / f"p{GATE}_in.pcap").open("wb", buffering=0) as gate:
-                    gate.write(_HEADER)
-                    self._control(thrift_port)
+                # For reading too: opening does not wait for a switch that has refused its program and ended.
+                gate = os.open(here / f"p{GATE}_in.pcap", os.O_RDWR)
+                try:
+                    os.write(gate, _HEADER)
+                    self._control(thrift_port, process)
+                finally:
+                    os.close(gate)
                 # Closed: the switch plays the files.
                 return self._collect(len(packets))
             finally:
                 process.kill()
 
-    def _control(self, thrift_port: int) -> None:
+    def _control(self, thrift_port: int, process: subprocess.Popen[bytes]) -> None:
         text = "\n".join(self._commands) + "\n"
         deadline = time.monotonic() + 20
         while True:
@@ -157,6 +161,7 @@ class Bmv2Files:
             if done.returncode == 0 and "Could not connect" not in done.stdout + done.stderr:
                 assert not re.search(r"Error|Invalid|Unknown", done.stdout), done.stdout
                 return
+            assert process.poll() is None, (self.directory / "log.txt").read_text()
             assert time.monotonic() < deadline, done.stdout + done.stderr
             select.select([], [], [], 0.1)
 
