@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,9 +34,15 @@ def with_changes(name: str, own: dict[str, Any], runs: Sequence[Run], key: str) 
     return f"{name} ({', '.join(changes)})" if changes else name
 
 
+def verdict_word(run: Run) -> str:
+    """What the run's own verdict is, "–" where it was never judged."""
+    file = run.directory / "verdict.json" if run.directory else None
+    return str(json.loads(file.read_text())["verdict"]) if file and file.exists() else "–"
+
+
 def rows(runs: Sequence[Run]) -> list[list[str]]:
-    """A number a row, a run a column."""
-    result = []
+    """A number a row, a run a column; first what each was found to be by itself."""
+    result = [["verdict by itself", *map(verdict_word, runs)]]
     for phase in dict.fromkeys(name for run in runs for name in run.phases):
         if phase in report.UNJUDGED:
             continue

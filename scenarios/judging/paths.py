@@ -93,6 +93,15 @@ def levels(changes: list[tuple[int, int, int]]) -> list[Level]:
     return result
 
 
+def in_state(run: Run, state: str, t_ns: int) -> list[PathKey]:
+    """Paths that are in this state at an instant."""
+    return [
+        key
+        for key, spans in histories(run).items()
+        if any(span.state == state and span.start_ns <= t_ns < span.stop_ns for span in spans)
+    ]
+
+
 def not_good_at(run: Run, t_ns: int) -> list[PathKey]:
     """Paths that are ASSUMED_BAD or DENIED at an instant."""
     return [

@@ -36,9 +36,9 @@ def simulate(scenario: Scenario, chosen: Transport, plan: str, folder: Path) -> 
     return Run.open(directory.path)
 
 
-def test_the_scenario_of_the_readme_runs(tmp_path: Path) -> None:
+def test_the_scenario_of_the_guide_runs(tmp_path: Path) -> None:
     file = tmp_path / "my_cut.py"
-    file.write_text(code("scenarios/README.md", "SCENARIO = Scenario("))
+    file.write_text(code("docs/guide.md", "SCENARIO = Scenario("))
     run = simulate(library.find(str(file)), transport("mrc"), "tiny", tmp_path)
     assert [fault.target for fault in run.faults] == ["p0l0-p0s0"]
     assert run.kind("step")

@@ -99,4 +99,5 @@ def test_two_runs_are_made_and_compared_by_the_shortest_words(
     compared = json.loads(capsys.readouterr().out)
     assert list(compared["runs"]) == ["mrc", "roce"]
     assert compared["findings"][0]["holds"] is True
+    assert {run["verdict by itself"] for run in compared["runs"].values()} <= {"true", "false", "unknown"}
     assert (find(tmp_path, "latest") / "compare.html").exists()

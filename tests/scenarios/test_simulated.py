@@ -72,7 +72,7 @@ BASELINE: dict[str, dict[str, bool | None]] = {
     "incast": {"incast flows even": False},
     "collision": {"main flows even": False, "line rate": False},
     "cold-start": {"messages": False, "no QP error": False, "goodput kept": False},
-    "maintenance": {"faults felt": None},
+    "maintenance": {"faults felt": None, "drained": None},
 }
 
 
