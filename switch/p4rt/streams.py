@@ -21,6 +21,7 @@ from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
 from switch.p4rt.store import Store
 
 WAITING_MAX = 1024  # packet-ins and errors a stream: more are dropped, as between a switch and its CPU
+UNREAD_MAX = 2 * WAITING_MAX  # of these and of arbitration updates, which cannot be dropped: then the stream ends
 FLUSH_S = 1.0
 
 Respond = Callable[[Any], Awaitable[Any]]
@@ -71,7 +72,11 @@ class Client:
         self.ended: asyncio.Future[P4RuntimeError] = loop.create_future()
 
     def send(self, message: Any) -> None:
-        self.outgoing.put_nowait(message)
+        """Send what the client must not miss; one that does not read it is ended."""
+        if self.outgoing.qsize() < UNREAD_MAX:
+            self.outgoing.put_nowait(message)
+        else:
+            self.end(P4RuntimeError(Code.RESOURCE_EXHAUSTED, f"{UNREAD_MAX} messages wait to be read, the most"))
 
     def offer(self, message: Any) -> None:
         """Send, unless the client is too slow to take what waits already."""
@@ -123,7 +128,7 @@ class Streams:
         finally:
             reader.cancel()
             self._disconnected(client)
-            client.send(None)
+            client.outgoing.put_nowait(None)
             await asyncio.wait({writer}, timeout=FLUSH_S)  # what was said before the end is still delivered
             writer.cancel()
         if error is not None:

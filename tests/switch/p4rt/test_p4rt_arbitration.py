@@ -1,11 +1,15 @@
 """Election of a primary: the rules of the specification, first as a pure state machine, then over streams."""
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from p4.v1 import p4runtime_pb2 as p4rt
 
 from switch.p4rt.arbitration import STREAMS_PER_ROLE_MAX, Arbitration
 from switch.p4rt.errors import Code, P4RuntimeError
+from switch.p4rt.streams import UNREAD_MAX, Streams
 
 
 def told(notifications):
@@ -145,3 +149,30 @@ def test_devices_elect_independently(harness):
     client = harness.client()
     assert client.stream(1, 1).next().arbitration.device_id == 1
     assert client.stream(2, 1).next().arbitration.status.code == 0
+
+
+def test_a_controller_that_reads_nothing_is_ended_before_it_fills_the_memory(harness):
+    """Every update is answered, and arbitration cannot be dropped as packets can."""
+    asked = 0
+
+    async def updates():
+        nonlocal asked
+        while True:
+            asked += 1
+            request = p4rt.StreamMessageRequest()
+            request.arbitration.device_id = 1
+            request.arbitration.election_id.low = asked
+            yield request
+            await asyncio.sleep(0)
+
+    async def stuck(_message):
+        await asyncio.Event().wait()
+
+    async def live():
+        streams = Streams(harness.devices, asyncio.get_running_loop())
+        await asyncio.wait_for(streams.serve(updates(), stuck), timeout=60)
+
+    with pytest.raises(P4RuntimeError) as refused:
+        asyncio.run(live())
+    assert refused.value.code == Code.RESOURCE_EXHAUSTED
+    assert asked <= UNREAD_MAX + 10
