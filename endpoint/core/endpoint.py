@@ -338,7 +338,11 @@ class Endpoint(Nic[QueuePair]):
             request = wire.Erth.unpack(view, at)
             if request.op == EndpointOp.PORT_STATUS_UPDATE:
                 before = peer.ports
-                if peer.heard(request_id, request.port_status_mask, now_ns):
+                changed = peer.heard(request_id, request.port_status_mask, now_ns)
+                if changed is None:
+                    self.count("overtaken")
+                    return
+                if changed:
                     self._peer_ports_changed(peer, before, now_ns)
             elif request.op != EndpointOp.EV_PROBE:
                 self.count("opcode")
@@ -418,7 +422,6 @@ class Endpoint(Nic[QueuePair]):
                 self.limits.probe_interval_ns,
                 self.control_class,
                 ports_all=self._ports_all,
-                update_id=self._request_id,
             )
             found.denied = self._denied_to(name)
         return found
@@ -430,10 +433,9 @@ class Endpoint(Nic[QueuePair]):
         forgotten in a new start.
         """
         peer = qp.peer
-        peer.forget_serial()
         qp.deny(peer.denied, now_ns)
-        under_way = peer.due_ns != NEVER and self.ports_up in peer.asked.values()
-        if not under_way and (self.ports_up != self._ports_all or peer.told != self.ports_up):
+        if self.ports_up != self._ports_all or peer.told != self.ports_up:
+            peer.asked.clear()  # what it answered before it may have forgotten since
             peer.announce(self.ports_up, now_ns)
 
     def denied(self) -> Set[tuple[str, int]]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 REQUEST_BITS = 16
 OVERTAKEN_INTERVALS = 4096
-"""An update this much younger than the last has not been overtaken by it: its id, of 16 bits, has gone round.
+"""An update this much younger than the last has not been overtaken by it: its id, of 16 bits, may have gone round.
 
 Fewer than half of the ids are used up meanwhile, and no frame is under way for that long."""
 PORTS_ALL = (1 << 32) - 1
@@ -32,7 +32,9 @@ PORTS_ALL = (1 << 32) - 1
 class Peer:
     """`interval_ns` is the time between repetitions, `ports_all` the mask of our ports, which a peer takes to be up.
 
-    Updates have ids of their own, `update_id` being the last one used: a peer tells old from new by them.
+    A peer tells old updates from new by their ids. They count intervals of the clock, or faster where ports flap often,
+    so that they grow over a new start too. An update that comes too late is not answered: whoever is not heeded goes
+    on telling.
     """
 
     __slots__ = (
@@ -64,7 +66,6 @@ class Peer:
         control_class: int,
         *,
         ports_all: int,
-        update_id: int,
     ) -> None:
         self.row = row
         self.name = row.host
@@ -82,7 +83,7 @@ class Peer:
         """The peer's own ports that it says are up."""
         self._remote_id: int | None = None
         self._remote_ns = 0
-        self._update_id = update_id
+        self._update_id = 0
         self.told: int | None = ports_all
         """Our ports as the peer knows them; None while it may have heard another update or not."""
         self.asked: dict[int, int] = {}
@@ -104,11 +105,14 @@ class Peer:
 
     def announce(self, ports: int, now_ns: int) -> None:
         """Send our port mask on every port that is up; `due_ns` is when to repeat it under another id."""
-        request_id = self._update_id = (self._update_id + 1) & ((1 << REQUEST_BITS) - 1)
+        self._update_id = max(self._update_id + 1, now_ns // self._interval_ns)
+        request_id = self._update_id & ((1 << REQUEST_BITS) - 1)
         if ports != self.told:
             self.told = None
         for route in self.routes_on(ports & self.ports).values() or self.routes_on(ports).values():
             self._request(route, request_id, EndpointOp.PORT_STATUS_UPDATE, ports)
+        if ports not in self.asked.values():
+            self.asked.clear()  # an answer to what was true before another update says nothing
         self.asked[request_id] = ports
         if len(self.asked) > 8:
             del self.asked[next(iter(self.asked))]
@@ -138,13 +142,16 @@ class Peer:
 
     # --- what the peer tells -----------------------------------------------------------------------------------
 
-    def heard(self, request_id: int, ports: int, now_ns: int) -> bool:
-        """A port status update came. True if it changes anything; one that was overtaken by a newer does not."""
+    def heard(self, request_id: int, ports: int, now_ns: int) -> bool | None:
+        """A port status update came. True if it changes anything; None if it is not to be heeded or answered.
+
+        That is one that a newer has overtaken, or that says another thing by the same id, after a new start.
+        """
         serial = request_id
         if self._remote_id is not None and now_ns < self._remote_ns + OVERTAKEN_INTERVALS * self._interval_ns:
             serial = expand(request_id, self._remote_id, REQUEST_BITS)
             if serial <= self._remote_id:
-                return False
+                return False if serial == self._remote_id and ports == self.ports else None
         self._remote_id, self._remote_ns = serial, now_ns
         changed = ports != self.ports
         self.ports = ports
@@ -174,7 +181,3 @@ class Peer:
         self.users -= 1
         if not self.users:
             self.ports = PORTS_ALL
-
-    def forget_serial(self) -> None:
-        """The peer may have started anew: take its next update whatever its id."""
-        self._remote_id = None

@@ -252,6 +252,25 @@ def test_an_answer_from_another_host_refreshes_no_reverse_ev_and_takes_no_probe_
     assert request_id in h1._ev_probes  # type: ignore[attr-defined]
 
 
+def test_an_answer_to_what_was_true_before_and_is_again_does_not_end_the_announcement() -> None:
+    """Down, up, down: the peer has heard the first two only."""
+    bench = Bench(planes=4)
+    bench.a.port_changed(2, False, bench.now_ns)
+    bench.to_b(bench.out(bench.a, Opcode.ENDPOINT_REQUEST)[0])
+    late = bench.answers(Opcode.ENDPOINT_RESPONSE)
+    bench.a.port_changed(2, True, bench.now_ns)
+    bench.to_b(bench.out(bench.a, Opcode.ENDPOINT_REQUEST)[0])
+    bench.answers()
+    bench.a.port_changed(2, False, bench.now_ns)
+    bench.out(bench.a)
+    bench.to_a(*late)
+    assert bench.qp_b.reachable == 0b1111
+    bench.wait(3)
+    bench.timers()
+    bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
+    assert bench.qp_b.reachable == 0b1101
+
+
 def test_a_qp_made_while_a_port_is_down_tells_its_peer() -> None:
     wire = Wire()
     wire.set_port("h1", 4, False)
