@@ -1,6 +1,7 @@
 -- Wireshark dissector for Multipath Reliable Connection (OCP MRC 1.0) over SRv6 micro-segments.
 --
 --   tshark -X lua_script:endpoint/wireshark/mrc.lua -r h0.pcap
+--   (as an ordinary user: Wireshark 4.4 and later load no scripts for root, without a word)
 --   or copy this file to the personal Lua plugin folder (Help > About > Folders)
 --
 -- Written from the header layouts alone. RoCEv2 packets on the same UDP port go to Wireshark's own dissector.
