@@ -26,6 +26,7 @@ class Journal:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def write(self, kind: str, *, t_ns: int | None = None, **fields: Any) -> Line:
+        """Append a line, at `t_ns` or now; the line itself."""
         line: Line = {"t_ns": self._clock() if t_ns is None else t_ns, "node": self.node, "kind": kind, **fields}
         os.write(self._fd, json.dumps(line, separators=(",", ":")).encode() + b"\n")
         return line

@@ -17,6 +17,7 @@ SETTLE_S = 1.5  # some 25 round trips: the paper allows a glitch of one second
 
 
 def peer(setting: Setting) -> str:
+    """The host at the other end of the fabric."""
     return f"h{setting.plan.host_count - 1}"
 
 
@@ -85,6 +86,7 @@ def workloads(setting: Setting) -> Sequence[Workload]:
 
 
 def fault_seconds(planes: int) -> float:
+    """How long the timeline of so many ports takes."""
     return STEP_S * 2 * (planes - 1)
 
 

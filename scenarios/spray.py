@@ -16,6 +16,7 @@ SENDER = "h0"
 
 
 def receiver(setting: Setting) -> str:
+    """The host at the other end of the fabric."""
     return f"h{setting.plan.host_count - 1}"
 
 

@@ -146,10 +146,12 @@ def follow(plan: Plan, explainer: Explainer, path: Path, frame: bytes) -> tuple[
 
 
 def outer_destination(frame: bytes) -> IPv6Address:
+    """The outer IPv6 destination: a frame's uSID list."""
     return IPv6Address(frame[38:54])
 
 
 def hop_limit(frame: bytes) -> int:
+    """The outer hop limit."""
     return frame[21]
 
 
@@ -166,9 +168,11 @@ def tables_hit(steps: Steps) -> list[tuple[str, str]]:
 
 
 def call_text(step: Mapping[str, Any]) -> str:
+    """An action with its arguments, as P4 would call it."""
     arguments = ", ".join(f"{name}={value}" for name, value in step["args"].items())
     return f"{short(step['action'])}({arguments})"
 
 
 def short(name: str) -> str:
+    """The last part of a qualified name."""
     return name.rsplit(".", 1)[-1]

@@ -72,6 +72,7 @@ def findings(named: list[tuple[str, Run]]) -> list[Finding]:
 
 
 def likeness_finding(alike: Likeness) -> Finding:
+    """Whether anything may be said of the two at all."""
     if not alike.alike:
         return Finding("like with like", None, "; ".join(alike.unlike) + ": nothing follows from a difference")
     return Finding(
@@ -117,6 +118,7 @@ def baseline_worse(mrc: Outcome, baseline: Outcome) -> Finding:
 
 
 def trimming_off(run: Run) -> bool:
+    """Whether a run was told to do without trimming."""
     return str((run.options.get("overrides") or {}).get("trimming.enabled", "true")).lower() == "false"
 
 
@@ -131,6 +133,7 @@ class Harm:
     silence_ns: int  # the longest that any flow of any workload had nothing
 
     def sentence(self) -> str:
+        """All of it in words."""
         waits = (
             f"first bytes everywhere after {self.began_ns / 1e6:.0f} ms, longest silence {self.silence_ns / 1e6:.0f} ms"
         )

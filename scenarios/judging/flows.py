@@ -21,6 +21,7 @@ class Flows:
 
     @property
     def mean_bps(self) -> float:
+        """Of all flows, bit/s."""
         return sum(self.rates.values()) / len(self.rates) if self.rates else 0.0
 
 

@@ -21,6 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def total_of_qps(line: Line, field: str) -> dict[Any, int]:
+    """A counter of each queue pair, by its number, from an agent's `sample` line."""
     return {qp["qp"]: int(qp.get(field, 0)) for qp in line["qps"]}
 
 

@@ -37,6 +37,7 @@ class Likeness:
 
     @property
     def alike(self) -> bool:
+        """Whether the two differ in one thing at most."""
         return not self.unlike
 
 
@@ -65,6 +66,7 @@ def differs(key: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def contrast(one: Any, other: Any) -> str:
+    """Two values in words; of two that hold others, only what differs."""
     if isinstance(one or other, Mapping):
         one, other = one or {}, other or {}
         keys = sorted(key for key in {*one, *other} if one.get(key) != other.get(key))
@@ -73,6 +75,7 @@ def contrast(one: Any, other: Any) -> str:
 
 
 def brief(value: Any) -> str:
+    """An option's value for a sentence."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {item:g} s" for key, item in value.items())
     return str(value)

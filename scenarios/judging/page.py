@@ -30,6 +30,7 @@ class Raw(str):
 
 
 def text(value: object) -> str:
+    """Escaped, unless it is HTML already."""
     return value if isinstance(value, Raw) else escape(str(value))
 
 
@@ -56,11 +57,13 @@ def section(title: str, *parts: str | None) -> str:
 
 
 def paragraph(value: object, soft: bool = False) -> str:
+    """One paragraph; a soft one is grey."""
     kind = ' class="soft"' if soft else ""
     return f"<p{kind}>{text(value)}</p>"
 
 
 def page(title: str, *parts: str) -> str:
+    """The whole document, with its style in it."""
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     body = "\n".join(part for part in parts if part)
     return (

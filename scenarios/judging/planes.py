@@ -13,6 +13,7 @@ from scenarios.judging.run import Run, Span
 
 
 def sent_on(plane: int, line: Line) -> dict[int, int]:
+    """Bytes that each port of a plane had sent, by port, from a `sample` line."""
     return {port["port"]: int(port["tx_bytes"]) for port in line["ports"] if port["plane"] == plane}
 
 

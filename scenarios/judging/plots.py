@@ -66,6 +66,7 @@ def svg(drawing: Figure, label: str) -> str:
 
 
 def mark_faults(axes: Axes, run: Run, faults: Sequence[FaultSpan] | None = None) -> None:
+    """Shade the time of each fault."""
     for fault in run.faults if faults is None else faults:
         start = run.seconds(fault.start_ns)
         stop = run.seconds(fault.stop_ns if fault.stop_ns is not None else run.end_ns)
@@ -74,6 +75,7 @@ def mark_faults(axes: Axes, run: Run, faults: Sequence[FaultSpan] | None = None)
 
 
 def mark_phases(axes: Axes, run: Run) -> None:
+    """A dotted line and a name where each phase begins."""
     for span in run.phases.values():
         start = run.seconds(span.start_ns)
         axes.axvline(start, color=FAINT, linewidth=0.8, linestyle=":")
@@ -92,6 +94,7 @@ def finish(axes: Axes, run: Run, unit: str) -> None:
 
 
 def whole(run: Run) -> Span:
+    """From the first phase to the end of the last."""
     ends = [span.stop_ns for span in run.phases.values()]
     return Span("run", run.start_ns, max(ends, default=run.end_ns))
 

@@ -51,6 +51,7 @@ class Story:
 
 
 def rate(bits_per_second: float) -> str:
+    """Bits per second in three digits and the unit that suits them."""
     for size, unit in ((1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")):
         if bits_per_second >= size:
             return f"{bits_per_second / size:.3g} {unit}"
@@ -61,6 +62,7 @@ def rate(bits_per_second: float) -> str:
 
 
 def goodput_rows(run: Run) -> list[list[str]]:
+    """Phase, length, goodput, share of the reference phase's."""
     reference = run.phases.get("reference")
     normal = goodput.of_phase(run, reference) if reference else 0.0
     rows = []
@@ -72,6 +74,7 @@ def goodput_rows(run: Run) -> list[list[str]]:
 
 
 def step_rows(run: Run) -> list[list[str]]:
+    """Phase, steps, median, p99, slowest."""
     all_steps = steps.steps(run)
     rows = []
     for name, span in run.phases.items():
@@ -102,6 +105,7 @@ def recovery_rows(run: Run) -> list[list[str]]:
 
 
 def fault_rows(run: Run) -> list[list[str]]:
+    """When, what, where, for how long."""
     rows = []
     for fault in run.faults:
         length = "stays" if fault.stop_ns is None else f"{(fault.stop_ns - fault.start_ns) / 1e9:.2f} s"
@@ -110,6 +114,7 @@ def fault_rows(run: Run) -> list[list[str]]:
 
 
 def plane_rows(run: Run) -> list[list[str]]:
+    """Phase, and what was sent on each plane as a share of the mean."""
     rows = []
     for name, span in run.phases.items():
         sent = planes.bytes_sent(run, span)
@@ -120,6 +125,7 @@ def plane_rows(run: Run) -> list[list[str]]:
 
 
 def counter_rows(run: Run) -> list[list[str]]:
+    """What queue pairs counted over the whole run, paths given up, and what switches dropped."""
     totals = counters.qp_totals(run)
     rows = [[title, f"{totals[field]:,}"] for field, title in COUNTER_TITLES.items()]
     left, for_ns = paths.given_up(run)
@@ -165,12 +171,14 @@ def scale(run: Run) -> str:
 
 
 def finding_rows(findings: Sequence[Finding]) -> list[list[object]]:
+    """Mark, check, reason."""
     return [
         [page.Raw(f'<span class="mark {WORDS[f.holds]}">{MARKS[f.holds]}</span>'), f.check, f.reason] for f in findings
     ]
 
 
 def html(run: Run, story: Story, verdict: Verdict) -> str:
+    """The page."""
     options = run.options
     step_ns = recovery.bin_ns(run)
     head = (
@@ -228,15 +236,18 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
 
 
 def rows_or_none(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str | None:
+    """A table, or nothing where there are no rows."""
     return page.table(head, rows) if rows else None
 
 
 def plane_titles(run: Run) -> list[str]:
+    """One a plane that carried anything."""
     reference = next(iter(run.phases.values()), None)
     return [f"plane {plane}" for plane in planes.bytes_sent(run, reference)] if reference else []
 
 
 def subtitle(run: Run) -> str:
+    """What tells this run from others."""
     options = run.options
     parts = [
         options.get("scenario"),
@@ -289,6 +300,7 @@ def again(run: Run) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as lines of text, each column as wide as its widest cell."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
     return [
         "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -296,6 +308,7 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def summary(run: Run, story: Story, verdict: Verdict) -> str:
+    """The verdict and the numbers, for a terminal."""
     lines = [f"{story.title}: {verdict.word}", subtitle(run), ""]
     lines += columns([[MARKS[f.holds], f.check, f.reason] for f in verdict.findings])
     for title, rows in (

@@ -51,6 +51,7 @@ def reduction(setting: Setting) -> Workload:
 
 
 def cache_file() -> Path:
+    """Where measurements are kept: below XDG_CACHE_HOME, or ~/.cache."""
     root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(root) / "mrclab" / "calibration.json"
 
@@ -73,6 +74,7 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def store(path: Path, plan: Plan, measured: Mapping[str, Any]) -> None:
+    """Keep a measurement beside the others."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}")
     partial.write_text(json.dumps({**load(path), key(plan): dict(measured)}, indent=2) + "\n")
@@ -97,6 +99,7 @@ def calibrated(plan: Plan, tell: Callable[[str], None], again: bool = False) -> 
 
 
 def measure(plan: Plan, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Measure, slower while the machine is saturated. RuntimeError when it is even then."""
     rate_bps = plan.links.host_rate_bps
     for _ in range(ATTEMPTS):
         idle, loaded = busy(plan.at_rate(rate_bps))

@@ -41,9 +41,11 @@ class RunDirectory:
         return directory
 
     def journal(self, name: str) -> Path:
+        """The file that a process of this name appends to."""
         return self.journals / f"{name}.jsonl"
 
     def write_options(self, options: Mapping[str, Any]) -> None:
+        """Everything that was chosen, as `options.json`."""
         (self.path / "options.json").write_text(json.dumps(options, indent=2, sort_keys=True) + "\n")
 
     def write_plan(self, plan: Plan) -> None:

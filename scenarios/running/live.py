@@ -92,6 +92,7 @@ class Picture:
 
 
 def acked(line: Line) -> int:
+    """Bytes acknowledged to all queue pairs of a host, from its `sample` line."""
     return sum(int(qp.get("acked_bytes", 0)) for qp in line["qps"])
 
 

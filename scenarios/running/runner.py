@@ -68,6 +68,7 @@ class Runner:
         )
 
     def options(self) -> dict[str, Any]:
+        """Everything about the run that was chosen or follows from it, as journalled and stored."""
         choices, plan = self.choices, self.choices.running_plan
         return {
             "scenario": self.scenario.name,
@@ -205,6 +206,7 @@ def group(workload: Workload, world: World) -> Group:
 
 
 def start(running: Group, world: World) -> None:
+    """Start a workload now, on all its ranks."""
     running.start(world.now_ns())
 
 
@@ -218,4 +220,5 @@ def starts(phases: Sequence[Phase]) -> tuple[dict[str, float], float]:
 
 
 def scaled(fault: Fault, factor: float) -> Fault:
+    """A fault at a stretched or shortened time."""
     return replace(fault, at_s=fault.at_s * factor, for_s=None if fault.for_s is None else fault.for_s * factor)
