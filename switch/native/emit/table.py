@@ -11,6 +11,8 @@ from switch.native.emit.calculation import selector_name
 from switch.native.emit.expression import Expressions
 from switch.native.emit.layout import Layout, identifier, is_wide, words
 
+ENTRIES_MAX = (1 << 32) - 1  # what the runtime can number: a table declared larger is as large as that
+
 KINDS = {
     "exact": "TABLE_EXACT",
     "lpm": "TABLE_LPM",
@@ -238,7 +240,7 @@ class Tables:
             profile_index = table.profile.index if table.profile else -1
             lines.append(
                 f"    {{{c_string(table.name)}, {table_kind(table)}, {key_words(table)}, {args_words(table)}, "
-                f"{max(table.max_size, len(table.entries), 1)}, {profile_index}}},"
+                f"{min(max(table.max_size, len(table.entries), 1), ENTRIES_MAX)}, {profile_index}}},"
             )
         lines += ['    {"", TABLE_KEYLESS, 0, 0, 0, -1}', "};", "static const u32 profiles[] = {"]
         for profile in program.profiles:

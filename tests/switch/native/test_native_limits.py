@@ -22,13 +22,15 @@ from switch.engine import (
     PortConfig,
     Replica,
 )
-from switch.model import Program
+from switch.frontend import compile_program
+from switch.model import Program, load
 from switch.native import binding
 from switch.native.engine import NativeEngine
 from switch.reference import ReferenceEngine
 from tests.switch.native.leaf_traffic import ipv6_frame
 
 PROGRAMS = Path(__file__).parent / "programs"
+ROOT = Path(__file__).parents[3]
 STF = Path(__file__).parents[1] / "stf"
 FILLER_BYTES = 64
 
@@ -103,6 +105,20 @@ def test_the_runtime_itself_refuses_weights_beyond_32_bits(leaf: Program) -> Non
         code = c.access_set_group(engine.device, 0, 4, ids, binding.numbers(weights), 2)
         assert code == binding.TABLE_WEIGHTS
     engine.close()
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1 << 32, 1 << 40])
+def test_a_table_declared_larger_than_anything_takes_entries(engine: Engine, size: int) -> None:
+    document = compile_program(ROOT / "p4" / "leaf.p4").json
+    tables = [table for pipeline in document["pipelines"] for table in pipeline["tables"]]
+    table = next(table for table in tables if table["name"].endswith("dscp_to_class"))
+    table["max_size"] = size
+    engine.load(load(document))
+    for dscp in range(9):
+        engine.insert_entry(table["name"], Entry((Exact(dscp),), ActionCall(table["actions"][0], (1, 0))))
 
 
 # --- frames that grow -----------------------------------------------------------------------------------------------
