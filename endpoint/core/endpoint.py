@@ -337,6 +337,9 @@ class Endpoint(Nic[QueuePair]):
         if bth.opcode == Opcode.ENDPOINT_REQUEST:
             request = wire.Erth.unpack(view, at)
             if request.op == EndpointOp.PORT_STATUS_UPDATE:
+                if not peer.users:
+                    self.count("no_qp")  # unanswered: who has a QP to us goes on telling until we have one too
+                    return
                 before = peer.ports
                 changed = peer.heard(request_id, request.port_status_mask, now_ns)
                 if changed is None:

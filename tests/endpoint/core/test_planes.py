@@ -271,6 +271,22 @@ def test_an_answer_to_what_was_true_before_and_is_again_does_not_end_the_announc
     assert bench.qp_b.reachable == 0b1101
 
 
+def test_a_port_status_update_is_heeded_and_answered_only_where_there_is_a_qp() -> None:
+    """A late one of a process that is gone would otherwise stay."""
+    bench = Bench(planes=4)
+    bench.b.destroy_qp(bench.qp_b, bench.now_ns)
+    bench.a.port_changed(2, False, bench.now_ns)
+    bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
+    assert bench.answers() == []
+    qp = bench.b.create_qp(bench.cq_b)
+    qp.connect(bench.qp_a.info(), bench.now_ns)
+    assert qp.reachable == 0b1111
+    bench.wait(3)
+    bench.timers()
+    bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
+    assert qp.reachable == 0b1101
+
+
 def test_a_qp_made_while_a_port_is_down_tells_its_peer() -> None:
     wire = Wire()
     wire.set_port("h1", 4, False)
