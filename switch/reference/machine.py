@@ -21,7 +21,7 @@ from switch.reference.packet import Layout, Packet
 from switch.reference.parser import ParserRunner
 from switch.reference.pipeline import PipelineRunner
 from switch.reference.profiles import Profiles
-from switch.reference.replication import Replication
+from switch.reference.replication import CloneSession, Replication
 from switch.reference.rng import SplitMix64
 from switch.reference.runtime import Runtime
 from switch.reference.tables import TableState
@@ -142,13 +142,18 @@ class Machine:
         number = self._outlets.new_id()
         return Packet(self.layout, number, data, packet.ingress_port, packet.passes + 1, packet.family)
 
-    def _clone_ingress(self, packet: Packet, entered_length: int) -> None:
+    def _clone_asked_for(self, packet: Packet) -> tuple[int, CloneSession, FieldList]:
+        """Session (without replicas when there is none) and preserved fields; from then on it is not asked for."""
         assert packet.clone is not None
         (session_id, preserved), packet.clone = packet.clone, None
         session = self.replication.sessions.get(session_id)
         if session is None:
             self.tell(packet, "clone_unknown", session=session_id)
-            return
+            session = CloneSession((), 0)
+        return session_id, session, preserved
+
+    def _clone_ingress(self, packet: Packet, entered_length: int) -> None:
+        session_id, session, preserved = self._clone_asked_for(packet)
         for replica in session.replicas:
             if not self._may_descend(packet):
                 return
@@ -244,12 +249,7 @@ class Machine:
         return frame
 
     def _clone_egress(self, packet: Packet) -> None:
-        assert packet.clone is not None
-        (session_id, preserved), packet.clone = packet.clone, None
-        session = self.replication.sessions.get(session_id)
-        if session is None:
-            self.tell(packet, "clone_unknown", session=session_id)
-            return
+        session_id, session, preserved = self._clone_asked_for(packet)
         for replica in session.replicas:
             if not self._may_descend(packet):
                 return

@@ -1,0 +1,52 @@
+"""Frames of every critical length, on every port: empty, a byte less or more than a header, jumbo, the longest."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from switch.engine import CPU_PORT_DEFAULT, FRAME_BYTES_MAX, EngineError, PortConfig
+from switch.model import Program
+from tests.switch.differential.generate import PORTS
+from tests.switch.differential.test_engines_agree import PROGRAMS, Scenario
+
+AROUND_HEADERS = [length + by for length in (14, 54, 62, 128) for by in (-1, 0, 1)]
+LENGTHS = [0, 1, 2, 3, 5, *AROUND_HEADERS, 1500, 9216, FRAME_BYTES_MAX - 1, FRAME_BYTES_MAX]
+IPV6 = bytes.fromhex("020000000001 020000000002 86dd 6a")
+
+
+def frames(length: int, rng: random.Random) -> list[bytes]:
+    """Nothing, ones, anything, and the beginning of what the programs of p4/ take."""
+    return [bytes(length), b"\xff" * length, rng.randbytes(length), (IPV6 + rng.randbytes(length))[:length]]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_frames_of_every_critical_length_on_every_port(name: str, compiled: Callable[[str], Program]) -> None:
+    scenario = Scenario(compiled(name), seed=1)
+    scenario.set_up()
+    pair, rng = scenario.pair, random.Random(1)
+    sent = 0
+    for port in (*PORTS, CPU_PORT_DEFAULT):
+        pair("configure_port", port, PortConfig(), scenario.now_ns)
+    for length in LENGTHS:
+        for port in (*PORTS, CPU_PORT_DEFAULT):
+            for frame in frames(length, rng):
+                pair("receive", port, frame, scenario.now_ns)
+                sent += 1
+        scenario.now_ns += 1_000_000
+        pair("advance", scenario.now_ns)
+    scenario.settle()
+    received = [pair("port_counters", port, scenario.now_ns).rx_packets for port in (*PORTS, CPU_PORT_DEFAULT)]
+    assert sum(received) == sent
+
+
+def test_a_frame_longer_than_the_longest_is_refused(compiled: Callable[[str], Program]) -> None:
+    scenario = Scenario(compiled("leaf.p4"), seed=1)
+    scenario.set_up()
+    for engine in scenario.pair.engines:
+        before = engine.port_counters(1, scenario.now_ns)
+        with pytest.raises(EngineError, match=str(FRAME_BYTES_MAX)):
+            engine.receive(1, bytes(FRAME_BYTES_MAX + 1), scenario.now_ns)
+        assert engine.port_counters(1, scenario.now_ns) == before
