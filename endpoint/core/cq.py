@@ -8,6 +8,8 @@ from endpoint.transport import Completion, QueueFull
 
 
 class CompletionQueue:
+    """At most `capacity` completions, oldest first. Raises `ValueError` for a capacity below 1."""
+
     __slots__ = ("_entries", "_reserved", "capacity")
 
     def __init__(self, capacity: int) -> None:
@@ -35,6 +37,7 @@ class CompletionQueue:
         self._entries.append(completion)
 
     def poll(self, limit: int = 16) -> list[Completion]:
+        """Take up to `limit` completions, oldest first; their room is free again."""
         entries = self._entries
         taken = [entries.popleft() for _ in range(min(limit, len(entries)))]
         self._reserved -= len(taken)

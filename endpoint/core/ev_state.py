@@ -11,6 +11,8 @@ from enum import Enum
 
 
 class EvState(Enum):
+    """OCP MRC figure 5."""
+
     GOOD = "good"
     """Used for transmission."""
     SKIP = "skip"
@@ -22,6 +24,8 @@ class EvState(Enum):
 
 
 class EvCause(Enum):
+    """What an EV undergoes."""
+
     ECN = "ecn"
     """A SACK with SKIP_ONCE: a packet was marked on its way."""
     TRIM = "trim"

@@ -43,4 +43,5 @@ class MemoryTable:
         self.writable.pop(region.rkey, None)
 
     def holds(self, region: MemoryRegion) -> bool:
+        """Whether this very region is registered here."""
         return self._regions.get(region.lkey) is region

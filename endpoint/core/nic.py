@@ -30,6 +30,8 @@ QUANTUM = 8
 
 
 class Sender(Protocol):
+    """The sending half of a queue pair."""
+
     def transmit(self, now_ns: int, out: list[tuple[int, bytes]], budget: int) -> bool:
         """Append up to `budget` frames. True: there is more, but the budget, the ports or the QP's rate is used up."""
 
@@ -170,9 +172,11 @@ class Nic(Generic[Q]):
         return self._events.popleft() if self._events else None
 
     def emit(self, t_ns: int, kind: str, **fields: Any) -> None:
+        """Keep an event for `next_event`; the oldest go when nobody takes them."""
         self._events.append(Event(t_ns, kind, fields))
 
     def plane_event(self, t_ns: int, port: Port, side: str, peer: str | None, up: bool, cause: str) -> None:
+        """A `plane` line of the journal: `side` is local or peer."""
         self.emit(t_ns, "plane", plane=port.plane, side=side, peer=peer, state="up" if up else "down", cause=cause)
 
     def count(self, reason: str) -> None:

@@ -58,6 +58,7 @@ class Route:
         self._fronts: dict[int, tuple[bytes, int]] = {}
 
     def front(self, length: int, traffic_class: int) -> tuple[bytes, int]:
+        """Headers in front of `length` bytes from BTH to ICRC, and the state of the ICRC behind them."""
         key = length << 8 | traffic_class
         found = self._fronts.get(key)
         if found is None:

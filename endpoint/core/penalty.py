@@ -32,6 +32,8 @@ class Deliverer(Protocol):
 
 
 class ReceiverPenalty:
+    """One NIC's, computed anew once a period of `period_ns`; `current` is 0 to 127."""
+
     __slots__ = ("_period_ns", "current", "due_ns")
 
     def __init__(self, period_ns: int) -> None:

@@ -71,6 +71,7 @@ class ReorderRule:
         self._learn(self._step_ns)
 
     def true_loss(self) -> None:
+        """A packet taken for lost was lost: its copy has been acknowledged."""
         if self._learned_ns:
             self._learn(-(self._learned_ns // 16) or -1)
 

@@ -36,6 +36,8 @@ TRIM_CAUSES = {NackReason.TRIMMED: EvCause.TRIM, NackReason.TRIMMED_LASTHOP: EvC
 
 
 class Requester:
+    """`psn` is the first to send, `window` how many PSNs the peer grants (its MPR); sizes are payload bytes."""
+
     def __init__(self, qp: QueuePair, psn: int, window: int) -> None:
         endpoint = qp.endpoint
         limits = self._limits = endpoint.limits
@@ -80,9 +82,11 @@ class Requester:
 
     @property
     def rtt_ns(self) -> int:
+        """Smoothed round-trip time."""
         return self._rtt.smoothed_ns
 
     def counters(self) -> dict[str, int]:
+        """This half of the QP's fields in `sample` lines."""
         return {
             "cwnd_bytes": self.cc.window_bytes,
             "inflight_bytes": self.inflight_bytes,
@@ -100,6 +104,7 @@ class Requester:
         }
 
     def enqueue(self, message: Message) -> None:
+        """Send this write when its turn comes."""
         if self.una == self.nxt and len(self._qp.pending) == 1:
             self._retry.restart(self._qp.endpoint.now_ns)
         self._queue.append(message)

@@ -29,6 +29,8 @@ SACK_SIZE_MIN = 1024
 
 
 class Responder:
+    """`epsn` is the first PSN of the peer; with `trim_nack` it wants NACKs for packets that arrive trimmed."""
+
     def __init__(self, qp: QueuePair, epsn: int, trim_nack: bool) -> None:
         limits, settings = qp.endpoint.limits, qp.endpoint.settings
         self._qp = qp
@@ -200,6 +202,7 @@ class Responder:
         return delivered
 
     def counters(self) -> dict[str, int]:
+        """This half of the QP's fields in `sample` lines."""
         return {
             "received_bytes": self.received_bytes,
             "received_packets": self.received_packets,
@@ -285,6 +288,7 @@ class Responder:
             self._transport_ack(route, Syndrome.ACK)
 
     def nack(self, now_ns: int, port: Port, ev: int, psn: int, reason: NackReason, stamp: int) -> None:
+        """Refuse `psn`, which came by `port` on `ev`."""
         route = self._route(port, ev)
         if route is None or self._qp.dest_masked < 0:
             return
@@ -354,5 +358,6 @@ class Responder:
         return next(iter(self.live_routes()), None)
 
     def live_routes(self) -> list[Route]:
+        """Reverse EVs whose ports lead to the peer."""
         reachable = self._qp.reachable
         return [route for route in self.reverse.values() if route.port.bit & reachable]

@@ -60,6 +60,7 @@ class RetryTimer:
         self._quiet_ns = self._life_ns = now_ns
 
     def sent(self, now_ns: int) -> None:
+        """Data has gone out."""
         self._quiet_ns = now_ns
 
     def heard(self, now_ns: int) -> None:
@@ -78,6 +79,7 @@ class RetryTimer:
         self._life_ns = now_ns
 
     def asked(self, now_ns: int) -> None:
+        """Probes have gone out."""
         self._asked += 1
         self._quiet_ns = now_ns
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 
 class RttEstimator:
+    """All in ns; `latest_ns` is 0 before the first sample, and the others are guesses from the profile until then."""
+
     __slots__ = ("latest_ns", "min_ns", "smoothed_ns", "variation_ns")
 
     def __init__(self, base_rtt_ns: int) -> None:
@@ -17,6 +19,7 @@ class RttEstimator:
         self.min_ns = 0
 
     def update(self, sample_ns: int) -> None:
+        """A round trip was measured."""
         if not self.latest_ns:
             self.smoothed_ns, self.variation_ns, self.min_ns = sample_ns, sample_ns // 2, sample_ns
         else:

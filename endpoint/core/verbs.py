@@ -118,6 +118,7 @@ class VerbQueuePair:
         raise NotImplementedError
 
     def handle_timer(self, now_ns: int) -> None:
+        """Do what is due and set `deadline_ns` anew."""
         raise NotImplementedError
 
     # --- state -------------------------------------------------------------------------------------------------

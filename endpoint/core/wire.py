@@ -64,16 +64,26 @@ class PathMark(IntEnum):
 
 
 class NackReason(IntEnum):
-    """NETH.reason; UET's numbering."""
+    """NETH.reason; UET's numbering.
+
+    A requester knows them all. Our responder never lacks what three of them complain of: it can track every PSN of
+    the window that it grants, puts payload into its place without a buffer between, and needs nothing else.
+    """
 
     TRIMMED = 0x01
+    """Only headers arrived: a queue inside the fabric was full."""
     TRIMMED_LASTHOP = 0x02
+    """Only headers arrived: the queue towards the receiver was full."""
     NO_BITMAP = 0x06
+    """A responder without state for this PSN. Never said by ours."""
     NO_PKT_BUFFER = 0x07
+    """A responder without room for the payload. Never said by ours."""
     NO_RESOURCE = 0x0A
+    """A responder that lacks something else. Never said by ours."""
     PSN_OOR_WINDOW = 0x0B
+    """Outside of the window; said by ours with the setting `oor_nack`, else such packets are dropped in silence."""
     UNEXP_EVENT = 0x19
-    """Fatal: the connection goes to ERROR."""
+    """Fatal: the connection goes to ERROR. Said of a packet that no requester by the rules would send."""
 
 
 class Syndrome(IntEnum):
@@ -86,11 +96,15 @@ class Syndrome(IntEnum):
 
 
 class EndpointOp(IntEnum):
+    """ERTH.op and EETH.op."""
+
     PORT_STATUS_UPDATE = 0
     EV_PROBE = 1
 
 
 class CcType(IntEnum):
+    """What congestion control fields a SETH or NETH carries."""
+
     STATE = 0  # CC_STATE follows the SETH
     NACK = 2
 
