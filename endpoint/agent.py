@@ -28,6 +28,8 @@ _WORTHWHILE_NS = 1_000_000  # a sleep of less than this saves too few wake-ups t
 
 @dataclass(frozen=True, slots=True)
 class AgentOptions:
+    """The words of `python -m endpoint agent`: files, transport and its settings, seed, receive ring per port."""
+
     profile: str
     socket: str
     journal: str

@@ -32,11 +32,14 @@ class Probed:
 
     @property
     def loss(self) -> float:
+        """Share of the probes that did not come back."""
         return self.lost / self.sent if self.sent else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
+    """What this host knows of the link between `a` and `b`; `state` is one of the names above."""
+
     a: str
     b: str
     state: str

@@ -18,6 +18,8 @@ _IFF_UP, _IFF_LOWER_UP = 1, 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Link:
+    """A network interface by name and kernel index."""
+
     interface: str
     index: int
     up: bool

@@ -171,6 +171,7 @@ class AgentClient:
         return ident
 
     def result(self, ident: int, timeout_s: float | None = None) -> Any:
+        """Wait for the answer to that request. Raises AgentError, or AgentTimeoutError after `timeout_s`."""
         limit_s = self._timeout_s if timeout_s is None else timeout_s
         self._socket.settimeout(limit_s)
         while ident not in self._answers:

@@ -121,6 +121,7 @@ class Driver:
         self._stopped = True
 
     def counts(self) -> dict[int, PortCounts]:
+        """Totals by port number."""
         for port in self._ports.values():
             port.counts.drop_socket += port.data.drops()
         return {number: port.counts for number, port in self._ports.items()}
@@ -132,6 +133,7 @@ class Driver:
         self._carrier.close()
 
     def run(self, device: Device) -> None:
+        """Serve the device until `stop` is called."""
         clock, ports = self._clock, list(self._ports.values())
         self._read_carrier(device)
         glance_ns = clock() + _GLANCE_NS

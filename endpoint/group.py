@@ -76,6 +76,7 @@ class Group:
         return statuses
 
     def status(self) -> dict[str, dict[str, Any]]:
+        """Every rank's status as it is."""
         return self._all("workload.status", {host: {"name": self.name} for host in self.ranks})
 
     def remove(self) -> dict[str, dict[str, Any]]:

@@ -85,6 +85,7 @@ class Host:
         self._step(now_ns)
 
     def receive_probes(self, port: int, frames: Sequence[bytes], now_ns: int) -> None:
+        """Frames to the prober's UDP port."""
         if self._prober is not None:
             self._prober.receive(port, frames, now_ns)
 

@@ -16,6 +16,7 @@ class JournalFile:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     def write(self, t_ns: int, kind: str, fields: Mapping[str, Any]) -> None:
+        """Append one line; fields must be JSON. Raises OSError when the file cannot take it."""
         line = json.dumps({"t_ns": t_ns, "node": self._node, "kind": kind, **fields}, separators=(",", ":"))
         os.write(self._descriptor, line.encode() + b"\n")
 

@@ -30,6 +30,8 @@ class ProberError(ValueError):
 
 
 class Denylist(Protocol):
+    """The part of a transport that the prober may use."""
+
     def denied(self) -> Set[tuple[str, int]]: ...
     def set_denied(self, denied: Set[tuple[str, int]], now_ns: int) -> None: ...
 
@@ -145,6 +147,7 @@ class Prober:
         return events
 
     def link_map(self) -> list[dict[str, Any]]:
+        """Every link near this host: a, b, state, loss, blame."""
         return [asdict(link) for link in self._infer()]
 
     def _infer(self) -> list[LinkState]:

@@ -70,6 +70,8 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
+    """Another host and every path to it."""
+
     host: str
     index: int
     address: IPv6Address
@@ -87,6 +89,8 @@ class SelfProbe:
 
 @dataclass(frozen=True, slots=True)
 class NicProfile:
+    """One host's NIC profile (docs/contracts.md)."""
+
     host: str
     index: int
     address: IPv6Address
@@ -107,6 +111,7 @@ class NicProfile:
     destinations: Mapping[str, Destination]
 
     def port(self, number: int) -> Port:
+        """The port of that number, from 1. Raises StopIteration for one that does not exist."""
         return next(port for port in self.ports if port.port == number)
 
 

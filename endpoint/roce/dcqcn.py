@@ -62,6 +62,7 @@ class Dcqcn:
         return self.rate_bps < self._line
 
     def on_cnp(self, now_ns: int) -> None:
+        """A notification came: cut the rate, and start recovering from there."""
         self.advance(now_ns)
         self._target = self.rate_bps
         self.rate_bps = max(self.rate_bps * (1 - self.alpha / 2), RATE_MIN * self._line)
@@ -72,6 +73,7 @@ class Dcqcn:
         self._stage_time = self._stage_bytes = 0
 
     def on_sent(self, size: int, now_ns: int) -> None:
+        """A frame of `size` bytes went out: the byte counter's part of the recovery."""
         if not self.limited:
             return
         self._bytes += size

@@ -75,6 +75,7 @@ class Endpoint(Nic[QueuePair]):
         return Route(entropy, port, path.via, *addresses, self.profile.udp_port, encapsulated)
 
     def peer_address(self, host: str) -> bytes:
+        """The inner address of a host of the profile."""
         return self.profile.destinations[host].address.packed
 
     def port_changed(self, port: int, up: bool, now_ns: int) -> None:

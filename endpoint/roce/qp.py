@@ -49,6 +49,7 @@ class QueuePair(VerbQueuePair):
 
     @property
     def joined(self) -> bool:
+        """Whether the peer is known: RTR was reached."""
         return self.dest_qpn >= 0
 
     def info(self) -> QPInfo:
@@ -77,10 +78,12 @@ class QueuePair(VerbQueuePair):
     # --- answers -----------------------------------------------------------------------------------------------------
 
     def send_ack(self, syndrome: int, psn: int, msn: int) -> None:
+        """Acknowledge through `psn`, or refuse it, by the syndrome."""
         bth = shared.Bth(wire.Opcode.ACKNOWLEDGE, self.dest_qpn, psn & PSN_MASK, variant=0xFF)
         self._send_control(bth.pack() + shared.Aeth(syndrome, msn & PSN_MASK).pack())
 
     def send_cnp(self) -> None:
+        """Tell the peer that a packet of its was marked."""
         self._send_control(shared.Bth(wire.Opcode.CNP, self.dest_qpn, 0, variant=0xFF).pack() + wire.CNP_PAYLOAD)
 
     def _send_control(self, transport: bytes) -> None:

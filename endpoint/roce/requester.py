@@ -62,6 +62,7 @@ class Requester:
         self.naks = self.cnps = 0
 
     def enqueue(self, message: Message) -> None:
+        """Send this write when its turn comes."""
         if self.una == self.top and len(self._qp.pending) == 1:
             self._timer_ns = self._qp.endpoint.now_ns
         self._queue.append(message)
@@ -201,6 +202,7 @@ class Requester:
             self._qp.complete(message)
 
     def receive_cnp(self, now_ns: int) -> None:
+        """A congestion notification packet."""
         self.cnps += 1
         if self._qp.endpoint.settings.dcqcn:
             self.dcqcn.on_cnp(now_ns)

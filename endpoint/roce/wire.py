@@ -10,6 +10,8 @@ from enum import IntEnum
 
 
 class Opcode(IntEnum):
+    """BTH opcodes of reliable connections, and of a congestion notification packet."""
+
     WRITE_FIRST = 0x06
     WRITE_MIDDLE = 0x07
     WRITE_LAST = 0x08

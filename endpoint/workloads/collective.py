@@ -59,6 +59,8 @@ class CollectiveOptions(Options):
 
 
 class Collective(Workload):
+    """Rounds of one collective; `chunk_bytes` is a rank's share of `size`, rounded up to whole items."""
+
     OPTIONS: type[Options] = CollectiveOptions
     redop = "none"
 
@@ -187,10 +189,12 @@ class Collective(Workload):
         raise NotImplementedError
 
     def inbox_segment(self, link: Link, step: int, segment: int) -> IntArray:
+        """A view of what the link's peer wrote for that step of this round."""
         start = self.inbox_place(step) + segment * self.options.segment
         return np.frombuffer(link.inbox, dtype=np.int32, offset=start, count=self._items(segment))
 
     def work_segment(self, chunk: int, segment: int) -> IntArray:
+        """A view of that segment of a chunk of `work`."""
         start = (chunk * self.chunk_bytes + segment * self.options.segment) // ITEM_BYTES
         return self.work[start : start + self._items(segment)]
 

@@ -16,6 +16,8 @@ _SHIFTS = 65_521  # a prime: numbers that share a memory slot never share a wind
 
 
 class Contents:
+    """The pool of one rank: the same bytes on every rank for one seed, sent from and compared with."""
+
     def __init__(self, transport: Transport, seed: int, message_bytes_max: int) -> None:
         source, size = random.Random(f"contents {seed}"), message_bytes_max + _SHIFTS
         self._pool = bytearray()

@@ -84,6 +84,7 @@ class Link:
                 raise WorkloadError(f"QP to {self.peer}: {error}") from error
 
     def close(self, now_ns: int) -> None:
+        """Destroy the QPs and give the memory back."""
         for qp in self.qps:
             self._transport.destroy_qp(qp, now_ns)
         if self._region:

@@ -28,6 +28,7 @@ T = TypeVar("T", bound=Options)
 
 
 def parse(kind: str, options: type[T], data: Mapping[str, Any], ranks: int) -> T:
+    """Options of a kind from JSON. Raises WorkloadError for a name, type or value that cannot be."""
     known = {one.name: one for one in fields(options)}
     for name, value in data.items():
         if name not in known:
@@ -49,10 +50,12 @@ def parse(kind: str, options: type[T], data: Mapping[str, Any], ranks: int) -> T
 
 
 def defaults(options: type[Options]) -> dict[str, Any]:
+    """Every option with its default."""
     return asdict(options())
 
 
 def require(name: str, value: int | float, low: int | float, high: int | float) -> None:
+    """Raise WorkloadError for a value out of range."""
     if not low <= value <= high:
         raise WorkloadError(f"{name} is {value}; it must be from {low} to {high}")
 

@@ -66,6 +66,8 @@ class _Incoming:
 
 
 class StreamWorkload(Workload):
+    """The common part of streams: a kind says who sends to whom, and how much."""
+
     OPTIONS: type[Options] = StreamOptions
     immediate_every = 1
 
@@ -100,6 +102,7 @@ class StreamWorkload(Workload):
 
     @staticmethod
     def size_max(options: StreamOptions) -> int:
+        """Bytes of the largest message: what a slot must hold."""
         return options.size
 
     # Workload.

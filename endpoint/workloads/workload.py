@@ -24,6 +24,8 @@ MEMORY_BYTES_MAX = 4 << 30
 
 
 class State(Enum):
+    """A workload's life, in this order; FAILED can follow each but FINISHED."""
+
     PREPARED = "prepared"
     CONNECTED = "connected"
     SCHEDULED = "scheduled"
@@ -52,6 +54,7 @@ class Setup:
 
     @property
     def rank(self) -> int:
+        """This host's place in `ranks`, from 0."""
         return self.ranks.index(self.host)
 
 
@@ -71,6 +74,8 @@ class Tally:
 
 @dataclass(slots=True)
 class Table:
+    """A result as perftest or nccl-tests would print it."""
+
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]] = field(default_factory=list)
 
@@ -130,6 +135,7 @@ class Workload:
         """Give back what was registered before the links were made."""
 
     def begin(self, now_ns: int) -> None:
+        """The start has come: post what comes first."""
         raise NotImplementedError
 
     def sent(self, link: Link, index: int, completion: Completion, now_ns: int) -> None:
@@ -144,6 +150,7 @@ class Workload:
         """`next_timer_ns` has passed."""
 
     def next_timer_ns(self) -> int | None:
+        """When `timer` is wanted."""
         return None
 
     def request_stop(self, now_ns: int) -> None:
@@ -151,11 +158,13 @@ class Workload:
         raise NotImplementedError
 
     def table(self) -> Table:
+        """The result so far."""
         raise NotImplementedError
 
     # What the host calls.
 
     def connect(self, offers: Mapping[str, Mapping[str, Any]], now_ns: int) -> None:
+        """Join the QPs with the peers' offers, by host. Raises WorkloadError."""
         self._require_state("connect", State.PREPARED)
         missing = sorted(set(self.links) - set(offers))
         if missing:
@@ -171,11 +180,13 @@ class Workload:
         self.state = State.CONNECTED
 
     def start(self, at_ns: int) -> None:
+        """Begin at that time. Raises WorkloadError unless connected."""
         self._require_state("start", State.CONNECTED)
         self._at_ns = at_ns
         self.state = State.SCHEDULED
 
     def stop(self, now_ns: int) -> None:
+        """Post nothing new and finish what is under way; fail if nothing has begun."""
         if self.state is State.RUNNING:
             self.state = State.STOPPING
             self.request_stop(now_ns)
@@ -187,6 +198,7 @@ class Workload:
         self._release(now_ns)
 
     def deadline_ns(self) -> int | None:
+        """When `step` has something to do at the latest."""
         if self.state is State.SCHEDULED:
             return self._at_ns
         return self.next_timer_ns() if self.state in (State.RUNNING, State.STOPPING) else None
@@ -210,6 +222,7 @@ class Workload:
         return worked
 
     def status(self) -> dict[str, Any]:
+        """The answer to `workload.status`; JSON-safe."""
         return {"state": self.state.value, "cause": self.cause, "result": self.result()}
 
     def result(self) -> dict[str, Any]:
@@ -245,9 +258,11 @@ class Workload:
         return True
 
     def finish(self, now_ns: int) -> None:
+        """Everything is done: write the `stop` line."""
         self._end(State.FINISHED, "", now_ns)
 
     def fail(self, cause: str, now_ns: int) -> None:
+        """It cannot go on: write the `stop` line with the cause. Once over, it stays as it is."""
         self._end(State.FAILED, cause, now_ns)
 
     def qp_failed(self, link: Link, index: int, cause: str, now_ns: int) -> None:
@@ -255,6 +270,7 @@ class Workload:
         self.fail(f"QP to {link.peer}: {cause}", now_ns)
 
     def journal(self, kind: str, **fields: Any) -> None:
+        """Write a line that names this workload."""
         self.setup.journal(kind, {"workload": self.setup.name, **fields})
 
     def qps(self) -> Sequence[QueuePair]:
