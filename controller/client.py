@@ -66,6 +66,7 @@ class Channels:
         self._lock = threading.Lock()
 
     def get(self, target: str) -> Any:
+        """The channel to a target (`HOST:PORT`), made when first asked for."""
         with self._lock:
             if target not in self._channels:
                 self._channels[target] = grpc.insecure_channel(
@@ -154,6 +155,7 @@ class Client:
         return response.arbitration
 
     def close(self) -> None:
+        """End the session, if there is one."""
         if self._requests is not None:
             self._requests.put(None)
             self._requests = None

@@ -33,6 +33,8 @@ class GroupEntry:
 
 @dataclass(frozen=True, slots=True)
 class DefaultAction:
+    """What a miss in a table does, in place of what the program says."""
+
     table: str
     action: str
     args: tuple[int, ...] = ()
@@ -40,6 +42,8 @@ class DefaultAction:
 
 @dataclass(frozen=True, slots=True)
 class Member:
+    """A member of an action profile, as groups refer to it."""
+
     profile: str
     member_id: int
     action: str
@@ -58,6 +62,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class MeterCell:
+    """One cell of an indirect meter; rates and bursts in the meter's own unit."""
+
     meter: str
     index: int
     config: MeterConfig

@@ -58,6 +58,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
+        """Whether every switch is as planned."""
         return not self.differences
 
 

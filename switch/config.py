@@ -41,6 +41,8 @@ class PortSpec:
 
 @dataclass(frozen=True, slots=True)
 class DeviceConfig:
+    """One switch: `device_id` from 1 as P4Runtime counts, ports without the CPU's, `seed` of its random numbers."""
+
     device_id: int
     name: str
     ports: tuple[PortSpec, ...] = ()
@@ -51,6 +53,8 @@ class DeviceConfig:
 
 @dataclass(frozen=True, slots=True)
 class ServeConfig:
+    """The configuration file. Addresses are `HOST:PORT`; `journal` is a path or None for no journal."""
+
     grpc: str = GRPC_DEFAULT
     control: str = CONTROL_DEFAULT
     journal: str | None = None
@@ -72,6 +76,7 @@ def load_config(path: Path) -> ServeConfig:
 
 
 def parse_config(document: object) -> ServeConfig:
+    """Check a whole configuration document. Raises ConfigError naming the key, the rule and the valid range."""
     body = _mapping(document, "configuration", ("grpc", "control", "journal", "sample_interval_ns", "devices"))
     devices = tuple(
         parse_device(item, f"devices[{index}]") for index, item in enumerate(_list(body, "devices", "configuration"))
@@ -103,6 +108,7 @@ def parse_address(value: object, where: str) -> str:
 
 
 def parse_device(document: object, where: str = "device") -> DeviceConfig:
+    """Check one device's object, found at `where` of the document. Raises ConfigError."""
     body = _mapping(document, where, ("device_id", "name", "cpu_port", "seed", "engine", "ports"))
     device_id = _integer(body, "device_id", where, None, 1, (1 << 64) - 1)
     name = body.get("name", f"device{device_id}")

@@ -32,6 +32,8 @@ PacketIn = Callable[[bytes], None]
 
 
 class DeviceState(Enum):
+    """What the control socket shows. A crashed device is stopped until it is started again."""
+
     RUNNING = "running"
     STOPPED = "stopped"
 
@@ -65,14 +67,17 @@ class DataPlane(Protocol):
         Raises ConfigError when an interface or namespace is missing.
         """
 
-    def destroy(self, device_id: int) -> None: ...
+    def destroy(self, device_id: int) -> None:
+        """Close a device's sockets and forget its engine; every later call of that engine is an EngineError."""
+
     def set_running(self, device_id: int, running: bool) -> None:
         """Stopped: received frames are dropped (drop_no_program), queues are dropped (drop_wiped)."""
 
     def packet_out(self, device_id: int, frame: bytes) -> None:
         """Let a frame arrive at the device's CPU port."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Destroy all devices at once and end the thread."""
 
 
 class Device:
@@ -161,6 +166,7 @@ class DeviceTable:
         return len(self._devices)
 
     def get(self, device_id: int) -> Device | None:
+        """The device, or None."""
         return self._devices.get(device_id)
 
     def find(self, device_id: object) -> Device:
@@ -180,6 +186,7 @@ class DeviceTable:
             observer(device, event)
 
     def add(self, config: DeviceConfig) -> Device:
+        """Make a device and attach its ports. Raises ConfigError: id or name taken, an interface missing."""
         with self.lock:
             for other in self._devices.values():
                 if other.device_id == config.device_id or other.name == config.name:
@@ -190,6 +197,7 @@ class DeviceTable:
         return device
 
     def remove(self, device_id: object) -> None:
+        """End a device: its streams, sockets and state. Raises ConfigError when there is none."""
         with self.lock:
             device = self.find(device_id)
             del self._devices[device.device_id]
@@ -200,12 +208,15 @@ class DeviceTable:
         self._tell(device, DeviceEvent.REMOVED)
 
     def stop(self, device_id: object) -> Device:
+        """Forward nothing, keep everything; see the module. Raises ConfigError when there is no such device."""
         return self._set_state(device_id, DeviceState.STOPPED, DeviceEvent.STOPPED)
 
     def start(self, device_id: object) -> Device:
+        """Forward again after a stop or a crash. Raises ConfigError when there is no such device."""
         return self._set_state(device_id, DeviceState.RUNNING, DeviceEvent.RUNNING)
 
     def crash(self, device_id: object) -> Device:
+        """Lose everything but link and queue configuration. Raises ConfigError when there is no such device."""
         device = self.find(device_id)
         with device.lock:
             device.check_present()

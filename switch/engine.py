@@ -221,7 +221,9 @@ class Engine(Protocol):
     def modify_entry(self, table: str, handle: int, action: EntryAction) -> None:
         """Change what an entry does; its key, handle and direct counter stay."""
 
-    def delete_entry(self, table: str, handle: int) -> None: ...
+    def delete_entry(self, table: str, handle: int) -> None:
+        """EngineError: no such handle, or the table's entries are constant."""
+
     def set_default_action(self, table: str, action: ActionCall | None) -> None:
         """None restores the program's own default."""
 
@@ -229,33 +231,52 @@ class Engine(Protocol):
     def set_member(self, profile: str, member_id: int, action: ActionCall) -> None:
         """Make or change an action profile's member."""
 
-    def delete_member(self, profile: str, member_id: int) -> None: ...
+    def delete_member(self, profile: str, member_id: int) -> None:
+        """Entries and groups that still refer to it then run no action."""
+
     def set_group(self, profile: str, group_id: int, members: Sequence[tuple[int, int]]) -> None:
         """Make or change a selector's group. Members as (member id, weight), weights from 1."""
 
-    def delete_group(self, profile: str, group_id: int) -> None: ...
+    def delete_group(self, profile: str, group_id: int) -> None:
+        """Entries that still refer to it then run no action."""
 
     # externs
-    def read_counter(self, name: str, index: int) -> CounterValue: ...
-    def write_counter(self, name: str, index: int, value: CounterValue) -> None: ...
-    def read_direct_counter(self, table: str, handle: int) -> CounterValue: ...
-    def write_direct_counter(self, table: str, handle: int, value: CounterValue) -> None: ...
+    def read_counter(self, name: str, index: int) -> CounterValue:
+        """One cell of an indirect counter."""
+
+    def write_counter(self, name: str, index: int, value: CounterValue) -> None:
+        """Set one cell of an indirect counter."""
+
+    def read_direct_counter(self, table: str, handle: int) -> CounterValue:
+        """The counter of one entry. EngineError when the table has none."""
+
+    def write_direct_counter(self, table: str, handle: int, value: CounterValue) -> None:
+        """Set the counter of one entry."""
+
     def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None:
         """None: everything is green."""
 
-    def set_direct_meter(self, table: str, handle: int, config: MeterConfig | None) -> None: ...
-    def read_register(self, name: str, index: int) -> int: ...
-    def write_register(self, name: str, index: int, value: int) -> None: ...
+    def set_direct_meter(self, table: str, handle: int, config: MeterConfig | None) -> None:
+        """As `set_meter`, for the meter of one entry."""
+
+    def read_register(self, name: str, index: int) -> int:
+        """One cell, as a non-negative number."""
+
+    def write_register(self, name: str, index: int, value: int) -> None:
+        """Set one cell."""
 
     # replication
     def set_multicast_group(self, group_id: int, replicas: Sequence[Replica]) -> None:
         """Make or change a group, numbered from 1."""
 
-    def delete_multicast_group(self, group_id: int) -> None: ...
+    def delete_multicast_group(self, group_id: int) -> None:
+        """Packets to it are dropped from then on."""
+
     def set_clone_session(self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int) -> None:
         """Make or change a session, numbered from 0 to 32767. `truncate_bytes` 0: whole copies."""
 
-    def delete_clone_session(self, session_id: int) -> None: ...
+    def delete_clone_session(self, session_id: int) -> None:
+        """Clones to it are not made from then on."""
 
     # ports
     def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None:

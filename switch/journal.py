@@ -20,12 +20,14 @@ class Journal:
         return self._fd >= 0
 
     def write(self, kind: str, *, node: str | None = None, **fields: object) -> None:
+        """Append one line of this kind, now; nothing without a path."""
         if self._fd < 0:
             return
         line = {"t_ns": time.monotonic_ns(), "node": node or self._node, "kind": kind, **fields}
         os.write(self._fd, json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
     def write_process(self, role: str) -> None:
+        """The first line: role, pid, version and the wall clock."""
         try:
             release = version("mrclab")
         except PackageNotFoundError:

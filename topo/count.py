@@ -21,6 +21,8 @@ THREE_TIER_OPTICS = 6 * THREE_TIER_NICS  # NIC–T0, T0–T1, T1–T2, two ends 
 
 @dataclass(frozen=True, slots=True)
 class Census:
+    """What a plan consists of. Ports are of one switch; `optics` are transceivers of a NIC's full rate."""
+
     nics: int
     planes: int
     leaves: int
@@ -43,6 +45,7 @@ class Census:
 
     @property
     def switches(self) -> int:
+        """Leaves and spines of all planes."""
         return self.leaves + self.spines
 
     @property
@@ -60,9 +63,11 @@ class Census:
 
     @property
     def optic_ratio(self) -> float:
+        """Optics per NIC over the three-tier network's."""
         return self.optics_per_nic * THREE_TIER_NICS / THREE_TIER_OPTICS
 
     def as_json(self) -> dict[str, Any]:
+        """All numbers by name, with the three-tier network's beside them."""
         names = ("switches", "switches_per_nic", "optics_per_nic", "switch_ratio", "optic_ratio")
         three_tier = {
             "radix": THREE_TIER_RADIX,
@@ -76,6 +81,7 @@ class Census:
 
 
 def census(plan: Plan) -> Census:
+    """Count a plan's parts; nothing is built."""
     nic_rate_bps = plan.planes * plan.links.host_rate_bps
     links_edge = plan.planes * plan.host_count
     links_fabric = plan.planes * plan.leaves * plan.spines

@@ -62,14 +62,17 @@ def leaf_host_port(plan: Plan, host: Host) -> int:
 
 
 def leaf_spine_port(plan: Plan, spine_index: int) -> int:
+    """A leaf's port to a spine of its plane: behind the hosts' ports."""
     return plan.hosts_per_leaf + spine_index + 1
 
 
 def spine_leaf_port(leaf_index: int) -> int:
+    """A spine's port to a leaf of its plane."""
     return leaf_index + 1
 
 
 def port_count(plan: Plan, node: Node) -> int:
+    """How many ports the plan connects at a node."""
     if isinstance(node, Host):
         return plan.planes
     return plan.hosts_per_leaf + plan.spines if node.role == "leaf" else plan.leaves
@@ -91,6 +94,7 @@ def peer(plan: Plan, ref: PortRef) -> PortRef:
 
 
 def ports(plan: Plan, node: Node) -> Iterator[PortRef]:
+    """A node's ports in order of their numbers."""
     return (PortRef(node, port) for port in range(1, port_count(plan, node) + 1))
 
 

@@ -42,6 +42,7 @@ class Path:
 
     @property
     def ev(self) -> int:
+        """The entropy value that takes this path, 32 bits."""
         return self.plane << 16 | (EV_LOCAL if self.spine is None else EV_SPINE_BASE + self.spine)
 
     @property
@@ -63,6 +64,7 @@ def paths(plan: Plan, source: Host, destination: Host) -> Iterator[Path]:
 
 
 def path_count(plan: Plan, *, local: bool) -> int:
+    """How many distinct paths two hosts have, under one leaf (`local`) or two."""
     return plan.planes if local else plan.planes * plan.spines
 
 
@@ -81,6 +83,7 @@ def path_of_ev(plan: Plan, source: Host, destination: Host, ev: int) -> Path:
 
 
 def switches(plan: Plan, path: Path) -> list[Switch]:
+    """Those that a path goes through, in order."""
     first, last = leaf(path.plane, plan.leaf_of(path.source)), leaf(path.plane, plan.leaf_of(path.destination))
     return [first] if path.spine is None else [first, spine(path.plane, path.spine), last]
 

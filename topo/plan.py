@@ -123,13 +123,16 @@ class Plan:
 
     @property
     def host_count(self) -> int:
+        """NICs, each with a port in every plane."""
         return self.leaves * self.hosts_per_leaf
 
     @property
     def switch_count(self) -> int:
+        """Leaves and spines of all planes."""
         return self.planes * (self.leaves + self.spines)
 
     def hosts(self) -> Iterator[Host]:
+        """In order of their indices."""
         return (Host(index) for index in range(self.host_count))
 
     def switches(self) -> Iterator[Switch]:
@@ -139,6 +142,7 @@ class Plan:
             yield from (spine(plane, index) for index in range(self.spines))
 
     def nodes(self) -> Iterator[Node]:
+        """Hosts, then switches."""
         yield from self.hosts()
         yield from self.switches()
 

@@ -63,6 +63,7 @@ class PlanError(ValueError):
 
 
 def shipped_plans() -> list[str]:
+    """The names that `load_plan` knows without a path."""
     return sorted(path.stem for path in PLANS_DIR.glob("*.toml"))
 
 
@@ -85,6 +86,7 @@ def load_plan(name_or_path: str | Path, overrides: Mapping[str, str] | None = No
 
 
 def parse_plan(text: str, source: str = "plan", overrides: Mapping[str, str] | None = None) -> Plan:
+    """A plan from TOML text; `source` names it in errors. Raises PlanError with the key, the rule and the range."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -124,6 +126,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
 
 
 def parse_document(document: dict[str, Any]) -> Plan:
+    """A plan from what `plan_document` made. Raises PlanError."""
     known = ("name", "description", "switch", "encapsulation", "fabric", "srv6", "switches", *_SECTIONS)
     _refuse_unknown("", document, known)
     name = document.get("name")

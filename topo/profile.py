@@ -43,6 +43,7 @@ def nic_profile(plan: Plan, host: Host, *, jitter_ns: int = 0) -> dict[str, Any]
 
 
 def write_profile(plan: Plan, host: Host, path: Path, *, jitter_ns: int = 0) -> None:
+    """One host's profile as a JSON file."""
     path.write_text(json.dumps(nic_profile(plan, host, jitter_ns=jitter_ns), indent=1) + "\n", encoding="utf-8")
 
 

@@ -13,6 +13,7 @@ from topo.plan import Plan
 
 
 def rate(bps: float) -> str:
+    """Bits a second for people."""
     for unit, size in (("Pb/s", 1e15), ("Tb/s", 1e12), ("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3)):
         if bps >= size:
             return f"{bps / size:.4g} {unit}"
@@ -20,6 +21,7 @@ def rate(bps: float) -> str:
 
 
 def duration(ns: int) -> str:
+    """Nanoseconds for people."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if ns >= size:
             return f"{ns / size:.4g} {unit}"
@@ -27,6 +29,7 @@ def duration(ns: int) -> str:
 
 
 def show_plan(plan: Plan) -> str:
+    """What `topo show` prints: parts, times, queues, MTU arithmetic, and the three-tier network beside them."""
     count = census(plan)
     links, queues = plan.links, plan.queues
     rows = [
@@ -92,6 +95,7 @@ def _aligned(rows: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def chosen_paths(plan: Plan, source: Host, destination: Host, ev: int | None = None) -> list[Path]:
+    """All paths of a pair of hosts, or the one of an EV. Raises ValueError for an EV that the pair does not have."""
     return list(paths(plan, source, destination)) if ev is None else [path_of_ev(plan, source, destination, ev)]
 
 
@@ -110,6 +114,7 @@ def show_paths(plan: Plan, chosen: list[Path]) -> str:
 
 
 def paths_json(plan: Plan, chosen: list[Path]) -> list[dict[str, Any]]:
+    """What `topo paths --format json` prints: each path hop by hop, addresses and uSIDs as text."""
     return [
         {
             "source": path.source.name,

@@ -13,6 +13,8 @@ CHOICES_SHOWN_MAX = 12
 
 
 class Code(IntEnum):
+    """google.rpc.Code, as far as the specification uses it."""
+
     OK = 0
     CANCELLED = 1
     UNKNOWN = 2
@@ -38,6 +40,7 @@ class P4RuntimeError(Exception):
 
 
 def invalid(message: str) -> P4RuntimeError:
+    """The most frequent refusal."""
     return P4RuntimeError(Code.INVALID_ARGUMENT, message)
 
 

@@ -12,6 +12,7 @@ from switch.p4rt.store import Row, RowKey, Store
 
 
 def find_table(store: Store, table_id: int) -> Table:
+    """Raises P4RuntimeError (INVALID_ARGUMENT) naming those that exist."""
     table = store.pipeline.p4info.tables.get(table_id)
     if table is None:
         known = choices(f"{t.id} {t.name}" for t in store.pipeline.p4info.tables.values())
@@ -35,6 +36,7 @@ def decode_key(table: Table, message: Any) -> RowKey:
 
 
 def find_row(store: Store, table: Table, key: RowKey) -> Row:
+    """The entry with this key. Raises P4RuntimeError (NOT_FOUND)."""
     row = store.rows[table.id].get(key)
     if row is None:
         raise P4RuntimeError(Code.NOT_FOUND, f"table {table.name}: no entry with {key_words(table, key)}")

@@ -54,6 +54,7 @@ def unconfigured_cell(meter_id: int, index: int) -> bytes:
 
 
 def write(store: Store, kind: int, message: Any) -> None:
+    """One update of indirect cells. Raises P4RuntimeError and changes nothing when it is refused."""
     info = store.pipeline.p4info
     meter = resources.find(info.meters, message.meter_id, "meter")
     owner = f"meter {meter.name}"
@@ -73,6 +74,7 @@ def write(store: Store, kind: int, message: Any) -> None:
 
 
 def read(store: Store, message: Any) -> Iterator[bytes]:
+    """Serialised entities of the cells asked for, also of those without configuration."""
     _refuse_colour_counters("meter", message)
     for meter in resources.selected(store.pipeline.p4info.meters, message.meter_id, "meter", message):
         configs = store.meters[meter.id]
@@ -86,6 +88,7 @@ def read(store: Store, message: Any) -> Iterator[bytes]:
 
 
 def write_direct(store: Store, kind: int, message: Any) -> None:
+    """One update of an entry's meter. Raises P4RuntimeError and changes nothing when it is refused."""
     table, row = resources.find_direct(store, message.table_entry, "meter")
     owner = f"direct meter {table.direct_meter}"
     resources.only_modify(owner, kind)
@@ -100,6 +103,7 @@ def write_direct(store: Store, kind: int, message: Any) -> None:
 
 
 def read_direct(store: Store, message: Any) -> Iterator[bytes]:
+    """Serialised entities of the entries asked for; without `config` where none was written."""
     _refuse_colour_counters("direct meter", message)
     for _, row, head in resources.select_direct(store, message, "meter"):
         yield wire.block(

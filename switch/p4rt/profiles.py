@@ -30,6 +30,7 @@ _GROUP_MEMBER_WEIGHT = wire.tag(p4rt.ActionProfileGroup.Member, "weight")
 
 
 def find_profile(store: Store, profile_id: int) -> tuple[Profile, ProfileState]:
+    """Raises P4RuntimeError (INVALID_ARGUMENT) naming those that exist."""
     profile = store.pipeline.p4info.profiles.get(profile_id)
     if profile is None:
         known = choices(f"{p.id} {p.name}" for p in store.pipeline.p4info.profiles.values())
@@ -54,6 +55,7 @@ def check_weight(owner: str, profile: Profile, weight: int) -> None:
 
 
 def check_total_weight(owner: str, weights: list[int]) -> None:
+    """Raises P4RuntimeError (RESOURCE_EXHAUSTED) above what a group of the engine can weigh."""
     total = sum(weights)
     if total > GROUP_WEIGHT_MAX:
         raise P4RuntimeError(
@@ -62,6 +64,7 @@ def check_total_weight(owner: str, weights: list[int]) -> None:
 
 
 def group_size(profile: Profile, weights: list[int]) -> int:
+    """What counts against a group's size: its members, or their weights together (P4Info's size semantics)."""
     return len(weights) if profile.sum_of_members else sum(weights)
 
 
@@ -76,6 +79,7 @@ def check_watch(owner: str, message: Any) -> None:
 
 
 def write_member(store: Store, kind: int, message: Any) -> None:
+    """One update. Raises P4RuntimeError and changes nothing when it is refused."""
     profile, state = find_profile(store, message.action_profile_id)
     owner = f"action profile {profile.name}"
     member_id = message.member_id
@@ -116,6 +120,7 @@ def write_member(store: Store, kind: int, message: Any) -> None:
 
 
 def read_member(store: Store, message: Any) -> Iterator[bytes]:
+    """Serialised entities; id 0 asks for all. One-shot members are not shown: the client never made them."""
     for profile, state in _selected(store, message.action_profile_id):
         if state.one_shots:
             continue
@@ -140,6 +145,7 @@ def _selected(store: Store, profile_id: int) -> list[tuple[Profile, ProfileState
 
 
 def write_group(store: Store, kind: int, message: Any) -> None:
+    """One update. Raises P4RuntimeError and changes nothing when it is refused."""
     profile, state = find_profile(store, message.action_profile_id)
     if not profile.selector:
         raise invalid(f"action profile {profile.name}: has no selector, so it cannot have groups")
@@ -213,6 +219,7 @@ def _count_members(state: ProfileState, members: tuple[tuple[int, int], ...], ch
 
 
 def read_group(store: Store, message: Any) -> Iterator[bytes]:
+    """Serialised entities; id 0 asks for all. One-shot groups are not shown."""
     for profile, state in _selected(store, message.action_profile_id):
         if state.one_shots:
             continue

@@ -25,6 +25,7 @@ _CLONE = wire.tag(p4rt.PacketReplicationEngineEntry, "clone_session_entry")
 
 
 def write(store: Store, kind: int, message: Any) -> None:
+    """One update. Raises P4RuntimeError and changes nothing when it is refused."""
     which = message.WhichOneof("type")
     if which == "multicast_group_entry":
         _write_multicast(store, kind, message.multicast_group_entry)

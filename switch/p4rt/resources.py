@@ -43,6 +43,7 @@ COUNT_MAX = (1 << 63) - 1  # an int64 on the wire
 
 
 def find(items: Mapping[int, Indexed], id_: int, kind: str) -> Indexed:
+    """The array with this id. Raises P4RuntimeError (INVALID_ARGUMENT) naming those that exist."""
     item = items.get(id_)
     if item is None:
         known = choices(f"{i.id} {i.name}" for i in items.values())
@@ -76,6 +77,7 @@ def index_bytes(index: int) -> bytes:
 
 
 def only_modify(owner: str, kind: int) -> None:
+    """Raises P4RuntimeError for INSERT and DELETE: the cells always exist."""
     if kind != p4rt.Update.MODIFY:
         raise invalid(f"{owner}: update type {p4rt.Update.Type.Name(kind)} is not possible; only MODIFY is")
 
@@ -136,6 +138,7 @@ def counter_bytes(value: CounterValue) -> bytes:
 
 
 def write_counter(store: Store, kind: int, message: Any) -> None:
+    """One update: one cell, or all without an index. Raises P4RuntimeError and changes nothing when it is refused."""
     counter = find(store.pipeline.p4info.counters, message.counter_id, "counter")
     owner = f"counter {counter.name}"
     only_modify(owner, kind)
@@ -147,6 +150,7 @@ def write_counter(store: Store, kind: int, message: Any) -> None:
 
 
 def read_counter(store: Store, message: Any) -> Iterator[bytes]:
+    """Serialised entities of the cells asked for."""
     for counter in selected(store.pipeline.p4info.counters, message.counter_id, "counter", message):
         head = wire.number(_COUNTER_ID, counter.id)
         for index in indices(f"counter {counter.name}", counter.size, message):
@@ -158,6 +162,7 @@ def read_counter(store: Store, message: Any) -> Iterator[bytes]:
 
 
 def write_direct_counter(store: Store, kind: int, message: Any) -> None:
+    """One update of an entry's counter. Raises P4RuntimeError and changes nothing when it is refused."""
     table, row = find_direct(store, message.table_entry, "counter")
     owner = f"direct counter {table.direct_counter}"
     only_modify(owner, kind)
@@ -167,6 +172,7 @@ def write_direct_counter(store: Store, kind: int, message: Any) -> None:
 
 
 def read_direct_counter(store: Store, message: Any) -> Iterator[bytes]:
+    """Serialised entities of the entries asked for."""
     for table, row, head in select_direct(store, message, "counter"):
         assert row.handle is not None
         value = store.engine.read_direct_counter(table.name, row.handle)
@@ -177,6 +183,7 @@ def read_direct_counter(store: Store, message: Any) -> Iterator[bytes]:
 
 
 def write_register(store: Store, kind: int, message: Any) -> None:
+    """One update: one cell, or all without an index. Raises P4RuntimeError and changes nothing when it is refused."""
     register = find(store.pipeline.p4info.registers, message.register_id, "register")
     owner = f"register {register.name}"
     only_modify(owner, kind)
@@ -190,6 +197,7 @@ def write_register(store: Store, kind: int, message: Any) -> None:
 
 
 def read_register(store: Store, message: Any) -> Iterator[bytes]:
+    """Serialised entities of the cells asked for."""
     for register in selected(store.pipeline.p4info.registers, message.register_id, "register", message):
         _require_bits(register)
         head = wire.number(_REGISTER_ID, register.id)

@@ -58,6 +58,7 @@ def numbered_role(role_id: int) -> str:
 
 
 def election_id(message: Any) -> int | None:
+    """The 128-bit number in a message; None when it is not set, which never wins."""
     if not message.HasField("election_id"):
         return None
     return int(message.election_id.high << 64 | message.election_id.low)
@@ -84,6 +85,7 @@ class Client:
             self.outgoing.put_nowait(message)
 
     def end(self, error: P4RuntimeError) -> None:
+        """Close the stream with this error, unless it is being closed with another."""
         if not self.ended.done():
             self.ended.set_result(error)
 

@@ -41,6 +41,7 @@ class FaultBoard:
         self._lock = threading.Lock()
 
     def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
+        """Put a fault in force. LabError: it is already, or this kind of switch cannot do it; then nothing changed."""
         fault = make_fault(self.site.plan, verb, target, value, seed)
         with self._lock, state.faults_locked(self.site.root):
             before = state.read_faults(self.site.root)
@@ -57,6 +58,7 @@ class FaultBoard:
         return fault
 
     def undo(self, fault: Fault) -> None:
+        """End a fault; the others stay in force. LabError when it is not in force."""
         with self._lock, state.faults_locked(self.site.root):
             before = state.read_faults(self.site.root)
             if fault not in before:
@@ -68,6 +70,7 @@ class FaultBoard:
             self._journal(fault, "end")
 
     def heal(self) -> None:
+        """Undo every fault in force, the last one first."""
         for fault in reversed(state.read_faults(self.site.root)):
             self.undo(fault)
 

@@ -27,6 +27,7 @@ _COUNTER_COLUMNS = {"rx_bytes": 0, "rx_packets": 1, "tx_bytes": 8, "tx_packets":
 
 
 def configure(plan: Plan, host: Host) -> None:
+    """Addresses, routes, neighbours and rules of a host that Mininet has made."""
     with namespace.entered(host.name):
         namespace.tx_checksum_off(ref.interface for ref in ports(plan, host))
     namespace.run_ip([*host_commands(plan, host), *host_rule_commands(plan, host)], host.name)
@@ -48,6 +49,7 @@ def restore_port(plan: Plan, ref: PortRef) -> None:
 
 
 def write_profiles(plan: Plan, root: Path) -> None:
+    """Each host's NIC profile (docs/contracts.md) under `root`/profiles."""
     (root / "profiles").mkdir(exist_ok=True)
     for host in plan.hosts():
         write_profile(plan, host, root / "profiles" / f"{host}.json", jitter_ns=EMULATED_JITTER_NS)
@@ -69,6 +71,7 @@ def check_links(plan: Plan) -> None:
 
 
 def interface_counters(netns: str) -> dict[str, dict[str, int]]:
+    """Packets and bytes of each interface in a namespace since it was made, from /proc/net/dev."""
     counters = {}
     with namespace.entered(netns):
         text = Path("/proc/thread-self/net/dev").read_text()
@@ -80,10 +83,12 @@ def interface_counters(netns: str) -> dict[str, dict[str, int]]:
 
 
 def steer(plan: Plan, path: FabricPath) -> None:
+    """The source's kernel sends all for the destination along this path. LabError when the plan has no SRv6."""
     if plan.encapsulation != "srv6":
         raise LabError(f"plan {plan.name!r} has no SRv6: there is no uSID list to steer by")
     namespace.run_ip(steer_commands(plan, path), path.source.name)
 
 
 def unsteer(plan: Plan, source: Host, destination: Host) -> None:
+    """Undo `steer`; nothing happens when nothing was steered."""
     namespace.run_ip(unsteer_commands(plan, source, destination), source.name, force=True)

@@ -112,6 +112,7 @@ class Lab:
         return cls(record, root, provision, Path(journals) if journals else None)
 
     def down(self) -> None:
+        """End the lab, as `down` does, and reap what was started through this object."""
         down(self.root)
         for popen in self._processes:
             popen.wait()  # it has ended; this only reaps it
@@ -141,15 +142,19 @@ class Lab:
     # --- where things are -----------------------------------------------------------------------------------
 
     def driver(self, switch: Switch) -> SwitchDriver:
+        """What runs this kind of switch."""
         return self.drivers[self.plan.kind_of(switch)]
 
     def netns(self, node: Node) -> Path:
+        """The path of a node's network namespace."""
         return namespace.path_of(node.name)
 
     def profile(self, host: Host) -> Path:
+        """The path of a host's NIC profile."""
         return self.root / "profiles" / f"{host}.json"
 
     def agent_socket(self, host: Host) -> Path:
+        """Where a host's agent must listen for control."""
         return self.root / "agents" / f"{host}.sock"
 
     def p4runtime(self, switch: Switch) -> tuple[str, int] | None:
@@ -168,6 +173,7 @@ class Lab:
         return {ref.port: by_name[ref.interface] for ref in ports(self.plan, node)}
 
     def carrier(self, ref: PortRef) -> bool:
+        """Whether a port is up and its cable is."""
         with namespace.entered(ref.node.name):
             return namespace.carrier(ref.interface)
 
@@ -196,9 +202,11 @@ class Lab:
     # --- faults and kernel paths ------------------------------------------------------------------------------
 
     def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
+        """Put a fault in force (`topo.fault.VERBS`), journalled. LabError when it cannot be; then nothing changed."""
         return self.board.inject(verb, target, value, seed)
 
     def undo(self, fault: Fault) -> None:
+        """End a fault. LabError when it is not in force."""
         self.board.undo(fault)
 
     def heal(self) -> None:
@@ -206,6 +214,7 @@ class Lab:
         self.board.heal()
 
     def faults(self) -> list[Fault]:
+        """The faults in force, the oldest first."""
         return state.read_faults(self.root)
 
     def steer(self, path: FabricPath) -> None:
@@ -213,11 +222,13 @@ class Lab:
         hosts.steer(self.plan, path)
 
     def unsteer(self, source: Host, destination: Host) -> None:
+        """Undo `steer`."""
         hosts.unsteer(self.plan, source, destination)
 
     # --- status -----------------------------------------------------------------------------------------------
 
     def status(self) -> dict[str, Any]:
+        """What `status --format json` prints."""
         plan, record = self.plan, self.record
         silent = [
             name

@@ -39,14 +39,17 @@ def _check(result: int, what: str) -> None:
 
 
 def path_of(name: str) -> Path:
+    """Where `ip netns` keeps the namespace of this name."""
     return NETNS_DIR / name
 
 
 def exists(name: str) -> bool:
+    """Whether a namespace, or what is left of one, has this name."""
     return path_of(name).exists()
 
 
 def create(names: Iterable[str]) -> None:
+    """Make namespaces, all in one process. Raises IpError."""
     run_ip([f"netns add {name}" for name in names])
 
 
@@ -120,6 +123,7 @@ def _control_socket() -> Iterator[socket.socket]:
 
 
 def set_up(interfaces: Iterable[str]) -> None:
+    """Switch interfaces on."""
     with _control_socket() as sock:
         for name in interfaces:
             flags = _flags(sock, name) | _IFF_UP
@@ -127,6 +131,7 @@ def set_up(interfaces: Iterable[str]) -> None:
 
 
 def set_down(interfaces: Iterable[str]) -> None:
+    """Switch interfaces off: the far ends lose their carrier."""
     with _control_socket() as sock:
         for name in interfaces:
             flags = _flags(sock, name) & ~_IFF_UP
@@ -151,6 +156,7 @@ def _flags(sock: socket.socket, name: str) -> int:
 
 
 def mtu(interface: str) -> int:
+    """An interface's MTU in bytes."""
     with _control_socket() as sock:
         answer = fcntl.ioctl(sock, _SIOCGIFMTU, struct.pack("16si12x", interface.encode(), 0))
     return int(struct.unpack("16si12x", answer)[1])

@@ -35,10 +35,12 @@ def start_ticks(pid: int) -> int | None:
 
 
 def alive(pid: int, ticks: int) -> bool:
+    """Whether the process of this id is still the one that started then."""
     return start_ticks(pid) == ticks
 
 
 def command_line(pid: int) -> str:
+    """For people; empty when the process is gone."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
     except OSError:

@@ -58,6 +58,7 @@ class Record:
 
     @property
     def starter_alive(self) -> bool:
+        """Whether the process that brought the lab up still runs: it, not another with its id."""
         return alive(self.pid, self.start_ticks)
 
     def describe(self) -> str:
@@ -67,12 +68,14 @@ class Record:
 
 
 def new_record(plan: Plan, token: str) -> Record:
+    """A record of what is about to be made, by this process."""
     names = [host.name for host in plan.hosts()] + [switch.name for switch in plan.switches()]
     pid = os.getpid()
     return Record(token, "starting", plan, names, pid, start_ticks(pid) or 0, command_line(pid), time.time_ns())
 
 
 def read_record(root: Path = ROOT) -> Record | None:
+    """The lab on record; None when there is none. LabError when it cannot be read."""
     try:
         document = json.loads((root / "lab.json").read_text())
     except FileNotFoundError:
@@ -112,12 +115,14 @@ def read_remains(root: Path = ROOT) -> Remains | None:
 
 
 def write_record(record: Record, root: Path = ROOT) -> None:
+    """Replace `lab.json` whole."""
     document = {name: getattr(record, name) for name in record.__slots__}
     document["plan"] = plan_document(record.plan)
     write_json(root / "lab.json", document)
 
 
 def read_faults(root: Path = ROOT) -> list[Fault]:
+    """The faults in force, the oldest first."""
     try:
         return [Fault(**item) for item in json.loads((root / "faults.json").read_text())]
     except FileNotFoundError:
@@ -125,6 +130,7 @@ def read_faults(root: Path = ROOT) -> list[Fault]:
 
 
 def write_faults(faults: list[Fault], root: Path = ROOT) -> None:
+    """Replace the list of faults in force whole."""
     write_json(root / "faults.json", [asdict(fault) for fault in faults])
 
 
