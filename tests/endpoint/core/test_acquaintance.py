@@ -104,7 +104,8 @@ class Acquaintances(RuleBasedStateMachine):
         self.flows.append(Flow(self.wire, size=1 << 16))
         for host in HOSTS:
             self.wire.kick(host)
-        self.wire.run(self.wire.now_ns + 30 * self.wire.base_rtt_ns)
+        # After a new start ids may have to catch up with flaps that came faster than the clock: two round trips each.
+        self.wire.run(self.wire.now_ns + 120 * self.wire.base_rtt_ns)
         up = {
             host: sum(1 << port - 1 for (name, port), is_up in self.wire.host_up.items() if name == host and is_up)
             for host in HOSTS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from endpoint.core import icrc, wire
@@ -314,6 +316,29 @@ def test_a_trimmed_packet_is_nacked_and_sent_again_at_once_on_another_ev(lasthop
     assert (again.psn, again.retransmission) == (3, True)
     assert again.ev != sent[3].ev
     assert bench.qp_a.requester.trims == 1
+
+
+def test_a_requester_that_wants_no_nacks_for_trims_gets_none_and_recovers_as_from_a_loss() -> None:
+    bench = Bench(sack_threshold_bytes=0)
+    qp_a, qp_b = bench.a.create_qp(bench.cq_a), bench.b.create_qp(bench.cq_b)
+    qp_a.connect(qp_b.info(), bench.now_ns)
+    qp_b.connect(replace(qp_a.info(), trim_nack=False), bench.now_ns)
+    bench.qp_a, bench.qp_b = qp_a, qp_b
+    bench.post(3)
+    sent = bench.writes()
+    bench.to_b(sent[0].trimmed(), *sent[1:])
+    assert qp_b.responder.trimmed == 1
+    answers = bench.answers()
+    assert [packet.opcode for packet in answers] == [SACK, SACK]
+    bench.to_a(*answers)
+    for _ in range(20):
+        bench.wait(1.0)
+        bench.timers()
+        bench.to_b(*bench.out(bench.a))
+        bench.to_a(*bench.answers())
+    assert qp_a.requester.nacks == 0
+    assert qp_a.requester.retransmits == 1
+    assert [done.status for done in bench.completions()] == [CompletionStatus.SUCCESS]
 
 
 @pytest.mark.parametrize(
