@@ -13,10 +13,18 @@ import topo.cli
 import topo.emulation.cli
 from controller.client import ClientError
 from scenarios.commands import capture, report, run, trace
-from scenarios.commands.root import NeedsRootError
+from scenarios.commands.root import NeedsRootError, need_root
 from scenarios.running.provision import install
 
 DESCRIPTION = "A laboratory for Multipath Reliable Connection (MRC) over an SRv6, packet-trimming P4 fabric."
+# What the lab's own words need root for; `run` and `capture` ask for it themselves, once they know that they do.
+NEED_ROOT = {
+    "up": "up builds network namespaces",
+    "down": "down removes network namespaces",
+    "shell": "the prompt runs commands in network namespaces",
+    "fault": "a fault changes links and switches",
+    "undo": "mending a fault changes links and switches",
+}
 EXAMPLES = """examples:
   ./lab run link-flap          run the main demonstration, judge it, write a report
   ./lab list                   the scenarios there are
@@ -31,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(
         prog="./lab", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    subparsers = whole.add_subparsers(metavar="COMMAND", required=True)
+    subparsers = whole.add_subparsers(metavar="COMMAND", required=True, dest="command")
     run.register(subparsers)
     report.register(subparsers)
     topo.emulation.cli.register(subparsers, provision=install)
@@ -53,6 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     namespace = parser().parse_args(words)
     try:
+        reading = namespace.command == "fault" and namespace.verb is None
+        if namespace.command in NEED_ROOT and not reading:
+            need_root(NEED_ROOT[namespace.command])
         return int(namespace.run(namespace))
     except KeyboardInterrupt:
         sys.stderr.write("mrclab: interrupted\n")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,6 +50,34 @@ def test_a_run_that_cannot_be_is_refused_before_anything_is_written(
     runs = tmp_path / "runs"
     assert said in refused(capsys, "run", *words, *SIMULATED, "--runs", str(runs))
     assert not runs.exists()
+
+
+@pytest.mark.parametrize(
+    "words", [("up", "tiny"), ("down",), ("shell",), ("fault", "link-down", "p0l0-p0s0"), ("undo",), ("run", "smoke")]
+)
+def test_what_needs_root_asks_sudo_for_the_same_words_or_says_so(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(sys, "argv", ["mrclab", *words])
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert "which needs root: run this as root (sudo is not installed)" in refused(capsys, *words)
+
+    def execv(path: str, arguments: list[str]) -> None:
+        raise OSError(" ".join(arguments))  # which does not return
+
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(os, "execv", execv)
+    said = refused(capsys, *words)
+    assert "asking for root with sudo" in said
+    assert said.rstrip().endswith(f"-m scenarios {' '.join(words)}")
+
+
+def test_up_refuses_a_rate_that_no_port_has(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert "--rate: 0.01 to 100000 Mb/s is wanted, not 0" in refused(capsys, "up", "tiny", "--rate", "0")
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def register(subparsers: Any, provision: Provision | None = None) -> None:
     up.add_argument("--switch", choices=SWITCH_KINDS, help="this kind of switch instead of the plan's")
     up.add_argument("--single-plane", action="store_true", help="the plan's single-plane equivalent (ECMP)")
     up.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one key of the plan")
-    up.add_argument("--rate", type=int, metavar="BPS", help="this rate of host ports; delays scale along")
+    up.add_argument("--rate", type=float, metavar="MBPS", help="this rate of host ports; delays scale along")
     up.add_argument("--journals", type=Path, metavar="DIR", help="where switches and faults write their journals")
     up.set_defaults(run=lambda arguments: run_up(arguments, provision))
 
@@ -98,8 +98,10 @@ def run_up(arguments: argparse.Namespace, provision: Provision | None) -> int:
         if kind not in SWITCH_KINDS:
             raise ValueError(f"MRCLAB_SWITCH: {kind!r} is no kind of switch: valid are {', '.join(SWITCH_KINDS)}")
         plan = replace(plan, switch=kind)
-    if arguments.rate:
-        plan = plan.at_rate(arguments.rate)
+    if arguments.rate is not None:
+        if not 0.01 <= arguments.rate <= 100_000:
+            raise ValueError(f"--rate: 0.01 to 100000 Mb/s is wanted, not {arguments.rate:g}")
+        plan = plan.at_rate(round(arguments.rate * 1e6))
     if arguments.single_plane:
         plan = plan.single_plane()
     started = time.monotonic()
