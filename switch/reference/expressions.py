@@ -10,27 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from switch.model.expressions import (
-    AccessField,
-    Binary,
-    Bool,
-    Const,
-    Expression,
-    FieldRef,
-    HeaderRef,
-    Kind,
-    LastField,
-    Local,
-    RegisterCell,
-    StackElement,
-    StackRef,
-    Ternary,
-    Unary,
-    UnionMember,
-    UnionRef,
-    UnionStackElement,
-    ValidBit,
-)
+from switch.model import expressions as ex
 from switch.model.headers import Field, Union
 from switch.reference.externs import Externs
 from switch.reference.packet import Layout, Packet
@@ -106,51 +86,51 @@ class Expressions:
 
     # --- data ---
 
-    def reader(self, node: Expression) -> Reader:
+    def reader(self, node: ex.Expression) -> Reader:
         match node:
-            case Const(value):
+            case ex.Const(value):
                 return lambda packet: value
-            case Local(index):
+            case ex.Local(index):
                 return lambda packet: packet.args[index]
-            case FieldRef(header, field):
+            case ex.FieldRef(header, field):
                 slot = self.layout.slot(header, field)
                 return lambda packet: packet.values[slot]
-            case ValidBit(header):
+            case ex.ValidBit(header):
                 number = header.index
                 return lambda packet: int(packet.valid[number])
-            case LastField() | AccessField():
+            case ex.LastField() | ex.AccessField():
                 return self._field_reader(self.field_header(node), node.field.index)
-            case RegisterCell(register, cell):
+            case ex.RegisterCell(register, cell):
                 cells, read = self.externs.registers[register.name], self.reader(cell)
                 return lambda packet: cells[i] if 0 <= (i := read(packet)) < len(cells) else 0
-            case Ternary(condition, left, right):
+            case ex.Ternary(condition, left, right):
                 test, if_true, if_false = self.test(condition), self.reader(left), self.reader(right)
                 return lambda packet: if_true(packet) if test(packet) else if_false(packet)
-            case Unary():
+            case ex.Unary():
                 return self._unary(node)
-            case Binary(op, left, right):
+            case ex.Binary(op, left, right):
                 apply, a, b = _ARITHMETIC[op], self.reader(left), self.reader(right)
                 return lambda packet: apply(a(packet), b(packet))
         raise AssertionError(f"not data: {node}")
 
-    def _unary(self, node: Unary) -> Reader:
+    def _unary(self, node: ex.Unary) -> Reader:
         if node.op == "~":
             read = self.reader(node.operand)
             return lambda packet: ~read(packet)
         if node.op == "b2d":
             test = self.test(node.operand)
             return lambda packet: int(test(packet))
-        assert isinstance(node.operand, StackRef)
+        assert isinstance(node.operand, ex.StackRef)
         stack = node.operand.stack.index
         if node.op == "size_stack":
             return lambda packet: packet.nexts[stack]
         return lambda packet: packet.nexts[stack] - 1 if packet.nexts[stack] else EMPTY_LAST_INDEX
 
-    def field_header(self, node: FieldRef | LastField | AccessField) -> HeaderFinder:
+    def field_header(self, node: ex.FieldRef | ex.LastField | ex.AccessField) -> HeaderFinder:
         """The header that the field is in."""
-        if isinstance(node, FieldRef):
-            return self.header(HeaderRef(node.header))
-        if isinstance(node, AccessField):
+        if isinstance(node, ex.FieldRef):
+            return self.header(ex.HeaderRef(node.header))
+        if isinstance(node, ex.AccessField):
             return self.header(node.header)
         stack, members = node.stack.index, [h.index for h in node.stack.headers]
         return lambda packet: members[packet.nexts[stack] - 1] if packet.nexts[stack] else NOWHERE
@@ -167,7 +147,7 @@ class Expressions:
     def writer(self, node: Any) -> Writer:
         """Of an lvalue: FieldRef, LastField or AccessField."""
         store = fit(node.field)
-        if isinstance(node, FieldRef):
+        if isinstance(node, ex.FieldRef):
             slot = self.layout.slot(node.header, node.field)
 
             def write_field(packet: Packet, value: int) -> None:
@@ -185,44 +165,44 @@ class Expressions:
 
     # --- bool ---
 
-    def test(self, node: Expression) -> Test:
+    def test(self, node: ex.Expression) -> Test:
         match node:
-            case Bool(value):
+            case ex.Bool(value):
                 return lambda packet: value
-            case Ternary(condition, left, right):
+            case ex.Ternary(condition, left, right):
                 test, if_true, if_false = self.test(condition), self.test(left), self.test(right)
                 return lambda packet: if_true(packet) if test(packet) else if_false(packet)
-            case Unary("not", operand):
+            case ex.Unary("not", operand):
                 inner = self.test(operand)
                 return lambda packet: not inner(packet)
-            case Unary("d2b", operand):
+            case ex.Unary("d2b", operand):
                 read = self.reader(operand)
                 return lambda packet: read(packet) != 0
-            case Unary("valid", operand):
+            case ex.Unary("valid", operand):
                 find = self.header(operand)
                 return lambda packet: (header := find(packet)) != NOWHERE and packet.valid[header]
-            case Unary("valid_union", operand):
+            case ex.Unary("valid_union", operand):
                 union = self.union(operand)
                 return lambda packet: any(packet.valid[h] for h in union(packet))
-            case Binary("and", left, right):
+            case ex.Binary("and", left, right):
                 a, b = self.test(left), self.test(right)
                 return lambda packet: a(packet) and b(packet)
-            case Binary("or", left, right):
+            case ex.Binary("or", left, right):
                 a, b = self.test(left), self.test(right)
                 return lambda packet: a(packet) or b(packet)
-            case Binary(op, left, right):
+            case ex.Binary(op, left, right):
                 return self._comparison(op, left, right)
         raise AssertionError(f"not bool: {node}")
 
-    def _comparison(self, op: str, left: Expression, right: Expression) -> Test:
-        if left.kind is Kind.DATA:
+    def _comparison(self, op: str, left: ex.Expression, right: ex.Expression) -> Test:
+        if left.kind is ex.Kind.DATA:
             compare, a, b = _COMPARISONS[op], self.reader(left), self.reader(right)
             return lambda packet: compare(a(packet), b(packet))
         wanted = op == "=="
-        if left.kind is Kind.BOOL:
+        if left.kind is ex.Kind.BOOL:
             p, q = self.test(left), self.test(right)
             return lambda packet: (p(packet) == q(packet)) is wanted
-        if left.kind is Kind.HEADER:
+        if left.kind is ex.Kind.HEADER:
             x, y = self.header(left), self.header(right)
             return lambda packet: self._equal(packet, x(packet), y(packet)) is wanted
         u, v = self.union(left), self.union(right)
@@ -243,36 +223,36 @@ class Expressions:
 
     # --- headers, unions ---
 
-    def header(self, node: Expression) -> HeaderFinder:
+    def header(self, node: ex.Expression) -> HeaderFinder:
         match node:
-            case HeaderRef(header):
+            case ex.HeaderRef(header):
                 number = header.index
                 return lambda packet: number
-            case StackElement(stack, index):
+            case ex.StackElement(stack, index):
                 members, read = [h.index for h in stack.stack.headers], self.reader(index)
                 return lambda packet: members[i] if 0 <= (i := read(packet)) < len(members) else NOWHERE
-            case UnionMember(union, member):
+            case ex.UnionMember(union, member):
                 find = self.union(union)
                 return lambda packet: headers[member] if (headers := find(packet)) else NOWHERE
-            case Ternary(condition, left, right):
+            case ex.Ternary(condition, left, right):
                 test, if_true, if_false = self.test(condition), self.header(left), self.header(right)
                 return lambda packet: if_true(packet) if test(packet) else if_false(packet)
         raise AssertionError(f"not a header: {node}")
 
-    def union(self, node: Expression) -> Callable[[Packet], tuple[int, ...]]:
+    def union(self, node: ex.Expression) -> Callable[[Packet], tuple[int, ...]]:
         """The header indices of the union's members; none when it is outside its stack."""
 
         def members(union: Union) -> tuple[int, ...]:
             return tuple(h.index for h in union.headers)
 
         match node:
-            case UnionRef(union):
+            case ex.UnionRef(union):
                 found = members(union)
                 return lambda packet: found
-            case UnionStackElement(stack, index):
+            case ex.UnionStackElement(stack, index):
                 all_members, read = [members(u) for u in stack.stack.unions], self.reader(index)
                 return lambda packet: all_members[i] if 0 <= (i := read(packet)) < len(all_members) else ()
-            case Ternary(condition, left, right):
+            case ex.Ternary(condition, left, right):
                 test, if_true, if_false = self.test(condition), self.union(left), self.union(right)
                 return lambda packet: if_true(packet) if test(packet) else if_false(packet)
         raise AssertionError(f"not a union: {node}")

@@ -2,50 +2,27 @@
 
 from __future__ import annotations
 
-from switch.model.expressions import (
-    ARITHMETIC,
-    CASTS,
-    COMPARISONS,
-    LOGIC,
-    AccessField,
-    Binary,
-    Bool,
-    Const,
-    Expression,
-    HeaderRef,
-    Kind,
-    LastField,
-    Local,
-    RegisterCell,
-    StackElement,
-    StackRef,
-    Ternary,
-    Unary,
-    UnionMember,
-    UnionRef,
-    UnionStackElement,
-    UnionStackRef,
-)
+from switch.model import expressions as ex
 from switch.model.headers import Header, HeaderType
 from switch.model.loading.cursor import Cursor
 from switch.model.loading.scope import Scope, field_of, named
 
 # Unary operations and what they take.
 _UNARY = {
-    "~": Kind.DATA,
-    "d2b": Kind.DATA,
-    "b2d": Kind.BOOL,
-    "not": Kind.BOOL,
-    "valid": Kind.HEADER,
-    "valid_union": Kind.UNION,
-    "last_stack_index": Kind.STACK,
-    "size_stack": Kind.STACK,
+    "~": ex.Kind.DATA,
+    "d2b": ex.Kind.DATA,
+    "b2d": ex.Kind.BOOL,
+    "not": ex.Kind.BOOL,
+    "valid": ex.Kind.HEADER,
+    "valid_union": ex.Kind.UNION,
+    "last_stack_index": ex.Kind.STACK,
+    "size_stack": ex.Kind.STACK,
 }
-_COMPARABLE = (Kind.DATA, Kind.BOOL, Kind.HEADER, Kind.UNION)
-_OPERATORS = sorted(ARITHMETIC | CASTS | COMPARISONS | LOGIC | set(_UNARY) | {"?", "access_field"})
+_COMPARABLE = (ex.Kind.DATA, ex.Kind.BOOL, ex.Kind.HEADER, ex.Kind.UNION)
+_OPERATORS = sorted(ex.ARITHMETIC | ex.CASTS | ex.COMPARISONS | ex.LOGIC | set(_UNARY) | {"?", "access_field"})
 
 
-def kinded(at: Cursor, scope: Scope, kind: Kind, locals_count: int = 0) -> Expression:
+def kinded(at: Cursor, scope: Scope, kind: ex.Kind, locals_count: int = 0) -> ex.Expression:
     """An expression that must be of `kind`. `locals_count` is the number of the enclosing action's parameters."""
     found = expression(at, scope, locals_count)
     if found.kind is not kind:
@@ -53,7 +30,7 @@ def kinded(at: Cursor, scope: Scope, kind: Kind, locals_count: int = 0) -> Expre
     return found
 
 
-def expression(at: Cursor, scope: Scope, locals_count: int = 0) -> Expression:
+def expression(at: Cursor, scope: Scope, locals_count: int = 0) -> ex.Expression:
     kind, value = at.get("type").text(), at.get("value")
     if kind == "expression":
         # A wrapper around another type-value object, or an operation.
@@ -63,100 +40,100 @@ def expression(at: Cursor, scope: Scope, locals_count: int = 0) -> Expression:
     if kind == "field":
         return scope.field(value)
     if kind == "hexstr":
-        return Const(value.hexstr())
+        return ex.Const(value.hexstr())
     if kind == "bool":
-        return Bool(value.boolean())
+        return ex.Bool(value.boolean())
     if kind in ("local", "runtime_data"):
         index = value.integer()
         if index >= locals_count:
             at.fail(f"parameter {index} of an action with {locals_count} parameters")
-        return Local(index)
+        return ex.Local(index)
     if kind == "header":
-        return HeaderRef(named(scope.headers, value, "header"))
+        return ex.HeaderRef(named(scope.headers, value, "header"))
     if kind == "header_stack":
-        return StackRef(named(scope.stacks, value, "header stack"))
+        return ex.StackRef(named(scope.stacks, value, "header stack"))
     if kind == "header_union":
-        return UnionRef(named(scope.unions, value, "header union"))
+        return ex.UnionRef(named(scope.unions, value, "header union"))
     if kind == "header_union_stack":
-        return UnionStackRef(named(scope.union_stacks, value, "header union stack"))
+        return ex.UnionStackRef(named(scope.union_stacks, value, "header union stack"))
     if kind == "stack_field":
         stack_at, field_at = value.items(2)
         stack = named(scope.stacks, stack_at, "header stack")
-        return LastField(stack, field_of(stack.type, field_at.text(), value))
+        return ex.LastField(stack, field_of(stack.type, field_at.text(), value))
     if kind == "register":
         array_at, index_at = value.items(2)
         register = named(scope.registers, array_at, "register")
-        return RegisterCell(register, kinded(index_at, scope, Kind.DATA, locals_count))
+        return ex.RegisterCell(register, kinded(index_at, scope, ex.Kind.DATA, locals_count))
     return at.unsupported(f"a value of type {kind!r} cannot stand in an expression")
 
 
-def _operation(at: Cursor, scope: Scope, locals_count: int) -> Expression:
+def _operation(at: Cursor, scope: Scope, locals_count: int) -> ex.Expression:
     op = at.get("op").text()
 
-    def operand(side: str, kind: Kind) -> Expression:
+    def operand(side: str, kind: ex.Kind) -> ex.Expression:
         return kinded(at.get(side), scope, kind, locals_count)
 
     if op in _UNARY:
-        return Unary(op, operand("right", _UNARY[op]))
+        return ex.Unary(op, operand("right", _UNARY[op]))
     if op in ("+", "-") and at.get("left").is_null:
-        return Binary(op, Const(0), operand("right", Kind.DATA))
-    if op in ARITHMETIC or op in CASTS:
-        return Binary(op, operand("left", Kind.DATA), operand("right", Kind.DATA))
-    if op in LOGIC:
-        return Binary(op, operand("left", Kind.BOOL), operand("right", Kind.BOOL))
+        return ex.Binary(op, ex.Const(0), operand("right", ex.Kind.DATA))
+    if op in ex.ARITHMETIC or op in ex.CASTS:
+        return ex.Binary(op, operand("left", ex.Kind.DATA), operand("right", ex.Kind.DATA))
+    if op in ex.LOGIC:
+        return ex.Binary(op, operand("left", ex.Kind.BOOL), operand("right", ex.Kind.BOOL))
     if op in ("==", "!="):
         left = expression(at.get("left"), scope, locals_count)
         if left.kind not in _COMPARABLE:
             at.fail(f"{op} does not compare a {left.kind.value}")
-        return Binary(op, left, operand("right", left.kind))
-    if op in COMPARISONS:
-        return Binary(op, operand("left", Kind.DATA), operand("right", Kind.DATA))
+        return ex.Binary(op, left, operand("right", left.kind))
+    if op in ex.COMPARISONS:
+        return ex.Binary(op, operand("left", ex.Kind.DATA), operand("right", ex.Kind.DATA))
     if op == "?":
         left = expression(at.get("left"), scope, locals_count)
-        return Ternary(operand("cond", Kind.BOOL), left, operand("right", left.kind))
+        return ex.Ternary(operand("cond", ex.Kind.BOOL), left, operand("right", left.kind))
     if op in ("dereference_header_stack", "dereference_stack"):
-        stack = operand("left", Kind.STACK)
-        assert isinstance(stack, StackRef)  # nothing else is of that kind
-        return StackElement(stack, operand("right", Kind.DATA))
+        stack = operand("left", ex.Kind.STACK)
+        assert isinstance(stack, ex.StackRef)  # nothing else is of that kind
+        return ex.StackElement(stack, operand("right", ex.Kind.DATA))
     if op == "dereference_union_stack":
-        union_stack = operand("left", Kind.UNION_STACK)
-        assert isinstance(union_stack, UnionStackRef)
-        return UnionStackElement(union_stack, operand("right", Kind.DATA))
+        union_stack = operand("left", ex.Kind.UNION_STACK)
+        assert isinstance(union_stack, ex.UnionStackRef)
+        return ex.UnionStackElement(union_stack, operand("right", ex.Kind.DATA))
     if op == "access_field":
-        header = operand("left", Kind.HEADER)
+        header = operand("left", ex.Kind.HEADER)
         header_type = type_of(header)
         index = at.get("right").integer()
         if index >= len(header_type.fields):
             at.fail(f"header type {header_type.name!r} has {len(header_type.fields)} fields, not a number {index}")
-        return AccessField(header, header_type.fields[index])
+        return ex.AccessField(header, header_type.fields[index])
     if op == "access_union_header":
-        union = operand("left", Kind.UNION)
+        union = operand("left", ex.Kind.UNION)
         index = at.get("right").integer()
         if index >= len(members_of(union)):
             at.fail(f"the union has {len(members_of(union))} members, not a number {index}")
-        return UnionMember(union, index)
+        return ex.UnionMember(union, index)
     return at.unsupported(f"unknown operator {op!r}; known: {' '.join(_OPERATORS)}")
 
 
-def type_of(header: Expression) -> HeaderType:
+def type_of(header: ex.Expression) -> HeaderType:
     """The type of a header expression."""
-    if isinstance(header, HeaderRef):
+    if isinstance(header, ex.HeaderRef):
         return header.header.type
-    if isinstance(header, StackElement):
+    if isinstance(header, ex.StackElement):
         return header.stack.stack.type
-    if isinstance(header, UnionMember):
+    if isinstance(header, ex.UnionMember):
         return members_of(header.union)[header.member_index].type
-    if isinstance(header, Ternary):
+    if isinstance(header, ex.Ternary):
         return type_of(header.left)
     raise AssertionError(f"not a header: {header}")
 
 
-def members_of(union: Expression) -> tuple[Header, ...]:
+def members_of(union: ex.Expression) -> tuple[Header, ...]:
     """The headers of a union expression (for an element of a stack, those of its first)."""
-    if isinstance(union, UnionRef):
+    if isinstance(union, ex.UnionRef):
         return union.union.headers
-    if isinstance(union, UnionStackElement):
+    if isinstance(union, ex.UnionStackElement):
         return union.stack.stack.unions[0].headers
-    if isinstance(union, Ternary):
+    if isinstance(union, ex.Ternary):
         return members_of(union.left)
     raise AssertionError(f"not a union: {union}")

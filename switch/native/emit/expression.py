@@ -11,29 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from switch.model import UnsupportedError
+from switch.model import expressions as ex
 from switch.model.actions import Action
-from switch.model.expressions import (
-    AccessField,
-    Binary,
-    Bool,
-    Const,
-    Expression,
-    FieldRef,
-    HeaderRef,
-    Kind,
-    LastField,
-    Local,
-    RegisterCell,
-    StackElement,
-    StackRef,
-    Ternary,
-    Unary,
-    UnionMember,
-    UnionRef,
-    UnionStackElement,
-    UnionStackRef,
-    ValidBit,
-)
 from switch.model.headers import Field, Union
 from switch.native.emit.describe import describe
 from switch.native.emit.layout import WIDEST_BITS, Layout, is_wide, words
@@ -84,7 +63,7 @@ class Expressions:
 
     # --- exact values -----------------------------------------------------------------------------------------
 
-    def exact(self, expression: Expression) -> Value:
+    def exact(self, expression: ex.Expression) -> Value:
         """The value itself. Raises UnsupportedError when no C type holds it."""
         value = self.try_exact(expression)
         if value is None:
@@ -94,37 +73,37 @@ class Expressions:
             )
         return value
 
-    def try_exact(self, expression: Expression) -> Value | None:
+    def try_exact(self, expression: ex.Expression) -> Value | None:
         match expression:
-            case Const(value):
+            case ex.Const(value):
                 return Value(constant(value), value, value) if fits(value, value) else None
-            case Local(index):
+            case ex.Local(index):
                 return self._local(index)
-            case FieldRef(_, field):
+            case ex.FieldRef(_, field):
                 return self._load(self.layout.field(expression), field)
-            case LastField() | AccessField():
+            case ex.LastField() | ex.AccessField():
                 return self._load(self.lvalue(expression), expression.field)
-            case ValidBit(header):
+            case ex.ValidBit(header):
                 return Value(f"(u64){self.layout.header(header)}.valid", 0, 1)
-            case RegisterCell(register, index):
+            case ex.RegisterCell(register, index):
                 if register.width_bits > 64:
                     return None
                 at = self.exact(index)
                 return Value(
                     f"REGISTER_AT({register.index}, {register.size}, {at.text})", 0, (1 << register.width_bits) - 1
                 )
-            case Unary():
+            case ex.Unary():
                 return self._unary(expression)
-            case Ternary(condition, left, right):
+            case ex.Ternary(condition, left, right):
                 a, b = self.try_exact(left), self.try_exact(right)
                 if a is None or b is None or not fits(min(a.low, b.low), max(a.high, b.high)):
                     return None
                 merged = Value("", min(a.low, b.low), max(a.high, b.high))
                 text = f"({self.boolean(condition)} ? {a.as_type(merged.type)} : {b.as_type(merged.type)})"
                 return Value(text, merged.low, merged.high)
-            case Binary():
+            case ex.Binary():
                 return self._binary(expression)
-            case _ if expression.kind is Kind.BOOL:
+            case _ if expression.kind is ex.Kind.BOOL:
                 return Value(f"(u64)({self.boolean(expression)})", 0, 1)
         raise UnsupportedError(f"{self._where()}`{describe(expression)}` is not a number")
 
@@ -148,7 +127,7 @@ class Expressions:
             return Value(f"SIGNED({text}, {width})", -(1 << (width - 1)), (1 << (width - 1)) - 1)
         return Value(f"(u64){text}" if width <= 64 else text, 0, (1 << width) - 1)
 
-    def _unary(self, expression: Unary) -> Value | None:
+    def _unary(self, expression: ex.Unary) -> Value | None:
         op, operand = expression.op, expression.operand
         if op == "~":
             value = self.try_exact(operand)
@@ -159,14 +138,14 @@ class Expressions:
             return Value(f"(u64)({self.boolean(operand)})", 0, 1)
         if op in ("last_stack_index", "size_stack"):
             return self._stack_measure(op, operand)
-        if expression.kind is Kind.BOOL:
+        if expression.kind is ex.Kind.BOOL:
             return Value(f"(u64)({self.boolean(expression)})", 0, 1)
         raise UnsupportedError(f"{self._where()}operator {op} is not one that the native engine knows")
 
-    def _stack_measure(self, op: str, operand: Expression) -> Value:
-        if isinstance(operand, StackRef):
+    def _stack_measure(self, op: str, operand: ex.Expression) -> Value:
+        if isinstance(operand, ex.StackRef):
             next_index = f"h->{self.layout.stack_name(operand.stack)}_next"
-        elif isinstance(operand, UnionStackRef):
+        elif isinstance(operand, ex.UnionStackRef):
             next_index = f"h->us{operand.stack.index}_next"
         else:
             raise UnsupportedError(f"{self._where()}{op} of `{describe(operand)}`, which is not a stack")
@@ -174,9 +153,9 @@ class Expressions:
             return Value(f"(u64){next_index}", 0, (1 << 32) - 1)
         return Value(f"(u64)(u32)({next_index} - 1)", 0, (1 << 32) - 1)
 
-    def _binary(self, expression: Binary) -> Value | None:
+    def _binary(self, expression: ex.Binary) -> Value | None:
         op = expression.op
-        if expression.kind is Kind.BOOL:
+        if expression.kind is ex.Kind.BOOL:
             return Value(f"(u64)({self.boolean(expression)})", 0, 1)
         if op == "&":
             return self._and(expression)
@@ -216,11 +195,11 @@ class Expressions:
             text = f"{'SHIFT_LEFT' if op == '<<' else 'SHIFT_RIGHT'}_{kind.upper()}({left.as_type(kind)}, {amount})"
         return Value(text if kind == result.type else f"({result.type}){text}", result.low, result.high)
 
-    def _and(self, expression: Binary) -> Value | None:
+    def _and(self, expression: ex.Binary) -> Value | None:
         left, right = expression.left, expression.right
-        if isinstance(left, Const) and not isinstance(right, Const):
+        if isinstance(left, ex.Const) and not isinstance(right, ex.Const):
             left, right = right, left
-        if isinstance(right, Const) and 0 <= right.value <= U128_MAX:
+        if isinstance(right, ex.Const) and 0 <= right.value <= U128_MAX:
             mask = right.value
             known = self.try_exact(left)
             if known is not None and known.low >= 0 and known.high <= mask and (mask & (mask + 1)) == 0:
@@ -238,8 +217,8 @@ class Expressions:
         bits = magnitude_bits(a, b)  # either may be negative or not
         return Value(f"({a.text} & {b.text})", -(1 << bits), (1 << bits) - 1)
 
-    def _cast(self, expression: Binary) -> Value | None:
-        if not isinstance(expression.right, Const):
+    def _cast(self, expression: ex.Binary) -> Value | None:
+        if not isinstance(expression.right, ex.Const):
             raise UnsupportedError(f"{self._where()}{expression.op} to a width that is not a constant")
         width = expression.right.value
         if width < 1 or width > WIDEST_BITS:
@@ -262,37 +241,37 @@ class Expressions:
 
     # --- values modulo 2^bits ---------------------------------------------------------------------------------
 
-    def modular(self, expression: Expression, bits: int) -> str:
+    def modular(self, expression: ex.Expression, bits: int) -> str:
         """C text (u64 when bits <= 64, else u128) that is congruent to the value modulo 2^bits; the bits above are
         unspecified."""
         if bits > WIDEST_BITS:
             raise UnsupportedError(f"{self._where()}a value above {WIDEST_BITS} bits in `{describe(expression)}`")
         kind = "u64" if bits <= 64 else "u128"
         match expression:
-            case Const(value):
+            case ex.Const(value):
                 return f"({kind}){constant(value & ((1 << bits) - 1))}"
-            case Binary(op="+" | "-" | "*" | "|" | "^" | "&" as op, left=left, right=right):
-                if op == "&" and isinstance(right, Const) and 0 <= right.value < (1 << bits) - 1:
+            case ex.Binary(op="+" | "-" | "*" | "|" | "^" | "&" as op, left=left, right=right):
+                if op == "&" and isinstance(right, ex.Const) and 0 <= right.value < (1 << bits) - 1:
                     bits = max(1, right.value.bit_length())
                     narrow = "u64" if bits <= 64 else "u128"
                     text = f"({self.modular(left, bits)} & ({narrow}){constant(right.value)})"
                     return text if narrow == kind else f"({kind}){text}"
                 return f"({self.modular(left, bits)} {op} {self.modular(right, bits)})"
-            case Unary(op="~", operand=operand):
+            case ex.Unary(op="~", operand=operand):
                 return f"(~{self.modular(operand, bits)})"
-            case Binary(op="<<", left=left, right=right):
+            case ex.Binary(op="<<", left=left, right=right):
                 return self._modular_shift_left(left, right, bits)
-            case Binary(op=">>", left=left, right=Const(value=amount)) if self.try_exact(expression) is None:
+            case ex.Binary(op=">>", left=left, right=ex.Const(value=amount)) if self.try_exact(expression) is None:
                 if amount >= 0 and bits + amount <= WIDEST_BITS:
                     inner = f"({self.modular(left, bits + amount)} >> {amount})"
                     return inner if kind == "u128" or bits + amount <= 64 else f"(u64){inner}"
-            case Ternary(condition, left, right):
+            case ex.Ternary(condition, left, right):
                 return f"({self.boolean(condition)} ? {self.modular(left, bits)} : {self.modular(right, bits)})"
         return self.exact(expression).as_type(kind)
 
-    def _modular_shift_left(self, left: Expression, right: Expression, bits: int) -> str:
+    def _modular_shift_left(self, left: ex.Expression, right: ex.Expression, bits: int) -> str:
         kind = "u64" if bits <= 64 else "u128"
-        if isinstance(right, Const):
+        if isinstance(right, ex.Const):
             amount = right.value
             if amount >= bits:
                 return f"({kind})0"
@@ -304,7 +283,7 @@ class Expressions:
             raise UnsupportedError(f"{self._where()}a shift by a number that may be negative or above 64 bits")
         return f"SHIFT_LEFT_{kind.upper()}({self.modular(left, bits)}, {amount_value.text})"
 
-    def stored(self, expression: Expression, width_bits: int) -> str:
+    def stored(self, expression: ex.Expression, width_bits: int) -> str:
         """The value cut to a field's width."""
         value = self.try_exact(expression)
         kind = "u64" if width_bits <= 64 else "u128"
@@ -317,33 +296,33 @@ class Expressions:
 
     # --- booleans ---------------------------------------------------------------------------------------------
 
-    def boolean(self, expression: Expression) -> str:
+    def boolean(self, expression: ex.Expression) -> str:
         """C text that is 0 or 1."""
         match expression:
-            case Bool(value):
+            case ex.Bool(value):
                 return "1" if value else "0"
-            case Unary(op="not", operand=operand):
+            case ex.Unary(op="not", operand=operand):
                 return f"(!{self.boolean(operand)})"
-            case Unary(op="d2b", operand=operand):
+            case ex.Unary(op="d2b", operand=operand):
                 return f"({self.exact(operand).text} != 0)"
-            case Unary(op="valid", operand=operand):
+            case ex.Unary(op="valid", operand=operand):
                 return f"({self.header(operand)}->valid)"
-            case Unary(op="valid_union", operand=operand):
+            case ex.Unary(op="valid_union", operand=operand):
                 return self._union_valid(operand)
-            case Binary(op="and" | "or" as op, left=left, right=right):
+            case ex.Binary(op="and" | "or" as op, left=left, right=right):
                 return f"({self.boolean(left)} {'&&' if op == 'and' else '||'} {self.boolean(right)})"
-            case Binary(op=op, left=left, right=right) if expression.kind is Kind.BOOL:
+            case ex.Binary(op=op, left=left, right=right) if expression.kind is ex.Kind.BOOL:
                 return self._compare(op, left, right)
-            case Ternary(condition, left, right):
+            case ex.Ternary(condition, left, right):
                 return f"({self.boolean(condition)} ? {self.boolean(left)} : {self.boolean(right)})"
         return f"({self.exact(expression).text} != 0)"
 
-    def _compare(self, op: str, left: Expression, right: Expression) -> str:
-        if left.kind is Kind.BOOL:
+    def _compare(self, op: str, left: ex.Expression, right: ex.Expression) -> str:
+        if left.kind is ex.Kind.BOOL:
             return f"({self.boolean(left)} {op} {self.boolean(right)})"
-        if left.kind is Kind.HEADER:
+        if left.kind is ex.Kind.HEADER:
             return self._headers_equal(op, left, right)
-        if left.kind is not Kind.DATA:
+        if left.kind is not ex.Kind.DATA:
             raise UnsupportedError(
                 f"{self._where()}comparison of `{describe(left)}`, which the native engine cannot compare"
             )
@@ -359,31 +338,31 @@ class Expressions:
             raise UnsupportedError(f"{self._where()}comparison of a negative with a 128-bit number")
         return f"({a.as_type('i128')} {op} {b.as_type('i128')})"
 
-    def _compare_wide(self, op: str, left: Expression, right: Expression) -> str | None:
+    def _compare_wide(self, op: str, left: ex.Expression, right: ex.Expression) -> str | None:
         """Fields above 128 bits and varbit fields, as numbers, against each other or a constant."""
         if op not in ("==", "!="):
             return None
-        fields = [e for e in (left, right) if isinstance(e, FieldRef) and (is_wide(e.field) or e.field.varbit)]
+        fields = [e for e in (left, right) if isinstance(e, ex.FieldRef) and (is_wide(e.field) or e.field.varbit)]
         texts = [self._wide_bytes(side) for side in (left, right)] if fields else [None]
         if None in texts:
             return None
         return f"(numbers_equal({', '.join(text for text in texts if text)}) {op} 1)"
 
-    def _wide_bytes(self, side: Expression) -> str | None:
+    def _wide_bytes(self, side: ex.Expression) -> str | None:
         """Pointer and length of a big-endian number."""
-        if isinstance(side, Const) and side.value >= 0:
+        if isinstance(side, ex.Const) and side.value >= 0:
             width = (side.value.bit_length() + 7) // 8 * 8 or 8
             return f"{wide_constant(side.value, width)}, {width // 8}"
-        if not isinstance(side, FieldRef):
+        if not isinstance(side, ex.FieldRef):
             return None
         text = self.layout.field(side)
         if side.field.varbit:
             return f"{text}, {self.layout.header(side.header)}.{self.layout.varbit_length(side.field)}"
         return f"{text}, {side.field.width_bits // 8}" if is_wide(side.field) else None
 
-    def _headers_equal(self, op: str, left: Expression, right: Expression) -> str:
+    def _headers_equal(self, op: str, left: ex.Expression, right: ex.Expression) -> str:
         if (
-            not (isinstance(left, HeaderRef) and isinstance(right, HeaderRef))
+            not (isinstance(left, ex.HeaderRef) and isinstance(right, ex.HeaderRef))
             or left.header.type is not right.header.type
         ):
             raise UnsupportedError(f"{self._where()}comparison of headers that are known only at run time")
@@ -402,21 +381,21 @@ class Expressions:
 
     # --- headers and lvalues ----------------------------------------------------------------------------------
 
-    def header(self, expression: Expression) -> str:
+    def header(self, expression: ex.Expression) -> str:
         """A pointer to the header's struct."""
         match expression:
-            case HeaderRef(header):
+            case ex.HeaderRef(header):
                 return f"(&{self.layout.header(header)})"
-            case StackElement(stack=StackRef(stack), index=index):
+            case ex.StackElement(stack=ex.StackRef(stack), index=index):
                 value = self.exact(index)
                 if value.low == value.high and 0 <= value.low < len(stack.headers):
                     return f"(&h->{self.layout.stack_name(stack)}[{value.low}])"
                 at = value.text if value.type == "u64" else f"(({value.text}) < 0 ? NEVER : (u64)({value.text}))"
                 return f"{self.layout.stack_name(stack)}_at(h, {at})"
-            case UnionMember(union=UnionRef(union), member_index=member):
+            case ex.UnionMember(union=ex.UnionRef(union), member_index=member):
                 return f"(&{self.layout.header(union.headers[member])})"
-            case UnionMember(
-                union=UnionStackElement(stack=UnionStackRef(stack), index=Const(value)), member_index=member
+            case ex.UnionMember(
+                union=ex.UnionStackElement(stack=ex.UnionStackRef(stack), index=ex.Const(value)), member_index=member
             ):
                 if 0 <= value < len(stack.unions):
                     return f"(&{self.layout.header(stack.unions[value].headers[member])})"
@@ -424,33 +403,35 @@ class Expressions:
             f"{self._where()}the header `{describe(expression)}`, which the native engine cannot find"
         )
 
-    def _union_valid(self, expression: Expression) -> str:
+    def _union_valid(self, expression: ex.Expression) -> str:
         union = self.union(expression)
         return "(" + " || ".join(f"{self.layout.header(header)}.valid" for header in union.headers) + ")"
 
-    def union(self, expression: Expression) -> Union:
+    def union(self, expression: ex.Expression) -> Union:
         match expression:
-            case UnionRef(union):
+            case ex.UnionRef(union):
                 return union
-            case UnionStackElement(stack=UnionStackRef(stack), index=Const(value)) if 0 <= value < len(stack.unions):
+            case ex.UnionStackElement(stack=ex.UnionStackRef(stack), index=ex.Const(value)) if (
+                0 <= value < len(stack.unions)
+            ):
                 return stack.unions[value]
         raise UnsupportedError(f"{self._where()}a header union chosen at run time: `{describe(expression)}`")
 
-    def lvalue(self, expression: Expression) -> str:
+    def lvalue(self, expression: ex.Expression) -> str:
         """C lvalue of a field."""
         match expression:
-            case FieldRef():
+            case ex.FieldRef():
                 return self.layout.field(expression)
-            case LastField(stack, field):
+            case ex.LastField(stack, field):
                 name = self.layout.stack_name(stack)
                 return f"{name}_at(h, (u64)h->{name}_next - 1)->{self.layout.member(field)}"
-            case AccessField(header, field):
+            case ex.AccessField(header, field):
                 return f"{self.header(header)}->{self.layout.member(field)}"
         raise UnsupportedError(f"{self._where()}assignment to `{describe(expression)}`")
 
-    def field_of(self, expression: Expression) -> Field:
+    def field_of(self, expression: ex.Expression) -> Field:
         match expression:
-            case FieldRef(_, field) | LastField(_, field) | AccessField(_, field):
+            case ex.FieldRef(_, field) | ex.LastField(_, field) | ex.AccessField(_, field):
                 return field
         raise UnsupportedError(f"{self._where()}assignment to `{describe(expression)}`")
 
