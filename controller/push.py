@@ -75,7 +75,6 @@ def push(
     *,
     pipelines: Pipelines | None = None,
     dead_links: DeadLinks = (),
-    virtual_time: bool = False,
     journal: Path | None = None,
     progress: Progress | None = None,
 ) -> Report:
@@ -88,7 +87,7 @@ def push(
 
     def one(client: Client, switch: Switch) -> _Result:
         pipeline = pipelines[switch.role]
-        wanted = _wanted(plan, switch, pipeline.p4info, dead_links, virtual_time)
+        wanted = _wanted(plan, switch, pipeline.p4info, dead_links)
         with client.as_primary():
             return _push_one(client, pipeline, wanted)
 
@@ -100,8 +99,6 @@ def verify(
     addresses: Mapping[str, Address],
     *,
     pipelines: Pipelines | None = None,
-    dead_links: DeadLinks = (),
-    virtual_time: bool = False,
     journal: Path | None = None,
     progress: Progress | None = None,
 ) -> Report:
@@ -110,7 +107,7 @@ def verify(
 
     def one(client: Client, switch: Switch) -> _Result:
         pipeline = pipelines[switch.role]
-        wanted = _wanted(plan, switch, pipeline.p4info, dead_links, virtual_time)
+        wanted = _wanted(plan, switch, pipeline.p4info)
         if client.cookie() != pipeline.cookie:
             return _Result(len(wanted), 0, (_wrong_pipeline(client, pipeline),))
         changes = items.compare(pipeline.p4info, wanted, client.read(_filters(pipeline.p4info)))
@@ -180,8 +177,8 @@ def _each(
     )
 
 
-def _wanted(plan: Plan, switch: Switch, p4info: P4Info, dead_links: DeadLinks, virtual_time: bool) -> list[Item]:
-    entities = tables(plan, switch, dead_links=dead_links, virtual_time=virtual_time)
+def _wanted(plan: Plan, switch: Switch, p4info: P4Info, dead_links: DeadLinks = ()) -> list[Item]:
+    entities = tables(plan, switch, dead_links=dead_links)
     return [*(items.encode(p4info, entity) for entity in entities), *_untouched_defaults(p4info, entities)]
 
 
