@@ -12,7 +12,7 @@
 
 #include "gate.h"
 #include "outbox.h"
-#include "wire.h"
+#include "senders.h"
 
 enum {
     EVENTS = 64,
@@ -24,12 +24,6 @@ struct interface {
     struct wire wire;
     struct device *device;
     struct port *port;
-};
-
-struct sender {
-    u64 namespace_device, namespace_inode;
-    int fd;
-    u32 users;
 };
 
 struct slot {
@@ -62,8 +56,7 @@ struct driver {
     u32 slots;
     struct interface **interface;
     u32 interfaces;
-    struct sender *sender;
-    u32 senders;
+    struct senders senders;
     int *closing; /* receiving sockets of removed ports */
     u32 closing_count;
     struct heap due; /* (time, slot) of devices; stale when the slot's next_ns is another */
@@ -299,12 +292,9 @@ void driver_destroy(struct driver *d)
         close(d->epoll_fd);
     if (d->wake_fd >= 0)
         close(d->wake_fd);
-    for (u32 i = 0; i < d->senders; i++)
-        if (d->sender[i].users)
-            close(d->sender[i].fd);
+    senders_close(&d->senders);
     free(d->slot);
     free(d->interface);
-    free(d->sender);
     heap_close(&d->due);
     if (d->pool)
         pool_destroy(d->pool);
@@ -357,42 +347,6 @@ int driver_add(struct driver *d, struct device *device, u64 id)
     return 0;
 }
 
-static int sender_of(struct driver *d, const struct wire *w, const char *netns, const char **what)
-{
-    struct sender *unused = NULL;
-    for (u32 i = 0; i < d->senders; i++) {
-        struct sender *s = &d->sender[i];
-        if (!s->users)
-            unused = s;
-        else if (s->namespace_device == w->namespace_device && s->namespace_inode == w->namespace_inode) {
-            s->users++;
-            return s->fd;
-        }
-    }
-    int fd = wire_open_sender(w, netns, what);
-    if (fd < 0)
-        return fd;
-    if (!unused) {
-        struct sender *senders = realloc(d->sender, (d->senders + 1) * sizeof *senders);
-        if (!senders) {
-            close(fd);
-            *what = "remember the socket";
-            return -ENOMEM;
-        }
-        d->sender = senders;
-        unused = &senders[d->senders++];
-    }
-    *unused = (struct sender){w->namespace_device, w->namespace_inode, fd, 1};
-    return fd;
-}
-
-static void release_sender(struct driver *d, int fd)
-{
-    for (u32 i = 0; i < d->senders; i++)
-        if (d->sender[i].users && d->sender[i].fd == fd && --d->sender[i].users == 0)
-            close(fd);
-}
-
 static int free_interface(struct driver *d)
 {
     for (u32 i = 0; i < d->interfaces; i++)
@@ -433,7 +387,7 @@ static void detach(struct driver *d, struct port *port)
 {
     struct interface *from = d->interface[port->index];
     epoll_ctl(d->epoll_fd, EPOLL_CTL_DEL, from->wire.receive_fd, NULL);
-    release_sender(d, from->wire.send_fd);
+    senders_release(&d->senders, from->wire.send_fd);
     close_later(d, &from->wire);
     free(from);
     d->interface[port->index] = NULL;
@@ -453,7 +407,7 @@ int driver_attach(struct driver *d, struct device *device, u32 number, const cha
     }
     int result = wire_open(&made->wire, interface, netns, what);
     if (!result) {
-        int fd = sender_of(d, &made->wire, netns, what);
+        int fd = senders_get(&d->senders, &made->wire, netns, what);
         result = fd < 0 ? fd : 0;
         made->wire.send_fd = fd;
     }
