@@ -17,7 +17,13 @@ from switch.native.build import compiler
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-TESTS = ("test_native_differential.py", "test_native_engine.py", "test_native_limits.py", "test_native_dataplane.py")
+TESTS = (
+    "test_native_differential.py",
+    "test_native_engine.py",
+    "test_native_expressions.py",
+    "test_native_limits.py",
+    "test_native_dataplane.py",
+)
 
 
 @pytest.fixture(scope="module")
