@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from endpoint import bpf, prober, transports
@@ -105,7 +106,9 @@ class _Agent:
 
     def run(self, started_ns: int) -> None:
         def write_cpu(now_ns: int) -> None:
-            self._journal.write(now_ns, "cpu", {"process_ns": time.process_time_ns(), "wall_ns": now_ns - started_ns})
+            spent = {"process_ns": time.process_time_ns(), "wall_ns": now_ns - started_ns}
+            waited = waited_ns()
+            self._journal.write(now_ns, "cpu", spent if waited is None else {**spent, "wait_ns": waited})
 
         self._host.on_sample = write_cpu
         # What exists now stays: the collector need not look at it again and again. Packets are made and dropped by the
@@ -138,6 +141,17 @@ def _moderation_ns(profile: profiles.NicProfile) -> int:
     """A sixteenth of the base round trip, half of what pacing may run ahead; none where it would save nothing."""
     moderation_ns = min(profile.base_rtt_ns // 16, profile.jitter_ns)
     return moderation_ns if moderation_ns >= _WORTHWHILE_NS else 0
+
+
+def waited_ns() -> int | None:
+    """How long this thread has been ready to run without a processor, since it began; None where Linux does not say.
+
+    The second number of schedstat (Documentation/scheduler/sched-stats.rst).
+    """
+    try:
+        return int(Path("/proc/self/schedstat").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
 
 
 def _die_with_parent() -> bool:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from scenarios.journal import Line
 from scenarios.judging import counters
-from scenarios.judging.run import Run
+from scenarios.judging.run import Run, Span
 from scenarios.judging.verdict import Finding
 
 BUSY_MAX = 0.97  # a machine busier than this in a whole interval had no time to be on time
 BUSY_INTERVALS_MAX = 0.10  # of the run's intervals; one busy moment proves nothing
+WAIT_MAX = 0.25  # of a phase, that the mean host was ready to run and had no processor
+WAIT_DRIFT_MAX = (
+    0.08  # more than in the reference; 0.1 more has cost up to 5 % of goodput, with which no fault had to do
+)
 
 
 def sockets(run: Run) -> Finding:
@@ -30,7 +35,7 @@ def sockets(run: Run) -> Finding:
 
 
 def processor(run: Run) -> Finding:
-    """The runner samples how busy the machine was; too busy for too long spoils the evidence."""
+    """The runner samples how busy the machine was, agents how long they waited for it; too much spoils the evidence."""
     if run.options.get("world") == "simulated":
         return Finding("processor", True, "virtual time: nothing can be late")
     busy = [float(line["host_busy"]) for line in run.kind("cpu") if line.get("host_busy") is not None]
@@ -38,11 +43,45 @@ def processor(run: Run) -> Finding:
         return Finding("processor", None, "the runner journalled no CPU samples", spoils=True)
     starved = sum(1 for share in busy if share > BUSY_MAX) / len(busy)
     mean = sum(busy) / len(busy)
-    figures = {"busy_mean": round(mean, 3), "starved_share": round(starved, 3), "intervals": len(busy)}
+    judged = [span for name, span in run.phases.items() if name != "warmup"]
+    waits = {span.name: wait for span in judged if (wait := waiting(run, span)) is not None}
+    figures = {
+        "busy_mean": round(mean, 3),
+        "starved_share": round(starved, 3),
+        "intervals": len(busy),
+        "waiting": waits,
+    }
     if starved > BUSY_INTERVALS_MAX:
         reason = f"the CPU was starved in {starved:.0%} of {len(busy)} intervals (busier than {BUSY_MAX:.0%})"
         return Finding("processor", None, reason, figures, spoils=True)
-    return Finding("processor", True, f"the machine was {mean:.0%} busy on average", figures)
+    usual = waits.get("reference", WAIT_MAX)
+    for name, share in waits.items():
+        if share > min(WAIT_MAX, usual + WAIT_DRIFT_MAX):
+            reason = f"something else had the CPU: hosts were ready and waited for it {share:.0%} of phase {name!r}"
+            told = f", {usual:.0%} of the reference" if "reference" in waits else ""
+            return Finding("processor", None, reason + told, figures, spoils=True)
+    waited = f"; hosts waited for it at most {max(waits.values()):.0%} of a phase" if waits else ""
+    return Finding("processor", True, f"the machine was {mean:.0%} busy on average{waited}", figures)
+
+
+def waiting(run: Run, span: Span) -> float | None:
+    """The share of a span that the mean agent was ready to run and had no processor; None where agents cannot tell.
+
+    How busy the machine is does not show it: a process of low priority counts as none, and may still run for
+    milliseconds before it gives way.
+    """
+    first: dict[str, Line] = {}
+    last: dict[str, Line] = {}
+    for line in run.within(span, "cpu"):
+        if "wait_ns" in line:
+            first.setdefault(line["node"], line)
+            last[line["node"]] = line
+    shares = [
+        (last[node]["wait_ns"] - begin["wait_ns"]) / (last[node]["wall_ns"] - begin["wall_ns"])
+        for node, begin in first.items()
+        if last[node]["wall_ns"] > begin["wall_ns"]
+    ]
+    return round(sum(shares) / len(shares), 3) if shares else None
 
 
 def complete(run: Run) -> Finding:

@@ -108,6 +108,8 @@ def test_the_journal_begins_with_the_process_and_samples_name_every_port_and_qp(
     assert len(sample["paths"]) == 32
     cpu = [line for line in lines if line["kind"] == "cpu"]
     assert cpu[0]["process_ns"] <= cpu[-1]["process_ns"] <= cpu[-1]["wall_ns"]
+    if Path("/proc/self/schedstat").exists():
+        assert 0 < cpu[0]["wait_ns"] <= cpu[-1]["wait_ns"] <= cpu[-1]["wall_ns"]
     assert any(line["kind"] == "transfer" for line in pair[0][1].lines())
 
 

@@ -24,6 +24,7 @@ def made_up_lines(
     qp_error: bool = False,
     socket_drops: int = 0,
     busy: float = 0.6,
+    waiting: float = 0.03,
     differences: int = 0,
     heals: bool = True,
     trims: int = 0,
@@ -77,6 +78,9 @@ def made_up_lines(
                 for plane in range(PLANES)
             ]
             add(t_s, host, "sample", ports=ports, qps=qps)
+            add(
+                t_s, host, "cpu", process_ns=0, wall_ns=tick * SECOND // 10, wait_ns=round(waiting * tick * SECOND / 10)
+            )
         for step in range(23):
             if 1.0 + step > halts_s:
                 break

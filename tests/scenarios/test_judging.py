@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scenarios.judging import checks, goodput, paths, planes, recovery, steps
+from scenarios.judging import checks, evidence, goodput, paths, planes, recovery, steps
 from scenarios.judging.judge import verdict_of
 from scenarios.judging.run import Run, Span
 from scenarios.judging.verdict import Finding, conclude
@@ -168,6 +168,36 @@ def test_a_path_is_bad_from_the_loss_to_the_probe_that_revived_it(made_up: Build
     assert [(span.state, span.start_ns, span.stop_ns) for span in spans] == [
         ("ASSUMED_BAD", 14_100_000_000, 16_300_000_000)
     ]
+
+
+def test_hosts_that_waited_for_a_processor_make_a_run_unknown(made_up: Build) -> None:
+    finding = evidence.processor(made_up(waiting=0.3))
+    assert finding.holds is None
+    assert "waited for it 30% of phase 'reference'" in finding.reason
+    assert evidence.processor(made_up(waiting=0.2)).holds is True
+
+
+def test_a_run_whose_hosts_waited_longer_than_in_the_reference_is_unknown(made_up: Build) -> None:
+    def loaded(from_s: int) -> Run:
+        lines = [dict(line) for line in made_up(waiting=0.05).lines]
+        for line in lines:
+            if "wait_ns" in line:
+                line["wait_ns"] += max(0, line["t_ns"] - from_s * 10**9) // 10
+        return Run(lines)
+
+    assert evidence.processor(loaded(from_s=0)).holds is True, "as slow from the beginning"
+    finding = evidence.processor(loaded(from_s=12))
+    assert finding.holds is None
+    assert "15% of phase 'faults', 5% of the reference" in finding.reason
+    assert evidence.processor(loaded(from_s=24)).holds is True, "after it all"
+
+
+def test_where_hosts_cannot_tell_how_long_they_waited_the_machine_speaks_alone(made_up: Build) -> None:
+    untold = [
+        {key: value for key, value in line.items() if key != "wait_ns"} if line["kind"] == "cpu" else line
+        for line in made_up(waiting=0.3).lines
+    ]
+    assert evidence.processor(Run(untold)).holds is True
 
 
 def test_every_path_has_a_strip_and_a_healthy_one_is_empty(made_up: Build) -> None:
