@@ -29,7 +29,7 @@ def prober_names_it() -> Check:
         if not run.faults:
             return Finding("blame", None, "the fault never began")
         target = set(run.faults[0].target.split("-"))
-        blamed = [line for line in run.kind("link") if line.get("blame") and line.get("state") != "good"]
+        blamed = [line for line in run.kind("link") if line.get("blame")]
         if not blamed:
             return Finding("blame", False, "no host blamed anything")
         right = [line for line in blamed if {str(line.get("a")), str(line.get("b"))} == target]
