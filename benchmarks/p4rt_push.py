@@ -34,7 +34,7 @@ from controller.client import INSERT, Channels, Client
 from controller.entries import TableEntry
 from controller.items import encode
 from controller.pipelines import Pipeline
-from switch.engine import Lpm
+from switch.entries import Lpm
 from topo.graph import device_id, ports
 from topo.plan import Plan
 from topo.planfile import load_plan

@@ -6,7 +6,8 @@ import struct
 from ipaddress import IPv6Address
 from pathlib import Path
 
-from switch.engine import ActionCall, Engine, Entry, Exact, Lpm
+from switch.engine import Engine
+from switch.entries import ActionCall, Entry, Exact, Lpm
 from switch.frontend import compile_program
 
 SOURCE = Path(__file__).parents[1] / "p4" / "leaf.p4"

@@ -21,7 +21,8 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.switch_leaf import DST_MAC, SRC_MAC, address, compile_leaf  # noqa: E402
 from switch.config import DeviceConfig, PortSpec  # noqa: E402
-from switch.engine import ActionCall, Engine, Entry, Exact, Lpm, PortConfig  # noqa: E402
+from switch.engine import Engine, PortConfig  # noqa: E402
+from switch.entries import ActionCall, Entry, Exact, Lpm  # noqa: E402
 from switch.model import load  # noqa: E402
 from switch.native.dataplane import NativeDataPlane  # noqa: E402
 

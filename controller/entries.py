@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.engine import Match, MeterConfig
+from switch.engine import MeterConfig
+from switch.entries import Match
 
 
 @dataclass(frozen=True, slots=True)

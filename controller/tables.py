@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterator
 from ipaddress import IPv6Network
 
 from controller.entries import DefaultAction, Entity, Group, GroupEntry, Member, MeterCell, TableEntry
-from switch.engine import Exact, Lpm, MeterConfig
+from switch.engine import MeterConfig
+from switch.entries import Exact, Lpm
 from topo.address import (
     adjacency_usid,
     host_prefix,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv6Address
 
 from controller.entries import DefaultAction, Entity, Group, GroupEntry, Member, MeterCell, TableEntry
-from switch.engine import Lpm, Match, Range, Ternary
+from switch.entries import Lpm, Match, Range, Ternary
 from switch.p4rt.p4info import P4Info
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 # A module here has `register(subparsers)`, which adds parsers whose default `run` takes the namespace and returns
 # the exit status.
-COMMANDS = ("switch.frontend.cli", "switch.serve", "switch.reference.cli")
+COMMANDS = ("switch.frontend.cli", "switch.serve", "switch.stf.cli")
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

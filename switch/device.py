@@ -1,8 +1,8 @@
 """The devices of one switch process: what P4Runtime, the control socket and the data plane share.
 
 A `Device` is one switch: its engine, its loaded pipeline, its ports, whether it runs. `DeviceTable` finds them by
-device id. The `DataPlane` is what owns sockets, clock and thread (`switch.native.runtime`); everything here only asks
-it. Calls may come from the gRPC loop and from the control socket's thread: `Device.lock` guards one device,
+device id. A `DataPlane` (`switch/native/dataplane.py`) owns sockets, clock and thread; everything here only asks the
+data plane. Calls may come from the gRPC loop and from the control socket's thread: `Device.lock` guards one device,
 `DeviceTable.lock` the set of them.
 
 Life of a device, as on a real switch whose management processor shares its power:

@@ -2,8 +2,7 @@
 
 Two engines implement `Engine`: `switch.reference` (Python, traced) and `switch.native` (C emitted for the
 program). Neither reads a clock or opens a socket: `now_ns` and packets are arguments. Names are the fully
-qualified names of the BMv2 JSON (which P4Info repeats without a leading dot). Keys, masks and action arguments
-are non-negative ints; engines know every width from the program.
+qualified names of the BMv2 JSON (which P4Info repeats without a leading dot). Entries are those of `switch.entries`.
 
 The P4Runtime server validates before it calls, so an engine may raise `EngineError` for what only it can know
 (a full table, a duplicate) and must leave its state unchanged when it does.
@@ -13,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from switch.model import Program
+from switch.entries import ActionCall, Entry, EntryAction
+from switch.model.program import Program
 
 CPU_PORT_DEFAULT = 510  # simple_switch_grpc users pass --cpu-port; 510 keeps clear of drop port 511
 DROP_PORT = 511
@@ -30,87 +29,6 @@ GROUP_WEIGHT_MAX = 1 << 16  # what the weights of one group's members may add up
 
 class EngineError(Exception):
     """A request that the data plane cannot carry out; nothing was changed."""
-
-
-# --- match keys, one value per match field, in the table's field order ---------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Exact:
-    """The field equals `value`."""
-
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class Lpm:
-    """The field's first `prefix_len` bits are those of `value`; the longest prefix wins. 0 matches anything."""
-
-    value: int
-    prefix_len: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ternary:
-    """The field and `value` agree where `mask` has ones."""
-
-    value: int
-    mask: int
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The field is from `low` to `high`."""
-
-    low: int
-    high: int  # inclusive
-
-
-@dataclass(frozen=True, slots=True)
-class Optional:
-    """The field equals `value`, if there is one."""
-
-    value: int | None  # None matches anything
-
-
-Match = Exact | Lpm | Ternary | Range | Optional
-
-
-# --- what an entry does ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ActionCall:
-    """An action of the program with its arguments, in the order of its parameters."""
-
-    name: str
-    args: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class MemberRef:
-    """An action profile member."""
-
-    member_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class GroupRef:
-    """An action selector group."""
-
-    group_id: int
-
-
-EntryAction = ActionCall | MemberRef | GroupRef
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One table entry: a match for each of the table's keys, in their order (P4Runtime, section 9.1)."""
-
-    matches: tuple[Match, ...]
-    action: EntryAction
-    priority: int = 0  # P4Runtime's sense: among ternary, range and optional entries the larger number wins
 
 
 # --- externs and packet replication -----------------------------------------------------------------------------

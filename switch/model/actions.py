@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from switch.model.expressions import Expression
-from switch.model.externs import Calculation, Counter, FieldList, Meter, Register
+from switch.model.externs import Calculation, Counter, FieldList, Meter
+from switch.model.registers import Register
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from switch.model.externs import Register
 from switch.model.headers import Field, Header, Stack, Union, UnionStack
+from switch.model.registers import Register
 
 
 class Kind(Enum):

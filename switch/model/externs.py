@@ -1,14 +1,11 @@
-"""Counters, meters, registers, calculations, checksums and field lists."""
+"""Counters, meters, calculations, checksums and field lists."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from switch.model.expressions import Expression, FieldRef
 from switch.model.headers import Header
-
-if TYPE_CHECKING:
-    from switch.model.expressions import Expression, FieldRef
 
 HASH_ALGORITHMS = (
     "crc16",
@@ -52,14 +49,6 @@ class Meter:
     @property
     def direct(self) -> bool:
         return self.table is not None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Register:
-    name: str
-    index: int
-    size: int
-    width_bits: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from switch.engine import Entry
+from switch.entries import Entry
 from switch.model.actions import Action, SourceInfo
 from switch.model.expressions import Expression, FieldRef, ValidBit
 from switch.model.externs import Calculation, Counter, Meter

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from switch.model.actions import Action
-from switch.model.externs import Calculation, Checksum, Counter, FieldList, Meter, Register
+from switch.model.externs import Calculation, Checksum, Counter, FieldList, Meter
 from switch.model.headers import Header, HeaderType, Stack, Union, UnionStack
 from switch.model.intrinsics import Intrinsics
 from switch.model.parsers import Deparser, Parser
 from switch.model.pipelines import ActionProfile, Pipeline, Table
+from switch.model.registers import Register
 
 # The core library's errors; a program that does not list one gets it appended, as simple_switch does.
 CORE_ERRORS = (

@@ -12,19 +12,15 @@ from typing import TYPE_CHECKING
 from switch.engine import (
     FRAME_BYTES_MAX,
     PRIORITIES,
-    ActionCall,
     CounterValue,
     EngineError,
-    Entry,
-    EntryAction,
-    GroupRef,
-    MemberRef,
     MeterConfig,
     PortConfig,
     PortCounters,
     Replica,
     Transmitted,
 )
+from switch.entries import ActionCall, Entry, EntryAction, GroupRef, MemberRef
 from switch.native import binding
 from switch.native.binding import NO_ACTION, numbers, words
 from switch.native.program import LoadedProfile, LoadedProgram, LoadedTable

@@ -6,24 +6,12 @@ import ctypes
 from collections.abc import Sequence
 from typing import TypeVar
 
-from switch.engine import (
-    GROUP_WEIGHT_MAX,
-    ActionCall,
-    EngineError,
-    Entry,
-    EntryAction,
-    Exact,
-    GroupRef,
-    Lpm,
-    Match,
-    Optional,
-    Range,
-    Ternary,
-)
+from switch.engine import GROUP_WEIGHT_MAX, EngineError
+from switch.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, Match, Optional, Range, Ternary
 from switch.model import Program
 from switch.model.actions import Action
-from switch.model.externs import Register
 from switch.model.pipelines import ActionProfile, Key, Table
+from switch.model.registers import Register
 from switch.native.binding import words
 from switch.native.emit.layout import words as word_count
 from switch.native.emit.table import args_words

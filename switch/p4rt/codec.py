@@ -12,7 +12,7 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from switch.engine import ActionCall, Exact, Lpm, Match, Optional, Range, Ternary
+from switch.entries import ActionCall, Exact, Lpm, Match, Optional, Range, Ternary
 from switch.p4rt import wire
 from switch.p4rt.bytestring import encode, misfit
 from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid

@@ -9,21 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from switch.engine import (
-    ActionCall,
-    Engine,
-    Entry,
-    Exact,
-    GroupRef,
-    Lpm,
-    Match,
-    MemberRef,
-    MeterConfig,
-    Optional,
-    Range,
-    Replica,
-    Ternary,
-)
+from switch.engine import Engine, MeterConfig, Replica
+from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm, Match, MemberRef, Optional, Range, Ternary
 from switch.p4rt.p4info import Field, MatchKind, Table
 from switch.p4rt.pipeline import Pipeline
 

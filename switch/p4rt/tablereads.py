@@ -7,7 +7,7 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from switch.engine import ActionCall, Entry, MemberRef
+from switch.entries import ActionCall, Entry, MemberRef
 from switch.p4rt import wire
 from switch.p4rt.codec import encode_key, encode_table_action
 from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid

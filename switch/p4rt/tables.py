@@ -6,7 +6,7 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from switch.engine import Entry, EntryAction, GroupRef, MemberRef
+from switch.entries import Entry, EntryAction, GroupRef, MemberRef
 from switch.p4rt import oneshot
 from switch.p4rt.codec import decode_action
 from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid

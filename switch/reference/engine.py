@@ -9,17 +9,15 @@ from collections.abc import Mapping, Sequence
 from switch.engine import (
     FRAME_BYTES_MAX,
     WAITING_PACKETS_MAX,
-    ActionCall,
     CounterValue,
     EngineError,
-    Entry,
-    EntryAction,
     MeterConfig,
     PortConfig,
     PortCounters,
     Replica,
     Transmitted,
 )
+from switch.entries import ActionCall, Entry, EntryAction
 from switch.model import Program
 from switch.reference.externs import CounterCell
 from switch.reference.machine import Machine, Outlets

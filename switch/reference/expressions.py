@@ -1,7 +1,7 @@
 """Expressions, compiled to closures over a packet.
 
-Integers are exact; `writer` cuts a value to the width of its field. What BMv2 leaves undefined is defined here, the
-same for both engines (switch/README.md, "Determinism"): a division by zero gives 0, a shift left by 4096 or more
+Integers are exact; `writer` cuts a value to the width of its field. Both engines give the same results where BMv2
+defines none (`README.md` beside this file, "Determinism"): a division by zero gives 0, a shift left by 4096 or more
 gives 0, and a stack element outside its stack is an invalid header of zeros.
 """
 

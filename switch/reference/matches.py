@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from switch.engine import EngineError, Entry, Exact, Lpm, Match, Optional, Range, Ternary
+from switch.engine import EngineError
+from switch.entries import Entry, Exact, Lpm, Match, Optional, Range, Ternary
 from switch.model.pipelines import Key, Table
 
 # What may be given for a match field of each kind of the JSON; `optional` of P4 is ternary there.

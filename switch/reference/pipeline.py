@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.engine import GroupRef, MemberRef
+from switch.entries import GroupRef, MemberRef
 from switch.model.pipelines import ActionCallNode, Conditional, Node, Pipeline, Table
 from switch.reference.actions import Actions
 from switch.reference.matches import show_pair

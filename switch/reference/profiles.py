@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from switch.engine import GROUP_WEIGHT_MAX, ActionCall, EngineError, GroupRef, MemberRef
+from switch.engine import GROUP_WEIGHT_MAX, EngineError
+from switch.entries import ActionCall, GroupRef, MemberRef
 from switch.model.pipelines import ActionProfile
 from switch.reference.calculations import Hasher, hasher
 from switch.reference.packet import Packet

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from switch.engine import ActionCall, EngineError, Entry, EntryAction, GroupRef
+from switch.engine import EngineError
+from switch.entries import ActionCall, Entry, EntryAction, GroupRef
 from switch.model.actions import Action
 from switch.model.expressions import FieldRef
 from switch.model.pipelines import Key, Table

@@ -6,19 +6,8 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from switch.engine import (
-    PRIORITIES,
-    ActionCall,
-    Engine,
-    Entry,
-    EntryAction,
-    GroupRef,
-    MemberRef,
-    MeterConfig,
-    PortConfig,
-    QueueConfig,
-    Replica,
-)
+from switch.engine import PRIORITIES, Engine, MeterConfig, PortConfig, QueueConfig, Replica
+from switch.entries import ActionCall, Entry, EntryAction, GroupRef, MemberRef
 from switch.model import Program
 from switch.model.actions import Action as ModelAction
 from switch.model.pipelines import Table

@@ -8,14 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
-from switch.engine import (
-    CPU_PORT_DEFAULT,
-    Engine,
-    EngineError,
-    PortConfig,
-    PortCounters,
-    Transmitted,
-)
+from switch.engine import CPU_PORT_DEFAULT, Engine, EngineError, PortConfig, PortCounters, Transmitted
 from switch.model import Program
 from switch.stf.control import Control
 from switch.stf.names import by_name, find

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 
-from switch.engine import Exact, Lpm, Match, Range, Ternary
+from switch.entries import Exact, Lpm, Match, Range, Ternary
 from switch.model.pipelines import Key
 from switch.stf.statements import StfError
 

@@ -19,7 +19,8 @@ from controller.items import encode
 from controller.push import read_switch
 from controller.tables import tables
 from controller.words import line
-from switch.engine import Exact, MeterConfig
+from switch.engine import MeterConfig
+from switch.entries import Exact
 from topo.planfile import load_plan
 
 WAIT_S = 20

@@ -9,7 +9,7 @@ from controller.entries import DefaultAction, Group, GroupEntry, Member, MeterCe
 from controller.items import compare, decode, encode
 from controller.tables import ROCE, TRIMMABLE, tables
 from controller.words import line
-from switch.engine import Exact, Lpm
+from switch.entries import Exact, Lpm
 from switch.p4rt.errors import P4RuntimeError
 from switch.p4rt.p4info import parse_p4info_text
 from topo.address import host_address

@@ -15,19 +15,8 @@ from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
-from switch.engine import (
-    ActionCall,
-    CounterValue,
-    Entry,
-    EntryAction,
-    Exact,
-    GroupRef,
-    Lpm,
-    MemberRef,
-    MeterConfig,
-    PortConfig,
-    Transmitted,
-)
+from switch.engine import CounterValue, MeterConfig, PortConfig, Transmitted
+from switch.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, MemberRef
 from tests.p4.wires import Namespace, Wires
 
 DEVICE = 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from switch.engine import ActionCall, Engine, Entry, Exact, Lpm, Match, MeterConfig, PortConfig, Transmitted
+from switch.engine import Engine, MeterConfig, PortConfig, Transmitted
+from switch.entries import ActionCall, Entry, Exact, Lpm, Match
 from switch.model import Program
 
 NO_TRIM, TRIMMABLE, RETRANSMIT, TRIMMED, LAST_HOP, CONTROL, ROCE = range(7)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from switch.engine import Exact
+from switch.entries import Exact
 from tests.p4.bmv2 import Bmv2
 from tests.p4.frames import dscp_of, ecn_of, frame, payload_length_of
 from tests.p4.node import CONTROL, DROP_REASONS, DSCP, LAST_HOP, ROCE, TRIMMABLE, TRIMMED, Node, destination

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from switch.engine import PRIORITIES, Exact, Lpm, PortConfig, QueueConfig
+from switch.engine import PRIORITIES, PortConfig, QueueConfig
+from switch.entries import Exact, Lpm
 from tests.p4.frames import IN_MACS, frame
 from tests.p4.node import DROP_REASONS, DSCP, LAST_HOP, NO_TRIM, RETRANSMIT, ROCE, TRIMMABLE, TRIMMED, Node, destination
 from tests.p4.programs import ENGINES, PROGRAMS, compiled, engine

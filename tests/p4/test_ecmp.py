@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from switch.engine import ActionCall, Entry, Exact, GroupRef, Lpm
+from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm
 from tests.p4.frames import frame
 from tests.p4.node import Node, destination
 from tests.p4.programs import ENGINES, PROGRAMS, compiled, engine

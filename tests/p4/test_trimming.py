@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from switch.engine import Exact, PortConfig, QueueConfig
+from switch.engine import PortConfig, QueueConfig
+from switch.entries import Exact
 from tests.p4.frames import dscp_of, ecn_of, frame, payload_length_of
 from tests.p4.node import (
     CONTROL,

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from switch.engine import Exact, Lpm
+from switch.entries import Exact, Lpm
 from tests.p4.frames import frame
 from tests.p4.node import Node
 from tests.p4.programs import ENGINES, PROGRAMS, compiled, engine

@@ -7,7 +7,7 @@ from functools import cache
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switch.engine import Lpm
+from switch.entries import Lpm
 from tests.p4.frames import IN_MACS, frame
 from tests.p4.node import Node
 from tests.p4.programs import ENGINES, PROGRAMS, compiled, engine

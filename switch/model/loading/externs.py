@@ -17,11 +17,11 @@ from switch.model.externs import (
     HeaderInput,
     Meter,
     PayloadInput,
-    Register,
 )
 from switch.model.loading.cursor import Cursor
 from switch.model.loading.expressions import kinded
 from switch.model.loading.scope import Scope, choices, declare, named
+from switch.model.registers import Register
 
 _MAX_ARRAY = 1 << 24  # cells: more is surely a mistake, and would take the machine's memory
 

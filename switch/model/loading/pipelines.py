@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from switch.engine import ActionCall, Entry, Exact, Lpm, Match, Range, Ternary
+from switch.entries import ActionCall, Entry, Exact, Lpm, Match, Range, Ternary
 from switch.model.actions import Action
 from switch.model.expressions import Kind, ValidBit
 from switch.model.externs import Calculation, Counter, Meter

@@ -7,10 +7,11 @@ from typing import TypeVar
 
 from switch.model.actions import Action
 from switch.model.expressions import FieldRef, ValidBit
-from switch.model.externs import Calculation, Counter, FieldList, Meter, Register
+from switch.model.externs import Calculation, Counter, FieldList, Meter
 from switch.model.headers import Field, Header, HeaderType, Stack, Union, UnionStack
 from switch.model.loading.cursor import Cursor
 from switch.model.pipelines import ActionProfile
+from switch.model.registers import Register
 
 VALID_FIELD = "$valid$"
 _CHOICES_SHOWN = 12

@@ -15,9 +15,10 @@ from switch.model.expressions import (
     Local,
     StackRef,
 )
-from switch.model.externs import Calculation, Counter, FieldList, Meter, Register
+from switch.model.externs import Calculation, Counter, FieldList, Meter
 from switch.model.headers import Field, Header, Stack
 from switch.model.program import Program
+from switch.model.registers import Register
 from switch.native.emit.describe import describe
 from switch.native.emit.expression import Expressions, wide_constant
 from switch.native.emit.layout import Layout, identifier, is_wide, varbit_bytes, words

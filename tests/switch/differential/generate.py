@@ -9,23 +9,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from switch.engine import (
-    PRIORITIES,
-    ActionCall,
-    Entry,
-    EntryAction,
-    Exact,
-    GroupRef,
-    Lpm,
-    Match,
-    MemberRef,
-    MeterConfig,
-    PortConfig,
-    QueueConfig,
-    Range,
-    Replica,
-    Ternary,
-)
+from switch.engine import PRIORITIES, MeterConfig, PortConfig, QueueConfig, Replica
+from switch.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, Match, MemberRef, Range, Ternary
 from switch.model import Program
 from switch.model.actions import Action
 from switch.model.expressions import FieldRef, LastField

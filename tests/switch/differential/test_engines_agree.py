@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from switch.engine import EngineError, Entry
+from switch.engine import EngineError
+from switch.entries import Entry
 from switch.model import Program
 from switch.model.pipelines import Table
 from switch.stf.programs import make_engine

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from switch.engine import ActionCall, PortConfig, Ternary
+from switch.engine import PortConfig
+from switch.entries import ActionCall, Ternary
 from switch.frontend import compile_program
 from switch.model import ModelError, UnsupportedError, load, load_program
 from switch.model.expressions import FieldRef, ValidBit

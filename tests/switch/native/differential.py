@@ -11,24 +11,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from switch.engine import (
-    ActionCall,
-    Engine,
-    EngineError,
-    Entry,
-    EntryAction,
-    Exact,
-    GroupRef,
-    Lpm,
-    Match,
-    MemberRef,
-    MeterConfig,
-    PortConfig,
-    QueueConfig,
-    Range,
-    Replica,
-    Ternary,
-)
+from switch.engine import Engine, EngineError, MeterConfig, PortConfig, QueueConfig, Replica
+from switch.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, Match, MemberRef, Range, Ternary
 from switch.model import Program
 from switch.model.actions import Action
 from switch.model.pipelines import Key, Table

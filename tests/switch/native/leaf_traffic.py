@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 from ipaddress import IPv6Address
 
-from switch.engine import ActionCall, Engine, Entry, Exact, Lpm, Match
+from switch.engine import Engine
+from switch.entries import ActionCall, Entry, Exact, Lpm, Match
 
 BLOCK = "fcbb:bbbb"
 OWN_USID = 0x1000

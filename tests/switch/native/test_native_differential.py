@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from switch.engine import ActionCall, Engine, Entry, Exact, GroupRef, Lpm, MeterConfig, PortConfig
+from switch.engine import Engine, MeterConfig, PortConfig
+from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm
 from switch.model import Program
 from tests.switch.native.differential import PORTS, Life
 from tests.switch.native.leaf_traffic import ipv6_frame, usid_address

@@ -6,15 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from switch.engine import (
-    ActionCall,
-    EngineError,
-    Entry,
-    Exact,
-    Lpm,
-    PortConfig,
-    QueueConfig,
-)
+from switch.engine import EngineError, PortConfig, QueueConfig
+from switch.entries import ActionCall, Entry, Exact, Lpm
 from switch.model import Program
 from switch.native.engine import NativeEngine
 from tests.switch.native.leaf_traffic import (

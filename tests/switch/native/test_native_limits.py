@@ -12,16 +12,13 @@ from switch.engine import (
     FRAME_BYTES_MAX,
     GROUP_WEIGHT_MAX,
     PASSES_MAX,
-    ActionCall,
     CounterValue,
     Engine,
     EngineError,
-    Entry,
-    Exact,
-    GroupRef,
     PortConfig,
     Replica,
 )
+from switch.entries import ActionCall, Entry, Exact, GroupRef
 from switch.frontend import compile_program
 from switch.model import Program, load
 from switch.native import binding

@@ -19,7 +19,8 @@ from p4.v1 import p4runtime_pb2_grpc
 
 from switch.config import DeviceConfig, PortSpec
 from switch.device import DeviceTable
-from switch.engine import ActionCall, CounterValue, EngineError, Entry, Exact, PortCounters
+from switch.engine import CounterValue, EngineError, PortCounters
+from switch.entries import ActionCall, Entry, Exact
 from switch.p4rt.pipeline import PipelineCache
 from switch.p4rt.server import P4RuntimeServer
 from switch.p4rt.store import Store

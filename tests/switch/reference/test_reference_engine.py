@@ -9,21 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switch.engine import (
-    FRAME_BYTES_MAX,
-    ActionCall,
-    EngineError,
-    Entry,
-    Exact,
-    GroupRef,
-    Lpm,
-    MemberRef,
-    MeterConfig,
-    PortConfig,
-    QueueConfig,
-    Replica,
-    Ternary,
-)
+from switch.engine import FRAME_BYTES_MAX, EngineError, MeterConfig, PortConfig, QueueConfig, Replica
+from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm, MemberRef, Ternary
 from switch.model import Program
 from switch.reference import ReferenceEngine, Trace
 

@@ -16,7 +16,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from switch.engine import ActionCall, Entry, Exact, Lpm, MemberRef, Range, Replica, Ternary, Transmitted
+from switch.engine import Replica, Transmitted
+from switch.entries import ActionCall, Entry, Exact, Lpm, MemberRef, Range, Ternary
 from switch.model import Program
 
 GATE = 63  # the port of the FIFO

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from switch.__main__ import main
-from switch.engine import Lpm, Range, Ternary
+from switch.entries import Lpm, Range, Ternary
 from switch.frontend import compile_program
 from switch.model import load
 from switch.reference import ReferenceEngine
