@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from scenarios.judging import checks, counters
 from scenarios.judging.checks import Check
 from scenarios.judging.paths import PathKey
-from scenarios.judging.report import PaperRow
 from scenarios.judging.run import SECOND_NS, Run, Span
+from scenarios.judging.story import PaperRow
 from scenarios.judging.verdict import Finding
 from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, carried_out
 from scenarios.training import COMM_S, COMPUTE_S, training_loop

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from scenarios.judging import checks, paths
 from scenarios.judging.checks import Check
-from scenarios.judging.report import PaperRow
 from scenarios.judging.run import Run
+from scenarios.judging.story import PaperRow
 from scenarios.judging.verdict import Finding
 from scenarios.scenario import Fault, Scenario, Setting, Workload, phases
 from scenarios.training import training_loop

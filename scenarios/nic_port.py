@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from scenarios.judging import checks, goodput
 from scenarios.judging.checks import Check
-from scenarios.judging.report import PaperRow
 from scenarios.judging.run import SECOND_NS, Run, Span
+from scenarios.judging.story import PaperRow
 from scenarios.judging.verdict import Finding
 from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, carried_out, phases
 

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from scenarios.judging.checks import Check
-from scenarios.judging.report import PaperRow, Story
+from scenarios.judging.story import PaperRow, Story
 from topo.plan import Plan
 
 

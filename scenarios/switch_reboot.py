@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from scenarios.judging import checks
 from scenarios.judging.checks import Check
-from scenarios.judging.report import PaperRow
+from scenarios.judging.story import PaperRow
 from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, carried_out, phases
 from scenarios.training import training_loop
 

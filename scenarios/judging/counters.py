@@ -6,8 +6,7 @@ from collections import Counter, defaultdict
 from functools import partial
 from typing import Any
 
-import numpy as np
-
+from scenarios.judging.arrays import np
 from scenarios.judging.goodput import at, curve, total_of_qps
 from scenarios.judging.run import Run, Span
 

@@ -10,14 +10,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from scenarios.journal import Line
 from scenarios.judging import steps
+from scenarios.judging.arrays import Floats, np
 from scenarios.judging.run import SECOND_NS, Run, Span
-
-Floats = npt.NDArray[np.float64]
 
 
 def total_of_qps(line: Line, field: str) -> dict[Any, int]:

@@ -10,6 +10,7 @@ from scenarios.journal import write_merged
 from scenarios.judging import evidence, report
 from scenarios.judging.checks import Check
 from scenarios.judging.run import Run
+from scenarios.judging.story import Story
 from scenarios.judging.verdict import Finding, Verdict, conclude
 
 
@@ -25,7 +26,7 @@ def verdict_of(run: Run, checks: Sequence[Check]) -> Verdict:
     return conclude(findings)
 
 
-def judge(directory: Path, checks: Sequence[Check], story: report.Story) -> Verdict:
+def judge(directory: Path, checks: Sequence[Check], story: Story) -> Verdict:
     """Judge a run and write what there is to read into its directory."""
     run = Run.open(directory)
     write_merged(run.lines, directory / "journal.jsonl")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import partial
 
-import numpy as np
-
 from scenarios.journal import Line
-from scenarios.judging.goodput import Floats, at, curve
+from scenarios.judging.arrays import Floats, np
+from scenarios.judging.goodput import at, curve
 from scenarios.judging.run import Run, Span
 
 

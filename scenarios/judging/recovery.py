@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from scenarios.judging import goodput, steps
+from scenarios.judging.arrays import np
 from scenarios.judging.run import FaultSpan, Run, Span
 
 BIN_NS = 250_000_000

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from scenarios.judging import counters, flows, goodput, page, paths, planes, plots, recovery, steps
 from scenarios.judging.run import Run
+from scenarios.judging.story import Story
 from scenarios.judging.verdict import WORDS, Finding, Verdict
 
 BASELINE = "This is the RoCE baseline: one plane at the sum of the rates, ECMP, DCQCN, and no PFC."
@@ -30,24 +30,6 @@ DROP_TITLES = {"drop_program": "by the P4 program"}
 UNJUDGED = ("warmup", "heal")
 FLOWS_NOTE = "Bytes that receivers have verified, message by message, looked at every 100 ms."
 FLOW_HEAD = ["workload", "phase", "flows", "mean", "slowest", "fastest", "longest silence", "all began after"]
-
-
-@dataclass(frozen=True, slots=True)
-class PaperRow:
-    """What the paper measured in the experiment that a scenario follows."""
-
-    figure: str
-    test: str
-    result: str
-
-
-@dataclass(frozen=True, slots=True)
-class Story:
-    """What a scenario says of itself."""
-
-    title: str
-    description: str
-    paper: tuple[PaperRow, ...] = ()
 
 
 def rate(bits_per_second: float) -> str:

@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from scenarios.judging.arrays import np
 from scenarios.judging.run import Run, Span
 
 

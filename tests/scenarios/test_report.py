@@ -9,9 +9,10 @@ from html.parser import HTMLParser
 from scenarios.judging import checks, report
 from scenarios.judging.judge import verdict_of
 from scenarios.judging.run import Run
+from scenarios.judging.story import PaperRow, Story
 
 Build = Callable[..., Run]
-STORY = report.Story("A made-up run", "What <was> done & why.", (report.PaperRow("5", "flaps", "negligible"),))
+STORY = Story("A made-up run", "What <was> done & why.", (PaperRow("5", "flaps", "negligible"),))
 
 
 class Balance(HTMLParser):

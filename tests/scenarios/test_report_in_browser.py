@@ -12,6 +12,7 @@ import pytest
 from scenarios.judging import checks, comparison, report
 from scenarios.judging.judge import verdict_of
 from scenarios.judging.run import Run
+from scenarios.judging.story import Story
 
 CHROMIUM = shutil.which("chromium")
 QUIET = [
@@ -40,7 +41,7 @@ def opened(page: str, folder: Path) -> tuple[str, str]:
 
 def test_the_report_opens_without_errors(made_up: Callable[..., Run], tmp_path: Path) -> None:
     run = made_up(dip=0.4)
-    story = report.Story("A made-up run", "What was done.")
+    story = Story("A made-up run", "What was done.")
     document, console = opened(report.html(run, story, verdict_of(run, checks.always())), tmp_path)
     assert console == ""
     assert document.count("<svg") == 4
