@@ -1,7 +1,7 @@
 """Static tables from the plan, and the P4Runtime client that installs and checks them."""
 
 from controller.client import Address
-from controller.lab import ProvisionError, provision
+from controller.lab import ProvisionError, check, provision
 from controller.pipelines import Pipeline, Pipelines, compiled_pipelines, read_pipelines
 from controller.push import Difference, Report, push, reconverge, verify
 
@@ -12,6 +12,7 @@ __all__ = [
     "Pipelines",
     "ProvisionError",
     "Report",
+    "check",
     "compiled_pipelines",
     "provision",
     "push",

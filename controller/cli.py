@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from controller import words
-from controller.client import Address, ClientError
+from controller.client import Address
 from controller.items import encode
 from controller.lab import addresses
 from controller.pipelines import Pipelines, compiled_pipelines, read_pipelines
 from controller.push import Report, push, read_switch, verify
 from controller.tables import tables
-from switch.p4rt.errors import P4RuntimeError
 from topo.plan import Plan
 from topo.planfile import load_plan
 
@@ -37,7 +36,7 @@ Without --addresses the running lab is used. An addresses file is JSON:
 """
 
 
-class UsageError(Exception):
+class UsageError(ValueError):
     """What was asked for does not exist; the message says what does."""
 
 
@@ -87,7 +86,9 @@ def _guarded(function: Any) -> Any:
     def run(options: argparse.Namespace) -> int:
         try:
             status: int = function(options)
-        except (UsageError, ClientError, P4RuntimeError, OSError, ValueError, RuntimeError) as error:
+        except BrokenPipeError:
+            raise  # the reader has gone, such as `| head`: no fault of this command
+        except (OSError, ValueError, RuntimeError) as error:
             print(f"controller {options.controller_command}: {error}", file=sys.stderr)
             return 2
         return status

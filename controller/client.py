@@ -50,7 +50,7 @@ class Address:
         return f"{self.target} device {self.device_id}"
 
 
-class ClientError(Exception):
+class ClientError(RuntimeError):
     """A switch could not be reached, or refused; the message says which and why."""
 
 

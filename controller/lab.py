@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Protocol
 
 from controller.client import Address
+from controller.items import encode
 from controller.pipelines import Pipelines, compiled_pipelines
 from controller.push import Progress, Report, push
+from controller.tables import tables
+from switch.p4rt.errors import P4RuntimeError
 from topo.node import Switch
 from topo.plan import Plan
 
@@ -30,6 +33,23 @@ class ProvisionError(RuntimeError):
 def addresses(fabric: Fabric, switches: Iterable[Switch]) -> dict[str, Address]:
     """By name; switches without P4Runtime (kind linux) are left out."""
     return {switch.name: Address(*where) for switch in switches if (where := fabric.p4runtime(switch)) is not None}
+
+
+def check(plan: Plan) -> None:
+    """Make, once and without a switch, what will be installed: programs compile, and have what the controller fills.
+
+    Raises CompileError, or ProvisionError with the name that a program lacks.
+    """
+    if all(plan.kind_of(switch) == "linux" for switch in plan.switches()):
+        return
+    pipelines = compiled_pipelines()
+    first = {switch.role: switch for switch in reversed(list(plan.switches()))}
+    for role, switch in first.items():
+        try:
+            for entity in tables(plan, switch):
+                encode(pipelines[role].p4info, entity)
+        except P4RuntimeError as error:
+            raise ProvisionError(f"p4/{role}.p4 lacks what the controller fills: {error.message}") from None
 
 
 def provision(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
@@ -33,8 +35,13 @@ class Pipeline:
     @cached_property
     def cookie(self) -> int:
         """Names this very pipeline: 64 bits of a digest of both parts, never 0."""
-        digest = hashlib.sha256(self.p4info.message.SerializeToString(deterministic=True) + self.device_config)
-        return int.from_bytes(digest.digest()[:8], "big") or 1
+        return int(self.digest[:16], 16) or 1
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of both parts in hexadecimal; it does not depend on the folder that the program was compiled in."""
+        info = self.p4info.message.SerializeToString(deterministic=True)
+        return hashlib.sha256(info + without_folders(self.device_config)).hexdigest()
 
     @cached_property
     def config_bytes(self) -> bytes:
@@ -46,6 +53,21 @@ class Pipeline:
 
 
 Pipelines = Mapping[SwitchRole, Pipeline]
+
+
+def without_folders(device_config: bytes) -> bytes:
+    """BMv2 JSON with source files named without their folders; what is not JSON stays as it is."""
+
+    def shorten(fields: dict[str, Any]) -> dict[str, Any]:
+        for name in ("filename", "program"):
+            if isinstance(fields.get(name), str):
+                fields[name] = Path(fields[name]).name
+        return fields
+
+    try:
+        return json.dumps(json.loads(device_config, object_hook=shorten), sort_keys=True).encode()
+    except ValueError:
+        return device_config
 
 
 def read_pipeline(name: str, directory: Path) -> Pipeline:
@@ -61,10 +83,10 @@ def read_pipelines(directory: Path) -> Pipelines:
     return {role: read_pipeline(role, directory) for role in ROLES}
 
 
-def compiled_pipelines(programs: Path = PROGRAMS) -> Pipelines:
-    """`leaf.p4` and `spine.p4` of `programs`; the compiler keeps results by content. Raises CompileError."""
+def compiled_pipelines(programs: Path | None = None) -> Pipelines:
+    """`leaf.p4` and `spine.p4` of `programs` (p4/); the compiler keeps results by content. Raises CompileError."""
     pipelines: dict[SwitchRole, Pipeline] = {}
     for role in ROLES:
-        compiled = compile_program(programs / f"{role}.p4")
+        compiled = compile_program((programs or PROGRAMS) / f"{role}.p4")
         pipelines[role] = Pipeline(role, compiled.p4info_text, compiled.json_text.encode())
     return pipelines

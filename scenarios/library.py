@@ -5,9 +5,14 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import traceback
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
-from scenarios.scenario import Scenario
+from scenarios.scenario import Scenario, Setting
+
+T = TypeVar("T")
 
 NAMES = (
     "smoke",
@@ -56,7 +61,24 @@ def load(path: Path) -> Scenario:
     scenario = getattr(module, "SCENARIO", None)
     if not isinstance(scenario, Scenario):
         raise ScenarioError(f"{path}: a scenario file must hold SCENARIO = Scenario(…) (scenarios/scenario.py)")
-    return scenario
+    return replace(
+        scenario,
+        workloads=guarded(scenario.workloads, path),
+        timeline=guarded(scenario.timeline, path),
+        checks=guarded(scenario.checks, path),
+    )
+
+
+def guarded(function: Callable[[Setting], T], path: Path) -> Callable[[Setting], T]:
+    """A function of a user's file, whose exceptions name the file and the line at which it broke."""
+
+    def call(setting: Setting) -> T:
+        try:
+            return function(setting)
+        except Exception as error:  # whatever a user's code may raise
+            raise ScenarioError(f"{path}{line_of(error, path)}: {type(error).__name__}: {error}") from error
+
+    return call
 
 
 def line_of(error: Exception, path: Path) -> str:

@@ -27,7 +27,7 @@ WAITING_PACKETS_MAX = 1 << 16  # in one device, however deep its queues are
 GROUP_WEIGHT_MAX = 1 << 16  # what the weights of one group's members may add up to
 
 
-class EngineError(Exception):
+class EngineError(RuntimeError):
     """A request that the data plane cannot carry out; nothing was changed."""
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from html import escape
 from itertools import pairwise
-from xml.sax.saxutils import escape
 
 from topo.graph import PortRef, peer, ports
 from topo.node import Host, Node, Switch, leaf, spine

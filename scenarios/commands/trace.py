@@ -6,25 +6,17 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from scenarios.tracing import (
-    Explainer,
-    Hop,
-    LabExplainer,
-    PlanExplainer,
-    data_frame,
-    follow,
-    hop_limit,
-    outer_destination,
-    short,
-    tables_hit,
-)
 from topo.emulation.lab import Lab
 from topo.emulation.state import NoLabError
 from topo.node import Host
 from topo.path import Path, path_of_ev, paths
 from topo.plan import Plan
 from topo.planfile import load_plan
+
+if TYPE_CHECKING:
+    from scenarios.tracing import Explainer, Hop
 
 EXAMPLES = """examples:
   ./lab trace h0 h5                      the first path, in the running lab or else in plan lab
@@ -64,6 +56,9 @@ def chosen_path(plan: Plan, source: str, destination: str, ev: str | None) -> Pa
 
 
 def trace_command(arguments: argparse.Namespace) -> int:
+    # Late: the compiler and P4Runtime's messages, which the help does not need.
+    from scenarios.tracing import LabExplainer, PlanExplainer, data_frame, follow
+
     explainer: Explainer
     if arguments.plan is not None:
         plan = load_plan(arguments.plan)
@@ -88,6 +83,8 @@ def trace_command(arguments: argparse.Namespace) -> int:
 
 
 def as_text(path: Path, where: str, frame: bytes, hops: Sequence[Hop], reached: Host | None, full: bool) -> list[str]:
+    from scenarios.tracing import hop_limit, outer_destination, tables_hit
+
     lines = [f"{path.source} → {path.destination} by EV {path.ev:#010x}, {len(frame)} bytes, in {where}"]
     lines.append(f"{path.source}  sends to {outer_destination(frame)}, hop limit {hop_limit(frame)}")
     for hop in hops:
@@ -106,6 +103,8 @@ def as_text(path: Path, where: str, frame: bytes, hops: Sequence[Hop], reached: 
 
 
 def as_json(path: Path, hops: Sequence[Hop], reached: Host | None) -> dict[str, object]:
+    from scenarios.tracing import outer_destination, short, tables_hit
+
     return {
         "source": path.source.name,
         "destination": path.destination.name,

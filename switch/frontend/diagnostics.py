@@ -40,7 +40,7 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
 
 
-class CompileError(Exception):
+class CompileError(RuntimeError):
     """The program was refused; `diagnostics` says why, and `str()` is the printed form."""
 
     def __init__(self, diagnostics: list[Diagnostic], rendered: str) -> None:

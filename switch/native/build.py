@@ -22,7 +22,7 @@ WARNINGS = ("-Wall", "-Wextra", "-Werror=implicit-function-declaration", "-Wno-u
 SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
 
 
-class BuildError(Exception):
+class BuildError(RuntimeError):
     """No compiler, or it refused; the message has the command and what the compiler said."""
 
 

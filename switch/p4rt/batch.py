@@ -52,7 +52,7 @@ READERS: dict[str, Reader] = {
 _UPDATE_TYPES = (p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE)
 
 
-class BatchError(Exception):
+class BatchError(RuntimeError):
     """At least one element failed; `errors` has one item an element, None where it succeeded."""
 
     def __init__(self, what: str, errors: list[P4RuntimeError | None]) -> None:

@@ -30,7 +30,7 @@ class Code(IntEnum):
     UNAVAILABLE = 14
 
 
-class P4RuntimeError(Exception):
+class P4RuntimeError(RuntimeError):
     """A request, or one update of a batch, that the server refuses; nothing was changed."""
 
     def __init__(self, code: Code, message: str) -> None:

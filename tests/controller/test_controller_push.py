@@ -16,6 +16,7 @@ from controller import Address, ProvisionError, compiled_pipelines, provision, p
 from controller.client import DELETE, INSERT, MODIFY, Channels, Client, ClientError
 from controller.entries import DefaultAction, MeterCell, TableEntry
 from controller.items import encode
+from controller.pipelines import PROGRAMS
 from controller.push import read_switch
 from controller.tables import tables
 from controller.words import line
@@ -180,6 +181,21 @@ def test_another_pipeline_is_replaced_and_its_absence_is_a_difference(tiny, leaf
     assert difference.kind == "pipeline"
     assert f"cookie {pipelines['spine'].cookie:#x} is loaded, wanted is leaf" in difference.detail
     assert push(tiny, addresses, pipelines=pipelines).written == 0
+
+
+def test_the_same_program_in_another_clone_is_no_difference_and_an_edited_one_is(tiny, serving, tmp_path):
+    clones = []
+    for name in ("one", "two/deeper"):
+        shutil.copytree(PROGRAMS, tmp_path / name)
+        clones.append(compiled_pipelines(tmp_path / name))
+    assert push(tiny, serving.addresses, pipelines=clones[0]).ok
+    assert verify(tiny, serving.addresses, pipelines=clones[1]).ok
+    route = tmp_path / "one" / "parts" / "route.p4"
+    route.write_text(route.read_text().replace("hop_limit - 1", "hop_limit - 2"))
+    edited = compiled_pipelines(tmp_path / "one")
+    assert {difference.kind for difference in verify(tiny, serving.addresses, pipelines=edited).differences} == {
+        "pipeline"
+    }
 
 
 def test_a_crashed_switch_reports_no_pipeline_and_a_push_brings_it_back(tiny, serving, pipelines):

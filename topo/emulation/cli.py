@@ -1,7 +1,7 @@
 """The words of the life cycle: `up`, `down`, `status`, `doctor`, `shell`, `fault`, `undo`.
 
-`register` takes the function that installs P4 tables, because the fabric may not import the controller: the top-level
-command line passes `controller.provision`.
+`register` takes the functions that install P4 tables and, before anything is built, try whether they can be. The fabric
+may not import the controller: the top-level command line passes `controller.provision` and `controller.check`.
 """
 
 from __future__ import annotations
@@ -11,25 +11,24 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from topo.emulation import driver, state
 from topo.emulation.doctor import examine
 from topo.emulation.lab import Lab, Provision, down
 from topo.emulation.shell import describe, open_shell, parse_injection, show_faults, undo_faults
 from topo.fault import VERBS, verb_table
-from topo.plan import SWITCH_KINDS
+from topo.plan import SWITCH_KINDS, Plan
 from topo.planfile import load_plan, shipped_plans
 
+Check = Callable[[Plan], None]
 
-def register(subparsers: Any, provision: Provision | None = None) -> None:
+
+def register(subparsers: Any, provision: Provision | None = None, check: Check | None = None) -> None:
     up = _add(
         subparsers,
         "up",
@@ -47,7 +46,7 @@ def register(subparsers: Any, provision: Provision | None = None) -> None:
     up.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one key of the plan")
     up.add_argument("--rate", type=float, metavar="MBPS", help="this rate of host ports; delays scale along")
     up.add_argument("--journals", type=Path, metavar="DIR", help="where switches and faults write their journals")
-    up.set_defaults(run=lambda arguments: run_up(arguments, provision))
+    up.set_defaults(run=lambda arguments: run_up(arguments, provision, check))
 
     end = _add(subparsers, "down", "end the lab, from any state; nothing of it is left", "down")
     end.add_argument("--wait", action="store_true", help="wait for an `up` that is at work")
@@ -91,7 +90,7 @@ def _add_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
-def run_up(arguments: argparse.Namespace, provision: Provision | None) -> int:
+def run_up(arguments: argparse.Namespace, provision: Provision | None, check: Check | None = None) -> int:
     plan = load_plan(arguments.plan, dict(map(_key_value, arguments.set)))
     kind = arguments.switch or os.environ.get("MRCLAB_SWITCH")
     if kind:
@@ -104,6 +103,8 @@ def run_up(arguments: argparse.Namespace, provision: Provision | None) -> int:
         plan = plan.at_rate(round(arguments.rate * 1e6))
     if arguments.single_plane:
         plan = plan.single_plane()
+    if check is not None:
+        check(plan)
     started = time.monotonic()
     if arguments.journals:
         arguments.journals.mkdir(parents=True, exist_ok=True)
@@ -193,6 +194,9 @@ def run_undo(arguments: argparse.Namespace, provision: Provision | None) -> int:
 @contextmanager
 def shown_progress() -> Iterator[driver.Progress]:
     """A bar a phase on a terminal; nothing elsewhere."""
+    from rich.console import Console  # late: only `up` draws
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("{task.description:16}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(file=sys.stderr), transient=True, disable=not sys.stderr.isatty()) as bars:
         tasks: dict[str, TaskID] = {}

@@ -1,0 +1,49 @@
+"""`mrclab compare`: lay runs side by side."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from scenarios.running.directory import RUNS, before, find
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    compare = subparsers.add_parser(
+        "compare",
+        help="two runs on one page, such as MRC against RoCE",
+        epilog=(
+            "examples:\n"
+            "  ./lab compare                                    the newest run and the one of its scenario before it\n"
+            "  ./lab compare link-flap/20261121-101500-7        that run and the newest\n"
+            "  ./lab compare link-flap/20261121-101500-7 link-flap/20261121-102000-7 --format json"
+        ),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    compare.add_argument("first", nargs="?", help="a run (the one before the second, of the same scenario)")
+    compare.add_argument("second", nargs="?", default="latest", help="another (latest)")
+    compare.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
+    compare.add_argument("--output", type=Path, help="where to write the page (compare.html in the second run)")
+    compare.add_argument("--picture", type=Path, metavar="FILE.svg", help="also write the goodput chart by itself")
+    compare.add_argument("--format", choices=("text", "json"), default="text")
+    compare.set_defaults(run=compare_command)
+
+
+def compare_command(arguments: argparse.Namespace) -> int:
+    from scenarios.judging import comparison  # late: matplotlib, which the help does not need
+    from scenarios.judging.run import Run
+
+    second = find(arguments.runs, arguments.second)
+    paths = [before(second) if arguments.first is None else find(arguments.runs, arguments.first), second]
+    runs = [Run.open(path) for path in paths]
+    output = arguments.output or paths[1] / "compare.html"
+    output.write_text(comparison.html(runs))
+    if arguments.picture is not None:
+        arguments.picture.write_text(comparison.picture(runs))
+    if arguments.format == "json":
+        sys.stdout.write(json.dumps(comparison.as_json(runs), indent=2) + "\n")
+    else:
+        sys.stdout.write(comparison.summary(runs) + f"\nreport: {output}\n")
+    return 0

@@ -1,0 +1,29 @@
+"""`mrclab up`, `down`, `status`, `doctor`, `shell`, `fault`, `undo`: the fabric's own words, with P4 tables."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+import topo.emulation.cli
+from topo.emulation.lab import Lab
+from topo.node import Switch
+from topo.plan import Plan
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    topo.emulation.cli.register(subparsers, provision=install, check=check)
+
+
+def install(lab: Lab, switches: Sequence[Switch]) -> None:
+    """Static tables over P4Runtime. gRPC is imported only where there are tables to install."""
+    from scenarios.running import provision
+
+    provision.install(lab, switches)
+
+
+def check(plan: Plan) -> None:
+    """Whether the P4 programs compile and have the plan's tables, before anything is built."""
+    import controller.lab
+
+    controller.lab.check(plan)

@@ -1,0 +1,48 @@
+"""Every word of `./lab`: where its parser is, one line about it, and what it needs root for.
+
+Only the module of the word that was given is imported: `--help` and `status` need neither matplotlib nor gRPC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """`place` is MODULE:FUNCTION; the function takes the subparsers and adds the word, perhaps with others.
+
+    `root` says why root is needed before anything is tried; "" where the command asks by itself, or never.
+    """
+
+    place: str
+    summary: str
+    root: str = ""
+
+
+LAB = "scenarios.commands.lab:register"
+
+WORDS: Mapping[str, Word] = {
+    "run": Word("scenarios.commands.run:register", "run a scenario, judge it, write a report"),
+    "list": Word("scenarios.commands.list:register", "the scenarios there are"),
+    "report": Word("scenarios.commands.report:register", "judge a run again and rewrite its report"),
+    "compare": Word("scenarios.commands.compare:register", "two runs on one page, such as MRC against RoCE"),
+    "up": Word(LAB, "build a plan's fabric and leave it running", "up builds network namespaces"),
+    "down": Word(LAB, "end the lab, from any state; nothing of it is left", "down removes network namespaces"),
+    "status": Word(LAB, "what is running, since when, and with which faults"),
+    "doctor": Word(LAB, "what this machine has, what each absence costs, how to mend it"),
+    "shell": Word(
+        LAB,
+        "Mininet's prompt on the running lab, with the fault verbs",
+        "the prompt runs commands in network namespaces",
+    ),
+    "fault": Word(LAB, "inject a fault into the running lab", "a fault changes links and switches"),
+    "undo": Word(LAB, "undo the last fault, one by its number, or all", "mending a fault changes links and switches"),
+    "paths": Word("topo.cli:add_paths", "the paths between two hosts: EV, plane, spine, uSIDs hop by hop"),
+    "trace": Word("scenarios.commands.trace:register", "follow one packet through every switch's tables"),
+    "capture": Word("scenarios.commands.capture:register", "capture packets on a link of the running lab"),
+    "topo": Word("topo.cli:register", "show, draw and count plans and paths"),
+    "controller": Word("controller.cli:register", "install and check the switches' tables"),
+    "switch": Word("scenarios.commands.switch:register", "the P4 compiler and the embedded switch by themselves"),
+}
