@@ -23,8 +23,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from endpoint import bpf
+from common.bpf import RETURN, Instruction, Program
 from endpoint.driver import RING_BYTES
+from endpoint.frame_filter import ACCEPT_WHOLE
 from endpoint.group import Group
 from endpoint.ring import PacketSocket
 from tests.endpoint.nic_agents import agents
@@ -37,7 +38,7 @@ MTU = 4338
 # A profile fit for two processes on two cores: the window covers a few milliseconds of being descheduled.
 PROFILE = {"rate_bps": 1_000_000_000, "base_rtt_ns": 2_000_000, "evs_per_plane": 32}
 MESSAGE_BYTES, DEPTH = 1 << 20, 16
-PASS_ALL: bpf.Program = (bpf.Instruction(0x06, 0, 0, bpf.ACCEPT_WHOLE),)
+PASS_ALL: Program = (Instruction(RETURN, 0, 0, ACCEPT_WHOLE),)
 
 
 def bare(seconds: float) -> dict[str, float]:

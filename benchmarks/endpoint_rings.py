@@ -19,11 +19,12 @@ from typing import TextIO
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from endpoint import bpf
+from common.bpf import RETURN, Instruction, Program
+from endpoint.frame_filter import ACCEPT_WHOLE
 from endpoint.ring import ETH_P_ALL, PACKET_IGNORE_OUTGOING, SO_RCVBUFFORCE, SOL_PACKET, PacketSocket
 from tests.endpoint.nic_namespaces import back_to_back, enter
 
-PASS_ALL: bpf.Program = (bpf.Instruction(0x06, 0, 0, bpf.ACCEPT_WHOLE),)
+PASS_ALL: Program = (Instruction(RETURN, 0, 0, ACCEPT_WHOLE),)
 PACKET_QDISC_BYPASS = 20
 IDLE_SECONDS = 0.5
 

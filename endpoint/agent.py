@@ -15,10 +15,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from endpoint import bpf, prober, transports
+from endpoint import prober, transports
 from endpoint import profile as profiles
 from endpoint.control import ControlServer
 from endpoint.driver import RING_BYTES, Driver
+from endpoint.frame_filter import UDP_PORTS
 from endpoint.host import Host, Reply
 from endpoint.journal import JournalFile
 from endpoint.stackguard import StackGuard
@@ -77,7 +78,7 @@ class _Agent:
         stack: contextlib.ExitStack,
     ) -> None:
         self._journal = journal
-        data_ports = (profile.udp_port, *bpf.UDP_PORTS)
+        data_ports = (profile.udp_port, *UDP_PORTS)
         transport = transports.make(options.transport, profile, options.seed, options.settings, time.monotonic_ns())
         self._driver = Driver(
             profile.ports,

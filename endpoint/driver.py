@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from endpoint import bpf
+from common.bpf import Program
+from endpoint import frame_filter
 from endpoint.carrier import CarrierWatch
 from endpoint.profile import Port
 from endpoint.ring import PacketSocket, ProbeSocket
@@ -53,7 +54,7 @@ class PortCounts:
 
 
 class _OpenPort:
-    def __init__(self, port: Port, programs: tuple[bpf.Program, bpf.Program], mtu: int, ring_bytes: int) -> None:
+    def __init__(self, port: Port, programs: tuple[Program, Program], mtu: int, ring_bytes: int) -> None:
         self.number = port.port
         self.up: bool | None = None
         self.counts = PortCounts()
@@ -93,7 +94,7 @@ class Driver:
         self._stopped = False
         self._readers: dict[int, Callable[[], None] | None] = {}
         programs = tuple(
-            bpf.udp_over_ipv6(udp_ports, bpf.ACCEPT_WHOLE, bpf.REJECT)
+            frame_filter.udp_over_ipv6(udp_ports, frame_filter.ACCEPT_WHOLE, frame_filter.REJECT)
             for udp_ports in (data_udp_ports, probe_udp_ports)
         )
         self._carrier = CarrierWatch()

@@ -14,7 +14,7 @@ import mmap
 import socket
 import struct
 
-from endpoint import bpf
+from common import bpf
 
 # linux/if_packet.h, linux/if_ether.h and asm-generic/socket.h; the socket module does not name them.
 SOL_PACKET = 263

@@ -10,7 +10,8 @@ import subprocess
 from collections.abc import Sequence
 from types import TracebackType
 
-from endpoint import bpf
+from common import bpf
+from endpoint.frame_filter import udp_over_ipv6
 
 _TC_ACT_OK, _TC_ACT_SHOT = 0, 2
 _PREFERENCE = "4791"  # our filter's own place on the hook, so that replacing and removing touch no other
@@ -25,7 +26,7 @@ class StackGuard:
 
     def __init__(self, interfaces: Sequence[str], udp_ports: Sequence[int]) -> None:
         self._interfaces = tuple(interfaces)
-        self._bytecode = bpf.tc_bytecode(bpf.udp_over_ipv6(udp_ports, _TC_ACT_SHOT, _TC_ACT_OK))
+        self._bytecode = bpf.tc_bytecode(udp_over_ipv6(udp_ports, _TC_ACT_SHOT, _TC_ACT_OK))
         self._qdiscs: list[str] = []
         self._filters: list[str] = []
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from endpoint import bpf
+from common import bpf
+from endpoint.frame_filter import udp_over_ipv6
 
-PROGRAM = bpf.udp_over_ipv6((4791, 4971), 7, 3)
+PROGRAM = udp_over_ipv6((4791, 4971), 7, 3)
 IPV6 = b"\x60" + bytes(5)
 
 

@@ -6,42 +6,29 @@ Only egress counts: packet sockets see a frame before tc ingress does. A filter'
 
 from __future__ import annotations
 
+from common.bpf import JUMP_AT_LEAST, JUMP_EQUAL, LOAD_HALF, LOAD_WORD, RANDOM, RETURN, Line, assemble, tc_bytecode
 from topo.emulation.namespace import run_ip
 
-_LOAD_HALF, _LOAD_WORD, _RETURN = 40, 32, 6
-_JUMP_EQUAL, _JUMP_GREATER_EQUAL = 21, 53
-_RANDOM = 0xFFFFF038  # SKF_AD_OFF + SKF_AD_RANDOM: classic BPF's random load
-_STOLEN, _UNSPEC = 4, 0xFFFFFFFF
+_STEAL = Line(RETURN, 4)
+_PASS = Line(RETURN, 0xFFFFFFFF, label="pass")
 
 LOSS_PREF = 10
 STOP_PREF = 5
 NOISE_PREF = 20
 
 
-def _program(*instructions: tuple[int, int, int, int]) -> str:
-    return ",".join([str(len(instructions)), *(" ".join(map(str, i)) for i in instructions)])
-
-
 def loss_program(loss: float) -> str:
     """Steals this share of packets, each by its own draw of the kernel's (unseeded) generator."""
     if loss >= 1:
-        return _program((_RETURN, 0, 0, _STOLEN))
-    return _program(
-        (_LOAD_WORD, 0, 0, _RANDOM),
-        (_JUMP_GREATER_EQUAL, 1, 0, round(loss * (1 << 32))),
-        (_RETURN, 0, 0, _STOLEN),
-        (_RETURN, 0, 0, _UNSPEC),
-    )
+        return tc_bytecode(assemble([_STEAL]))
+    draw = [Line(LOAD_WORD, RANDOM), Line(JUMP_AT_LEAST, round(loss * (1 << 32)), true="pass")]
+    return tc_bytecode(assemble([*draw, _STEAL, _PASS]))
 
 
 def multicast_program() -> str:
     """Steals IPv6 multicast frames (MLD reports, router solicitations), told by their MAC."""
-    return _program(
-        (_LOAD_HALF, 0, 0, 0),
-        (_JUMP_EQUAL, 0, 1, 0x3333),
-        (_RETURN, 0, 0, _STOLEN),
-        (_RETURN, 0, 0, _UNSPEC),
-    )
+    match = [Line(LOAD_HALF, 0), Line(JUMP_EQUAL, 0x3333, false="pass")]
+    return tc_bytecode(assemble([*match, _STEAL, _PASS]))
 
 
 def filter_commands(interface: str, pref: int, program: str | None) -> list[str]:
