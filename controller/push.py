@@ -13,13 +13,13 @@ from pathlib import Path
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
+from common.journal import Journal
 from controller import items, words
 from controller.client import DELETE, INSERT, MODIFY, Address, Channels, Client, ClientError, UnreachableError
 from controller.entries import DefaultAction, Entity
 from controller.items import Changes, Item
 from controller.pipelines import Pipeline, Pipelines, compiled_pipelines
 from controller.tables import DeadLinks, tables
-from switch.journal import Journal
 from switch.p4rt.errors import P4RuntimeError
 from switch.p4rt.p4info import P4Info
 from topo.node import Switch

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
+from common.client import ControlClient, ControlError
 from endpoint import agent, transports
-from endpoint.control import AgentClient, AgentError
 from endpoint.driver import RING_BYTES
 
 
@@ -30,14 +31,14 @@ def main(arguments: list[str] | None = None) -> int:
     )
     run.add_argument("--exit-with-parent", action="store_true")
     control = commands.add_parser("control", help="send one operation to an agent and print its result")
-    control.add_argument("socket")
+    control.add_argument("socket", type=Path)
     control.add_argument("op")
     control.add_argument("arguments", nargs="*", metavar="NAME=VALUE", help="values are JSON, or else plain words")
     options = parser.parse_args(arguments)
     try:
         if options.command == "control":
-            client = AgentClient(options.socket, timeout_s=3600)
-            print(json.dumps(client.call(options.op, **_pairs(options.arguments)), indent=1))
+            with ControlClient(options.socket, timeout_s=3600) as client:
+                print(json.dumps(client.call(options.op, **_pairs(options.arguments)), indent=1))
             return 0
         return agent.run(
             agent.AgentOptions(
@@ -52,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
                 exit_with_parent=options.exit_with_parent,
             )
         )
-    except (AgentError, OSError, ValueError, RuntimeError) as error:
+    except (ControlError, OSError, ValueError, RuntimeError) as error:
         print(f"endpoint {options.command}: {error}", file=sys.stderr)
         return 2
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
-import importlib.metadata
 import os
 import signal
 import time
@@ -15,15 +14,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from common.journal import Journal
+from common.server import ControlServer, Reply
 from endpoint import prober, transports
 from endpoint import profile as profiles
-from endpoint.control import ControlServer
 from endpoint.driver import RING_BYTES, Driver
 from endpoint.frame_filter import UDP_PORTS
-from endpoint.host import Host, Reply
-from endpoint.journal import JournalFile
+from endpoint.host import Host
 from endpoint.stackguard import StackGuard
 
+LINE_BYTES_MAX = 16 << 20
+"""Of a request: offers of many queue pairs and denylists are long."""
 _PR_SET_PDEATHSIG = 1
 _WORTHWHILE_NS = 1_000_000  # a sleep of less than this saves too few wake-ups to be worth its delay
 
@@ -48,20 +49,16 @@ def run(options: AgentOptions) -> int:
     if options.exit_with_parent and not _die_with_parent():
         return 0
     profile = profiles.load(options.profile)
-    journal = JournalFile(options.journal, profile.host)
+    journal = Journal(options.journal, profile.host)
     started_ns = time.monotonic_ns()
-    journal.write(
-        started_ns,
-        "process",
-        {"role": "agent", "pid": os.getpid(), "version": _version(), "realtime_ns": time.time_ns()},
-    )
+    journal.write_process("agent")
     with contextlib.ExitStack() as stack:
         stack.callback(journal.close)
         try:
             agent = _Agent(options, profile, journal, stack)
             agent.run(started_ns)
         except Exception as error:
-            journal.write(time.monotonic_ns(), "error", {"message": f"{type(error).__name__}: {error}", "fatal": True})
+            journal.write("error", message=f"{type(error).__name__}: {error}", fatal=True)
             if isinstance(error, (OSError, ValueError)):
                 raise
             traceback.print_exc()
@@ -74,7 +71,7 @@ class _Agent:
         self,
         options: AgentOptions,
         profile: profiles.NicProfile,
-        journal: JournalFile,
+        journal: Journal,
         stack: contextlib.ExitStack,
     ) -> None:
         self._journal = journal
@@ -94,14 +91,15 @@ class _Agent:
         self._host = Host(
             profile,
             transport,
-            journal.write,
+            journal.write_at,
             transport_name=options.transport,
             port_counts=lambda: {number: asdict(counts) for number, counts in self._driver.counts().items()},
             on_shutdown=self._driver.stop,
             now_ns=time.monotonic_ns(),
         )
         stack.callback(lambda: self._host.close(time.monotonic_ns()))
-        stack.callback(ControlServer(options.socket, self._driver, self._control).close)
+        server = ControlServer(Path(options.socket), self._driver, self._control, line_bytes_max=LINE_BYTES_MAX)
+        stack.callback(server.close)
         self._stop_on_signals(stack)
         print(f"ready host={profile.host} socket={options.socket} pid={os.getpid()}", flush=True)
 
@@ -109,7 +107,7 @@ class _Agent:
         def write_cpu(now_ns: int) -> None:
             spent = {"process_ns": time.process_time_ns(), "wall_ns": now_ns - started_ns}
             waited = waited_ns()
-            self._journal.write(now_ns, "cpu", spent if waited is None else {**spent, "wait_ns": waited})
+            self._journal.write_at(now_ns, "cpu", spent if waited is None else {**spent, "wait_ns": waited})
 
         self._host.on_sample = write_cpu
         # What exists now stays: the collector need not look at it again and again. Packets are made and dropped by the
@@ -160,10 +158,3 @@ def _die_with_parent() -> bool:
     parent = os.getppid()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     return os.getppid() == parent and parent != 1
-
-
-def _version() -> str:
-    try:
-        return importlib.metadata.version("mrclab")
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"

@@ -6,13 +6,13 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from endpoint.control import AgentError, AgentTimeoutError
+from common.client import ControlError, ControlTimeoutError
 
 START_AHEAD_NS = 50_000_000
 
 
 class Client(Protocol):
-    """`endpoint.control.AgentClient`, or anything that carries the operations to a host."""
+    """`common.client.ControlClient`, or anything that carries the operations to a host."""
 
     def send(self, op: str, **arguments: Any) -> int: ...
     def result(self, ident: int, timeout_s: float | None = None) -> Any: ...
@@ -32,7 +32,7 @@ class Group:
     ) -> None:
         missing = [host for host in ranks if host not in clients]
         if missing:
-            raise AgentError(f"no agent for {', '.join(missing)}; there are agents for {', '.join(sorted(clients))}")
+            raise ControlError(f"no agent for {', '.join(missing)}; there are agents for {', '.join(sorted(clients))}")
         self.name = name
         self.ranks = list(ranks)
         self._clients = {host: clients[host] for host in ranks}
@@ -47,7 +47,7 @@ class Group:
                 for host in ranks
             }
             self._all("workload.connect", connect)
-        except AgentError:
+        except ControlError:
             self._remove_quietly()
             raise
 
@@ -63,7 +63,7 @@ class Group:
 
     def wait(self, timeout_s: float) -> dict[str, dict[str, Any]]:
         """Every rank's status once all are over, or as it is after `timeout_s`: a rank whose peer's QP has died, for
-        example, may wait for ever. Raises AgentError when an agent is gone."""
+        example, may wait for ever. Raises ControlError when an agent is gone."""
         deadline = time.monotonic() + timeout_s
         idents = {host: self._clients[host].send("workload.wait", name=self.name) for host in self.ranks}
         statuses = {}
@@ -71,7 +71,7 @@ class Group:
             client = self._clients[host]
             try:
                 statuses[host] = client.result(ident, max(0.001, deadline - time.monotonic()))
-            except AgentTimeoutError:
+            except ControlTimeoutError:
                 statuses[host] = client.result(client.send("workload.status", name=self.name))
         return statuses
 
@@ -84,21 +84,21 @@ class Group:
         return self._all("workload.remove", {host: {"name": self.name} for host in self.ranks})
 
     def _all(self, op: str, arguments: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """The operation on all hosts at the same time. Raises AgentError with every host's complaint."""
+        """The operation on all hosts at the same time. Raises ControlError with every host's complaint."""
         idents = {host: self._clients[host].send(op, **arguments[host]) for host in self.ranks}
         results, complaints = {}, []
         for host, ident in idents.items():
             try:
                 results[host] = self._clients[host].result(ident)
-            except AgentError as error:
+            except ControlError as error:
                 complaints.append(f"{host}: {error}")
         if complaints:
-            raise AgentError("; ".join(complaints))
+            raise ControlError("; ".join(complaints))
         return results
 
     def _remove_quietly(self) -> None:
         for client in self._clients.values():
             try:
                 client.result(client.send("workload.remove", name=self.name))
-            except AgentError:
+            except ControlError:
                 continue  # it never got as far as having it

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from common.server import Reply
 from endpoint.prober import Prober, ProberError
 from endpoint.profile import NicProfile
 from endpoint.transport import Transport
@@ -20,12 +21,11 @@ from endpoint.workloads.workload import MEMORY_BYTES_MAX, OVER
 
 SAMPLE_INTERVAL_NS = 100_000_000
 
-Reply = Callable[[dict[str, Any]], None]
 Journal = Callable[[int, str, Mapping[str, Any]], None]
 """Time, kind and fields of one line."""
 
 
-class ControlError(ValueError):
+class RequestError(ValueError):
     """A request that cannot be carried out; nothing was changed."""
 
 
@@ -141,9 +141,9 @@ class Host:
             operation = self._operations.get(name) if isinstance(name, str) else None
             if operation is None:
                 known = ", ".join(sorted([*self._operations, "workload.wait"]))
-                raise ControlError(f"there is no operation {name!r}; valid: {known}")
+                raise RequestError(f"there is no operation {name!r}; valid: {known}")
             result = operation(request)
-        except (ControlError, WorkloadError, ProberError) as error:
+        except (RequestError, WorkloadError, ProberError) as error:
             reply({"id": ident, "ok": False, "error": str(error)})
             return
         reply({"id": ident, "ok": True, "result": result})
@@ -206,10 +206,10 @@ class Host:
         name, kind = _field(request, "name", str), _field(request, "kind", str)
         ranks, options = _field(request, "ranks", list), _field(request, "options", dict, {})
         if name in self._workloads:
-            raise ControlError(f"workload {name!r} exists; remove it first, or choose another name")
+            raise RequestError(f"workload {name!r} exists; remove it first, or choose another name")
         known = {self.profile.host, *self.profile.destinations}
         if strangers := [rank for rank in ranks if not isinstance(rank, str) or rank not in known]:
-            raise ControlError(f"ranks {strangers} are no hosts of this fabric; valid: {', '.join(sorted(known))}")
+            raise RequestError(f"ranks {strangers} are no hosts of this fabric; valid: {', '.join(sorted(known))}")
         setup = Setup(
             name=name,
             kind=kind,
@@ -223,7 +223,7 @@ class Host:
         try:
             workload = self._workloads[name] = make(setup, options)
         except MemoryError as error:
-            raise ControlError(f"there is not enough memory for workload {name!r} with {options}") from error
+            raise RequestError(f"there is not enough memory for workload {name!r} with {options}") from error
         return {"offers": {peer: link.offer() for peer, link in workload.links.items()}}
 
     def _connect(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -257,7 +257,7 @@ class Host:
     def _set_sample(self, request: Mapping[str, Any]) -> dict[str, Any]:
         interval_ns = _field(request, "interval_ns", int, self._sample_interval_ns)
         if interval_ns < 0 or 0 < interval_ns < 1_000_000:
-            raise ControlError(f"interval_ns is {interval_ns}; it must be 0 for none, or at least a millisecond")
+            raise RequestError(f"interval_ns is {interval_ns}; it must be 0 for none, or at least a millisecond")
         self._sample_interval_ns = interval_ns
         self._sample_paths = _field(request, "paths", bool, self._sample_paths)
         self._sample_ns = self._now_ns + interval_ns
@@ -272,7 +272,7 @@ class Host:
             host, ev = (row.get("host"), row.get("ev")) if isinstance(row, dict) else (None, None)
             destination = self.profile.destinations.get(host) if isinstance(host, str) else None
             if destination is None or type(ev) is not int or all(path.ev != ev for path in destination.paths):
-                raise ControlError(
+                raise RequestError(
                     f"denied holds {row!r}; each row names a destination's host and an EV of a path to it"
                 )
             denied.add((destination.host, ev))
@@ -296,7 +296,7 @@ class Host:
 
     def _map(self, request: Mapping[str, Any]) -> dict[str, Any]:
         if self._prober is None:
-            raise ControlError("the prober is not running; start it with prober.start")
+            raise RequestError("the prober is not running; start it with prober.start")
         return {"links": self._prober.link_map()}
 
     def _shutdown(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -307,7 +307,7 @@ class Host:
         name = _field(request, "name", str)
         workload = self._workloads.get(name)
         if workload is None:
-            raise ControlError(f"there is no workload {name!r}; present: {', '.join(self._workloads) or 'none'}")
+            raise RequestError(f"there is no workload {name!r}; present: {', '.join(self._workloads) or 'none'}")
         return workload
 
 
@@ -317,7 +317,7 @@ _MISSING: Any = object()
 def _field(request: Mapping[str, Any], name: str, kind: type, default: Any = _MISSING) -> Any:
     value = request.get(name, default)
     if value is _MISSING:
-        raise ControlError(f"{request.get('op')} needs the argument {name!r}, {kind.__name__}")
+        raise RequestError(f"{request.get('op')} needs the argument {name!r}, {kind.__name__}")
     if type(value) is not kind:
-        raise ControlError(f"{request.get('op')}: {name} is {value!r}; it must be {kind.__name__}")
+        raise RequestError(f"{request.get('op')}: {name} is {value!r}; it must be {kind.__name__}")
     return value

@@ -1,38 +1,17 @@
-"""The journal: what happened, as lines that a person can open (docs/contracts.md, "Journal").
+"""Reading the journal: what happened, as lines that a person can open (docs/contracts.md, "Journal").
 
-Running and judging meet only here. Each process appends to a file of its own, one `write` a line, so that a reader may
-open it at any moment, also after the writer was killed.
+Running and judging meet only here. Every process has written a file of its own with `common/journal.py`.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-Line = dict[str, Any]
-
-
-class Journal:
-    """Appends lines to one file. `clock` returns CLOCK_MONOTONIC nanoseconds, which all hosts of a lab share."""
-
-    def __init__(self, path: Path, node: str, clock: Callable[[], int] = time.monotonic_ns) -> None:
-        self.path = path
-        self.node = node
-        self._clock = clock
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-
-    def write(self, kind: str, *, t_ns: int | None = None, **fields: Any) -> Line:
-        """Append a line, at `t_ns` or now; the line itself."""
-        line: Line = {"t_ns": self._clock() if t_ns is None else t_ns, "node": self.node, "kind": kind, **fields}
-        os.write(self._fd, json.dumps(line, separators=(",", ":")).encode() + b"\n")
-        return line
-
-    def close(self) -> None:
-        os.close(self._fd)
+from common import files as whole_files
+from common.journal import Line
 
 
 def read_file(path: Path) -> list[Line]:
@@ -74,9 +53,5 @@ def merge(files: Iterable[Path]) -> list[Line]:
 
 
 def write_merged(lines: Iterable[Line], path: Path) -> None:
-    """One `journal.jsonl` of a whole run, replaced atomically."""
-    partial = path.with_suffix(".partial")
-    with partial.open("w") as file:
-        for line in lines:
-            file.write(json.dumps(line, separators=(",", ":")) + "\n")
-    partial.replace(path)
+    """One `journal.jsonl` of a whole run, replaced at once."""
+    whole_files.write(path, "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))

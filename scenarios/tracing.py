@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Any, Protocol
 
+from common.client import ControlClient
 from controller import compiled_pipelines
 from controller.direct import DirectControl
 from controller.tables import tables
@@ -20,7 +21,6 @@ from endpoint.core import wire
 from switch.engine import PortConfig
 from switch.reference.engine import ReferenceEngine
 from switch.reference.trace import Trace
-from topo.emulation.control import ControlClient
 from topo.emulation.lab import Lab
 from topo.graph import PortRef, peer, ports
 from topo.node import Host, Switch

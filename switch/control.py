@@ -1,6 +1,6 @@
 """The control socket: what P4Runtime has no verb for, as JSON lines on a loopback TCP socket (docs/contracts.md).
 
-Each connection has a thread; operations on one device are serialised by its lock. An answer repeats the request's `id`.
+Each connection has a thread; operations on one device are serialised by its lock.
 Every refusal names the thing, the rule and the valid choices, and changes nothing.
 """
 
@@ -9,13 +9,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
-import socketserver
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from common.journal import Journal
+from common.server import ControlServer, Reply, ThreadReaders
 from switch.config import (
     PORT_KEYS,
     QUEUE_KEYS,
@@ -27,16 +26,15 @@ from switch.config import (
 )
 from switch.device import Device, DeviceTable
 from switch.engine import FRAME_BYTES_MAX, EngineError, PortConfig
-from switch.journal import Journal
 
 LINE_BYTES_MAX = 1 << 20
 
 Arguments = Mapping[str, Any]
-Operation = Callable[["ControlServer", Arguments], object]
+Operation = Callable[["SwitchControl", Arguments], object]
 
 
-class ControlServer:
-    """Serves `devices` on `address` ("HOST:PORT", port 0: chosen by the system) once started."""
+class SwitchControl:
+    """Serves `devices` on `address` ("HOST:PORT", port 0: chosen by the system) until it is closed."""
 
     def __init__(
         self,
@@ -50,47 +48,33 @@ class ControlServer:
         self.devices = devices
         self._journal = journal
         self._on_shutdown = on_shutdown
-        host, _, port = parse_address(address, "control").rpartition(":")
-        host = host.strip("[]")
+        where = parse_address(address, "control")
         try:
-            self._server = _Server((host, int(port)), self, socket.AF_INET6 if ":" in host else socket.AF_INET)
+            self._server = ControlServer(where, ThreadReaders(), self._handle, line_bytes_max=LINE_BYTES_MAX)
         except OSError as error:
-            raise ConfigError(f"control: cannot listen on {address}: {error.strerror}") from None
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="control", daemon=True)
+            raise ConfigError(f"control: {error}") from None
 
     @property
     def address(self) -> str:
         """Where it really listens."""
-        host, port = self._server.server_address[:2]
-        text = host.decode() if isinstance(host, bytes | bytearray) else str(host)
-        return f"[{text}]:{port}" if ":" in text else f"{text}:{port}"
-
-    def start(self) -> None:
-        self._thread.start()
+        return self._server.address
 
     def close(self) -> None:
-        if self._thread.is_alive():
-            self._server.shutdown()
-            self._thread.join()
-        self._server.server_close()
+        self._server.close()
 
-    def answer(self, line: bytes) -> dict[str, Any]:
-        """The answer to one request line."""
-        number: object = None
+    def _handle(self, request: Arguments, reply: Reply) -> None:
+        arguments = dict(request)
+        number, name = arguments.pop("id", None), arguments.pop("op", None)
         try:
-            request = json.loads(line)
-            if not isinstance(request, dict):
-                raise ConfigError("a request must be a JSON object with id and op")
-            number = request.pop("id", None)
-            name = request.pop("op", None)
             if not isinstance(name, str) or name not in OPERATIONS:
                 raise ConfigError(f"unknown op {name!r}; valid: {', '.join(OPERATIONS)}")
-            result = OPERATIONS[name](self, request)
-        except (ConfigError, EngineError) as error:
-            return {"id": number, "ok": False, "error": str(error)}
-        except (ValueError, RecursionError) as error:
-            return {"id": number, "ok": False, "error": f"the request is not JSON: {error}"}
-        return {"id": number, "ok": True, "result": result}
+            result = OPERATIONS[name](self, arguments)
+        except (ConfigError, EngineError, ValueError) as error:
+            reply({"id": number, "ok": False, "error": str(error)})
+            return
+        reply({"id": number, "ok": True, "result": result})
+        if name == "shutdown" and self._on_shutdown is not None:
+            self._on_shutdown()  # after the answer, which would not leave any more
 
     # --- operations ---
 
@@ -184,7 +168,6 @@ class ControlServer:
         only(arguments)
         if self._on_shutdown is None:
             raise ConfigError("shutdown: this process does not offer it")
-        self._on_shutdown()
         return None
 
     def _port(self, arguments: Arguments) -> tuple[Device, int]:
@@ -196,19 +179,19 @@ class ControlServer:
 
 
 OPERATIONS: dict[str, Operation] = {
-    "ping": ControlServer.ping,
-    "devices": ControlServer.list_devices,
-    "port.get": ControlServer.get_port,
-    "port.set": ControlServer.set_port,
-    "queue.set": ControlServer.set_queue,
-    "counters": ControlServer.counters,
-    "device.stop": ControlServer.stop_device,
-    "device.start": ControlServer.start_device,
-    "device.crash": ControlServer.crash_device,
-    "device.add": ControlServer.add_device,
-    "device.remove": ControlServer.remove_device,
-    "trace": ControlServer.trace,
-    "shutdown": ControlServer.shutdown,
+    "ping": SwitchControl.ping,
+    "devices": SwitchControl.list_devices,
+    "port.get": SwitchControl.get_port,
+    "port.set": SwitchControl.set_port,
+    "queue.set": SwitchControl.set_queue,
+    "counters": SwitchControl.counters,
+    "device.stop": SwitchControl.stop_device,
+    "device.start": SwitchControl.start_device,
+    "device.crash": SwitchControl.crash_device,
+    "device.add": SwitchControl.add_device,
+    "device.remove": SwitchControl.remove_device,
+    "trace": SwitchControl.trace,
+    "shutdown": SwitchControl.shutdown,
 }
 
 
@@ -240,31 +223,3 @@ def parse_frame(text: object) -> bytes:
     if len(frame) > FRAME_BYTES_MAX:
         raise ConfigError(f"frame: {len(frame)} bytes; at most {FRAME_BYTES_MAX}")
     return frame
-
-
-class _Server(socketserver.ThreadingTCPServer):
-    allow_reuse_address = True
-    daemon_threads = True
-    block_on_close = False
-
-    def __init__(self, address: tuple[str, int], control: ControlServer, family: socket.AddressFamily) -> None:
-        self.address_family = family
-        self.control = control
-        super().__init__(address, _Connection)
-
-
-class _Connection(socketserver.StreamRequestHandler):
-    def handle(self) -> None:
-        assert isinstance(self.server, _Server)
-        try:
-            while line := self.rfile.readline(LINE_BYTES_MAX + 1):
-                if len(line) > LINE_BYTES_MAX:
-                    self._reply({"id": None, "ok": False, "error": f"a line above {LINE_BYTES_MAX} bytes"})
-                    return
-                if line.strip():
-                    self._reply(self.server.control.answer(line))
-        except (ConnectionError, BrokenPipeError):
-            return
-
-    def _reply(self, answer: dict[str, Any]) -> None:
-        self.wfile.write(json.dumps(answer, separators=(",", ":")).encode() + b"\n")

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import json
 import logging
 import os
 import signal
@@ -22,9 +21,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from common.files import write_json
+from common.journal import Journal
 from switch.config import ConfigError, ServeConfig, load_config
 from switch.device import DataPlane, Device, DeviceEvent, DeviceTable
-from switch.journal import Journal
 
 EXAMPLES = """\
 examples:
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
 async def serve(config: ServeConfig, *, ready_file: Path | None = None, exit_with_parent: bool = False) -> None:
     """Run until a signal, a `shutdown` or the parent's end. Raises ConfigError, OSError when it cannot start."""
     # Late, so that `--help` and configuration errors do not wait for gRPC and the native engine.
-    from switch.control import ControlServer
+    from switch.control import SwitchControl
     from switch.model import load_program
     from switch.p4rt.server import P4RuntimeServer
 
@@ -89,7 +89,7 @@ async def serve(config: ServeConfig, *, ready_file: Path | None = None, exit_wit
         _watch_parent(loop, stopping)
 
     async with contextlib.AsyncExitStack() as stack:
-        journal = Journal(config.journal)
+        journal = Journal(config.journal, "switches")
         stack.callback(journal.close)
         journal.write_process("switch")
         devices = DeviceTable(_data_plane())
@@ -100,13 +100,7 @@ async def serve(config: ServeConfig, *, ready_file: Path | None = None, exit_wit
         server = P4RuntimeServer(devices, load_program)
         grpc_port = await server.start(config.grpc)
         stack.push_async_callback(server.stop)
-        control = ControlServer(
-            devices,
-            config.control,
-            journal=journal,
-            on_shutdown=shut_down,
-        )
-        control.start()
+        control = SwitchControl(devices, config.control, journal=journal, on_shutdown=shut_down)
         stack.callback(control.close)
         sampler = asyncio.ensure_future(_sample(devices, journal, config.sample_interval_ns))
         stack.callback(sampler.cancel)
@@ -139,9 +133,7 @@ def _with_port(address: str, port: int) -> str:
 
 def _announce(ready: dict[str, object], ready_file: Path | None) -> None:
     if ready_file is not None:
-        temporary = ready_file.with_name(f".{ready_file.name}.{os.getpid()}")
-        temporary.write_text(json.dumps(ready))
-        temporary.replace(ready_file)
+        write_json(ready_file, ready)
     print("ready " + " ".join(f"{key}={value}" for key, value in ready.items()), flush=True)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from scenarios.journal import Line
+from common.journal import Line
 from scenarios.judging import counters, flows, goodput, paths, planes, recovery, steps
 from scenarios.judging.run import SECOND_NS, Run, Span
 from scenarios.judging.verdict import Finding

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.journal import Line
+from common.journal import Line
 from scenarios.judging import counters
 from scenarios.judging.run import Run, Span
 from scenarios.judging.verdict import Finding

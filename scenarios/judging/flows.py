@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from scenarios.journal import Line
+from common.journal import Line
 from scenarios.judging.run import SECOND_NS, Run, Span
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from scenarios.journal import Line
+from common.journal import Line
 from scenarios.judging import steps
 from scenarios.judging.arrays import Floats, np
 from scenarios.judging.run import SECOND_NS, Run, Span

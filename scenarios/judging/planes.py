@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import partial
 
-from scenarios.journal import Line
+from common.journal import Line
 from scenarios.judging.arrays import Floats, np
 from scenarios.judging.goodput import at, curve
 from scenarios.judging.run import Run, Span

@@ -10,7 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from scenarios.journal import Line, merge
+from common.journal import Line
+from scenarios.journal import merge
 
 SECOND_NS = 1_000_000_000
 RUNNER = "runner"

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from common import files
 from scenarios.judging.run import Run, Span
 from scenarios.running.directory import RunDirectory
 from scenarios.running.emulated import EmulatedWorld
@@ -51,9 +52,8 @@ def reduction(setting: Setting) -> Workload:
 
 
 def cache_file() -> Path:
-    """Where measurements are kept: below XDG_CACHE_HOME, or ~/.cache."""
-    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(root) / "mrclab" / "calibration.json"
+    """Where measurements are kept: in the user's cache."""
+    return files.cache_directory() / "calibration.json"
 
 
 def key(plan: Plan) -> str:
@@ -76,9 +76,7 @@ def load(path: Path) -> dict[str, Any]:
 def store(path: Path, plan: Plan, measured: Mapping[str, Any]) -> None:
     """Keep a measurement beside the others."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(f".{os.getpid()}")
-    partial.write_text(json.dumps({**load(path), key(plan): dict(measured)}, indent=2) + "\n")
-    partial.replace(path)
+    files.write_json(path, {**load(path), key(plan): dict(measured)})
 
 
 def calibrated(plan: Plan, tell: Callable[[str], None], again: bool = False) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 
-from endpoint.control import AgentClient, AgentError
+from common.client import ControlClient, ControlError
 from scenarios.running import provision
 from scenarios.running.directory import RunDirectory
 from scenarios.running.transport import Transport
@@ -33,7 +33,7 @@ class EmulatedWorld:
         self._transport = transport
         self._seed = seed
         self._pause = threading.Event()  # never set: a wait that Ctrl-C ends
-        self._clients: dict[str, AgentClient] = {}
+        self._clients: dict[str, ControlClient] = {}
         with ExitStack() as stack:
             tell(f"building {plan.switch_count} switches and {plan.host_count} hosts")
             self.lab = Lab.up(plan, provision=provision.install, journals=directory.journals)
@@ -47,7 +47,7 @@ class EmulatedWorld:
             self._open = stack.pop_all()
 
     @property
-    def clients(self) -> Mapping[str, AgentClient]:
+    def clients(self) -> Mapping[str, ControlClient]:
         return self._clients
 
     def now_ns(self) -> int:
@@ -79,13 +79,13 @@ class EmulatedWorld:
             words += ["--set", f"{name}={json.dumps(value)}"]
         return words
 
-    def _connect(self, host: Host, process: subprocess.Popen[bytes]) -> AgentClient:
+    def _connect(self, host: Host, process: subprocess.Popen[bytes]) -> ControlClient:
         """The agent's client as soon as it answers; RuntimeError when it has ended or takes too long."""
         deadline_s = time.monotonic() + READY_S
         while True:
             try:
-                return AgentClient(str(self.lab.agent_socket(host)))
-            except AgentError as error:
+                return ControlClient(self.lab.agent_socket(host))
+            except ControlError as error:
                 log = self.lab.root / "logs" / f"{host}-agent.log"
                 if process.poll() is not None:
                     last = log.read_text().strip()[-500:] if log.exists() else "no output"

@@ -22,7 +22,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from scenarios.journal import Line
+from common.journal import Line
 from scenarios.running.directory import RunDirectory
 from scenarios.scenario import Scenario
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from scenarios.journal import Journal
+from common.journal import Journal
 
 INTERVAL_S = 0.5
 

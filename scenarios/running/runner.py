@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from common.journal import Journal
 from endpoint.group import Group
-from scenarios.journal import Journal
 from scenarios.running.directory import RunDirectory
 from scenarios.running.timeline import LINK_VERBS, SWITCH_VERBS, Moment, dead_links, moments
 from scenarios.running.transport import Transport
@@ -111,7 +111,7 @@ class Runner:
         journal = Journal(self.directory.journal("runner"), "runner", lambda: clock())
         with ExitStack() as stack:
             stack.callback(journal.close)
-            journal.write("process", role="runner", pid=os.getpid(), realtime_ns=time.time_ns())
+            journal.write_process("runner")
             journal.write("options", **options)
             try:
                 world = make_world()

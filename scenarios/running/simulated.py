@@ -13,13 +13,13 @@ from dataclasses import asdict
 from random import Random
 from typing import Any
 
+from common.client import ControlError, ControlTimeoutError
+from common.journal import Journal
 from controller import compiled_pipelines
 from controller.direct import DirectControl
 from controller.tables import tables
 from endpoint import prober, profile, transports
-from endpoint.control import AgentError, AgentTimeoutError
 from endpoint.host import Host as HostNic
-from scenarios.journal import Journal
 from scenarios.running.directory import RunDirectory
 from scenarios.running.events import Events
 from scenarios.running.transport import Transport
@@ -82,11 +82,11 @@ class SimulatedHost:
         while ident not in self._answers:
             next_ns = self._events.next_ns
             if next_ns is None or next_ns > limit_ns:
-                raise AgentTimeoutError(f"{self.node} did not answer within its virtual time")
+                raise ControlTimeoutError(f"{self.node} did not answer within its virtual time")
             self._events.step()
         answer = self._answers.pop(ident)
         if not answer["ok"]:
-            raise AgentError(answer["error"])
+            raise ControlError(answer["error"])
         return answer["result"]
 
     # events
@@ -249,13 +249,16 @@ class SimulatedWorld:
         own = profile.parse(nic_profile(self.plan, host))
         journal = Journal(directory.journal(host.name), host.name, lambda: self.events.now_ns)
         self._journals.append(journal)
-        journal.write("process", role="agent", pid=0, realtime_ns=0)
-
-        def write(t_ns: int, kind: str, fields: Mapping[str, Any]) -> None:
-            journal.write(kind, t_ns=t_ns, **fields)
-
+        journal.write_process("agent", pid=0, realtime_ns=0)
         nic = transports.make(transport.agent, own, seed, transport.settings, 0)
-        return HostNic(own, nic, write, transport_name=transport.agent, clock=lambda: self.events.now_ns, now_ns=0)
+        return HostNic(
+            own,
+            nic,
+            journal.write_at,
+            transport_name=transport.agent,
+            clock=lambda: self.events.now_ns,
+            now_ns=0,
+        )
 
     def deliver(self, to: PortRef, frame: bytes) -> None:
         if isinstance(to.node, Host):

@@ -11,18 +11,13 @@ import contextlib
 import functools
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from common import files
+
 _KINDS = (".py", ".p4")
-
-
-def default_directory() -> Path:
-    root = os.environ.get("XDG_CACHE_HOME")
-    return (Path(root) if root else Path.home() / ".cache") / "mrclab"
 
 
 @functools.cache
@@ -68,11 +63,4 @@ def store(directory: Path, name: str, read: Iterable[Path], missing: Iterable[Pa
             "result": result,
         }
         directory.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=directory, prefix=f"{name}.")
-        try:
-            with os.fdopen(handle, "w") as file:
-                json.dump(entry, file)
-            os.replace(temporary, directory / f"{name}.p4c.json")
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        files.write(directory / f"{name}.p4c.json", json.dumps(entry))

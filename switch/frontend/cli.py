@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import tempfile
 from pathlib import Path
+
+from common import files
 
 from .diagnostics import CompileError
 
@@ -56,22 +56,9 @@ def run(args: argparse.Namespace) -> int:
         directory.mkdir(parents=True, exist_ok=True)
         for suffix, text in ((".json", compiled.json_text), (".p4info.txtpb", compiled.p4info_text)):
             target = directory / (args.program.stem + suffix)
-            _write(target, text)
+            files.write(target, text)  # all or nothing: a switch may be reading the file that was there
             print(target)
     except OSError as error:
         print(f"cannot write to {directory}: {error.strerror}", file=sys.stderr)
         return 1
     return 0
-
-
-def _write(target: Path, text: str) -> None:
-    """All or nothing: a switch may be reading the file that was there."""
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

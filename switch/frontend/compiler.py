@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common import files
+
 from . import cache
 
 
@@ -39,7 +41,7 @@ def compile_program(
     """
     path = Path(path)
     key = cache.key(path, include_paths, definitions or {})
-    directory = cache_dir or cache.default_directory()
+    directory = cache_dir or files.cache_directory()
     if use_cache:
         known = cache.load(directory, key)
         if known is not None:

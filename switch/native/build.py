@@ -16,6 +16,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from common import files
+
 RUNTIME = Path(__file__).parent / "runtime"
 FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-fno-strict-aliasing", "-pthread")
 WARNINGS = ("-Wall", "-Wextra", "-Werror=implicit-function-declaration", "-Wno-unused-label", "-Wno-unused-function")
@@ -43,11 +45,6 @@ def _compiler_version() -> str:
     return _run((*compiler(), "--version"))
 
 
-def cache_directory() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "mrclab"
-
-
 def build_runtime(sanitize: bool = False) -> Path:
     """The shared object of the runtime."""
     sources = sorted(RUNTIME.glob("*.c"))
@@ -73,7 +70,7 @@ def _build(name: str, text: str, sources: list[Path], sanitize: bool) -> Path:
     flags = (*FLAGS, *hidden, *WARNINGS, *(SANITIZERS if sanitize else ()), f"-I{RUNTIME}")
     material = [*compiler(), _compiler_version(), *FLAGS, str(sanitize), _runtime_digest(bool(sources)), text]
     digest = hashlib.sha256("\0".join(material).encode()).hexdigest()[:24]
-    directory = cache_directory()
+    directory = files.cache_directory()
     target = directory / f"{_file_name(name)}-{digest}{'-sanitized' if sanitize else ''}.so"
     if target.exists():
         return target

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from endpoint.control import AgentClient
+from common.client import ControlClient
 from tests.endpoint.nic_namespaces import back_to_back, enter
 from tests.endpoint.nic_profiles import profile as example
 
@@ -45,7 +45,7 @@ class AgentProcess:
         line = self.process.stdout.readline()
         if not line.startswith("ready "):
             raise RuntimeError(f"the agent of {host} did not start: {line!r}, exit status {self.process.wait()}")
-        self.client = AgentClient(str(self.socket))
+        self.client = ControlClient(self.socket)
 
     def lines(self, kind: str | None = None) -> list[dict[str, Any]]:
         lines = [json.loads(line) for line in self.journal.read_text().splitlines()]

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from endpoint.control import AgentClient, AgentError
+from common.client import ControlClient, ControlError
 from endpoint.core import frame as frames
 from endpoint.core import wire
 from endpoint.group import Group
@@ -215,7 +215,7 @@ def test_the_denylist_is_set_and_read_back_and_keeps_packets_off_a_path(pair):
     run.remove()
     client.call("denylist.set", denied=[])
     client.call("sample", interval_ns=100_000_000, paths=False)
-    with pytest.raises(AgentError, match="names a destination's host and an EV of a path to it"):
+    with pytest.raises(ControlError, match="names a destination's host and an EV of a path to it"):
         client.call("denylist.set", denied=[{"host": "h1", "ev": 77}])
 
 
@@ -270,7 +270,7 @@ def test_the_baseline_runs_the_same_workloads_on_one_port_without_encapsulation(
             assert {status["state"] for status in results.values()} == {"finished"}
             assert sum(status["result"]["bytes_wrong"] for status in results.values()) == 0
             assert sum(status["result"]["bytes_verified"] for status in results.values()) > 0
-        with pytest.raises(AgentError, match="has no self_probes in its profile"):
+        with pytest.raises(ControlError, match="has no self_probes in its profile"):
             started[0].client.call("prober.start")
 
 
@@ -359,6 +359,6 @@ def test_a_socket_file_that_nobody_serves_is_replaced_and_one_in_use_is_not(tmp_
             status, complaint = failing_agent(tmp_path, names[0], example(0, planes=1))
             assert status == 2
             assert "another agent answers there" in complaint
-            assert AgentClient(str(agent.socket)).call("ping")["host"] == "h0"
+            assert ControlClient(agent.socket).call("ping")["host"] == "h0"
         finally:
             assert agent.close() == 0

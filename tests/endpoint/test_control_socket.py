@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from endpoint import control
-from endpoint.control import AgentClient, AgentError, ControlServer
-from endpoint.host import Reply
+from common import server as servers
+from common.client import ControlClient, ControlError
+from common.server import ControlServer, Reply
 
 
 class FakeDriver:
@@ -33,21 +33,21 @@ def pong(request: Mapping[str, Any], reply: Reply) -> None:
 def test_clients_beyond_the_limit_are_told_so_and_find_room_when_others_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control, "CLIENTS_MAX", 3)
-    driver, path = FakeDriver(), str(tmp_path / "s")
-    server = ControlServer(path, driver, pong)  # type: ignore[arg-type]
+    monkeypatch.setattr(servers, "CLIENTS_MAX", 3)
+    driver, path = FakeDriver(), tmp_path / "s"
+    server = ControlServer(path, driver, pong, line_bytes_max=1000)
     (accept,) = driver.readers.values()
     clients = []
     for _ in range(4):
-        clients.append(AgentClient(path, timeout_s=5))
+        clients.append(ControlClient(path, timeout_s=5))
         accept()
     assert len(driver.readers) == 1 + 3
-    with pytest.raises(AgentError, match="3 clients are connected; close one first"):
+    with pytest.raises(ControlError, match="3 clients are connected; close one first"):
         clients[3].call("ping")
     clients[0].close()
     list(driver.readers.values())[1]()
     assert len(driver.readers) == 1 + 2
-    late = AgentClient(path, timeout_s=5)
+    late = ControlClient(path, timeout_s=5)
     accept()
     ident = late.send("ping")
     list(driver.readers.values())[-1]()
@@ -56,4 +56,4 @@ def test_clients_beyond_the_limit_are_told_so_and_find_room_when_others_go(
         client.close()
     server.close()
     assert driver.readers == {}
-    assert not Path(path).exists()
+    assert not path.exists()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from endpoint.control import AgentError
+from common.client import ControlError
 from endpoint.group import Group
 from tests.endpoint.workload_fake import FakeClient, FakeNet
 
@@ -209,7 +209,7 @@ def test_transfer_lines_tell_the_goodput_of_each_interval():
 )
 def test_what_cannot_be_is_refused_with_the_choices(kind, ranks, options, complaint):
     net = FakeNet(seed=1, hosts=3)
-    with pytest.raises(AgentError, match=complaint):
+    with pytest.raises(ControlError, match=complaint):
         group(net, kind, ranks, **options)
     assert all(not transport.qps for transport in net.transports.values())
 
@@ -219,7 +219,7 @@ def test_operations_out_of_order_and_unknown_ones_are_refused():
     client = FakeClient(net, "h0")
 
     def refused(op: str, **arguments: Any) -> str:
-        with pytest.raises(AgentError) as caught:
+        with pytest.raises(ControlError) as caught:
             client.result(client.send(op, **arguments))
         return str(caught.value)
 
@@ -243,5 +243,5 @@ def test_offers_made_with_other_options_do_not_connect():
     for host, depth in (("h0", 8), ("h1", 4)):
         request = {"name": "w", "kind": "write_bw", "ranks": ["h0", "h1"], "options": {"depth": depth}}
         offers[host] = clients[host].result(clients[host].send("workload.prepare", **request))["offers"]
-    with pytest.raises(AgentError, match="both must be prepared with the same options"):
+    with pytest.raises(ControlError, match="both must be prepared with the same options"):
         clients["h0"].result(clients["h0"].send("workload.connect", name="w", offers={"h1": offers["h1"]["h0"]}))

@@ -229,10 +229,10 @@ class FakeClient:
         return ident
 
     def result(self, ident: int, timeout_s: float | None = None) -> Any:
-        from endpoint.control import AgentError
+        from common.client import ControlError
 
         self._net.run(lambda: ident in self._answers)
         answer = self._answers.pop(ident)
         if not answer["ok"]:
-            raise AgentError(answer["error"])
+            raise ControlError(answer["error"])
         return answer["result"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from scenarios.journal import Journal, merge, read_file, write_merged
+from common.journal import Journal
+from scenarios.journal import merge, read_file, write_merged
 
 
 def test_lines_of_several_writers_merge_by_time(tmp_path: Path) -> None:
@@ -15,7 +16,7 @@ def test_lines_of_several_writers_merge_by_time(tmp_path: Path) -> None:
     first.write("x")
     second.write("y")
     second.write("z", t_ns=40)
-    lines = merge([first.path, second.path])
+    lines = merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
     assert [(line["t_ns"], line["node"], line["kind"]) for line in lines] == [
         (10, "b", "y"),
         (30, "a", "x"),

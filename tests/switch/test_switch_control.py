@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from common.journal import Journal
 from switch.config import ConfigError, DeviceConfig, PortSpec
-from switch.control import OPERATIONS, ControlServer
+from switch.control import OPERATIONS, SwitchControl
 from switch.device import DeviceTable
-from switch.journal import Journal
 from switch.native.dataplane import NativeDataPlane
 
 
@@ -50,8 +50,7 @@ def client(journal: Path) -> Iterator[Client]:
     devices = DeviceTable(NativeDataPlane())
     devices.add(DeviceConfig(1, "p0l0", (PortSpec(1), PortSpec(2))))
     devices.add(DeviceConfig(2, "p0l1", (PortSpec(1),)))
-    server = ControlServer(devices, "127.0.0.1:0", journal=Journal(str(journal)))
-    server.start()
+    server = SwitchControl(devices, "127.0.0.1:0", journal=Journal(journal, "switches"))
     client = Client(server.address)
     yield client
     client.lines.close()
@@ -130,7 +129,7 @@ def test_a_taken_address_is_refused() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(ConfigError, match="cannot listen on"):
-            ControlServer(devices, f"127.0.0.1:{taken.getsockname()[1]}")
+            SwitchControl(devices, f"127.0.0.1:{taken.getsockname()[1]}")
     devices.close()
 
 

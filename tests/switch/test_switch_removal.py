@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from common.journal import Journal
 from switch.config import ConfigError, DeviceConfig, PortSpec
 from switch.device import Device, DeviceTable
 from switch.engine import EngineError, PortConfig
-from switch.journal import Journal
 from switch.native.dataplane import NativeDataPlane
 from switch.serve import _sample
 
@@ -116,7 +116,7 @@ def test_sampling_skips_a_device_that_went_meanwhile(devices: DeviceTable, tmp_p
     stale = Stale(devices.data_plane)
 
     async def sample() -> None:
-        sampler = asyncio.ensure_future(_sample(stale, Journal(str(path)), 1_000_000))
+        sampler = asyncio.ensure_future(_sample(stale, Journal(path, "switches"), 1_000_000))
         while not any(line["kind"] == "cpu" for line in map(json.loads, path.read_text().splitlines())):
             assert not sampler.done(), sampler.exception()
             await asyncio.sleep(0.001)

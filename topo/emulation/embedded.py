@@ -8,10 +8,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from common.client import ControlClient, ControlError
+from common.files import write_json
 from topo.emulation import namespace, process
-from topo.emulation.control import ControlClient, ControlError
 from topo.emulation.driver import Progress, Site
-from topo.emulation.state import LabError, write_json
+from topo.emulation.state import LabError
 from topo.fault import Fault, PortState, SwitchState
 from topo.graph import PortRef, device_id, link_at, port_queues, ports, towards_host
 from topo.node import Switch

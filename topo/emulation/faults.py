@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 import threading
-import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any
 
+from common.client import ControlClient, ControlError
+from common.journal import Journal
 from topo.emulation import hosts, namespace, state, tc
-from topo.emulation.control import ControlClient, ControlError
 from topo.emulation.driver import Site, SwitchDriver
 from topo.emulation.state import LabError
 from topo.fault import (
@@ -154,15 +153,13 @@ class FaultBoard:
             path = self.site.root / "agents" / f"{host}.sock"
             if was == now or not path.exists():
                 continue
-            client = ControlClient(path)
             try:
-                denied = {(row["host"], row["ev"]) for row in client.call("denylist.get")["denied"]}
-                wanted = sorted((denied - was) | now)
-                client.call("denylist.set", denied=[{"host": name, "ev": ev} for name, ev in wanted])
+                with ControlClient(path) as client:
+                    denied = {(row["host"], row["ev"]) for row in client.call("denylist.get")["denied"]}
+                    wanted = sorted((denied - was) | now)
+                    client.call("denylist.set", denied=[{"host": name, "ev": ev} for name, ev in wanted])
             except ControlError as error:
                 raise LabError(f"drain: the agent of {host} did not take its denylist: {error}") from None
-            finally:
-                client.close()
 
     def _check_agents(self, fault: Fault) -> None:
         if not any((self.site.root / "agents" / f"{host}.sock").exists() for host in self.site.plan.hosts()):
@@ -182,17 +179,5 @@ class FaultBoard:
         if self.site.journals is None:
             return
         arguments: dict[str, Any] = {} if fault.value is None else {"value": fault.value}
-        line = {
-            "t_ns": time.monotonic_ns(),
-            "node": "lab",
-            "kind": "fault",
-            "verb": fault.verb,
-            "target": fault.target,
-            "state": which,
-            "arguments": arguments,
-        }
-        fd = os.open(self.site.journals / "faults.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            os.write(fd, json.dumps(line).encode() + b"\n")
-        finally:
-            os.close(fd)
+        with closing(Journal(self.site.journals / "faults.jsonl", "lab")) as journal:
+            journal.write("fault", verb=fault.verb, target=fault.target, state=which, arguments=arguments)

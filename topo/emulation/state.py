@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from common.files import write_json
 from topo.emulation import namespace
 from topo.emulation.process import alive, command_line, start_ticks
 from topo.fault import Fault
@@ -132,13 +133,6 @@ def read_faults(root: Path = ROOT) -> list[Fault]:
 def write_faults(faults: list[Fault], root: Path = ROOT) -> None:
     """Replace the list of faults in force whole."""
     write_json(root / "faults.json", [asdict(fault) for fault in faults])
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Atomically: a reader, or a kill, sees the old file or the new one."""
-    temporary = path.with_suffix(".new")
-    temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
-    temporary.replace(path)
 
 
 def remove(root: Path = ROOT, *, keep_lock: bool = False) -> None:

@@ -1,0 +1,143 @@
+"""The asking side of a control socket: JSON lines over loopback TCP or a Unix socket (docs/contracts.md)."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+TIMEOUT_S = 30.0
+_LAST_WORDS_S = 0.1
+
+
+class ControlError(RuntimeError):
+    """The other side refused an operation, or does not answer; the message is its own where it sent one."""
+
+
+class ControlTimeoutError(ControlError):
+    """The other side has not answered yet; the answer may still come."""
+
+
+class ControlClient:
+    """One connection, made at once, and again by the next request after it broke.
+
+    Requests may be sent ahead: answers are matched by their id. Threads may share a client if they use `call` only.
+    """
+
+    def __init__(self, address: str | Path, timeout_s: float = TIMEOUT_S) -> None:
+        """`address` is HOST:PORT, or the path of a Unix socket. Raises ControlError when nobody answers there."""
+        self.address = address
+        self._timeout_s = timeout_s
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._lines = b""
+        self._last_id = 0
+        self._answers: dict[int, dict[str, Any]] = {}
+        self._connect()
+
+    def __enter__(self) -> ControlClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def call(self, op: str, timeout_s: float | None = None, **arguments: Any) -> Any:
+        """Carry out one operation and return its result. Raises ControlError with the other side's complaint."""
+        with self._lock:
+            return self.result(self.send(op, **arguments), timeout_s)
+
+    def send(self, op: str, **arguments: Any) -> int:
+        """Send a request without waiting; `result` takes the answer."""
+        self._last_id += 1
+        request = json.dumps({"id": self._last_id, "op": op, **arguments}).encode() + b"\n"
+        connected = self._socket or self._connect()
+        connected.settimeout(self._timeout_s)
+        try:
+            connected.sendall(request)
+        except OSError as error:
+            raise self._broken(self._last_words() or f"is gone: {error.strerror or error}") from error
+        return self._last_id
+
+    def result(self, ident: int, timeout_s: float | None = None) -> Any:
+        """Wait for the answer to that request. Raises ControlError, or ControlTimeoutError after `timeout_s`."""
+        while ident not in self._answers:
+            answer = self._next_answer(self._timeout_s if timeout_s is None else timeout_s)
+            if answer.get("id") is None:  # not about a request: the other side refuses to talk
+                raise ControlError(answer.get("error", f"{self._name} said {answer}"))
+            self._answers[answer["id"]] = answer
+        answer = self._answers.pop(ident)
+        if not answer.get("ok"):
+            raise ControlError(answer.get("error", f"{self._name} refused without a reason"))
+        return answer.get("result")
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+        self._socket, self._lines = None, b""
+        self._answers.clear()
+
+    @property
+    def _name(self) -> str:
+        return f"control socket {self.address}"
+
+    def _broken(self, why: str) -> ControlError:
+        self.close()
+        return ControlError(f"{self._name} {why}")
+
+    def _connect(self) -> socket.socket:
+        try:
+            if isinstance(self.address, Path):
+                made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                try:
+                    made.settimeout(self._timeout_s)
+                    made.connect(str(self.address))
+                except OSError:
+                    made.close()
+                    raise
+            else:
+                host, _, port = self.address.rpartition(":")
+                made = socket.create_connection((host.strip("[]"), int(port)), timeout=self._timeout_s)
+                made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as error:
+            raise ControlError(f"nobody answers on {self._name}: {error.strerror or error}") from error
+        self._socket = made
+        return made
+
+    def _last_words(self) -> str | None:
+        """What the other side said before it closed the connection."""
+        try:
+            return f"said: {self._next_answer(_LAST_WORDS_S)['error']}"
+        except (ControlError, KeyError):
+            return None
+
+    def _next_answer(self, limit_s: float) -> dict[str, Any]:
+        line = self._read_line(limit_s)
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise self._broken(f"sent what is no answer: {line[:80]!r}")
+        return answer
+
+    def _read_line(self, limit_s: float) -> bytes:
+        while b"\n" not in self._lines:
+            if self._socket is None:
+                raise ControlError(f"{self._name} closed the connection")
+            self._socket.settimeout(limit_s)
+            try:
+                data = self._socket.recv(1 << 16)
+            except TimeoutError as error:
+                raise ControlTimeoutError(f"{self._name} did not answer within {limit_s:g} s") from error
+            except OSError as error:
+                raise self._broken(f"is gone: {error.strerror or error}") from error
+            if not data:
+                raise self._broken("closed the connection")
+            self._lines += data
+        line, _, self._lines = self._lines.partition(b"\n")
+        return line

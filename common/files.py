@@ -1,0 +1,33 @@
+"""Files that appear whole: a reader, or a kill, sees the old content or the new one."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Replace the file at once; text is UTF-8. Raises OSError, and then leaves the file as it was."""
+    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            os.fchmod(file.fileno(), 0o644)
+        os.replace(partial, path)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Replace a JSON file at once."""
+    write(path, json.dumps(value, indent=1) + "\n")
+
+
+def cache_directory() -> Path:
+    """Where the user's cache of this program is: `$XDG_CACHE_HOME/mrclab`, or `~/.cache/mrclab`."""
+    root = os.environ.get("XDG_CACHE_HOME")
+    return (Path(root) if root else Path.home() / ".cache") / "mrclab"

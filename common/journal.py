@@ -1,0 +1,63 @@
+"""A process's own journal file: one JSON object a line, a line a write (docs/contracts.md, "Journal").
+
+A reader may open the file at any moment, also after the writer was killed. `scenarios/journal.py` reads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+Line = dict[str, Any]
+
+
+class Journal:
+    """Appends lines to a file; without a path it writes nothing. Threads may share a journal.
+
+    `clock` gives the nanoseconds of lines that do not bring their own: CLOCK_MONOTONIC, which all hosts of a lab share.
+    """
+
+    def __init__(self, path: str | Path | None, node: str, clock: Callable[[], int] = time.monotonic_ns) -> None:
+        """Raises OSError when the file cannot be opened or made."""
+        self.node = node
+        self._clock = clock
+        self._fd = -1 if path is None else os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    @property
+    def enabled(self) -> bool:
+        """Whether lines go anywhere."""
+        return self._fd >= 0
+
+    def write(self, kind: str, *, t_ns: int | None = None, node: str | None = None, **fields: Any) -> None:
+        """Append a line, at `t_ns` or now. Fields must be JSON. Raises OSError when the file cannot take the line."""
+        if self._fd >= 0:
+            t_ns = self._clock() if t_ns is None else t_ns
+            line = {"t_ns": t_ns, "node": node or self.node, "kind": kind, **fields}
+            os.write(self._fd, json.dumps(line, separators=(",", ":")).encode() + b"\n")
+
+    def write_at(self, t_ns: int, kind: str, fields: Mapping[str, Any]) -> None:
+        """`write`, in the shape in which hosts hand out their lines."""
+        self.write(kind, t_ns=t_ns, **fields)
+
+    def write_process(self, role: str, *, pid: int | None = None, realtime_ns: int | None = None) -> None:
+        """The first line of every process: who writes, with which release, and the wall clock at that moment.
+
+        What runs in virtual time says its own, so that a seed repeats the line too.
+        """
+        try:
+            release = version("mrclab")
+        except PackageNotFoundError:
+            release = "source"
+        pid = os.getpid() if pid is None else pid
+        realtime_ns = time.time_ns() if realtime_ns is None else realtime_ns
+        self.write("process", role=role, pid=pid, version=release, realtime_ns=realtime_ns)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

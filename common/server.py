@@ -1,0 +1,210 @@
+"""The answering side of a control socket: JSON lines over loopback TCP or a Unix socket (docs/contracts.md).
+
+Requests are hostile: whatever bytes arrive, their sender is told in words or cut off, and nobody else notices.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+CLIENTS_MAX = 64
+"""Clients at a time: `select`, with which a loop may wait, takes no descriptor above 1023."""
+_SEND_TIMEOUT_S = 2.0
+
+Reply = Callable[[dict[str, Any]], None]
+"""Takes the answer `{"id", "ok", "result" | "error"}`."""
+Handler = Callable[[Mapping[str, Any], Reply], None]
+"""Carries out one request and answers, now or later."""
+
+
+class Readers(Protocol):
+    """What waits for descriptors: a loop of the process's own (asyncio's is one), or `ThreadReaders`."""
+
+    def add_reader(self, descriptor: int, callback: Callable[[], None], /) -> object: ...
+    def remove_reader(self, descriptor: int, /) -> object: ...
+
+
+class ThreadReaders:
+    """Waits for each descriptor in a thread of its own: a slow request holds up its own connection only."""
+
+    def __init__(self) -> None:
+        self._active: dict[int, object] = {}
+
+    def add_reader(self, descriptor: int, callback: Callable[[], None]) -> None:
+        token = self._active[descriptor] = object()
+        threading.Thread(target=self._watch, args=(descriptor, token, callback), name="control", daemon=True).start()
+
+    def remove_reader(self, descriptor: int) -> None:
+        """The descriptor must become readable, as by a shutdown, for its thread to end."""
+        self._active.pop(descriptor, None)
+
+    def _watch(self, descriptor: int, token: object, callback: Callable[[], None]) -> None:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        while self._active.get(descriptor) is token:
+            poll.poll()
+            if self._active.get(descriptor) is token:  # the number may be another connection's by now
+                callback()
+
+
+class ControlServer:
+    """Listens on `address`, HOST:PORT or the path of a Unix socket, and hands each request to `handler`.
+
+    A socket file that nobody listens on is replaced. Closing ends every connection and removes the file.
+    """
+
+    def __init__(self, address: str | Path, readers: Readers, handler: Handler, *, line_bytes_max: int) -> None:
+        """Raises OSError when the address is taken or malformed."""
+        self._readers = readers
+        self._handler = handler
+        self._line_bytes_max = line_bytes_max
+        self._clients: set[_Client] = set()
+        self._path = address if isinstance(address, Path) else None
+        try:
+            self._listener = _listen_on_path(address) if isinstance(address, Path) else _listen_on_port(address)
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else error
+            raise OSError(f"cannot listen on {address}: {why}") from error
+        self._listener.setblocking(False)
+        readers.add_reader(self._listener.fileno(), self._accept)
+
+    @property
+    def address(self) -> str:
+        """Where the server really listens."""
+        if self._path is not None:
+            return str(self._path)
+        host, port = self._listener.getsockname()[:2]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    def close(self) -> None:
+        self._readers.remove_reader(self._listener.fileno())
+        _end(self._listener)
+        for client in list(self._clients):
+            self._drop(client)
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+    def _accept(self) -> None:
+        try:
+            accepted, _ = self._listener.accept()
+        except OSError:
+            return
+        if len(self._clients) >= CLIENTS_MAX:
+            accepted.setblocking(False)
+            with accepted, contextlib.suppress(OSError):
+                accepted.send(_line(_refusal(None, f"{CLIENTS_MAX} clients are connected; close one first")))
+            return
+        accepted.settimeout(_SEND_TIMEOUT_S)
+        if accepted.family != socket.AF_UNIX:
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        client = _Client(accepted)
+        self._clients.add(client)
+        self._readers.add_reader(client.descriptor, lambda: self._read(client))
+
+    def _read(self, client: _Client) -> None:
+        try:
+            data = client.socket.recv(1 << 16)
+        except OSError:
+            data = b""
+        *lines, client.rest = (client.rest + data).split(b"\n")
+        try:
+            for line in lines:
+                self._request(client, line)
+        except BaseException:
+            self._drop(client)
+            raise
+        if len(client.rest) > self._line_bytes_max:
+            self._send(client, _refusal(None, f"a line above {self._line_bytes_max} bytes"))
+            data = b""
+        if not data:
+            self._drop(client)
+
+    def _request(self, client: _Client, line: bytes) -> None:
+        def reply(answer: dict[str, Any]) -> None:
+            self._send(client, answer)
+
+        if not line.strip():
+            return
+        try:
+            request = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            reply(_refusal(None, f"not a JSON line: {error}"))
+            return
+        if not isinstance(request, dict) or isinstance(request.get("id"), (dict, list)):
+            reply(_refusal(None, 'a request is an object such as {"id": 1, "op": "ping"}'))
+            return
+        try:
+            self._handler(request, reply)
+        except RecursionError:  # what could just be parsed is too deep to be shown in a complaint
+            reply(_refusal(request.get("id"), "the request is nested too deeply"))
+
+    def _send(self, client: _Client, answer: dict[str, Any]) -> None:
+        if client in self._clients:
+            try:
+                client.socket.sendall(_line(answer))
+            except OSError:  # gone, or not reading: its requests were carried out all the same
+                self._drop(client)
+
+    def _drop(self, client: _Client) -> None:
+        try:
+            self._clients.remove(client)  # by one thread only
+        except KeyError:
+            return
+        self._readers.remove_reader(client.descriptor)
+        _end(client.socket)
+
+
+class _Client:
+    def __init__(self, accepted: socket.socket) -> None:
+        self.socket = accepted
+        self.descriptor = accepted.fileno()
+        self.rest = b""
+
+
+def _refusal(ident: object, why: str) -> dict[str, Any]:
+    return {"id": ident, "ok": False, "error": why}
+
+
+def _line(answer: dict[str, Any]) -> bytes:
+    return json.dumps(answer, separators=(",", ":")).encode() + b"\n"
+
+
+def _end(ended: socket.socket) -> None:
+    """Close a socket for whoever waits for it, too."""
+    with contextlib.suppress(OSError):
+        ended.shutdown(socket.SHUT_RDWR)
+    ended.close()
+
+
+def _listen_on_port(address: str) -> socket.socket:
+    host, _, port = address.rpartition(":")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host.strip("[]"), int(port)), family=family)
+
+
+def _listen_on_path(path: Path) -> socket.socket:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+        except FileNotFoundError:
+            pass
+        else:
+            raise OSError("another process answers there")
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(str(path))
+        listener.listen()
+    except OSError:
+        listener.close()
+        raise
+    return listener

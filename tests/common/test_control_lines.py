@@ -1,0 +1,157 @@
+"""The control socket's two sides against each other: any bytes are answered or cut off, and nobody else notices."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.client import ControlClient, ControlError, ControlTimeoutError
+from common.server import ControlServer, Reply, ThreadReaders
+
+LINE_BYTES_MAX = 10_000
+WAIT_S = 10.0
+
+
+def echo(request: Mapping[str, Any], reply: Reply) -> None:
+    if request.get("op") == "refuse":
+        reply({"id": request.get("id"), "ok": False, "error": "no such luck"})
+    else:
+        reply({"id": request.get("id"), "ok": True, "result": request.get("word")})
+
+
+Serve = Callable[[str | Path], ControlServer]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    servers: list[ControlServer] = []
+
+    def start(address: str | Path) -> ControlServer:
+        servers.append(ControlServer(address, ThreadReaders(), echo, line_bytes_max=LINE_BYTES_MAX))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def connected(server: ControlServer) -> socket.socket:
+    host, _, port = server.address.rpartition(":")
+    return socket.create_connection((host, int(port)), timeout=WAIT_S)
+
+
+@pytest.mark.parametrize("kind", ["tcp", "tcp6", "unix"])
+def test_requests_are_answered_on_every_kind_of_address(kind: str, serve: Serve, tmp_path: Path) -> None:
+    wanted = {"tcp": "127.0.0.1:0", "tcp6": "[::1]:0", "unix": tmp_path / "socket"}[kind]
+    server = serve(wanted)
+    with ControlClient(wanted if isinstance(wanted, Path) else server.address) as client:
+        assert client.call("echo", word="a" * 5000) == "a" * 5000
+        first, second = client.send("echo", word=1), client.send("echo", word=2)
+        assert (client.result(second), client.result(first)) == (2, 1)
+        with pytest.raises(ControlError, match=r"^no such luck$"):
+            client.call("refuse")
+
+
+def test_a_socket_file_that_nobody_listens_on_is_replaced_and_one_in_use_is_refused(
+    serve: Serve, tmp_path: Path
+) -> None:
+    path = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    server = serve(path)
+    with pytest.raises(OSError, match="another process answers there"):
+        serve(path)
+    server.close()
+    assert not path.exists()
+
+
+def test_a_client_connects_again_after_its_server_was_replaced(serve: Serve, tmp_path: Path) -> None:
+    path = tmp_path / "socket"
+    server = serve(path)
+    with ControlClient(path) as client:
+        assert client.call("echo", word=1) == 1
+        server.close()
+        with pytest.raises(ControlError, match=r"closed the connection|is gone"):
+            client.call("echo", word=2)
+        with pytest.raises(ControlError, match="nobody answers on control socket"):
+            client.call("echo", word=2)
+        serve(path)
+        assert client.call("echo", word=3) == 3
+
+
+def test_an_answer_that_is_late_can_still_be_fetched(tmp_path: Path) -> None:
+    asked = Event()
+    kept: list[Callable[[], None]] = []
+
+    def later(request: Mapping[str, Any], reply: Reply) -> None:
+        kept.append(lambda: reply({"id": request["id"], "ok": True, "result": "late"}))
+        asked.set()
+
+    server = ControlServer(tmp_path / "socket", ThreadReaders(), later, line_bytes_max=100)
+    with ControlClient(tmp_path / "socket") as client:
+        ident = client.send("wait")
+        with pytest.raises(ControlTimeoutError, match=r"did not answer within 0.01 s"):
+            client.result(ident, 0.01)
+        assert asked.wait(WAIT_S)
+        kept[0]()
+        assert client.result(ident) == "late"
+    server.close()
+
+
+def test_a_client_that_reads_nothing_holds_up_nobody(serve: Serve) -> None:
+    server = serve("127.0.0.1:0")
+    with connected(server) as deaf, ControlClient(server.address, timeout_s=WAIT_S) as client:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        line = b'{"id": 1, "op": "echo", "word": "%s"}\n' % (b"a" * 9000)
+        deaf.settimeout(0.2)
+        with contextlib.suppress(TimeoutError):
+            while True:  # until its own requests are not taken any more
+                deaf.sendall(line)
+        assert client.call("echo", word=1) == 1
+
+
+def test_a_line_that_is_too_long_is_refused_and_the_connection_ends(serve: Serve) -> None:
+    server = serve("127.0.0.1:0")
+    with connected(server) as raw:
+        raw.sendall(b"x" * (LINE_BYTES_MAX + 1))
+        answer, _, rest = b"".join(iter(lambda: raw.recv(1 << 16), b"")).partition(b"\n")
+        assert json.loads(answer) == {"id": None, "ok": False, "error": "a line above 10000 bytes"}
+        assert not rest
+
+
+words = st.binary(max_size=60) | st.sampled_from(
+    [
+        b"{}",
+        b'{"id": []}',
+        b"[" * 2000,
+        b"\xff",
+        b'{"id": 1e999}',
+        b'{"id": "\\ud800"}',
+        b"1" * 5000,
+    ]
+)
+
+
+@given(lines=st.lists(words.filter(lambda line: b"\n" not in line), min_size=1, max_size=8))
+@settings(deadline=None, max_examples=60)
+def test_any_bytes_are_answered_line_by_line(lines: list[bytes]) -> None:
+    server = ControlServer("127.0.0.1:0", ThreadReaders(), echo, line_bytes_max=LINE_BYTES_MAX)
+    try:
+        with connected(server) as raw, raw.makefile("rb") as answers:
+            raw.sendall(b"\n".join(lines) + b"\n")
+            for line in lines:
+                if line.strip():
+                    assert json.loads(answers.readline())["ok"] in (True, False)
+            raw.sendall(b'{"id": 9, "op": "echo", "word": "still here"}\n')
+            assert json.loads(answers.readline()) == {"id": 9, "ok": True, "result": "still here"}
+    finally:
+        server.close()

@@ -1,0 +1,36 @@
+"""A file that is replaced is never half there."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from common import files
+
+
+def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    files.write_json(path, {"a": 1})
+    with path.open() as reader:
+        files.write_json(path, {"a": 2})
+        assert json.load(reader) == {"a": 1}
+    assert json.loads(path.read_text()) == {"a": 2}
+    assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a"
+    files.write(path, "before")
+
+    def full(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="no space left"):
+        files.write(path, "after")
+    assert path.read_text() == "before"
+    assert [each.name for each in tmp_path.iterdir()] == ["a"]

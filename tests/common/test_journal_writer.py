@@ -1,0 +1,55 @@
+"""One writer for every process: the lines of docs/contracts.md, whole and in order."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from threading import Thread
+
+from common.journal import Journal
+
+CONTRACT = (Path(__file__).parents[2] / "docs" / "contracts.md").read_text()
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_line_has_its_time_node_and_kind_first(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j", "h0", clock=lambda: 5)
+    journal.write("x", a=[1])
+    journal.write("x", node="h1")
+    journal.write_at(3, "y", {"b": None})
+    assert (tmp_path / "j").read_text().splitlines() == [
+        '{"t_ns":5,"node":"h0","kind":"x","a":[1]}',
+        '{"t_ns":5,"node":"h1","kind":"x"}',
+        '{"t_ns":3,"node":"h0","kind":"y","b":null}',
+    ]
+
+
+def test_the_first_line_of_a_process_has_the_fields_of_the_contract(tmp_path: Path) -> None:
+    row = re.search(r"^\| `process` \|[^|]*\|([^|]*)\|$", CONTRACT, re.MULTILINE)
+    assert row is not None
+    Journal(tmp_path / "j", "h0").write_process("agent")
+    (line,) = lines(tmp_path / "j")
+    assert list(line) == ["t_ns", "node", "kind", *(word.strip() for word in row[1].split(","))]
+    assert (line["role"], line["pid"]) == ("agent", os.getpid())
+
+
+def test_without_a_path_nothing_is_written() -> None:
+    journal = Journal(None, "h0")
+    journal.write("x")
+    assert not journal.enabled
+    journal.close()
+
+
+def test_lines_of_threads_and_of_processes_do_not_mix(tmp_path: Path) -> None:
+    journals = [Journal(tmp_path / "j", f"n{number}") for number in range(3)]
+    threads = [Thread(target=lambda j=j: [j.write("x", fill="f" * 3000) for _ in range(200)]) for j in journals]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(lines(tmp_path / "j")) == 600
