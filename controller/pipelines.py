@@ -34,14 +34,17 @@ class Pipeline:
 
     @cached_property
     def cookie(self) -> int:
-        """Names this very pipeline: 64 bits of a digest of both parts, never 0."""
-        return int(self.digest[:16], 16) or 1
+        """Names this very pipeline: 64 bits of a digest, never 0; the folder of the checkout does not count."""
+        return int(self._digest(positions=True)[:16], 16) or 1
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of both parts in hexadecimal; it does not depend on the folder that the program was compiled in."""
+        """SHA-256 of what the program does, in hexadecimal: comments and line numbers do not count."""
+        return self._digest(positions=False)
+
+    def _digest(self, *, positions: bool) -> str:
         info = self.p4info.message.SerializeToString(deterministic=True)
-        return hashlib.sha256(info + without_folders(self.device_config)).hexdigest()
+        return hashlib.sha256(info + without_places(self.device_config, positions=positions)).hexdigest()
 
     @cached_property
     def config_bytes(self) -> bytes:
@@ -55,10 +58,15 @@ class Pipeline:
 Pipelines = Mapping[SwitchRole, Pipeline]
 
 
-def without_folders(device_config: bytes) -> bytes:
-    """BMv2 JSON with source files named without their folders; what is not JSON stays as it is."""
+def without_places(device_config: bytes, *, positions: bool) -> bytes:
+    """BMv2 JSON with source files named without their folders, or, without `positions`, with no word of its source.
+
+    What is not JSON stays as it is.
+    """
 
     def shorten(fields: dict[str, Any]) -> dict[str, Any]:
+        if not positions:
+            fields.pop("source_info", None)
         for name in ("filename", "program"):
             if isinstance(fields.get(name), str):
                 fields[name] = Path(fields[name]).name

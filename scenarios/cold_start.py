@@ -75,7 +75,7 @@ def judge(setting: Setting) -> Sequence[Check]:
 
 SCENARIO = Scenario(
     name="cold-start",
-    title="A job starts on a fabric with dead links",
+    title="A job that starts among dead links finds the live ones",
     description=(
         "A quarter of all links between leaves and spines is dead, and nobody wrote a denylist. Queue pairs that "
         "start now spray over all paths, lose packets on the dead ones, and leave those paths one by one within "

@@ -55,7 +55,7 @@ def judge(setting: Setting) -> Sequence[Check]:
 
 SCENARIO = Scenario(
     name="collision",
-    title="A permutation without collisions",
+    title="A permutation does not collide",
     description=(
         "Every host writes to the host in its place under the next leaf. A full-bisection fabric has room for all "
         "of them at line rate, if no two flows meet on a link. With one path a flow (--transport roce) the hash "

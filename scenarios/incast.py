@@ -47,7 +47,7 @@ def judge(setting: Setting) -> Sequence[Check]:
 
 SCENARIO = Scenario(
     name="incast",
-    title="Seven to one, with a victim beside it",
+    title="A neighbour does not notice seven writing to one",
     description=(
         "First the victim flow runs alone: that is the reference. Then seven hosts write to one host as fast as "
         "they may. The victim's receiver sits under the same leaf but shares no NIC with the incast, so it should "

@@ -48,6 +48,13 @@ def find(name: str) -> Scenario:
     raise ScenarioError(f"no scenario {name!r}: valid are {', '.join(NAMES)}, or the path of a .py file of your own")
 
 
+def file_of(name: str) -> Path | None:
+    """The file that holds the scenario of this name or path; None for one that was made in code."""
+    if name in NAMES:
+        return Path(__file__).with_name(f"{name.replace('-', '_')}.py")
+    return Path(name) if name.endswith(".py") else None
+
+
 def load(path: Path) -> Scenario:
     """The SCENARIO of a user's file."""
     spec = importlib.util.spec_from_file_location(path.stem, path)

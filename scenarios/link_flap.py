@@ -48,7 +48,7 @@ def workloads(setting: Setting) -> Sequence[Workload]:
 
 SCENARIO = Scenario(
     name="link-flap",
-    title="Links flap under a training loop",
+    title="Training does not notice flapping links",
     description=(
         "Eight hosts run a synchronous training loop: compute, then a ring all-reduce whose sums are verified. "
         "Links between leaves and spines go down at random instants and come back half a second to two seconds "

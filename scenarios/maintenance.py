@@ -70,7 +70,7 @@ def judge(setting: Setting) -> Sequence[Check]:
 
 SCENARIO = Scenario(
     name="maintenance",
-    title="Maintenance under a running job",
+    title="A job does not notice maintenance",
     description=(
         "A spine is drained, worked on and brought back, and a link elsewhere goes down and up as somebody "
         "reseats its optics. The job is neither stopped nor told; links under repair stay in service, and come "

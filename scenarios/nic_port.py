@@ -92,7 +92,7 @@ def fault_seconds(planes: int) -> float:
 
 SCENARIO = Scenario(
     name="nic-port",
-    title="NIC ports go down and come back",
+    title="Lost NIC ports cost no more than their share",
     description=(
         "Two hosts write to each other both ways on four queue pairs. The first host loses its ports one by one, "
         "down to the last, and gets them back; later it loses half of them at once. Its peer learns of each "

@@ -28,7 +28,7 @@ def judge(setting: Setting) -> Sequence[Check]:
 
 SCENARIO = Scenario(
     name="smoke",
-    title="Everything once",
+    title="Everything works once",
     description="A link flap, a NIC port flap and a switch reboot on the smallest fabric, in ten seconds.",
     plan="tiny",
     workloads=workloads,

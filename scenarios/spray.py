@@ -70,7 +70,7 @@ def workloads(setting: Setting) -> Sequence[Workload]:
 
 SCENARIO = Scenario(
     name="spray",
-    title="One queue pair on 256 paths",
+    title="One queue pair lives on 256 paths, and on what is left of them",
     description=(
         "One host writes to another on a single queue pair over eight planes of 32 spines. Counters show every "
         "path carrying data. Then 32 of the sender's 256 uplinks are cut at once: the queue pair lives on on the "

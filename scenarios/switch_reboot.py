@@ -43,7 +43,7 @@ def workloads(setting: Setting) -> Sequence[Workload]:
 
 SCENARIO = Scenario(
     name="switch-reboot",
-    title="Switches reboot under a training loop",
+    title="Training does not notice rebooting switches",
     description=(
         "Four spines crash one after another while eight hosts train. Nobody is told: links stay up, the switch "
         "only stops forwarding, and comes back with the same static tables. Then a leaf does the same, which "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
@@ -26,6 +27,21 @@ def duration(ns: int) -> str:
         if ns >= size:
             return f"{ns / size:.4g} {unit}"
     return f"{ns} ns"
+
+
+def switch_kinds(plan: Plan) -> str:
+    """The kind of all switches, or how many there are of each: "embedded", "11 embedded and 1 linux"."""
+    counts = Counter(plan.kind_of(switch) for switch in plan.switches()) if plan.switch_overrides else {plan.switch: 1}
+    if len(counts) == 1:
+        return next(iter(counts))
+    return " and ".join(f"{count} {kind}" for kind, count in counts.items())
+
+
+def switch_words(plan: Plan) -> str:
+    """ "12 embedded switches", or "12 switches (11 embedded and 1 linux)"."""
+    kinds = switch_kinds(plan)
+    mixed = " " in kinds
+    return f"{plan.switch_count} switches ({kinds})" if mixed else f"{plan.switch_count} {kinds} switches"
 
 
 def show_plan(plan: Plan) -> str:

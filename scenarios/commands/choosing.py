@@ -8,12 +8,14 @@ import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from scenarios.running import calibration
 from scenarios.running.runner import Choices
 from scenarios.running.transport import transport
 from scenarios.scenario import Scenario
+from topo.plan import Plan
 from topo.planfile import load_plan
 
 BMV2_SWITCHES_MAX = 40  # a process of some 33 MB and two busy threads each
@@ -30,13 +32,15 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
     chosen = transport(arguments.transport, scenario.settings)
     if arguments.reconvergence is not None and not (chosen.single_plane and 0 <= arguments.reconvergence <= 60):
         raise ValueError("--reconvergence: 0 to 60 s, and only with a RoCE transport: MRC's tables never change")
-    if arguments.setting:
-        settings = dict(parse_pair(text, "--setting", "selection=oblivious") for text in arguments.setting)
-        chosen = replace(chosen, settings={**chosen.settings, **{k: json_or_text(v) for k, v in settings.items()}})
+    pairs = [parse_pair(text, "--setting", "selection=oblivious") for text in arguments.setting]
+    settings = {name: json_or_text(value) for name, value in pairs}
+    chosen = replace(chosen, settings={**chosen.settings, **settings})
     simulated = arguments.world == "simulated"
     overrides = plan_overrides(arguments.set, simulated)
     plan_source = arguments.plan or usual_plan(scenario)
     plan = load_plan(plan_source, overrides)
+    if simulated:
+        plan = all_embedded(plan, arguments.set, tell)
     asked = any(text.startswith("switch=") for text in arguments.set)
     if plan.switch == "bmv2" and plan.switch_count > BMV2_SWITCHES_MAX and not asked:
         tell(f"{plan.switch_count} BMv2 processes are more than {BMV2_SWITCHES_MAX}: taking embedded switches instead")
@@ -56,6 +60,7 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
         time_factor=arguments.time,
         reconvergence_s=arguments.reconvergence,
         overrides=overrides,
+        settings=settings,
         calibration=calibrated,
         source=arguments.scenario,
         plan_source=plan_source,
@@ -75,6 +80,21 @@ def plan_overrides(texts: Sequence[str], simulated: bool) -> dict[str, str]:
     kind = "embedded" if simulated else os.environ.get("MRCLAB_SWITCH")
     chosen = dict(parse_pair(text, "--set", "trimming.enabled=false") for text in texts)
     return {**({"switch": kind} if kind else {}), **chosen}
+
+
+def all_embedded(plan: Plan, texts: Sequence[str], tell: Callable[[str], None]) -> Plan:
+    """The plan as virtual time runs it, which has embedded switches only. ValueError when --set asks for others."""
+    asked = [text for text in texts if text.startswith(("switch=", "switches.")) and not text.endswith("=embedded")]
+    if asked:
+        raise ValueError(
+            f"--set {asked[0]}: with --world simulated every switch is an embedded one; leave it out, or leave"
+            " --world simulated out"
+        )
+    others = {name: kind for name, kind in plan.switch_overrides.items() if kind != "embedded"}
+    if others:
+        named = ", ".join(f"{name} ({kind})" for name, kind in others.items())
+        tell(f"in virtual time every switch is an embedded one: so are {named} of plan {plan.name}")
+    return replace(plan, switch="embedded", switch_overrides=MappingProxyType({}))
 
 
 def json_or_text(text: str) -> Any:

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from scenarios.running.directory import RUNS, before, find
+from scenarios.running.directory import RUNS, before, by_age, find
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -37,6 +37,11 @@ def compare_command(arguments: argparse.Namespace) -> int:
 
     second = find(arguments.runs, arguments.second)
     paths = [before(second) if arguments.first is None else find(arguments.runs, arguments.first), second]
+    if paths[0] == paths[1]:
+        raise ValueError(
+            f"{paths[0].parent.name}/{paths[0].name} would be compared with itself: name two runs;"
+            f" {earlier(arguments.runs, paths[0])}"
+        )
     runs = [Run.open(path) for path in paths]
     output = arguments.output or paths[1] / "compare.html"
     output.write_text(comparison.html(runs))
@@ -47,3 +52,12 @@ def compare_command(arguments: argparse.Namespace) -> int:
     else:
         sys.stdout.write(comparison.summary(runs) + f"\nreport: {output}\n")
     return 0
+
+
+def earlier(root: Path, run: Path) -> str:
+    """The other runs of a scenario, the newest last, for whoever has to choose one."""
+    others = [f"{path.parent.name}/{path.name}" for path in by_age(root) if path.resolve() != run]
+    same = [name for name in others if name.startswith(f"{run.parent.name}/")]
+    return (
+        f"others of {run.parent.name}: {', '.join(same[-5:])}" if same else f"it is the only run of {run.parent.name}"
+    )

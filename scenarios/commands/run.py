@@ -70,7 +70,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     if arguments.world == "emulated":
         need_root(f"run {scenario.name} builds network namespaces")
     console = Console()
-    choices = choose(scenario, arguments, lambda line: console.print(line, highlight=False))
+    choices = choose(scenario, arguments, lambda line: console.print(line, highlight=False, soft_wrap=True))
     controller.check(choices.running_plan)
     rehearse(scenario, choices)
     directory = RunDirectory.create(arguments.runs, scenario.name, choices.seed)

@@ -17,6 +17,7 @@ SAME = {
     "world": "the world",
     "phases": "the lengths of the phases",
     "host_rate_bps": "the rate of a host",
+    "version": "the version of mrclab",
 }
 USUAL = "the default"  # a key that a run left alone
 # What a comparison may be about: one of these.
@@ -25,6 +26,14 @@ SUBJECTS = {
     "overrides": "keys of the plan",
     "settings": "settings of the transport",
     "reconvergence_s": "routing's reconvergence",
+}
+# The digests of `scenarios.running.identity`, each of which may be what a comparison is about.
+HASHED = {
+    "program": "the P4 program",
+    "plan": "the plan's file",
+    "transport": "the transport's code",
+    "switch": "the switch's code",
+    "lab": "the lab's code",
 }
 
 
@@ -49,13 +58,36 @@ def likeness(first: Run, second: Run) -> Likeness:
         for key, title in SAME.items()
         if one.get(key) != other.get(key)
     ]
-    differing = [key for key in SUBJECTS if differs(key, one, other)]
-    if len(differing) > 1:
-        unlike.append("more than one thing differs: " + " and ".join(SUBJECTS[key] for key in differing))
+    if bool(one.get("hashes")) != bool(other.get("hashes")):
+        unlike.append("only one of them recorded its P4 program, scenario and code")
+    elif hashed(one, "scenario") != hashed(other, "scenario"):
+        unlike.append("not the same: the scenario's file")
+    subjects = {title: contrast(one.get(k), other.get(k)) for k, title in SUBJECTS.items() if differs(k, one, other)}
+    subjects |= edited(one, other)
+    if len(subjects) > 1:
+        unlike.append("more than one thing differs: " + " and ".join(subjects))
     if not unlike and targets(first) != targets(second):
         unlike.append("other faults were injected")
-    subject = "; ".join(f"{SUBJECTS[key]}, {contrast(one.get(key), other.get(key))}" for key in differing)
+    subject = "; ".join(f"{title}, {difference}" for title, difference in subjects.items())
     return Likeness(subject, tuple(unlike))
+
+
+def hashed(options: Mapping[str, Any], name: str) -> str:
+    """A digest of a run; "" where it was not recorded."""
+    return str((options.get("hashes") or {}).get(name, ""))
+
+
+def edited(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, str]:
+    """What was edited between two runs, by its digests; none where a run recorded none.
+
+    A plan's digest follows its overrides and rates: it tells of the file only where those are the same.
+    """
+    if not (one.get("hashes") and other.get("hashes")):
+        return {}
+    names = [name for name in HASHED if hashed(one, name) != hashed(other, name)]
+    if differs("overrides", one, other) or one.get("host_rate_bps") != other.get("host_rate_bps"):
+        names = [name for name in names if name != "plan"]
+    return {HASHED[name]: f"{hashed(one, name)[:8]} against {hashed(other, name)[:8]}" for name in names}
 
 
 def differs(key: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -78,7 +110,7 @@ def brief(value: Any) -> str:
     """An option's value for a sentence."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {item:g} s" for key, item in value.items())
-    return str(value)
+    return "not recorded" if value is None else str(value)
 
 
 def targets(run: Run) -> set[tuple[str, str]]:

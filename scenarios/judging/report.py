@@ -237,6 +237,7 @@ def subtitle(run: Run) -> str:
         options.get("transport"),
         f"seed {options.get('seed')}",
         worded(changes(run)),
+        worded(options.get("setting_changes") or {}),
         "virtual time" if options.get("world") == "simulated" else "",
     ]
     return " · ".join(str(part) for part in parts if part)

@@ -13,6 +13,7 @@ from typing import Any
 
 from common.journal import Journal
 from endpoint.group import Group
+from scenarios.running import identity
 from scenarios.running.directory import RunDirectory
 from scenarios.running.timeline import LINK_VERBS, SWITCH_VERBS, Moment, dead_links, moments
 from scenarios.running.transport import Transport
@@ -20,6 +21,7 @@ from scenarios.running.world import World, call
 from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, carried_out
 from topo import fault as fabric_fault
 from topo.plan import Plan
+from topo.show import switch_kinds
 
 DRAIN_S = 30.0  # for a workload to finish its last round after it was told to stop
 SAMPLE_NS = 100_000_000
@@ -36,6 +38,7 @@ class Choices:
     time_factor: float = 1.0  # of every phase's length, and so of every instant of the timeline
     reconvergence_s: float | None = None  # baseline: routing finds its way around a dead link so long after it died
     overrides: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the transport, as --setting gave them
     calibration: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""  # what the user called the scenario: a name or the path of a file
     plan_source: str = ""  # the same for the plan
@@ -70,13 +73,15 @@ class Runner:
     def options(self) -> dict[str, Any]:
         """Everything about the run that was chosen or follows from it, as journalled and stored."""
         choices, plan = self.choices, self.choices.running_plan
-        return {
+        source = choices.source or self.scenario.name
+        options = {
             "scenario": self.scenario.name,
-            "source": choices.source or self.scenario.name,
+            "source": source,
             "plan": choices.plan.name,
             "plan_source": choices.plan_source or choices.plan.name,
             "transport": choices.transport.name,
             "settings": dict(choices.transport.settings),
+            "setting_changes": dict(choices.settings),
             "queue_pairs": choices.transport.queue_pairs,
             "world": choices.world,
             "single_plane": choices.transport.single_plane,
@@ -94,10 +99,13 @@ class Runner:
             "fabric": {"planes": plan.planes, "leaves": plan.leaves, "spines": plan.spines},
             "hosts": plan.host_count,
             "switches": plan.switch_count,
-            "switch_kind": plan.switch,
+            "switch_kind": switch_kinds(plan),
             "python": sys.version.split()[0],
             "cpus": os.cpu_count(),
+            "version": identity.version(),
+            "hashes": identity.hashes(source, choices.plan),
         }
+        return {**options, "key": identity.key(options)}
 
     def run(self, make_world: MakeWorld, watch: Callable[[Journal], Any] | None = None) -> None:
         """The whole run. The world is taken down whatever happens; what was journalled stays.

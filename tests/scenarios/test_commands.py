@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
-from scenarios import cli
+from scenarios import cli, library
 from scenarios.running.directory import before, find
+from topo.planfile import PLANS_DIR
 
 SIMULATED = ("--world", "simulated", "--plain")
 
@@ -50,6 +52,55 @@ def test_a_run_that_cannot_be_is_refused_before_anything_is_written(
     runs = tmp_path / "runs"
     assert said in refused(capsys, "run", *words, *SIMULATED, "--runs", str(runs))
     assert not runs.exists()
+
+
+@pytest.mark.parametrize("text", ["switches.p0s1=linux", "switch=bmv2", "switch=linux"])
+def test_another_kind_of_switch_in_virtual_time_is_refused_not_ignored(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = tmp_path / "runs"
+    said = refused(capsys, "run", "smoke", *SIMULATED, "--set", text, "--runs", str(runs))
+    assert f"--set {text}: with --world simulated every switch is an embedded one" in said
+    assert not runs.exists()
+
+
+def test_a_mixed_plan_in_virtual_time_is_said_to_be_all_embedded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "mixed.toml"
+    plan.write_text((PLANS_DIR / "tiny.toml").read_text() + '\n[switches]\np0s1 = "linux"\n')
+    quick = ("run", "smoke", *SIMULATED, "--runs", str(tmp_path / "runs"), "--time", "0.2", "--seed", "1")
+    cli.main([*quick, "--plan", str(plan)])
+    assert (
+        "in virtual time every switch is an embedded one: so are p0s1 (linux) of plan tiny" in capsys.readouterr().out
+    )
+    options = json.loads((find(tmp_path / "runs", "latest") / "options.json").read_text())
+    assert options["switch_kind"] == "embedded"
+
+
+def test_a_setting_stands_in_the_header_of_summary_report_and_comparison(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = ("--runs", str(tmp_path))
+    quick = ("run", "smoke", *SIMULATED, *runs, "--seed", "3", "--time", "0.2")
+    cli.main([*quick])
+    cli.main([*quick, "--setting", "selection=oblivious"])
+    header = "smoke · plan tiny · mrc · seed 3 · selection=oblivious · virtual time"
+    path = find(tmp_path, "latest")
+    assert header in (path / "summary.txt").read_text()
+    assert header in (path / "report.html").read_text()
+    assert cli.main(["compare", *runs]) == 0
+    page = (path / "compare.html").read_text()
+    assert header in page
+    assert "smoke · plan tiny · mrc · seed 3 · virtual time" in page
+    assert "mrc (selection=oblivious)" in capsys.readouterr().out
+
+
+def test_every_title_is_a_claim_that_a_verdict_can_answer() -> None:
+    # A claim has a verb in the present tense: "Training does not notice flapping links: true".
+    verbs = re.compile(r"\b(does|do|is|are|works|finds|lives|cost|costs|notices?)\b")
+    for scenario in library.scenarios():
+        assert verbs.search(scenario.title), scenario.title
 
 
 @pytest.mark.parametrize(

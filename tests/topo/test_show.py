@@ -15,6 +15,7 @@ from topo.node import Host, leaf, spine
 from topo.path import paths
 from topo.plan import Plan
 from topo.planfile import load_plan
+from topo.show import switch_kinds, switch_words
 
 
 def test_the_paper_needs_three_fifths_of_the_switches_and_two_thirds_of_the_optics():
@@ -144,3 +145,10 @@ def test_draw_writes_an_svg_file(capsys, tmp_path):
     status, out, _ = run(capsys, "topo", "draw", "lab", "-o", str(target), "--path", "h1", "h5")
     assert (status, out) == (0, f"wrote {target}\n")
     assert ElementTree.parse(target).getroot().tag.endswith("svg")
+
+
+def test_a_mixed_plan_is_announced_as_what_it_is():
+    plain, mixed = load_plan("tiny"), load_plan("tiny", {"switches.p0s1": "linux", "switches.p1l0": "linux"})
+    assert switch_words(plain) == "8 embedded switches"
+    assert switch_words(mixed) == "8 switches (6 embedded and 2 linux)"
+    assert switch_kinds(mixed) == "6 embedded and 2 linux"

@@ -24,6 +24,7 @@ from topo.emulation.shell import describe, open_shell, parse_injection, show_fau
 from topo.fault import VERBS, verb_table
 from topo.plan import SWITCH_KINDS, Plan
 from topo.planfile import load_plan, shipped_plans
+from topo.show import switch_words
 
 Check = Callable[[Plan], None]
 
@@ -115,7 +116,7 @@ def run_up(arguments: argparse.Namespace, provision: Provision | None, check: Ch
     note = "; P4 tables are not installed" if tables and provision is None else ""
     print(
         f"{plan.name} is up after {time.monotonic() - started:.1f} s: {plan.host_count} hosts,"
-        f" {plan.switch_count} {plan.switch} switches{note}"
+        f" {switch_words(plan)}{note}"
     )
     return 0
 
