@@ -117,7 +117,14 @@ class Scenario:
     paper: tuple[PaperRow, ...] = ()
     prober: Prober | None = None
     sample_paths: bool = False
+    short: tuple[Phase, ...] = ()  # the shortest phases in which the checks have enough evidence; () for none
     settings: Mapping[str, Any] = field(default_factory=dict)  # of MRC endpoints (endpoint/core/config.py)
+
+    def shortened(self) -> Scenario:
+        """The same experiment in its short phases. ValueError when it has none."""
+        if not self.short:
+            raise ValueError(f"{self.name} has no short form: --time shortens every phase alike")
+        return replace(self, phases=self.short)
 
     @property
     def story(self) -> Story:

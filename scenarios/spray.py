@@ -81,6 +81,7 @@ SCENARIO = Scenario(
     timeline=timeline,
     checks=judge,
     phases=phases(reference_s=15.0, faults_s=20.0, heal_s=6.0),
+    short=phases(warmup_s=2.0, reference_s=7.0, faults_s=8.0, heal_s=2.0),
     sample_paths=True,
     settings={"evs_active": 256, "evs_backup": 0},  # every path there is: by default half of them are spare
     paper=(PaperRow("§2.1", "paths of one QP in production", "128 to 256 EVs, a different one for each packet"),),

@@ -12,16 +12,25 @@ from scenarios.training import training_loop
 
 SPINES = 4
 DOWN_S = 3.0
+SPINES_SHORT, DOWN_SHORT_S = 2, 1.5
+
+
+def outages(setting: Setting) -> tuple[int, float, float]:
+    """How many spines crash, how far apart, and for how long, all of which fit into the phase, in seconds."""
+    if setting.phases["faults"] < SPINES * 2 * DOWN_S:
+        return SPINES_SHORT, (setting.phases["faults"] - 1.0) / SPINES_SHORT, DOWN_SHORT_S
+    return SPINES, 8.0, DOWN_S
 
 
 def timeline(setting: Setting) -> list[Fault]:
     """A spine crashes every 8 s and comes back provisioned 3 s later; a leaf does the same in a phase of its own."""
     plan, rng = setting.plan, setting.rng
+    spines, apart_s, down_s = outages(setting)
     names = [f"p{plane}s{spine}" for plane in range(plan.planes) for spine in range(plan.spines)]
-    chosen = rng.sample(names, min(SPINES, len(names)))
-    spines = [Fault(1.0 + 8.0 * index, "switch-crash", name, DOWN_S) for index, name in enumerate(chosen)]
+    chosen = rng.sample(names, min(spines, len(names)))
+    crashes = [Fault(1.0 + apart_s * index, "switch-crash", name, down_s) for index, name in enumerate(chosen)]
     leaf = f"p{rng.randrange(plan.planes)}l{rng.randrange(plan.leaves)}"
-    return [*spines, Fault(1.0, "switch-crash", leaf, DOWN_S, phase="leaf")]
+    return [*crashes, Fault(1.0, "switch-crash", leaf, down_s, phase="leaf")]
 
 
 def judge(setting: Setting) -> Sequence[Check]:
@@ -54,6 +63,7 @@ SCENARIO = Scenario(
     timeline=timeline,
     checks=judge,
     phases=phases(Phase("leaf", 14.0), reference_s=16.0, faults_s=34.0),
+    short=phases(Phase("leaf", 5.0), warmup_s=2.0, reference_s=5.0, faults_s=10.0, heal_s=1.5),
     paper=(
         PaperRow("8", "a T1 stopped forwarding, later rebooted (75K-GPU job)", "12.4 → 10.1 Pb/s for one 1-min sample"),
         PaperRow("11", "T1 down and up, 4 QPs across T1s", "mean 1533 Gb/s, lowest sample 1508"),

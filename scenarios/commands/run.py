@@ -14,6 +14,7 @@ from scenarios.running.transport import TRANSPORTS
 
 EXAMPLES = """examples:
   ./lab run link-flap                        the main demonstration, about two minutes
+  ./lab run link-flap --short                the same in half a minute
   ./lab run link-flap --transport roce       the same faults under RoCE, on one plane
   ./lab run incast --set trimming.enabled=false
   ./lab run my_experiment.py --seed 7
@@ -45,6 +46,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--reconvergence", type=float, metavar="SECONDS", help="RoCE: routing avoids a dead link so long after it died"
     )
     run.add_argument("--time", type=float, default=1.0, metavar="FACTOR", help="stretch or shorten every phase (1)")
+    run.add_argument("--short", action="store_true", help="the shortest phases that still give a verdict: under 30 s")
     run.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
     run.add_argument("--plain", action="store_true", help="print lines instead of the live view")
     run.set_defaults(run=run_command)
@@ -67,6 +69,8 @@ def run_command(arguments: argparse.Namespace) -> int:
     from scenarios.running.simulated import SimulatedWorld
 
     scenario = library.find(arguments.scenario)
+    if arguments.short:
+        scenario = scenario.shortened()
     if arguments.world == "emulated":
         need_root(f"run {scenario.name} builds network namespaces")
     console = Console()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from common.journal import Line
-from scenarios.judging import counters, flows, goodput, paths, planes, recovery, steps
+from scenarios.judging import counters, enough, flows, goodput, paths, planes, recovery, steps
 from scenarios.judging.run import SECOND_NS, Run, Span
 from scenarios.judging.verdict import Finding
 
@@ -98,9 +98,11 @@ def planes_even(limit: float = 0.05, phase: str = "reference") -> Check:
         if not sum(sent.values()):
             return Finding("planes even", None, "no plane carried anything")
         off = planes.spread(sent)
+        error = enough.share_error(planes.packets_sent(run, sent), counters.queue_pairs(run))
         figures = {"spread": round(off, 4), "bytes": {str(plane): round(value) for plane, value in sent.items()}}
         reason = f"the farthest plane is {off:.1%} from the mean in phase {phase!r} (limit {limit:.0%})"
-        return Finding("planes even", off <= limit, reason, figures)
+        found = enough.holds(off, limit, error)
+        return Finding("planes even", found, reason + enough.doubt(found, error, "few packets"), figures)
 
     return check
 
@@ -196,9 +198,20 @@ def goodput_kept(limit: float = 0.03, phase: str = "faults", hosts: Sequence[str
         if before <= 0:
             return Finding("goodput kept", None, "the reference phase carried nothing")
         share = during / before
+        inside = [fault for fault in run.faults if span.contains(fault.start_ns)]
+        bursts = len(recovery.bursts(inside, enough.REPAIR_ROUND_TRIPS * enough.base_rtt_ns(run)))
+        repair = enough.repair_share(run, span, bursts)
+        allowed = max(limit, repair)
+        error = enough.rate_error(run, steps.whole(run, reference).length_ns, steps.whole(run, span).length_ns)
+        found = enough.holds(1 - share, limit, error, repair)
+        if share > 1 + limit + error:
+            found = None  # more than there is: the reference is no measure
         figures = {"reference_bps": round(before), "faults_bps": round(during), "share": round(share, 4)}
-        reason = f"goodput in phase {phase!r} is {share:.1%} of the reference phase's (at least {1 - limit:.0%})"
-        return Finding("goodput kept", share >= 1 - limit, reason, figures)
+        least = f"at least {1 - allowed:.0%}"
+        if repair > limit:
+            least = f"at least {1 - allowed:.1%}: {bursts} faults may cost {enough.REPAIR_ROUND_TRIPS} round trips each"
+        reason = f"goodput in phase {phase!r} is {share:.1%} of the reference phase's ({least})"
+        return Finding("goodput kept", found, reason + enough.doubt(found, error), figures)
 
     return check
 
@@ -216,13 +229,16 @@ def step_p99_within(factor: float, phase: str = "faults") -> Check:
             return Finding("step times", None, f"phases 'reference' and {phase!r} are both needed")
         before = steps.times(steps.of_phase(all_steps, reference))
         during = steps.times(steps.of_phase(all_steps, span))
-        if before is None or during is None or before.count < 5:
-            return Finding("step times", None, "too few training steps to compare")
+        if before is None or during is None or before.count < enough.STEPS_MIN:
+            return Finding("step times", None, f"too few training steps to compare ({enough.STEPS_MIN} are needed)")
         p99_ns = max(during.p99_ns, steps.stalled_ns(all_steps, span))
         share = p99_ns / before.p99_ns
         times = f"p99 step {p99_ns / 1e6:.0f} ms against {before.p99_ns / 1e6:.0f} ms"
         reason = f"{times}: {share:.2f} times (at most {factor:g})"
-        return Finding("step times", share <= factor, reason, {"ratio": round(share, 3)})
+        error = (before.slowest_ns - before.fastest_ns + enough.base_rtt_ns(run)) / before.median_ns
+        found = enough.holds(share - 1, factor - 1, error)
+        why = "steps of the reference differ as much"
+        return Finding("step times", found, reason + enough.doubt(found, error, why), {"ratio": round(share, 3)})
 
     return check
 
@@ -292,17 +308,6 @@ def recovered(within_s: float) -> Check:
     return check
 
 
-MEAN_OVER_S = 10.0  # a rate averaged over less is too little evidence: streams are seen message by message
-
-
-def too_short(name: str, span: Span) -> Finding | None:
-    """Unknown when a rate would be averaged over less than `MEAN_OVER_S`, else None."""
-    if span.length_ns >= MEAN_OVER_S * SECOND_NS:
-        return None
-    reason = f"{span.length_ns / SECOND_NS:.1f} s of {span.name!r} are too short to average over ({MEAN_OVER_S:g} s)"
-    return Finding(name, None, reason)
-
-
 def flows_even(workload: str, limit: float = 0.10, phase: str = "faults", skip_s: float = 2.0) -> Check:
     """The flows of a workload have rates within `limit` of their mean, `skip_s` into the phase."""
 
@@ -312,16 +317,16 @@ def flows_even(workload: str, limit: float = 0.10, phase: str = "faults", skip_s
         if span is None:
             return Finding(name, None, f"there was no phase {phase!r}")
         later = Span(phase, span.start_ns + round(skip_s * SECOND_NS), span.stop_ns)
-        if short := too_short(name, later):
-            return short
         rates = flows.rates(run, later, workload)
         mean = sum(rates.values()) / len(rates) if rates else 0.0
         if len(rates) < 2 or mean <= 0:
             return Finding(name, None, f"{len(rates)} flows were measured")
         off = max(abs(rate - mean) for rate in rates.values()) / mean
+        error = flows.error(run, later, workload)
+        found = enough.holds(off, limit, error)
         figures = {"mbps": {flow: round(rate / 1e6, 2) for flow, rate in rates.items()}, "spread": round(off, 4)}
         reason = f"{len(rates)} flows of {mean / 1e6:.1f} Mb/s, the farthest {off:.1%} off (limit {limit:.0%})"
-        return Finding(name, off <= limit, reason, figures)
+        return Finding(name, found, reason + enough.doubt(found, error), figures)
 
     return check
 
@@ -335,15 +340,15 @@ def flow_kept(workload: str, at_least: float = 0.95, phase: str = "faults", skip
         if reference is None or span is None:
             return Finding(name, None, f"phases 'reference' and {phase!r} are both needed")
         later = Span(phase, span.start_ns + round(skip_s * SECOND_NS), span.stop_ns)
-        if short := too_short(name, reference) or too_short(name, later):
-            return short
         before = sum(flows.rates(run, reference, workload).values())
         during = sum(flows.rates(run, later, workload).values())
         if before <= 0:
             return Finding(name, None, f"{workload} carried nothing in the reference phase")
         share = during / before
+        error = flows.error(run, reference, workload) + flows.error(run, later, workload)
+        found = enough.holds(1 - share, 1 - at_least, error)
         figures = {"reference_mbps": round(before / 1e6, 2), "faults_mbps": round(during / 1e6, 2)}
         reason = f"{during / 1e6:.1f} of {before / 1e6:.1f} Mb/s, {share:.1%} (at least {at_least:.0%})"
-        return Finding(name, share >= at_least, reason, figures)
+        return Finding(name, found, reason + enough.doubt(found, error), figures)
 
     return check

@@ -57,3 +57,8 @@ def host_socket_drops(run: Run) -> dict[str, int]:
         if samples:
             drops[host] = sum(int(port.get("drop_socket", 0)) for port in samples[-1]["ports"])
     return dict(drops)
+
+
+def queue_pairs(run: Run) -> int:
+    """How many queue pairs all hosts together ever had."""
+    return sum(len({qp["qp"] for line in lines for qp in line["qps"]}) for lines in run.agent_samples.values())

@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from common.journal import Line
+from scenarios.judging import enough
 from scenarios.judging.run import SECOND_NS, Run, Span
 
 
@@ -37,6 +38,21 @@ def rates(run: Run, span: Span, workload: str) -> dict[str, float]:
             flow = f"{line['node']} → {line['peer']}"
             found[flow] = found.get(flow, 0.0) + line["bytes"] * share * 8 * SECOND_NS / span.length_ns
     return dict(sorted(found.items()))
+
+
+def error(run: Run, span: Span, workload: str) -> float:
+    """To within which share the rates of a workload's flows are known (`scenarios.judging.enough`).
+
+    Receivers count whole messages: a message more or less at either end is the largest line of the slowest flow.
+    """
+    grain = 0
+    total: dict[tuple[str, str], int] = {}
+    for line in run.within(span, "transfer"):
+        if line.get("workload") == workload:
+            grain = max(grain, int(line["bytes"]))
+            total[line["node"], line["peer"]] = total.get((line["node"], line["peer"]), 0) + int(line["bytes"])
+    slowest = min(total.values(), default=0)
+    return (grain / slowest if slowest else 1.0) + enough.rate_error(run, span.length_ns)
 
 
 def workloads(run: Run) -> list[str]:

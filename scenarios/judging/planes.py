@@ -10,6 +10,8 @@ from scenarios.judging.arrays import Floats, np
 from scenarios.judging.goodput import at, curve
 from scenarios.judging.run import Run, Span
 
+FULL_PACKET_BYTES = 4300.0
+
 
 def sent_on(plane: int, line: Line) -> dict[int, int]:
     """Bytes that each port of a plane had sent, by port, from a `sample` line."""
@@ -29,6 +31,22 @@ def bytes_sent(run: Run, span: Span) -> dict[int, float]:
     """Bytes by plane that all hosts sent in a span."""
     edges = np.array([span.start_ns, span.stop_ns], dtype=float)
     return {plane: float(total[1] - total[0]) for plane, total in curves(run, edges).items()}
+
+
+def packets_sent(run: Run, sent: dict[int, float]) -> float:
+    """How many packets, about, the plane with the fewest bytes carried, by the mean size of what hosts sent."""
+    size = packet_bytes(run)
+    return min(sent.values(), default=0.0) / size if size else 0.0
+
+
+def packet_bytes(run: Run) -> float:
+    """The mean size of a packet that hosts sent over the whole run; a full one's where ports did not count packets."""
+    bytes_total = packets_total = 0
+    for samples in run.agent_samples.values():
+        for port in samples[-1]["ports"]:
+            bytes_total += int(port.get("tx_bytes", 0))
+            packets_total += int(port.get("tx_packets", 0))
+    return bytes_total / packets_total if packets_total else FULL_PACKET_BYTES
 
 
 def spread(sent: dict[int, float]) -> float:

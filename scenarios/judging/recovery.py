@@ -62,11 +62,11 @@ def recoveries(run: Run, bin_ns: int) -> list[Recovery]:
     return result
 
 
-def bursts(faults: Sequence[FaultSpan]) -> list[tuple[FaultSpan, ...]]:
-    """Faults in order, those together that begin within a bin of the one before: goodput cannot tell them apart."""
+def bursts(faults: Sequence[FaultSpan], apart_ns: int = BIN_NS) -> list[tuple[FaultSpan, ...]]:
+    """Faults in order, those together that begin within `apart_ns` of the one before."""
     result: list[list[FaultSpan]] = []
     for fault in faults:
-        if result and fault.start_ns - result[-1][-1].start_ns < BIN_NS:
+        if result and fault.start_ns - result[-1][-1].start_ns < apart_ns:
             result[-1].append(fault)
         else:
             result.append([fault])

@@ -267,6 +267,8 @@ def again(run: Run) -> str:
         words.append(f"--plan {options['plan_source']}")
     words += [f"--set {key}={value}" for key, value in changes(run).items()]
     words += [f"--setting {key}={json.dumps(value)}" for key, value in (options.get("settings") or {}).items()]
+    if options.get("short"):
+        words.append("--short")
     if options.get("time_factor") not in (None, 1.0):
         words.append(f"--time {options['time_factor']:g}")
     if options.get("reconvergence_s") is not None:

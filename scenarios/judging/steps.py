@@ -35,6 +35,7 @@ class StepTimes:
     median_ns: int
     p99_ns: int
     slowest_ns: int
+    fastest_ns: int
 
 
 def steps(run: Run) -> list[Step]:
@@ -111,4 +112,5 @@ def times(selected: Sequence[Step]) -> StepTimes | None:
         median_ns=int(np.median(totals)),
         p99_ns=int(np.percentile(totals, 99, method="higher")),
         slowest_ns=int(totals.max()),
+        fastest_ns=int(totals.min()),
     )

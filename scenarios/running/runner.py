@@ -36,6 +36,7 @@ class Choices:
     seed: int
     world: str = "emulated"
     time_factor: float = 1.0  # of every phase's length, and so of every instant of the timeline
+    short: bool = False  # the scenario's short phases
     reconvergence_s: float | None = None  # baseline: routing finds its way around a dead link so long after it died
     overrides: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)  # of the transport, as --setting gave them
@@ -88,6 +89,7 @@ class Runner:
             "priority_flow_control": False,
             "seed": choices.seed,
             "time_factor": choices.time_factor,
+            "short": choices.short,
             "reconvergence_s": choices.reconvergence_s,
             "phases": {phase.name: phase.seconds for phase in self.phases},
             "overrides": dict(choices.overrides),

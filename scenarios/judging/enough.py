@@ -1,0 +1,63 @@
+"""Is there enough evidence? One rule for every figure that a check compares with a limit, in round trips and packets.
+
+A figure is known to within an error that follows from what it was measured on:
+
+| figure | error, as a share |
+|---|---|
+| a rate over a span | a round trip's worth: what was under way at its beginning counts, what was at its end does not |
+| a share of packets that take planes in turn | a packet more or less for each queue pair |
+| a rate seen message by message | the largest of the lines in which receivers count whole messages |
+| a step's time | by how much the steps of the reference differ, and a round trip |
+| anything after a fault | `REPAIR_ROUND_TRIPS` for each burst of faults, which no transport can save |
+
+The figure is false only when it misses its limit by more than the error, true only when it keeps the limit and the
+error is no greater than the limit; in between, the evidence does not say.
+"""
+
+from __future__ import annotations
+
+from scenarios.judging.run import Run, Span
+
+REPAIR_ROUND_TRIPS = 3
+"""What one fault costs a sound transport: a round trip until the acknowledgement is missing, a second until that of a
+packet sent a round trip later shows that it will not come (`endpoint/core/recovery.py`), a third for the copy."""
+STEPS_MIN = 3
+"""Whole training steps of the reference, to see by how much they differ by themselves."""
+
+
+def base_rtt_ns(run: Run) -> int:
+    """The run's base round trip; 0 for a journal that does not say."""
+    return int(run.options.get("base_rtt_ns") or 0)
+
+
+def rate_error(run: Run, *lengths_ns: int) -> float:
+    """The error of a rate over a span this long, as a share; of a quotient of rates, the sum of both errors."""
+    return sum(base_rtt_ns(run) / length_ns if length_ns > 0 else 1.0 for length_ns in lengths_ns)
+
+
+def share_error(packets: float, queue_pairs: int) -> float:
+    """The error of the share of a plane that so many packets of so many queue pairs took in turn."""
+    return queue_pairs / packets if packets > 0 else 1.0
+
+
+def repair_share(run: Run, span: Span, bursts: int) -> float:
+    """The share of a span that repairing so many bursts of faults takes."""
+    return bursts * REPAIR_ROUND_TRIPS * base_rtt_ns(run) / span.length_ns if span.length_ns > 0 else 1.0
+
+
+def holds(off: float, limit: float, error: float, repair: float = 0.0) -> bool | None:
+    """Whether a figure that is `off` keeps `limit`, or `repair` if that is more, and is known to within `error`.
+
+    None: the evidence does not say.
+    """
+    allowed = max(limit, repair)
+    if off - error > allowed:
+        return False
+    if off <= allowed and error <= limit:
+        return True
+    return None
+
+
+def doubt(found: bool | None, error: float, what: str = "the phase is short") -> str:
+    """What to add to the reason of a finding that is unknown for want of evidence."""
+    return f"; known to within {error:.1%}: {what}" if found is None else ""
