@@ -97,7 +97,7 @@ def parts() -> dict[str, float]:
     message = Message(0, region, 0, 1 << 16, 0x1000, 1, None, 4096)
     message.last_psn = 15
     packer = WritePacker(qp.dest_masked, 4096, 0, 0)
-    route = a.peer("h1").routes[0]
+    route = a.peers.named("h1").routes[0]
     payload = bytes(4096)
     inner = memoryview(packer.pack(message, 3, 4096, 0, route, a.data_class, 0))[54:]
     arrival = b.ports[0]

@@ -23,8 +23,8 @@ RELAPSE_PROBES = 32
 GOOD, SKIP, BAD, DENIED = EvState.GOOD, EvState.SKIP, EvState.ASSUMED_BAD, EvState.DENIED
 
 
-class Path:
-    """An EV as one QP sees it."""
+class EvPath:
+    """An EV and the path that the EV takes, as one QP sees them."""
 
     __slots__ = (
         "active",
@@ -68,10 +68,10 @@ class PlaneEvs:
         self.port = port
         self.bit = port.bit
         self.number = port.plane
-        self.active: list[Path] = []
+        self.active: list[EvPath] = []
         """GOOD and SKIP, in the order of this scan."""
-        self.backups: list[Path] = []
-        self.out: list[Path] = []
+        self.backups: list[EvPath] = []
+        self.out: list[EvPath] = []
         """ASSUMED_BAD and DENIED."""
         self.quota = 0
         self.wanted = True
@@ -79,7 +79,7 @@ class PlaneEvs:
         self._rng = rng
         self._at = 0
 
-    def take(self) -> Path | None:
+    def take(self) -> EvPath | None:
         """The next EV of the rotation, in a fresh pseudo-random order each scan.
 
         A resting EV is made GOOD again and passed over, at most one a packet (guidance of OCP MRC 11.2.2); when all
@@ -87,7 +87,7 @@ class PlaneEvs:
         """
         active = self.active
         count = len(active)
-        restored: Path | None = None
+        restored: EvPath | None = None
         at = self._at
         for _ in range(count):
             if at >= count:
@@ -119,13 +119,13 @@ class EvSet:
         floor_share: float,
         probes_needed: int,
         probe_interval_ns: int,
-        on_change: Callable[[Path, EvState, EvCause], None],
+        on_change: Callable[[EvPath, EvState, EvCause], None],
     ) -> None:
         self._rng = rng
         self._on_change = on_change
         self._probes_needed = probes_needed
         self._probe_interval_ns = probe_interval_ns
-        self.paths: dict[int, Path] = {}
+        self.paths: dict[int, EvPath] = {}
         by_port: dict[int, list[Route]] = {}
         for route in routes:
             by_port.setdefault(route.port.number, []).append(route)
@@ -136,7 +136,7 @@ class EvSet:
             rows = by_port[number]
             plane = PlaneEvs(rows[0].port, rng)
             chosen = rng.sample(rows, min(len(rows), equal + spare))
-            paths = [Path(route, plane, probes_needed) for route in chosen]
+            paths = [EvPath(route, plane, probes_needed) for route in chosen]
             plane.active, plane.backups = paths[:equal], paths[equal:]
             plane.quota = len(plane.active)
             for path in plane.active:
@@ -167,7 +167,7 @@ class EvSet:
             plane.wanted = bool(plane.bit & ports)
         self.refresh()
 
-    def signal(self, path: Path, cause: EvCause, now_ns: int) -> None:
+    def signal(self, path: EvPath, cause: EvCause, now_ns: int) -> None:
         """Apply a cause to an EV by the table, then move EVs between rotation, backups and the bench."""
         old = path.state
         if cause is EvCause.LOSS and old in SENDABLE and self._at_floor(path):
@@ -187,12 +187,12 @@ class EvSet:
         self.refresh()
         self._on_change(path, old, cause)
 
-    def _at_floor(self, path: Path) -> bool:
+    def _at_floor(self, path: EvPath) -> bool:
         if not path.active or path.plane.backups:
             return False
         return sum(len(plane.active) for plane in self.planes if plane.wanted) <= self.floor
 
-    def _remove(self, path: Path, now_ns: int) -> None:
+    def _remove(self, path: EvPath, now_ns: int) -> None:
         plane = path.plane
         if path.active:
             plane.active.remove(path)
@@ -211,7 +211,7 @@ class EvSet:
         path.streak, path.answered, path.backoff = 0, True, 1
         path.probe_due_ns = now_ns
 
-    def _restore(self, path: Path, cause: EvCause, now_ns: int) -> None:
+    def _restore(self, path: EvPath, cause: EvCause, now_ns: int) -> None:
         plane = path.plane
         plane.out.remove(path)
         self.out_count -= 1
@@ -224,12 +224,12 @@ class EvSet:
 
     # --- probing what is out -----------------------------------------------------------------------------------
 
-    def due_probes(self, now_ns: int, limit: int) -> list[Path]:
+    def due_probes(self, now_ns: int, limit: int) -> list[EvPath]:
         """ASSUMED_BAD EVs of wanted planes whose next probe is due; each is taken as probed now.
 
         An unanswered probe ends the EV's streak and doubles the time to its next one, up to eight intervals.
         """
-        due: list[Path] = []
+        due: list[EvPath] = []
         for plane in self.planes:
             if not plane.wanted:
                 continue
@@ -248,7 +248,7 @@ class EvSet:
         times = [path.probe_due_ns for plane in self.planes if plane.wanted for path in plane.out if path.state is BAD]
         return min(times, default=NEVER)
 
-    def probe_answered(self, path: Path, marked: bool, now_ns: int) -> None:
+    def probe_answered(self, path: EvPath, marked: bool, now_ns: int) -> None:
         """A probe on this EV came back; after enough in a row the EV is used again."""
         if path.state is not BAD:
             return

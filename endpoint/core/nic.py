@@ -1,4 +1,4 @@
-"""What a NIC has whatever transport runs on it: memory, ports with pacing, queue pairs in turns, events, counters.
+"""What a NIC has whatever transport runs on it: memory, ports, queue pairs in turns, events, counters.
 
 `endpoint.core.endpoint` (MRC) and `endpoint.roce.endpoint` (the baseline) build on this; together they are an
 `endpoint.transport.Transport`.
@@ -6,37 +6,28 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Set
 from random import Random
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from endpoint.core.config import NEVER
 from endpoint.core.cq import CompletionQueue
+from endpoint.core.events import EventLog
 from endpoint.core.memory import MemoryTable
-from endpoint.core.port import Port
+from endpoint.core.port import Port, PortSet
+from endpoint.core.scheduler import Scheduler
+from endpoint.core.verbs import VerbQueuePair
 from endpoint.transport import Event, MemoryRegion, QueueFull
 
 if TYPE_CHECKING:
-    from endpoint.core.verbs import VerbQueuePair
     from endpoint.profile import NicProfile
 
 QPN_FIRST = 0x100
 QPN_MAX = 0xFFFFFF
 QPS_MAX = 4096
 """Queue pairs of one NIC: the bound of its memory, at some 300 KB each."""
-QUANTUM = 8
-"""Packets that one QP may send before the next one's turn."""
 
-
-class Sender(Protocol):
-    """The sending half of a queue pair."""
-
-    def transmit(self, now_ns: int, out: list[tuple[int, bytes]], budget: int) -> bool:
-        """Append up to `budget` frames. True: there is more, but the budget, the ports or the QP's rate is used up."""
-
-
-Q = TypeVar("Q", bound="VerbQueuePair")
+Q = TypeVar("Q", bound=VerbQueuePair)
 
 
 class Nic(Generic[Q]):
@@ -48,28 +39,16 @@ class Nic(Generic[Q]):
         self.profile = profile
         self.host = profile.host
         self.rng = rng
-        self.now_ns = now_ns
         self.memory = MemoryTable(rng)
-        self.ports = [Port(row, control_max) for row in profile.ports]
-        self._by_number = {port.number: port for port in self.ports}
-        self.ports_up = sum(port.bit for port in self.ports)
-        self._burst_ns = burst_ns
+        self.ports = PortSet(profile.ports, control_max)
+        self.scheduler = Scheduler(self.ports, burst_ns, now_ns)
+        self.log = EventLog(events_max)
         self.address: bytes = profile.address.packed
         self.arrivals = {self.address} | {port.row.usid_address.packed for port in self.ports}
         """Outermost destination addresses of frames for this host."""
         self.arrivals |= {port.row.address.packed for port in self.ports}
         self.qps: dict[int, Q] = {}
         self._next_qpn = QPN_FIRST
-        self.ready: deque[Q] = deque()
-        """QPs that may have something to send, in the order of their turns."""
-        self.usable = 0
-        """Ports that may send data now; kept by `packets_to_send` and the requesters."""
-        self.horizon_ns = 0
-        self.rate_due_ns = NEVER
-        """When the first QP that is held back by its own rate may go on; requesters lower it."""
-        self._pacing_ns = NEVER
-        self._events: deque[Event] = deque(maxlen=events_max)
-        self._drops: dict[str, int] = {}
 
     # --- memory and queues -------------------------------------------------------------------------------------
 
@@ -96,92 +75,42 @@ class Nic(Generic[Q]):
         """Raises `ValueError` if the QP is not one of this endpoint's."""
         if self.qps.get(qp.qpn) is not qp:
             raise ValueError(f"QP {qp.qpn} is not of this endpoint, or was destroyed before")
-        self.now_ns = now_ns
+        self.scheduler.now_ns = now_ns
         del self.qps[qp.qpn]
         qp.close()
 
     # --- packets out and timers --------------------------------------------------------------------------------
 
     def packets_to_send(self, now_ns: int, limit: int) -> list[tuple[int, bytes]]:
-        """Control frames first, then data, one QP after the other in turns of a few packets."""
-        self.now_ns = now_ns
-        out: list[tuple[int, bytes]] = []
-        usable = 0
-        horizon_ns = self.horizon_ns = now_ns + self._burst_ns
-        for port in self.ports:
-            if port.up:
-                control = port.control
-                while control and len(out) < limit:
-                    frame = control.popleft()
-                    port.charge(len(frame), now_ns)
-                    out.append((port.number, frame))
-                if port.free_ns <= horizon_ns:
-                    usable |= port.bit
-        self.usable = usable
-        self.rate_due_ns = NEVER
-        ready = self.ready
-        blocked = 0  # QPs in a row that could send nothing for want of a port or of their own rate
-        while ready and len(out) < limit and blocked < len(ready) and self.usable:
-            qp = ready[0]
-            before = len(out)
-            if qp.sending and qp.sender.transmit(now_ns, out, min(QUANTUM, limit - before)):
-                blocked = blocked + 1 if len(out) == before else 0
-                ready.rotate(-1)
-            else:
-                ready.popleft()
-                qp.active = False
-        self._pacing_ns = NEVER
-        if len(out) >= limit:
-            self._pacing_ns = now_ns
-        elif ready:
-            busy = [port.free_ns for port in self.ports if port.up and not port.bit & self.usable]
-            self._pacing_ns = min(self.rate_due_ns, min(busy, default=NEVER) - self._burst_ns)
-        return out
+        """Up to `limit` frames, each with the number of its port, as the ports' pacing lets them go."""
+        return self.scheduler.packets_to_send(now_ns, limit)
 
     def next_timer_ns(self) -> int | None:
-        due_ns = self._pacing_ns
+        due_ns = self.scheduler.pacing_ns
         for qp in self.qps.values():
-            if qp.deadline_ns < due_ns:
-                due_ns = qp.deadline_ns
+            deadline_ns = qp.agenda.deadline_ns
+            if deadline_ns < due_ns:
+                due_ns = deadline_ns
         return None if due_ns >= NEVER else due_ns
 
     def handle_timer(self, now_ns: int) -> None:
-        self.now_ns = now_ns
+        self.scheduler.now_ns = now_ns
         for qp in list(self.qps.values()):
-            if qp.deadline_ns <= now_ns:
+            if qp.agenda.deadline_ns <= now_ns:
                 qp.handle_timer(now_ns)
 
-    # --- ports -------------------------------------------------------------------------------------------------
+    # --- ports and what happened -------------------------------------------------------------------------------
 
     def set_port(self, number: int, up: bool, now_ns: int) -> Port | None:
         """Note a change of carrier, forget what was queued on the port; None if nothing changed."""
-        self.now_ns = now_ns
-        port = self._by_number[number]
-        if port.up == up:
-            return None
-        port.up = up
-        port.control.clear()
-        port.free_ns = now_ns
-        self.ports_up ^= port.bit
-        self.plane_event(now_ns, port, "local", None, up, "carrier")
+        self.scheduler.now_ns = now_ns
+        port = self.ports.set_carrier(number, up, now_ns)
+        if port is not None:
+            self.log.plane_event(now_ns, port, "local", None, up, "carrier")
         return port
 
-    # --- what happened -----------------------------------------------------------------------------------------
-
     def next_event(self) -> Event | None:
-        return self._events.popleft() if self._events else None
-
-    def emit(self, t_ns: int, kind: str, **fields: Any) -> None:
-        """Keep an event for `next_event`; the oldest go when nobody takes them."""
-        self._events.append(Event(t_ns, kind, fields))
-
-    def plane_event(self, t_ns: int, port: Port, side: str, peer: str | None, up: bool, cause: str) -> None:
-        """A `plane` line of the journal: `side` is local or peer."""
-        self.emit(t_ns, "plane", plane=port.plane, side=side, peer=peer, state="up" if up else "down", cause=cause)
-
-    def count(self, reason: str) -> None:
-        """A packet was dropped, or a field of it ignored."""
-        self._drops[reason] = self._drops.get(reason, 0) + 1
+        return self.log.take()
 
     def counters(self) -> dict[str, Any]:
         return {
@@ -198,7 +127,7 @@ class Nic(Generic[Q]):
                 }
                 for port in self.ports
             ],
-            "drops": dict(self._drops),
+            "drops": dict(self.log.drops),
         }
 
     def denied(self) -> Set[tuple[str, int]]:

@@ -18,7 +18,6 @@ from endpoint.core.psn import PSN_MASK
 WRITE = Struct("!BBHIIHHQII")  # BTH, METH, RETH
 WRITE_STAMPED = Struct("!BBHIIHHHBBQII")  # BTH, METH, TSETH, RETH
 SACK = Struct("!BBHIIHhIHHIBBhQHHI")  # BTH, SETH, CC_STATE
-SACK_BODY = Struct("!HhIHHIBBhQHHI")  # SETH, CC_STATE
 NACK = Struct("!BBHIIHBBIHHIBBH")  # BTH, NETH
 VARIANT = 4
 """The BTH byte that the ICRC leaves out."""
@@ -26,11 +25,14 @@ VARIANT_MASKED = 0xFF << 24
 ICRC = icrc.WIRE
 
 # One receive layout for the usual frame, SRv6-encapsulated and without TSETH, from its ethertype on: fields of the
-# two IPv6 headers, UDP, BTH, METH, RETH.
-RECEIVE = Struct("!HI2xBx16x16sIHBx16s16sHHH2xBB2xIIHHQII")
+# two IPv6 headers, UDP, BTH, RETH.
+RECEIVE = Struct("!HI2xBx16x16sIHBx16s16sHH4xBB2xII4xQII")
 RECEIVE_OFFSET = 12
 RECEIVE_MIN = RECEIVE_OFFSET + RECEIVE.size
 BTH_OFFSET = frame.ETHERNET + 2 * frame.IPV6 + frame.UDP
+SACK_BODY = Struct("!HhI4xI2xhQ4xI")
+"""What a requester reads of SETH and CC_STATE: first 16 bits, answer, EV, cack, offset, bitmap, congestion."""
+SACK_BODY_OFFSET = BTH_OFFSET + wire.BTH_BYTES
 WRITE_PAYLOAD_OFFSET = BTH_OFFSET + WRITE.size
 
 _CLASSES_MAX = 64

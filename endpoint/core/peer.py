@@ -40,6 +40,7 @@ class Peer:
     __slots__ = (
         "_control_class",
         "_interval_ns",
+        "_ports_all",
         "_remote_id",
         "_remote_ns",
         "_rng",
@@ -75,6 +76,7 @@ class Peer:
         self._rng = rng
         self._interval_ns = interval_ns
         self._control_class = control_class
+        self._ports_all = ports_all
         self.denied: Set[int] = frozenset()
         """EVs that a controller has taken out."""
         self.users = 0
@@ -102,6 +104,16 @@ class Peer:
         return {number: self._rng.choice(routes) for number, routes in by_port.items()}
 
     # --- telling the peer of our ports -------------------------------------------------------------------------
+
+    def joined(self, ports: int, now_ns: int) -> None:
+        """Another QP can receive from this peer: tell the peer if any of our ports is down, or was said to be.
+
+        What the peer answered before, it may have forgotten in a new start.
+        """
+        self.users += 1
+        if ports != self._ports_all or self.told != ports:
+            self.asked.clear()
+            self.announce(ports, now_ns)
 
     def announce(self, ports: int, now_ns: int) -> None:
         """Send our port mask on every port that is up; `due_ns` is when to repeat it under another id."""

@@ -17,7 +17,6 @@ halves the window and 127 leaves about a packet, as the field is described.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Protocol
 
 PENALTY_MAX = 127
@@ -32,27 +31,41 @@ class Deliverer(Protocol):
 
 
 class ReceiverPenalty:
-    """One NIC's, computed anew once a period of `period_ns`; `current` is 0 to 127."""
+    """One NIC's, computed anew once a period of `period_ns`; always 0 unless `enabled`."""
 
-    __slots__ = ("_period_ns", "current", "due_ns")
+    __slots__ = ("_current", "_due_ns", "_enabled", "_members", "_period_ns")
 
-    def __init__(self, period_ns: int) -> None:
+    def __init__(self, period_ns: int, *, enabled: bool = True) -> None:
         self._period_ns = period_ns
-        self.due_ns = 0
-        self.current = 0
+        self._enabled = enabled
+        self._due_ns = 0
+        self._current = 0
+        self._members: list[Deliverer] = []
 
-    def update(self, responders: Iterable[Deliverer], now_ns: int) -> int:
-        """Compute the penalty anew at `now_ns`; `due_ns` is when to do so again."""
-        periods = 1 + (now_ns - self.due_ns) // self._period_ns if self.due_ns else 1
+    def join(self, deliverer: Deliverer) -> None:
+        """Count what this QP receives."""
+        self._members.append(deliverer)
+
+    def leave(self, deliverer: Deliverer) -> None:
+        """The QP is gone; one that never joined may leave too."""
+        self._members = [member for member in self._members if member is not deliverer]
+
+    def at(self, now_ns: int) -> int:
+        """The penalty for an acknowledgement sent at `now_ns`, 0 to 127."""
+        if now_ns >= self._due_ns and self._enabled:
+            self._update(now_ns)
+        return self._current
+
+    def _update(self, now_ns: int) -> None:
+        periods = 1 + (now_ns - self._due_ns) // self._period_ns if self._due_ns else 1
         decay = 0.5 ** min(periods, 60)
-        self.due_ns = now_ns + self._period_ns
+        self._due_ns = now_ns + self._period_ns
         total = squares = 0.0
-        for responder in responders:
-            fresh = responder.received_bytes - responder.penalty_seen_bytes
-            responder.penalty_seen_bytes = responder.received_bytes
-            weight = responder.penalty_weight = responder.penalty_weight * decay + fresh
+        for member in self._members:
+            fresh = member.received_bytes - member.penalty_seen_bytes
+            member.penalty_seen_bytes = member.received_bytes
+            weight = member.penalty_weight = member.penalty_weight * decay + fresh
             total += weight
             squares += weight * weight
         senders = total * total / squares if squares else 1.0
-        self.current = min(PENALTY_MAX, round(128 * (1 - 1 / senders)))
-        return self.current
+        self._current = min(PENALTY_MAX, round(128 * (1 - 1 / senders)))

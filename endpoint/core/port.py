@@ -1,8 +1,9 @@
-"""A port of the NIC: its line-rate pacing, its queue of control frames, its counters."""
+"""The ports of a NIC: line-rate pacing, a queue of control frames, counters; and all of them together."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from endpoint.core.config import RATE_UNLIMITED_BPS
@@ -65,3 +66,32 @@ class Port:
             return False
         self.control.append(frame)
         return True
+
+
+class PortSet:
+    """All ports of one NIC, in the order of the profile."""
+
+    __slots__ = ("_ports", "all", "by_number", "up")
+
+    def __init__(self, rows: Iterable[profile.Port], control_max: int) -> None:
+        self._ports = [Port(row, control_max) for row in rows]
+        self.by_number = {port.number: port for port in self._ports}
+        self.all = self.up = sum(port.bit for port in self._ports)
+        """`up`: the bits of the ports that have a carrier; `all`: of every port."""
+
+    def __iter__(self) -> Iterator[Port]:
+        return iter(self._ports)
+
+    def __getitem__(self, place: int) -> Port:
+        return self._ports[place]
+
+    def set_carrier(self, number: int, up: bool, now_ns: int) -> Port | None:
+        """Note a change of carrier, forget what was queued on the port; None if nothing changed."""
+        port = self.by_number[number]
+        if port.up == up:
+            return None
+        port.up = up
+        port.control.clear()
+        port.free_ns = now_ns
+        self.up ^= port.bit
+        return port

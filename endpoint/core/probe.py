@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from endpoint.core import wire
-from endpoint.core.ev_set import Path
+from endpoint.core.ev_set import EvPath
 from endpoint.core.psn import PSN_MASK
 from endpoint.core.wire import Opcode
 
@@ -20,10 +20,10 @@ class ProbeTable:
         self._dest_qpn = dest_qpn
         self._traffic_class = traffic_class
         self._id = 0
-        self._waiting: dict[int, tuple[Path, int]] = {}
+        self._waiting: dict[int, tuple[EvPath, int]] = {}
         self.sent = 0
 
-    def send(self, path: Path, psn: int, now_ns: int) -> None:
+    def send(self, path: EvPath, psn: int, now_ns: int) -> None:
         """Probe on this EV: answered with a SACK of everything from `psn` on."""
         self._id = (self._id + 1) & 0xFFFF
         self._waiting[self._id] = (path, now_ns)
@@ -34,7 +34,7 @@ class ProbeTable:
         transport = bytearray(bth.pack() + wire.Peth(self._id).pack())
         path.port.queue_control(path.route.seal(transport, self._traffic_class))
 
-    def answered(self, probe_id: int, entropy: int) -> tuple[Path, int] | None:
+    def answered(self, probe_id: int, entropy: int) -> tuple[EvPath, int] | None:
         """Path and time of sending of the probe that this answers; None if there is none, or the EV is another."""
         found = self._waiting.get(probe_id)
         if found is None or found[0].ev != entropy:

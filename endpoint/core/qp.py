@@ -3,63 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from endpoint.core import wire
+from endpoint.core.answers import Answers
 from endpoint.core.config import NEVER
+from endpoint.core.context import Context
 from endpoint.core.cq import CompletionQueue
-from endpoint.core.ev_set import EvSet, Path
+from endpoint.core.ev_set import EvPath, EvSet
 from endpoint.core.ev_state import EvCause, EvState
 from endpoint.core.message import Message
-from endpoint.core.packet import VARIANT_MASKED
+from endpoint.core.operations import EndpointOperations
+from endpoint.core.packet import Route
 from endpoint.core.peer import Peer
+from endpoint.core.peers import PeerTable
 from endpoint.core.requester import Requester
 from endpoint.core.responder import Responder
+from endpoint.core.reverse import ReverseEvs
 from endpoint.core.selection import find_selection
 from endpoint.core.verbs import VerbQueuePair, check_peer, take_attributes
-from endpoint.core.wire import Syndrome
+from endpoint.core.work import WorkQueue
 from endpoint.transport import CompletionStatus, QPInfo
-
-if TYPE_CHECKING:
-    from endpoint.core.endpoint import Endpoint
 
 RESURRECTION_PROBES_MAX = 8
 """Background probes per QP in one go."""
 
 
 class QueuePair(VerbQueuePair):
-    """`peer`, `evs`, `selection` and `responder` exist from RTR on, `requester` from RTS on."""
+    """`peer`, `evs`, `reverse` and `responder` exist from RTR on, `requester` from RTS on."""
 
     peer: Peer
     evs: EvSet
+    reverse: ReverseEvs
     responder: Responder
     requester: Requester
 
-    def __init__(self, endpoint: Endpoint, qpn: int, cq: CompletionQueue, attributes: Mapping[str, Any]) -> None:
-        settings = endpoint.settings
+    def __init__(
+        self,
+        context: Context,
+        peers: PeerTable,
+        operations: EndpointOperations,
+        qpn: int,
+        cq: CompletionQueue,
+        attributes: Mapping[str, Any],
+    ) -> None:
+        settings, limits = context.settings, context.limits
         known: dict[str, Any] = {
-            "mpr": endpoint.limits.mpr,
+            "mpr": limits.mpr,
             "max_write_imm": settings.max_write_imm,
             "max_send_wr": settings.max_send_wr,
             "max_recv_wr": settings.max_recv_wr,
-            "psn": endpoint.rng.getrandbits(24),
+            "psn": context.rng.getrandbits(24),
             "selection": settings.selection,
         }
         taken = take_attributes("a QP", known, attributes)
-        self._selection = find_selection(taken["selection"])
-        super().__init__(endpoint, qpn, cq, taken["max_send_wr"], taken["max_recv_wr"], endpoint.limits.pmtu)
-        self.endpoint = endpoint
+        self._make_selection = find_selection(taken["selection"])
+        work = WorkQueue(qpn, cq, taken["max_send_wr"], taken["max_recv_wr"])
+        super().__init__(qpn, work, limits.pmtu, memory=context.memory, log=context.log, scheduler=context.scheduler)
+        self._context = context
+        self._peers = peers
+        self._operations = operations
         self.mpr: int = taken["mpr"]
         self.max_write_imm: int = taken["max_write_imm"]
         self._start_psn: int = taken["psn"]
-        self.dest_masked = -1
-        """Destination QP as packed in a BTH, the variant byte as the ICRC has it; -1 before RTR."""
-        self._peer_mpr = 0
-        self.peer_max_write_imm = 0
-        self.reachable = 0
-        """Ports that are up here and, as far as we were told, at the peer."""
+        self._remote: QPInfo | None = None
         self._reverse_due_ns = NEVER
-        self._received_seen = self._sent_seen = self._reverse_at = 0
+        self._received_seen = self._sent_seen = 0
 
     @property
     def peer_name(self) -> str | None:
@@ -68,47 +77,64 @@ class QueuePair(VerbQueuePair):
     @property
     def joined(self) -> bool:
         """Whether the peer is known: RTR was reached."""
-        return self.dest_masked >= 0
+        return self._remote is not None
 
     def info(self) -> QPInfo:
-        return QPInfo(self.endpoint.host, self.qpn, self._start_psn, self.mpr, self.max_write_imm)
+        return QPInfo(self._context.host, self.qpn, self._start_psn, self.mpr, self.max_write_imm)
 
     # --- state -------------------------------------------------------------------------------------------------
 
     def _make_responder(self, peer: QPInfo, now_ns: int) -> None:
-        endpoint, settings = self.endpoint, self.endpoint.settings
+        context, settings = self._context, self._context.settings
         check_peer(peer, "qpn", "psn", "mpr", "max_write_imm")
-        self._peer_mpr = peer.mpr
-        self.peer = endpoint.peer(peer.host)
+        self.peer = self._peers.named(peer.host)
+        self._remote = peer
         self.evs = EvSet(
             self.peer.routes,
-            endpoint.rng,
+            context.rng,
             active=settings.evs_active,
             backup=settings.evs_backup,
             floor_share=settings.evs_min_active_share,
             probes_needed=settings.probes_to_resurrect,
-            probe_interval_ns=endpoint.limits.probe_interval_ns,
+            probe_interval_ns=context.limits.probe_interval_ns,
             on_change=self._ev_changed,
         )
-        self.selection = self._selection(self.evs, endpoint.rng)
-        self.peer_max_write_imm = peer.max_write_imm
-        self.dest_masked = VARIANT_MASKED | peer.qpn
-        self.responder = Responder(self, peer.psn, peer.trim_nack)
-        self.responder.reverse = self.peer.routes_on(-1)
-        self.peer.users += 1
+        self._selection = self._make_selection(self.evs, context.rng)
+        self.reverse = ReverseEvs(self.peer)
+        self.responder = Responder(
+            context,
+            self.work,
+            self.reverse,
+            Answers(peer.qpn, context.classes.control),
+            self.fail,
+            epsn=peer.psn,
+            window=self.mpr * wire.MPR_UNIT,
+            max_write_imm=self.max_write_imm,
+            trim_nack=peer.trim_nack,
+        )
+        context.penalty.join(self.responder)
         self.refresh_ports()
-        endpoint.joined(self, now_ns)
+        self.deny(self.peer.denied, now_ns)
+        self.peer.joined(context.ports.up, now_ns)
 
     def _make_requester(self) -> None:
-        self.sender = self.requester = Requester(self, self._start_psn, self._peer_mpr * wire.MPR_UNIT)
+        assert self._remote is not None  # RTR came before
+        self.requester = Requester(
+            self._context,
+            self.work,
+            self.agenda,
+            self.evs,
+            self._selection,
+            self.fail,
+            dest_qpn=self._remote.qpn,
+            psn=self._start_psn,
+            window=self._remote.mpr * wire.MPR_UNIT,
+            max_write_imm=self._remote.max_write_imm,
+        )
+        self.agenda.sender = self.requester
 
     def _enqueue(self, message: Message) -> None:
         self.requester.enqueue(message)
-
-    def refuse(self, now_ns: int, syndrome: Syndrome, cause: str) -> None:
-        """The responder cannot accept what came: tell the peer and go to ERROR."""
-        self.responder.refuse(syndrome)
-        self.fail(now_ns, CompletionStatus.FLUSHED, cause)
 
     def fail(self, now_ns: int, status: CompletionStatus, cause: str, message: Message | None = None) -> None:
         if self.receiving:
@@ -118,6 +144,8 @@ class QueuePair(VerbQueuePair):
     def close(self) -> None:
         if self.receiving:
             self.peer.left()
+        if self.joined:
+            self._context.penalty.leave(self.responder)
         super().close()
 
     # --- timers ------------------------------------------------------------------------------------------------
@@ -125,8 +153,8 @@ class QueuePair(VerbQueuePair):
     def received(self, now_ns: int) -> None:
         """A write or a probe arrived: a QP that only receives has to keep its reverse EVs fresh."""
         if self._reverse_due_ns == NEVER:
-            self._reverse_due_ns = now_ns + self.endpoint.limits.reverse_probe_ns
-            self.arm(self._reverse_due_ns)
+            self._reverse_due_ns = now_ns + self._context.limits.reverse_probe_ns
+            self.agenda.arm(self._reverse_due_ns)
 
     def handle_timer(self, now_ns: int) -> None:
         """Look at what is due, always in this order: retransmission and loss probes, background probes of EVs that are
@@ -140,7 +168,7 @@ class QueuePair(VerbQueuePair):
             due_ns = min(due_ns, max(self.evs.next_probe_ns(), now_ns + 1))
         if now_ns >= self._reverse_due_ns:
             self._refresh_reverse(now_ns)
-        self.deadline_ns = min(due_ns, self._reverse_due_ns)
+        self.agenda.deadline_ns = min(due_ns, self._reverse_due_ns)
 
     def _refresh_reverse(self, now_ns: int) -> None:
         """Each round trip with data in and none out: probe a random EV, of one plane after the other."""
@@ -151,34 +179,48 @@ class QueuePair(VerbQueuePair):
         if quiet:
             self._reverse_due_ns = NEVER
             return
-        self._reverse_due_ns = now_ns + self.endpoint.limits.reverse_probe_ns
+        self._reverse_due_ns = now_ns + self._context.limits.reverse_probe_ns
         if silent:
-            choices = list(self.peer.routes_on(self.reachable).values())
-            if choices:
-                self._reverse_at = (self._reverse_at + 1) % len(choices)
-                self.endpoint.probe_ev(self, choices[self._reverse_at])
+            route = self.reverse.candidate()
+            if route is not None:
+                self.probe_ev(route)
+
+    def probe_ev(self, route: Route) -> None:
+        """Send an EV probe; once it is answered, acknowledgements take this EV."""
+        self._operations.probe_ev(self.peer, route, self.reverse.confirm)
 
     # --- planes and EVs ----------------------------------------------------------------------------------------
 
+    @property
+    def reachable(self) -> int:
+        """Ports that are up here and, as far as we were told, at the peer."""
+        return self.reverse.reachable
+
     def refresh_ports(self) -> None:
         """Our ports or the peer's have changed."""
-        self.reachable = self.endpoint.ports_up & self.peer.ports
-        self.evs.set_wanted(self.reachable)
+        self.reverse.reachable = self._context.ports.up & self.peer.ports
+        self.evs.set_wanted(self.reverse.reachable)
         if self.started:
             self.requester.planes_changed()
 
+    def freshen(self, ev: int) -> None:
+        """An acknowledged data EV is good enough for the reverse direction too."""
+        path = self.evs.paths.get(ev)
+        if path is not None:
+            self.reverse.confirm(path.route)
+
     def deny(self, denied: Set[int], now_ns: int) -> None:
         """Make exactly these EVs DENIED; acknowledgements go by others too, where there are any."""
-        self.responder.avoid(denied)
+        self.reverse.avoid(denied)
         for path in self.evs.paths.values():
             if (path.state is EvState.DENIED) != (path.ev in denied):
                 self.evs.signal(path, EvCause.DENY if path.ev in denied else EvCause.ALLOW, now_ns)
 
-    def _ev_changed(self, path: Path, old: EvState, cause: EvCause) -> None:
-        now_ns = self.endpoint.now_ns
+    def _ev_changed(self, path: EvPath, old: EvState, cause: EvCause) -> None:
+        now_ns = self._context.scheduler.now_ns
         if path.state is EvState.ASSUMED_BAD:
-            self.arm(now_ns)
-        self.endpoint.emit(
+            self.agenda.arm(now_ns)
+        self._context.log.emit(
             now_ns,
             "ev",
             qp=self.qpn,

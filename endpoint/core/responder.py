@@ -7,18 +7,16 @@ behind their last packets; that is when immediates are delivered and transport a
 
 from __future__ import annotations
 
-from collections.abc import Set
-from typing import TYPE_CHECKING
-
-from endpoint.core import packet, wire
-from endpoint.core.packet import Route
+from endpoint.core import wire
+from endpoint.core.answers import Answers
+from endpoint.core.context import Context
+from endpoint.core.port import Port
 from endpoint.core.psn import PSN_HALF, PSN_MASK
+from endpoint.core.reverse import ReverseEvs
+from endpoint.core.verbs import Fail
 from endpoint.core.wire import ACK_REQUEST, IMMEDIATES, LASTS, RETRANSMISSION, NackReason, Opcode, PathMark, Syndrome
+from endpoint.core.work import WorkQueue
 from endpoint.transport import CompletionStatus
-
-if TYPE_CHECKING:
-    from endpoint.core.port import Port
-    from endpoint.core.qp import QueuePair
 
 WRITE_ONLY = 0xCA  # a plain number: an enum's comparison costs a call
 WORD = (1 << wire.SACK_BITS) - 1
@@ -29,17 +27,33 @@ SACK_SIZE_MIN = 1024
 
 
 class Responder:
-    """`epsn` is the first PSN of the peer; with `trim_nack` it wants NACKs for packets that arrive trimmed."""
+    """`epsn` is the first PSN of the peer, `window` how many PSNs from there on it may use, `max_write_imm` how many
+    of its writes with immediate may wait; with `trim_nack` the peer wants NACKs for packets that arrive trimmed."""
 
-    def __init__(self, qp: QueuePair, epsn: int, trim_nack: bool) -> None:
-        limits, settings = qp.endpoint.limits, qp.endpoint.settings
-        self._qp = qp
-        self._writable = qp.endpoint.memory.writable
-        self._pmtu = limits.pmtu
-        self._threshold = limits.sack_threshold_bytes
-        self._window = qp.mpr * wire.MPR_UNIT
-        self._max_write_imm = qp.max_write_imm
-        self._oor_nack = settings.oor_nack
+    def __init__(
+        self,
+        context: Context,
+        work: WorkQueue,
+        reverse: ReverseEvs,
+        answers: Answers,
+        fail: Fail,
+        *,
+        epsn: int,
+        window: int,
+        max_write_imm: int,
+        trim_nack: bool,
+    ) -> None:
+        self._work = work
+        self._reverse = reverse
+        self._answers = answers
+        self._fail = fail
+        self._penalty = context.penalty
+        self._writable = context.memory.writable
+        self._pmtu = context.limits.pmtu
+        self._threshold = context.limits.sack_threshold_bytes
+        self._window = window
+        self._max_write_imm = max_write_imm
+        self._oor_nack = context.settings.oor_nack
         self._trim_nack = trim_nack
         self.epsn = epsn
         self.bitmap = 0
@@ -53,16 +67,11 @@ class Responder:
         """Messages completed in order."""
         self.msn_acked = 0
         self._sack_bytes = 0
-        self.reverse: dict[int, Route] = {}
-        """The EV for acknowledgements, one a port, kept fresh by data and probes (paper §2.4)."""
-        self._confirmed = 0
-        """Bits of the ports whose reverse EV has been seen to work; the others are guesses."""
         self.probes = 0
         self.received_bytes = self.received_packets = 0
         self.penalty_seen_bytes = 0
         self.penalty_weight = 0.0
         self.duplicates = self.out_of_window = self.marked = self.trimmed = 0
-        self.sacks_sent = self.nacks_sent = 0
 
     def receive_write(
         self,
@@ -95,9 +104,8 @@ class Responder:
         region = self._writable.get(rkey)
         at = va - region.va if region is not None else -1
         if region is None or at < 0 or at + size > region.length:
-            self._qp.refuse(
-                now_ns, Syndrome.NAK_REMOTE_ACCESS_ERROR, f"write of {size} bytes to {va:#x} rkey {rkey:#x}"
-            )
+            what = f"write of {size} bytes to {va:#x} rkey {rkey:#x}"
+            self.refuse(now_ns, Syndrome.NAK_REMOTE_ACCESS_ERROR, what)
             return
         if opcode in LASTS:
             ahead = length - size  # what the message's other packets carry: whole ones, and none before an Only
@@ -108,11 +116,8 @@ class Responder:
                 return
             if opcode in IMMEDIATES:
                 if len(self.immediates) >= self._max_write_imm:
-                    self._qp.refuse(
-                        now_ns,
-                        Syndrome.NAK_INVALID_REQUEST,
-                        f"more than {self._max_write_imm} writes with immediate in flight",
-                    )
+                    what = f"more than {self._max_write_imm} writes with immediate in flight"
+                    self.refuse(now_ns, Syndrome.NAK_INVALID_REQUEST, what)
                     return
                 self.immediates[psn] = (immediate, length)
             self.lasts |= bit
@@ -143,7 +148,7 @@ class Responder:
             self.acknowledge(now_ns, port, ev, psn, PathMark.NONE, stamp)
         elif self._trim_nack:
             reason = NackReason.TRIMMED_LASTHOP if lasthop else NackReason.TRIMMED
-            self.nack(now_ns, port, ev, psn, reason, stamp)
+            self.nack(port, ev, psn, reason, stamp)
 
     def receive_probe(
         self, now_ns: int, port: Port, ev: int, psn24: int, marked: bool, probe_id: int, stamp: int
@@ -165,11 +170,11 @@ class Responder:
             return
         self.out_of_window += 1
         if self._oor_nack:
-            self.nack(now_ns, port, ev, psn, NackReason.PSN_OOR_WINDOW, stamp)
+            self.nack(port, ev, psn, NackReason.PSN_OOR_WINDOW, stamp)
 
     def _invalid(self, now_ns: int, port: Port, ev: int, psn: int, what: str) -> None:
-        self.nack(now_ns, port, ev, psn, NackReason.UNEXP_EVENT, 0)
-        self._qp.fail(now_ns, CompletionStatus.REMOTE_OPERATION_ERROR, f"peer sent a {what}")
+        self.nack(port, ev, psn, NackReason.UNEXP_EVENT, 0)
+        self._fail(now_ns, CompletionStatus.REMOTE_OPERATION_ERROR, f"peer sent a {what}")
 
     def _advance(self, now_ns: int) -> bool:
         """Move past what is now contiguous and complete messages. True if an immediate was delivered."""
@@ -192,10 +197,9 @@ class Responder:
             ended ^= low
             found = self.immediates.pop(first + low.bit_length() - 1, None)
             if found is not None:
-                if not self._qp.deliver(*found):
-                    self._qp.refuse(
-                        now_ns, Syndrome.NAK_REMOTE_OPERATIONAL_ERROR, "a write with immediate found no posted receive"
-                    )
+                if not self._work.deliver(*found):
+                    what = "a write with immediate found no posted receive"
+                    self.refuse(now_ns, Syndrome.NAK_REMOTE_OPERATIONAL_ERROR, what)
                     return True
                 delivered = True
             self.msn += 1
@@ -209,8 +213,8 @@ class Responder:
             "duplicates": self.duplicates,
             "received_trimmed": self.trimmed,
             "received_marked": self.marked,
-            "sacks_sent": self.sacks_sent,
-            "nacks_sent": self.nacks_sent,
+            "sacks_sent": self._answers.sacks_sent,
+            "nacks_sent": self._answers.nacks_sent,
         }
 
     # --- answers -----------------------------------------------------------------------------------------------
@@ -220,144 +224,55 @@ class Responder:
     ) -> None:
         """Send a SACK caused by `psn` on `ev`, more of them if what is new spans several bitmaps, and an ACK if due.
 
-        The bitmap covers the highest PSN not yet reported and as much as possible below it, so that a later SACK
-        repeats what a lost one said. `psn` may be any number of the past; only the last SACK answers mark and probe.
+        `psn` may be any number of the past; only the last SACK answers mark and probe.
         """
-        qp = self._qp
-        qp_dest = qp.dest_masked
-        if qp_dest < 0:
-            return
-        # A probe asks whether its own path works, so its answer goes back by it.
-        route = self._route(port, ev, by_the_way_it_came=probe_id is not None)
+        route = self._reverse.choose(port, ev) if probe_id is None else self._reverse.same_way(port, ev)
         if route is None:
             return
         self._sack_bytes = 0
         cack = self.epsn - 1
         offset = psn - cack
         answer = offset if -0x8000 <= offset < 0x8000 else -0x8000
-        penalty = qp.endpoint.penalty(now_ns)
-        congestion = penalty << 24 | (self.received_bytes >> 8) & 0xFFFFFF
+        congestion = self._penalty.at(now_ns) << 24 | (self.received_bytes >> 8) & 0xFFFFFF
         beyond = self.bitmap.bit_count()
-        remaining = SACKS_MAX
-        while True:
-            remaining -= 1
-            unreported = self.unreported
-            start = 0
-            if unreported >> wire.SACK_BITS:
-                lowest = (unreported & -unreported).bit_length() - 1
-                start = min(lowest, unreported.bit_length() - wire.SACK_BITS)
-                if unreported >> start >> wire.SACK_BITS:
-                    start = lowest
-            unreported = self.unreported = unreported & ~(WORD << start)
-            final = not unreported or not remaining
-            first = wire.PdsType.SACK << 12
-            if final:
-                first |= mark << 5
-                if probe_id is not None:
-                    first |= 2
-                    answer = probe_id - 0x10000 if probe_id & 0x8000 else probe_id
-            transport = bytearray(packet.SACK.size)
-            packet.SACK.pack_into(
-                transport,
-                0,
-                0xDC,
-                0,
-                wire.P_KEY_DEFAULT,
-                qp_dest,
-                cack & PSN_MASK,
-                first,
-                answer,
-                ev,
-                0,
-                0,
-                cack & PSN_MASK,
-                0,
-                0,
-                start + 1,
-                self.bitmap >> start & WORD,
-                stamp,
-                beyond,
-                congestion,
-            )
-            route.port.queue_control(route.seal(transport, qp.endpoint.control_class))
-            self.sacks_sent += 1
-            if final:
+        sack = self._answers.sack
+        for _ in range(SACKS_MAX):
+            start = self._next_bitmap()
+            if not self.unreported:
                 break
+            sack(route, cack, start + 1, self.bitmap >> start & WORD, ev, 0, answer, stamp, beyond, congestion)
+        signals = mark << 5
+        if probe_id is not None:
+            signals |= 2
+            answer = probe_id - 0x10000 if probe_id & 0x8000 else probe_id
+        sack(route, cack, start + 1, self.bitmap >> start & WORD, ev, signals, answer, stamp, beyond, congestion)
         if self.msn != self.msn_acked:
             self.msn_acked = self.msn
-            self._transport_ack(route, Syndrome.ACK)
+            self._answers.transport_ack(route, Syndrome.ACK, cack, self.msn)
 
-    def nack(self, now_ns: int, port: Port, ev: int, psn: int, reason: NackReason, stamp: int) -> None:
-        """Refuse `psn`, which came by `port` on `ev`."""
-        route = self._route(port, ev)
-        if route is None or self._qp.dest_masked < 0:
-            return
-        self.nacks_sent += 1
-        transport = bytearray(packet.NACK.size)
-        packet.NACK.pack_into(
-            transport,
-            0,
-            Opcode.NACK,
-            0,
-            wire.P_KEY_DEFAULT,
-            self._qp.dest_masked,
-            psn & PSN_MASK,
-            wire.PdsType.NACK << 12,
-            reason,
-            0,
-            ev,
-            0,
-            0,
-            psn & PSN_MASK,
-            wire.CcType.NACK << 4,
-            0,
-            stamp,
-        )
-        route.port.queue_control(route.seal(transport, self._qp.endpoint.control_class))
+    def _next_bitmap(self) -> int:
+        """Where the next SACK's bitmap starts, from `epsn`; what the bitmap covers is reported from now on.
 
-    def refuse(self, syndrome: Syndrome) -> None:
-        """Send a negative transport acknowledgement on every live port: the QP goes down with it."""
-        for route in self.live_routes():
-            self._transport_ack(route, syndrome)
-
-    def _transport_ack(self, route: Route, syndrome: Syndrome) -> None:
-        transport = bytearray(
-            wire.Bth(
-                Opcode.ACKNOWLEDGE, self._qp.dest_masked & 0xFFFFFF, (self.epsn - 1) & PSN_MASK, variant=0xFF
-            ).pack()
-            + wire.Aeth(syndrome, self.msn & 0xFFFFFF).pack()
-        )
-        route.port.queue_control(route.seal(transport, self._qp.endpoint.control_class))
-
-    def confirm(self, route: Route) -> None:
-        """An EV has been acknowledged or has answered: acknowledgements go by it from now on, unless it is denied."""
-        if route.ev not in self._qp.peer.denied:
-            self.reverse[route.port.number] = route
-            self._confirmed |= route.port.bit
-
-    def avoid(self, denied: Set[int]) -> None:
-        """Choose other reverse EVs in place of those that are denied."""
-        for number, route in self.reverse.items():
-            if route.ev in denied:
-                self.reverse[number] = self._qp.peer.routes_on(route.port.bit)[number]
-                self._confirmed &= ~route.port.bit
-
-    def _route(self, port: Port, ev: int, by_the_way_it_came: bool = False) -> Route | None:
-        """The reverse EV of the port that the packet came by, else of any live one.
-
-        A reverse EV that was only guessed gives way to the EV that the packet came by, which at least worked one way.
+        The bitmap covers the highest PSN not yet reported and as much as possible below it, so that a later SACK
+        repeats what a lost one said. If what is unreported does not fit, the bitmap starts at the lowest.
         """
-        if port.bit & self._qp.reachable:
-            if by_the_way_it_came or not port.bit & self._confirmed:
-                route = self._qp.peer.back_on(port, ev)
-                if route is not None and (by_the_way_it_came or ev not in self._qp.peer.denied):
-                    return route
-            route = self.reverse.get(port.number)
-            if route is not None:
-                return route
-        return next(iter(self.live_routes()), None)
+        unreported, start = self.unreported, 0
+        if unreported >> wire.SACK_BITS:
+            lowest = (unreported & -unreported).bit_length() - 1
+            start = min(lowest, unreported.bit_length() - wire.SACK_BITS)
+            if unreported >> start >> wire.SACK_BITS:
+                start = lowest
+        self.unreported = unreported & ~(WORD << start)
+        return start
 
-    def live_routes(self) -> list[Route]:
-        """Reverse EVs whose ports lead to the peer."""
-        reachable = self._qp.reachable
-        return [route for route in self.reverse.values() if route.port.bit & reachable]
+    def nack(self, port: Port, ev: int, psn: int, reason: NackReason, stamp: int) -> None:
+        """Refuse `psn`, which came by `port` on `ev`."""
+        route = self._reverse.choose(port, ev)
+        if route is not None:
+            self._answers.nack(route, psn, ev, reason, stamp)
+
+    def refuse(self, now_ns: int, syndrome: Syndrome, cause: str) -> None:
+        """What came cannot be accepted: tell the peer on every live port, and end the QP."""
+        for route in self._reverse.live():
+            self._answers.transport_ack(route, syndrome, self.epsn - 1, self.msn)
+        self._fail(now_ns, CompletionStatus.FLUSHED, cause)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from endpoint.core.ev_set import EvSet, Path, PlaneEvs
+from endpoint.core.ev_set import EvPath, EvSet, PlaneEvs
 
 
 class MrcSelection:
@@ -21,7 +21,7 @@ class MrcSelection:
         self._at = 0
         self._version = -1
 
-    def next(self, usable: int) -> Path | None:
+    def next(self, usable: int) -> EvPath | None:
         order, at = self._order, self._at
         if at >= len(order) or self._version != self._evs.version:
             order = self._order = self._evs.live.copy()

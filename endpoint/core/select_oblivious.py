@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from endpoint.core.ev_set import EvSet, Path
+from endpoint.core.ev_set import EvPath, EvSet
 
 
 class ObliviousSelection:
@@ -16,9 +16,9 @@ class ObliviousSelection:
     def __init__(self, evs: EvSet, rng: Random) -> None:
         self._evs = evs
         self._random = rng.random
-        self._waiting: Path | None = None
+        self._waiting: EvPath | None = None
 
-    def next(self, usable: int) -> Path | None:
+    def next(self, usable: int) -> EvPath | None:
         path = self._waiting
         if path is None or not path.plane.wanted or not path.active:
             live = self._evs.live

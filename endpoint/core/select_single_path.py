@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from endpoint.core.ev_set import EvSet, Path
+from endpoint.core.ev_set import EvPath, EvSet
 
 
 class SinglePathSelection:
@@ -14,9 +14,9 @@ class SinglePathSelection:
     def __init__(self, evs: EvSet, rng: Random) -> None:
         self._evs = evs
         self._rng = rng
-        self._path: Path | None = None
+        self._path: EvPath | None = None
 
-    def next(self, usable: int) -> Path | None:
+    def next(self, usable: int) -> EvPath | None:
         path = self._path
         if path is None or not path.plane.wanted or not path.active:
             live = self._evs.live

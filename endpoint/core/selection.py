@@ -1,4 +1,4 @@
-"""Path selection: which EV the next packet takes. An algorithm is one file `select_*.py` and one line below."""
+"""EvPath selection: which EV the next packet takes. An algorithm is one file `select_*.py` and one line below."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from random import Random
 from typing import Protocol
 
 from endpoint.core.config import ConfigError
-from endpoint.core.ev_set import EvSet, Path
+from endpoint.core.ev_set import EvPath, EvSet
 from endpoint.core.select_mrc import MrcSelection
 from endpoint.core.select_oblivious import ObliviousSelection
 from endpoint.core.select_single_path import SinglePathSelection
@@ -20,7 +20,7 @@ class Selection(Protocol):
 
     def __init__(self, evs: EvSet, rng: Random) -> None: ...
 
-    def next(self, usable: int) -> Path | None:
+    def next(self, usable: int) -> EvPath | None:
         """The EV of the next packet. Bit n - 1 of `usable` says that port n may send now; None: wait for a port."""
 
 

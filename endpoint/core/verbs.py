@@ -6,17 +6,16 @@ exchanged out of band. Only writes exist; everything else is refused.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from endpoint.core.config import NEVER, QUEUE_MAX, WRITE_IMM_MAX
-from endpoint.core.cq import CompletionQueue
+from endpoint.core.config import QUEUE_MAX, WRITE_IMM_MAX
+from endpoint.core.events import EventLog
+from endpoint.core.memory import MemoryTable
 from endpoint.core.message import Message
-from endpoint.transport import Completion, CompletionStatus, MemoryRegion, QPInfo, QPState, QueueFull
-
-if TYPE_CHECKING:
-    from endpoint.core.nic import Nic, Sender
+from endpoint.core.scheduler import Agenda, Scheduler
+from endpoint.core.work import WorkQueue
+from endpoint.transport import CompletionStatus, MemoryRegion, QPInfo, QPState
 
 MESSAGE_MAX = (1 << 32) - 1
 
@@ -27,7 +26,6 @@ STEPS: dict[QPState, QPState] = {
     QPState.INIT: QPState.RTR,
     QPState.RTR: QPState.RTS,
 }
-
 
 RANGES: dict[str, tuple[int, int]] = {
     "qpn": (0, (1 << 24) - 1),
@@ -70,18 +68,24 @@ def _check(name: str, value: Any, shown: str) -> None:
         raise VerbError(f"{shown} is {value}; it must be from {low} to {high}")
 
 
-class VerbQueuePair:
-    """A transport's QP fills in `_make_responder`, `_make_requester` and `handle_timer`."""
+class Fail(Protocol):
+    """How a half of a QP ends the QP: the given, or the oldest, write completes with `status`."""
 
-    nic: Nic[Any]
-    sender: Sender
+    def __call__(self, now_ns: int, status: CompletionStatus, cause: str, message: Message | None = None) -> None: ...
+
+
+class VerbQueuePair:
+    """A transport's QP fills in `_make_responder`, `_make_requester`, `_enqueue` and `handle_timer`."""
 
     def __init__(
-        self, nic: Nic[Any], qpn: int, cq: CompletionQueue, max_send_wr: int, max_recv_wr: int, pmtu: int
+        self, qpn: int, work: WorkQueue, pmtu: int, *, memory: MemoryTable, log: EventLog, scheduler: Scheduler
     ) -> None:
-        self.nic = nic
         self.qpn = qpn
-        self.cq = cq
+        self.work = work
+        self.agenda = Agenda(scheduler, work)
+        self._memory = memory
+        self._log = log
+        self._pmtu = pmtu
         self.state = QPState.RESET
         self.receiving = False
         """In RTR or RTS."""
@@ -90,16 +94,6 @@ class VerbQueuePair:
         self.started = False
         """RTS was reached: there is a requester."""
         self.cause = ""
-        self.max_send_wr = max_send_wr
-        self.max_recv_wr = max_recv_wr
-        self._pmtu = pmtu
-        self.receives: deque[int] = deque()
-        self.pending: dict[int, Message] = {}
-        """Every write that has not completed, by index, in order of posting."""
-        self._posted = self._posted_imm = 0
-        self.deadline_ns = NEVER
-        self.active = False
-        """In the endpoint's ring of QPs that may have something to send."""
 
     @property
     def peer_name(self) -> str | None:
@@ -118,7 +112,7 @@ class VerbQueuePair:
         raise NotImplementedError
 
     def handle_timer(self, now_ns: int) -> None:
-        """Do what is due and set `deadline_ns` anew."""
+        """Do what is due and set the agenda's deadline anew."""
         raise NotImplementedError
 
     # --- state -------------------------------------------------------------------------------------------------
@@ -153,7 +147,7 @@ class VerbQueuePair:
         old, self.state = self.state, state
         self.receiving = state in (QPState.RTR, QPState.RTS)
         self.sending = state is QPState.RTS
-        self.nic.emit(now_ns, "qp", qp=self.qpn, peer=self.peer_name, old=old.value, new=state.value, cause=cause)
+        self._log.emit(now_ns, "qp", qp=self.qpn, peer=self.peer_name, old=old.value, new=state.value, cause=cause)
 
     def fail(self, now_ns: int, status: CompletionStatus, cause: str, message: Message | None = None) -> None:
         """Go to ERROR: the given (or oldest) write completes with `status`, all else that is posted is flushed."""
@@ -161,25 +155,17 @@ class VerbQueuePair:
             return
         self.cause = cause
         self._enter(QPState.ERROR, now_ns, cause)
-        self.deadline_ns = NEVER
-        pending, self.pending = self.pending, {}
-        guilty = message or next(iter(pending.values()), None)
-        for waiting in pending.values():
-            self._report(waiting, status if waiting is guilty else CompletionStatus.FLUSHED)
-        while self.receives:
-            self.cq.push(Completion(self.receives.popleft(), self.qpn, CompletionStatus.FLUSHED, "recv_imm", 0))
+        self.agenda.close()
+        self.work.flush(status, message)
 
     def close(self) -> None:
         """The QP is destroyed: posted work disappears without completions."""
-        for _ in range(len(self.pending) + len(self.receives)):
-            self.cq.release()
-        self.pending = {}
-        self.receives.clear()
+        self.work.discard()
         self.state = QPState.RESET
         self.receiving = self.sending = False
-        self.deadline_ns = NEVER
+        self.agenda.close()
 
-    # --- posting and completing --------------------------------------------------------------------------------
+    # --- posting -----------------------------------------------------------------------------------------------
 
     def post_write(
         self,
@@ -198,23 +184,17 @@ class VerbQueuePair:
             raise VerbError(f"a write of {length} bytes; its length must be from 1 to {MESSAGE_MAX}")
         if offset < 0 or offset + length > region.length:
             raise VerbError(f"bytes {offset} to {offset + length} are outside of a region of {region.length}")
-        if not self.nic.memory.holds(region):
+        if not self._memory.holds(region):
             raise VerbError(f"the region with lkey {region.lkey:#x} is not registered here")
         if not 0 <= remote_va <= (1 << 64) - length:
             raise VerbError(f"remote address {remote_va:#x} and length {length} do not fit 64 bits")
         if immediate is not None and not 0 <= immediate < 1 << 32:
             raise VerbError(f"immediate {immediate:#x} does not fit 32 bits")
-        if len(self.pending) >= self.max_send_wr:
-            raise QueueFull(f"QP {self.qpn} has {self.max_send_wr} writes posted; wait for completions")
-        self.cq.reserve()
+        self.work.reserve_write()
         message = Message(wr_id, region, offset, length, remote_va, rkey & 0xFFFFFFFF, immediate, self._pmtu)
-        message.index = self._posted
-        message.imm_index = self._posted_imm
-        self._posted += 1
-        self._posted_imm += immediate is not None
-        self.pending[message.index] = message
+        self.work.add_write(message)
         self._enqueue(message)
-        self.wake()
+        self.agenda.wake()
 
     def post_send(self, opcode: str, wr_id: int, *arguments: Any, **named: Any) -> None:
         """The verb by opcode, with the arguments of `post_write`. Raises `VerbError` for all but the two writes."""
@@ -229,42 +209,4 @@ class VerbQueuePair:
         """Accept one write with immediate. Raises `VerbError`, or `QueueFull` to wait."""
         if self.state is QPState.ERROR:
             raise VerbError(f"QP {self.qpn} is in ERROR; nothing can be posted")
-        if len(self.receives) >= self.max_recv_wr:
-            raise QueueFull(f"QP {self.qpn} has {self.max_recv_wr} receives posted")
-        self.cq.reserve()
-        self.receives.append(wr_id)
-
-    def complete(self, message: Message) -> None:
-        """A write is done; a second time is ignored."""
-        if self.pending.pop(message.index, None) is not None:
-            self._report(message, CompletionStatus.SUCCESS)
-
-    def deliver(self, immediate: int, length: int) -> bool:
-        """Complete a posted receive with an immediate; False if none is posted."""
-        if not self.receives:
-            return False
-        wr_id = self.receives.popleft()
-        self.cq.push(Completion(wr_id, self.qpn, CompletionStatus.SUCCESS, "recv_imm", length, immediate))
-        return True
-
-    def _report(self, message: Message, status: CompletionStatus) -> None:
-        opcode = "write" if message.immediate is None else "write_imm"
-        self.cq.push(Completion(message.wr_id, self.qpn, status, opcode, message.length, message.immediate))
-
-    # --- sending -----------------------------------------------------------------------------------------------
-
-    def wake(self) -> None:
-        """There may be something to send."""
-        if not self.active and self.sending and self.pending:
-            self.active = True
-            self.nic.ready.append(self)
-            if self.deadline_ns == NEVER:
-                self.deadline_ns = self.nic.now_ns  # no port may ever take the packet: the retry rule counts anyway
-
-    def arm(self, at_ns: int) -> None:
-        """`handle_timer` is wanted by then. A deadline may turn out to be too early; it is never too late.
-
-        A QP in ERROR has none: it may have failed for one message in the midst of sending others.
-        """
-        if at_ns < self.deadline_ns and self.receiving:
-            self.deadline_ns = at_ns
+        self.work.add_receive(wr_id)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from endpoint.core import wire as shared
 from endpoint.core.config import NEVER
 from endpoint.core.cq import CompletionQueue
 from endpoint.core.message import Message
 from endpoint.core.packet import Route
-from endpoint.core.psn import PSN_MASK
 from endpoint.core.verbs import VerbQueuePair, check_peer, take_attributes
-from endpoint.roce import wire
+from endpoint.core.work import WorkQueue
+from endpoint.roce.answers import Answers
+from endpoint.roce.context import Context
 from endpoint.roce.requester import Requester
 from endpoint.roce.responder import Responder
 from endpoint.transport import QPInfo
-
-if TYPE_CHECKING:
-    from endpoint.roce.endpoint import Endpoint
 
 
 class QueuePair(VerbQueuePair):
@@ -29,17 +26,21 @@ class QueuePair(VerbQueuePair):
     responder: Responder
     requester: Requester
 
-    def __init__(self, endpoint: Endpoint, qpn: int, cq: CompletionQueue, attributes: Mapping[str, Any]) -> None:
-        settings = endpoint.settings
+    def __init__(self, context: Context, qpn: int, cq: CompletionQueue, attributes: Mapping[str, Any]) -> None:
+        settings = context.settings
         known: dict[str, Any] = {
             "max_send_wr": settings.max_send_wr,
             "max_recv_wr": settings.max_recv_wr,
-            "psn": endpoint.rng.getrandbits(24),
+            "psn": context.rng.getrandbits(24),
         }
         taken = take_attributes("a RoCE QP", known, attributes)
-        super().__init__(endpoint, qpn, cq, taken["max_send_wr"], taken["max_recv_wr"], endpoint.limits.pmtu)
-        self.endpoint = endpoint
-        self.dest_qpn = -1
+        work = WorkQueue(qpn, cq, taken["max_send_wr"], taken["max_recv_wr"])
+        super().__init__(
+            qpn, work, context.limits.pmtu, memory=context.memory, log=context.log, scheduler=context.scheduler
+        )
+        self._context = context
+        self._max_recv_wr: int = taken["max_recv_wr"]
+        self._dest_qpn = -1
         self._peer_name: str | None = None
         self._start_psn: int = taken["psn"]
 
@@ -50,22 +51,27 @@ class QueuePair(VerbQueuePair):
     @property
     def joined(self) -> bool:
         """Whether the peer is known: RTR was reached."""
-        return self.dest_qpn >= 0
+        return self._dest_qpn >= 0
 
     def info(self) -> QPInfo:
         """RC has no PSN window and no limit of writes with immediate: the fields are filled with what fits MRC's."""
-        return QPInfo(self.endpoint.host, self.qpn, self._start_psn, mpr=64, max_write_imm=self.max_recv_wr)
+        return QPInfo(self._context.profile.host, self.qpn, self._start_psn, mpr=64, max_write_imm=self._max_recv_wr)
 
     def _make_responder(self, peer: QPInfo, now_ns: int) -> None:
         check_peer(peer, "qpn", "psn")
-        self.route = self.endpoint.choose_route(peer.host)
-        self.peer_address = self.endpoint.peer_address(peer.host)
+        context = self._context
+        self.route = context.choose_route(peer.host)
+        self.peer_address = context.profile.destinations[peer.host].address.packed
         self._peer_name = peer.host
-        self.dest_qpn = peer.qpn
-        self.responder = Responder(self, peer.psn)
+        self._dest_qpn = peer.qpn
+        answers = Answers(self.route, peer.qpn, context.control_class)
+        self.responder = Responder(context, self.work, answers, self.fail, peer.psn)
 
     def _make_requester(self) -> None:
-        self.sender = self.requester = Requester(self, self._start_psn)
+        self.requester = Requester(
+            self._context, self.work, self.agenda, self.route, self.fail, dest_qpn=self._dest_qpn, psn=self._start_psn
+        )
+        self.agenda.sender = self.requester
 
     def _enqueue(self, message: Message) -> None:
         self.requester.enqueue(message)
@@ -73,21 +79,7 @@ class QueuePair(VerbQueuePair):
     def handle_timer(self, now_ns: int) -> None:
         due_ns = self.requester.handle_timer(now_ns) if self.sending else NEVER
         if self.receiving:
-            self.deadline_ns = due_ns
-
-    # --- answers -----------------------------------------------------------------------------------------------------
-
-    def send_ack(self, syndrome: int, psn: int, msn: int) -> None:
-        """Acknowledge through `psn`, or refuse it, by the syndrome."""
-        bth = shared.Bth(wire.Opcode.ACKNOWLEDGE, self.dest_qpn, psn & PSN_MASK, variant=0xFF)
-        self._send_control(bth.pack() + shared.Aeth(syndrome, msn & PSN_MASK).pack())
-
-    def send_cnp(self) -> None:
-        """Tell the peer that a packet of its was marked."""
-        self._send_control(shared.Bth(wire.Opcode.CNP, self.dest_qpn, 0, variant=0xFF).pack() + wire.CNP_PAYLOAD)
-
-    def _send_control(self, transport: bytes) -> None:
-        self.route.port.queue_control(self.route.seal(bytearray(transport), self.endpoint.control_class))
+            self.agenda.deadline_ns = due_ns
 
     # --- counters ----------------------------------------------------------------------------------------------------
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
 from zlib import crc32
 
 from endpoint.core import wire as shared
 from endpoint.core.config import NEVER
 from endpoint.core.icrc import WIRE as ICRC
 from endpoint.core.message import Message
-from endpoint.core.packet import VARIANT
+from endpoint.core.packet import VARIANT, Route
 from endpoint.core.psn import PSN_MASK, expand
 from endpoint.core.rtt import RttEstimator
+from endpoint.core.scheduler import Agenda
+from endpoint.core.verbs import Fail
+from endpoint.core.work import WorkQueue
 from endpoint.roce import wire
+from endpoint.roce.context import Context
 from endpoint.roce.dcqcn import Dcqcn
 from endpoint.transport import CompletionStatus
-
-if TYPE_CHECKING:
-    from endpoint.roce.qp import QueuePair
 
 NAK_STATUS = {
     wire.SYNDROME_NAK_ACCESS: CompletionStatus.REMOTE_ACCESS_ERROR,
@@ -30,12 +30,30 @@ NAK_STATUS = {
 class Requester:
     """PSNs without wrap: `una` is the oldest not acknowledged, `nxt` the next to send, `top` the next never sent."""
 
-    def __init__(self, qp: QueuePair, psn: int) -> None:
-        endpoint = qp.endpoint
-        limits, settings = endpoint.limits, endpoint.settings
-        self._qp = qp
+    def __init__(
+        self,
+        context: Context,
+        work: WorkQueue,
+        agenda: Agenda,
+        route: Route,
+        fail: Fail,
+        *,
+        dest_qpn: int,
+        psn: int,
+    ) -> None:
+        limits, settings = context.limits, context.settings
+        self._scheduler = context.scheduler
+        self._memory = context.memory
+        self._work = work
+        self._agenda = agenda
+        self._route = route
+        self._fail = fail
+        self._dest_qpn = dest_qpn
+        self._data_class = context.data_class
+        self._retry_count = settings.retry_count
+        self._heeds_cnps = settings.dcqcn
         self._pmtu = limits.pmtu
-        self._line_bps = qp.route.port.rate_bps
+        self._line_bps = route.port.rate_bps
         bdp = max(self._line_bps * limits.base_rtt_ns // 8_000_000_000, 2 * limits.pmtu)
         self._window = max(2, int(settings.window_bdps * bdp) // limits.pmtu)
         """In packets."""
@@ -63,15 +81,17 @@ class Requester:
 
     def enqueue(self, message: Message) -> None:
         """Send this write when its turn comes."""
-        if self.una == self.top and len(self._qp.pending) == 1:
-            self._timer_ns = self._qp.endpoint.now_ns
+        if self.una == self.top and len(self._work.pending) == 1:
+            self._timer_ns = self._scheduler.now_ns
         self._queue.append(message)
 
     # --- sending -----------------------------------------------------------------------------------------------------
 
     def transmit(self, now_ns: int, out: list[tuple[int, bytes]], budget: int) -> bool:
         """Append up to `budget` frames. True: there is more, but the budget, the port or the rate is used up."""
-        endpoint, port, dcqcn = self._qp.endpoint, self._qp.route.port, self.dcqcn
+        if not self._work.pending:
+            return False
+        scheduler, port, dcqcn = self._scheduler, self._route.port, self.dcqcn
         if self.una == self.top and port.up:
             self._timer_ns = now_ns
         first, more = len(out), True
@@ -83,24 +103,24 @@ class Requester:
             if message is None:
                 more = False
                 break
-            if not port.bit & endpoint.usable:
+            if not port.bit & scheduler.usable:
                 break
             if dcqcn.limited:
                 dcqcn.advance(now_ns)
-                if self._turn_ns > endpoint.horizon_ns:
-                    endpoint.rate_due_ns = min(endpoint.rate_due_ns, self._turn_ns)
+                if self._turn_ns > scheduler.horizon_ns:
+                    scheduler.rate_due_ns = min(scheduler.rate_due_ns, self._turn_ns)
                     break
             frame = self._build(message, now_ns)
             port.charge(len(frame), now_ns)
-            if port.free_ns > endpoint.horizon_ns:
-                endpoint.usable &= ~port.bit
+            if port.free_ns > scheduler.horizon_ns:
+                scheduler.usable &= ~port.bit
             bits = len(frame) * 8_000_000_000
             self._turn_ns = max(self._turn_ns, now_ns) + int(bits / dcqcn.rate_bps)
             dcqcn.on_sent(len(frame), now_ns)
             out.append((port.number, frame))
             budget -= 1
         if len(out) > first or not port.up:
-            self._qp.arm(self._timer_ns + self._retry_timeout_ns())
+            self._agenda.arm(self._timer_ns + self._retry_timeout_ns())
         return more
 
     def _message(self, now_ns: int) -> Message | None:
@@ -116,8 +136,8 @@ class Requester:
         if not self._queue:
             return None
         message = self._queue.popleft()
-        if not self._qp.endpoint.memory.holds(message.region):
-            self._qp.fail(now_ns, CompletionStatus.LOCAL_PROTECTION_ERROR, "the local region was deregistered", message)
+        if not self._memory.holds(message.region):
+            self._fail(now_ns, CompletionStatus.LOCAL_PROTECTION_ERROR, "the local region was deregistered", message)
             return None
         message.first_psn = self.nxt
         message.last_psn = self.nxt + message.unacked - 1
@@ -155,12 +175,12 @@ class Requester:
             self.retransmits += 1
             self._rtt_psn = -1  # an acknowledgement may be of either copy
         pad = -size & 3
-        bth = shared.Bth(opcode, self._qp.dest_qpn, psn & PSN_MASK, flags, pad, variant=0xFF)
+        bth = shared.Bth(opcode, self._dest_qpn, psn & PSN_MASK, flags, pad, variant=0xFF)
         head = bytearray(bth.pack() + before)
         start = message.offset + ahead
         payload = message.region.buffer[start : start + size]
         tail = bytes(pad)
-        front, state = self._qp.route.front(len(head) + size + pad + 4, self._qp.endpoint.data_class)
+        front, state = self._route.front(len(head) + size + pad + 4, self._data_class)
         crc = crc32(tail, crc32(payload, crc32(head, state)))
         head[VARIANT] = 0
         return b"".join((front, head, payload, tail, ICRC.pack(crc)))
@@ -177,14 +197,14 @@ class Requester:
             self._acked(psn - 1, now_ns)
             self.nxt = psn
             self._timer_ns = now_ns
-            self._qp.wake()
+            self._agenda.wake()
         elif syndrome in NAK_STATUS:
             if self.una <= psn <= self.top:  # else it is about nothing that is under way: forged
-                self._qp.fail(now_ns, NAK_STATUS[syndrome], f"NAK with syndrome {syndrome:#x}")
+                self._fail(now_ns, NAK_STATUS[syndrome], f"NAK with syndrome {syndrome:#x}")
         elif not syndrome >> 5:
             if psn < self.top:
                 self._acked(psn, now_ns)
-            self._qp.wake()
+            self._agenda.wake()
 
     def _acked(self, psn: int, now_ns: int) -> None:
         if psn < self.una:
@@ -199,12 +219,12 @@ class Requester:
         while self._begun and self._begun[0].last_psn < self.una:
             message = self._begun.popleft()
             self.acked_bytes += message.length
-            self._qp.complete(message)
+            self._work.complete(message)
 
     def receive_cnp(self, now_ns: int) -> None:
         """A congestion notification packet."""
         self.cnps += 1
-        if self._qp.endpoint.settings.dcqcn:
+        if self._heeds_cnps:
             self.dcqcn.on_cnp(now_ns)
 
     # --- timer -------------------------------------------------------------------------------------------------------
@@ -214,20 +234,20 @@ class Requester:
 
     def handle_timer(self, now_ns: int) -> int:
         """Go back to the oldest unacknowledged packet after a timeout; returns when to come again."""
-        if self.una == self.top and (self._qp.route.port.up or not self._qp.pending):
+        if self.una == self.top and (self._route.port.up or not self._work.pending):
             return NEVER
         due_ns = self._timer_ns + self._retry_timeout_ns()
         if now_ns < due_ns:
             return due_ns
         self.retries += 1
         self.timeouts += 1
-        if self.retries > self._qp.endpoint.settings.retry_count:
+        if self.retries > self._retry_count:
             cause = f"no acknowledgement after {self.retries - 1} retries"
-            self._qp.fail(now_ns, CompletionStatus.RETRY_EXCEEDED, cause)
+            self._fail(now_ns, CompletionStatus.RETRY_EXCEEDED, cause)
             return NEVER
         self.nxt = self.una
         self._timer_ns = now_ns
-        self._qp.wake()
+        self._agenda.wake()
         return now_ns + self._retry_timeout_ns()
 
     def counters(self) -> dict[str, int]:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from endpoint.core import wire as shared
 from endpoint.core.psn import PSN_HALF, PSN_MASK
+from endpoint.core.verbs import Fail
+from endpoint.core.work import WorkQueue
 from endpoint.roce import wire
+from endpoint.roce.answers import Answers
+from endpoint.roce.context import Context
 from endpoint.roce.dcqcn import CNP_PERIOD
 from endpoint.transport import CompletionStatus
-
-if TYPE_CHECKING:
-    from endpoint.roce.qp import QueuePair
 
 
 class Responder:
     """Go-back-N: a packet ahead of its turn is dropped and answered with one NAK until the sequence goes on."""
 
-    def __init__(self, qp: QueuePair, epsn: int) -> None:
-        self._qp = qp
-        self._writable = qp.endpoint.memory.writable
-        self._pmtu = qp.endpoint.limits.pmtu
-        self._cnp_period_ns = int(CNP_PERIOD * qp.endpoint.limits.base_rtt_ns)
+    def __init__(self, context: Context, work: WorkQueue, answers: Answers, fail: Fail, epsn: int) -> None:
+        self._work = work
+        self._answers = answers
+        self._fail = fail
+        self._writable = context.memory.writable
+        self._pmtu = context.limits.pmtu
+        self._cnp_period_ns = int(CNP_PERIOD * context.limits.base_rtt_ns)
         self._cnp_due_ns = 0
         self.epsn = epsn
         self.msn = 0
@@ -51,11 +52,11 @@ class Responder:
             if distance >= PSN_HALF:
                 self.duplicates += 1
                 if flags & wire.ACK_REQUEST:
-                    self._qp.send_ack(wire.SYNDROME_ACK, self.epsn - 1, self.msn)
+                    self._answers.ack(wire.SYNDROME_ACK, self.epsn - 1, self.msn)
             elif not self._nak_sent:
                 self._nak_sent = True
                 self.naks_sent += 1
-                self._qp.send_ack(wire.SYNDROME_NAK_SEQUENCE, self.epsn, self.msn)
+                self._answers.ack(wire.SYNDROME_NAK_SEQUENCE, self.epsn, self.msn)
             return
         size = len(data)
         if (reth is not None) != (self._left == 0):
@@ -74,7 +75,7 @@ class Responder:
             what = f"write of {size} bytes to {self._va:#x} rkey {self._rkey:#x}"
             self._refuse(now_ns, wire.SYNDROME_NAK_ACCESS, what)
             return
-        if opcode in wire.IMMEDIATES and not self._qp.deliver(immediate, self._length):
+        if opcode in wire.IMMEDIATES and not self._work.deliver(immediate, self._length):
             self._refuse(now_ns, wire.SYNDROME_NAK_OPERATIONAL, "a write with immediate found no posted receive")
             return
         region.buffer[at : at + size] = data
@@ -87,7 +88,7 @@ class Responder:
         if last:
             self.msn += 1
         if flags & wire.ACK_REQUEST:
-            self._qp.send_ack(wire.SYNDROME_ACK, self.epsn - 1, self.msn)
+            self._answers.ack(wire.SYNDROME_ACK, self.epsn - 1, self.msn)
 
     def _congested(self, now_ns: int) -> None:
         """DCQCN's notification point: at most one notification a period."""
@@ -95,11 +96,11 @@ class Responder:
         if now_ns >= self._cnp_due_ns:
             self._cnp_due_ns = now_ns + self._cnp_period_ns
             self.cnps_sent += 1
-            self._qp.send_cnp()
+            self._answers.cnp()
 
     def _refuse(self, now_ns: int, syndrome: int, cause: str) -> None:
-        self._qp.send_ack(syndrome, self.epsn, self.msn)
-        self._qp.fail(now_ns, CompletionStatus.FLUSHED, cause)
+        self._answers.ack(syndrome, self.epsn, self.msn)
+        self._fail(now_ns, CompletionStatus.FLUSHED, cause)
 
     def counters(self) -> dict[str, int]:
         return {

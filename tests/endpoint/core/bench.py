@@ -121,7 +121,7 @@ class Bench:
         for _ in range(10_000):
             batch = endpoint.packets_to_send(self.now_ns, 64)
             if not batch:
-                due_ns = endpoint._pacing_ns
+                due_ns = endpoint.scheduler.pacing_ns
                 if due_ns > self.now_ns + 10 * self.base_rtt_ns:
                     break
                 self.now_ns = due_ns

@@ -113,7 +113,7 @@ class Acquaintances(RuleBasedStateMachine):
         common = up["h0"] & up["h1"]
         if common:
             for host, other in (HOSTS, HOSTS[::-1]):
-                peer = self._nic(host).peer(other)
+                peer = self._nic(host).peers.named(other)
                 assert peer.ports & (1 << PLANES) - 1 == up[other], f"{host} knows {peer.ports:b} of {other}"
                 assert {qp.reachable for qp in self._nic(host).qps.values()} == {common}
                 assert peer.users == len(self._nic(host).qps)

@@ -42,7 +42,7 @@ def growth(messages: int, psn: int) -> int:
     gc.collect()
     after = sys.getallocatedblocks()
     requester = bench.qp_a.requester
-    assert requester.una == requester.nxt == bench.qp_b.responder.epsn
+    assert requester.flight.una == requester.flight.nxt == bench.qp_b.responder.epsn
     assert len(requester._rule.log) < 5000
     return after - before
 
@@ -72,7 +72,7 @@ def test_events_are_bounded() -> None:
         bench.a.port_changed(1, False, bench.now_ns)
         bench.a.port_changed(1, True, bench.now_ns)
         bench.out(bench.a)
-    assert len(bench.a._events) == 10
+    assert len(bench.a.log) == 10
 
 
 def test_many_qps_come_and_go() -> None:

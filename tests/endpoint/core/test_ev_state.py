@@ -11,7 +11,7 @@ import pytest
 from endpoint import profile as profiles
 from endpoint.core.config import NEVER
 from endpoint.core.endpoint import Endpoint
-from endpoint.core.ev_set import EvSet, Path
+from endpoint.core.ev_set import EvPath, EvSet
 from endpoint.core.ev_state import TRANSITIONS, EvCause, EvState, IllegalTransition, transition
 from tests.endpoint.nic_profiles import profile as profile_data
 
@@ -51,7 +51,7 @@ def test_the_table_has_no_other_entries() -> None:
 
 
 class Changes(list[tuple[int, str, str, str]]):
-    def __call__(self, path: Path, old: EvState, cause: EvCause) -> None:
+    def __call__(self, path: EvPath, old: EvState, cause: EvCause) -> None:
         self.append((path.ev, old.value, path.state.value, cause.value))
 
 
@@ -62,7 +62,7 @@ def make_set(
     endpoint = Endpoint(nic, rng=Random(1))
     changes = Changes()
     evs = EvSet(
-        endpoint.peer("h1").routes,
+        endpoint.peers.named("h1").routes,
         Random(5),
         active=active,
         backup=backup,
@@ -160,7 +160,7 @@ def test_a_resting_ev_is_passed_over_once_and_then_used() -> None:
     assert resting is not None
     evs.signal(resting, EvCause.ECN, 0)
     assert resting.state is S
-    turns: list[Path | None] = []
+    turns: list[EvPath | None] = []
     while resting.state is S:
         turns.append(plane.take())
     assert resting not in turns

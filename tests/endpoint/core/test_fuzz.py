@@ -72,12 +72,12 @@ def fuzz(count: int, seed: int) -> None:
                 if due_ns is not None and due_ns <= bench.now_ns:
                     one.handle_timer(bench.now_ns)
                 assert len(one.packets_to_send(bench.now_ns, 64)) <= 64
-                assert len(one._events) <= 65536
+                assert len(one.log) <= 65536
             if QPState.ERROR in (bench.qp_a.state, bench.qp_b.state):
                 # With a right ICRC a packet may say what ends a connection. Go on with a new one.
                 # The last connection may have been told, with a right ICRC, that the peer has no port left.
                 for one in (bench.a, bench.b):
-                    for peer in one._peers.values():
+                    for peer in one.peers:
                         peer.ports = PORTS_ALL
                 bench = renewed(bench)
                 frames = corpus(bench)
@@ -104,10 +104,10 @@ def renewed(bench: Bench) -> Bench:
 def works(bench: Bench) -> None:
     """The endpoints still carry a write."""
     for endpoint, peer in ((bench.a, "h1"), (bench.b, "h0")):
-        endpoint.peer(peer).ports = (1 << 32) - 1  # a forged port status update with a right ICRC is believed
+        endpoint.peers.named(peer).ports = (1 << 32) - 1  # a forged port status update with a right ICRC is believed
         for qp in (bench.qp_a, bench.qp_b):
             qp.refresh_ports()
-        assert endpoint.ports_up == 0b1111
+        assert endpoint.ports.up == 0b1111
     bench.sink[:] = bytes(len(bench.sink))
     bench.post(4)
     for _ in range(40):

@@ -23,27 +23,31 @@ class Weight:
 def test_the_penalty_follows_the_number_of_equal_senders(shares: list[int], penalty: int) -> None:
     rule = ReceiverPenalty(period_ns=100)
     weights = [Weight() for _ in shares]
+    for weight in weights:
+        rule.join(weight)
     now_ns = 0
     for _ in range(20):
         now_ns += 100
         for weight, share in zip(weights, shares, strict=True):
             weight.received_bytes += 1000 * share
-        rule.update(weights, now_ns)
-    assert rule.current == penalty
+        current = rule.at(now_ns)
+    assert current == penalty
 
 
 def test_the_penalty_forgets_senders_that_stopped() -> None:
     rule = ReceiverPenalty(period_ns=100)
     weights = [Weight() for _ in range(4)]
+    for weight in weights:
+        rule.join(weight)
     for now_ns in range(100, 1000, 100):
         for weight in weights:
             weight.received_bytes += 1000
-        rule.update(weights, now_ns)
-    assert rule.current == 96
+        current = rule.at(now_ns)
+    assert current == 96
     for now_ns in range(1000, 2000, 100):
         weights[0].received_bytes += 4000
-        rule.update(weights, now_ns)
-    assert rule.current < 3
+        current = rule.at(now_ns)
+    assert current < 3
 
 
 def incast(senders: int, round_trips: int, **settings: object) -> tuple[Wire, list[Flow], list[int], Flow]:

@@ -160,7 +160,7 @@ def test_a_port_status_update_is_heeded_however_many_probes_went_before() -> Non
     bench.to_a(*bench.answers(Opcode.ENDPOINT_RESPONSE))
     assert bench.qp_b.reachable == 0b1101
     for _ in range(40_000):  # more than half of the request ids
-        bench.a.probe_ev(bench.qp_a, bench.qp_a.peer.routes[0])
+        bench.qp_a.probe_ev(bench.qp_a.peer.routes[0])
     bench.out(bench.a)
     bench.a.port_changed(2, True, bench.now_ns)
     bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
@@ -240,16 +240,17 @@ def test_an_answer_from_another_host_refreshes_no_reverse_ev_and_takes_no_probe_
     wire = Wire(hosts=3)
     flow = Flow(wire)
     h1 = wire.transports["h1"]
-    route = h1.peer("h0").routes[3]  # type: ignore[attr-defined]
-    h1.probe_ev(flow.remote, route)  # type: ignore[attr-defined]
-    request_id = h1._request_id  # type: ignore[attr-defined]
+    route = h1.peers.named("h0").routes[3]  # type: ignore[attr-defined]
+    flow.remote.probe_ev(route)
+    operations = h1._operations  # type: ignore[attr-defined]
+    request_id = operations._request_id
     h2 = wire.transports["h2"]
     request = Erth(EndpointOp.EV_PROBE)
-    h2.peer("h1").respond(h2.ports[0], 0, 0b1111, request_id, request)  # type: ignore[attr-defined]
+    h2.peers.named("h1").respond(h2.ports[0], 0, 0b1111, request_id, request)  # type: ignore[attr-defined]
     ((port, forged),) = h2.packets_to_send(wire.now_ns, 8)
     h1.receive(port, [forged], wire.now_ns)
-    assert flow.remote.responder.reverse[route.port.number] is not route
-    assert request_id in h1._ev_probes  # type: ignore[attr-defined]
+    assert flow.remote.reverse.routes[route.port.number] is not route
+    assert request_id in operations._probes
 
 
 def test_an_answer_to_what_was_true_before_and_is_again_does_not_end_the_announcement() -> None:
@@ -388,10 +389,10 @@ def test_a_qp_that_only_receives_keeps_its_reverse_evs_fresh_by_probes() -> None
     flow = Flow(wire)
     flow.keep_posted(50_000, 16, 2000 * wire.base_rtt_ns)
     wire.run(5 * wire.base_rtt_ns)
-    first = {number: route.ev for number, route in flow.remote.responder.reverse.items()}
+    first = {number: route.ev for number, route in flow.remote.reverse.routes.items()}
     assert sorted(first) == [1, 2, 3, 4]
     wire.run(wire.now_ns + 100 * wire.base_rtt_ns)
-    second = {number: route.ev for number, route in flow.remote.responder.reverse.items()}
+    second = {number: route.ev for number, route in flow.remote.reverse.routes.items()}
     assert all(first[number] != second[number] for number in first) or first != second
     assert flow.remote.requester.data_packets == 0
 
@@ -405,7 +406,7 @@ def test_acknowledged_data_refreshes_the_reverse_evs() -> None:
         bench.to_b(packet)
         bench.to_a(*bench.answers(Opcode.SACK))
         last[packet.port] = packet.ev
-    assert {number: route.ev for number, route in bench.qp_a.responder.reverse.items()} == last
+    assert {number: route.ev for number, route in bench.qp_a.reverse.routes.items()} == last
 
 
 def test_dead_reverse_paths_are_replaced_and_cost_little() -> None:
@@ -415,14 +416,14 @@ def test_dead_reverse_paths_are_replaced_and_cost_little() -> None:
     wire.run(5 * wire.base_rtt_ns)
 
     def kill_return(number: int) -> None:
-        route = flow.remote.responder.reverse[number]
+        route = flow.remote.reverse.routes[number]
         wire.links[number - 1, f"p{number - 1}s{route.ev & 0xFFFF}"].up = False
 
     for number in (1, 2):
         kill_return(number)
     wire.run(wire.now_ns + 300 * wire.base_rtt_ns)
     for number in (1, 2):
-        route = flow.remote.responder.reverse[number]
+        route = flow.remote.reverse.routes[number]
         assert wire.links[number - 1, f"p{number - 1}s{route.ev & 0xFFFF}"].up
     assert flow.qp.state is QPState.RTS
     assert flow.qp.requester.timeouts == 0
@@ -438,7 +439,7 @@ def test_a_qp_starts_although_every_reverse_ev_that_was_chosen_is_dead(live: int
     flow = Flow(wire)
     for qp in (flow.qp, flow.remote):
         dead = [route for route in qp.peer.routes if not wire.links[route.plane, str(route.via)].up]
-        qp.responder.reverse = {route.port.number: route for route in dead}
+        qp.reverse.routes = {route.port.number: route for route in dead}
     flow.keep_posted(50_000, 8, 400 * wire.base_rtt_ns)
     wire.run(300 * wire.base_rtt_ns)
     assert flow.qp.state is QPState.RTS
@@ -455,12 +456,12 @@ def test_what_is_denied_carries_no_acknowledgements_and_no_requests_either() -> 
     denied = {("h0", plane << 16 | spine) for plane in range(4) for spine in (0, 1, 2)}
     h1.set_denied(denied, wire.now_ns)
     evs = {ev for _, ev in denied}
-    assert evs.isdisjoint(route.ev for route in flow.remote.responder.reverse.values())
+    assert evs.isdisjoint(route.ev for route in flow.remote.reverse.routes.values())
     later = Flow(wire, seed=9)
-    assert evs.isdisjoint(route.ev for route in later.remote.responder.reverse.values())
+    assert evs.isdisjoint(route.ev for route in later.remote.reverse.routes.values())
     for _ in range(200):
         wire.run(wire.now_ns + wire.base_rtt_ns)
-        assert evs.isdisjoint(route.ev for route in flow.remote.responder.reverse.values())
+        assert evs.isdisjoint(route.ev for route in flow.remote.reverse.routes.values())
     assert flow.remote.requester.data_packets == 0
     assert flow.qp.requester.acked_bytes > 1_000_000
     h1.set_denied({("h0", plane << 16 | spine) for plane in range(4) for spine in range(4)}, wire.now_ns)

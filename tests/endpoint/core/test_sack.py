@@ -260,9 +260,9 @@ def test_a_sack_of_packets_never_sent_changes_nothing() -> None:
     bench = Bench()
     bench.post(4)
     bench.writes()
-    before = bench.qp_a.requester.una
+    before = bench.qp_a.requester.flight.una
     bench.qp_a.requester.receive_sack(bench.now_ns, 500, 1, 2**64 - 1, 0, 0, 0, 0)
-    assert bench.qp_a.requester.una == before
+    assert bench.qp_a.requester.flight.una == before
     assert bench.a.counters()["drops"] == {"sack_of_unsent": 1}
     assert bench.completions() == []
 
@@ -276,9 +276,9 @@ def test_an_old_sack_takes_nothing_back() -> None:
     bench.to_b(*sent[4:6])
     new = bench.answers(SACK)
     bench.to_a(*new)
-    before = (bench.qp_a.requester.una, bench.qp_a.requester.inflight_bytes)
+    before = (bench.qp_a.requester.flight.una, bench.qp_a.requester.flight.inflight_bytes)
     bench.to_a(*old)
-    assert (bench.qp_a.requester.una, bench.qp_a.requester.inflight_bytes) == before
+    assert (bench.qp_a.requester.flight.una, bench.qp_a.requester.flight.inflight_bytes) == before
 
 
 # --- each NACK reason ------------------------------------------------------------------------------------------
@@ -349,7 +349,7 @@ def test_a_packet_refused_for_want_of_something_is_sent_again_a_round_trip_later
     bench.post(2)
     sent = bench.writes()
     bench.to_b(sent[0])
-    bench.qp_b.responder.nack(bench.now_ns, bench.b.ports[0], sent[1].ev, 1, reason, 0)
+    bench.qp_b.responder.nack(bench.b.ports[0], sent[1].ev, 1, reason, 0)
     bench.to_a(*bench.answers(NACK))
     assert bench.writes() == []
     state = bench.qp_a.evs.paths[sent[1].ev].state
@@ -363,7 +363,7 @@ def test_unexpected_event_ends_the_connection() -> None:
     bench = Bench()
     bench.post(2)
     sent = bench.writes()
-    bench.qp_b.responder.nack(bench.now_ns, bench.b.ports[0], sent[1].ev, 1, NackReason.UNEXP_EVENT, 0)
+    bench.qp_b.responder.nack(bench.b.ports[0], sent[1].ev, 1, NackReason.UNEXP_EVENT, 0)
     bench.to_a(*bench.answers(NACK))
     assert bench.qp_a.state is QPState.ERROR
     assert [done.status for done in bench.completions()] == [CompletionStatus.REMOTE_OPERATION_ERROR]
@@ -375,9 +375,9 @@ def test_neither_nack_nor_nak_ends_a_connection_by_a_psn_that_is_not_under_way(p
     bench.post(2)
     (sent, _) = bench.writes()
     responder = bench.qp_b.responder
-    responder.nack(bench.now_ns, bench.b.ports[0], sent.ev, psn, NackReason.UNEXP_EVENT, 0)
+    responder.nack(bench.b.ports[0], sent.ev, psn, NackReason.UNEXP_EVENT, 0)
     responder.epsn = psn + 1 if psn >= 0 else -1
-    responder.refuse(wire.Syndrome.NAK_REMOTE_ACCESS_ERROR)
+    responder.refuse(bench.now_ns, wire.Syndrome.NAK_REMOTE_ACCESS_ERROR, "")
     forged = bench.answers(NACK, wire.Opcode.ACKNOWLEDGE)
     assert len(forged) == 5
     bench.to_a(*forged)
@@ -389,7 +389,7 @@ def test_a_peer_that_refuses_for_ever_costs_no_memory() -> None:
     bench.post(1)
     for _ in range(3000):
         for sent in bench.writes():
-            bench.qp_b.responder.nack(bench.now_ns, bench.b.ports[0], sent.ev, sent.psn, NackReason.NO_RESOURCE, 0)
+            bench.qp_b.responder.nack(bench.b.ports[0], sent.ev, sent.psn, NackReason.NO_RESOURCE, 0)
         bench.to_a(*bench.answers(NACK))
         bench.wait(1.01)
         bench.timers()

@@ -160,7 +160,7 @@ def run_schedule(schedule: dict[str, Any]) -> Wire:
         assert flow.qp.state is QPState.RTS, flow.qp.cause
         assert flow.finished, f"pending {HEAL_ROUND_TRIPS} round trips after the heal: {flow.qp.counters()}"
         flow.check()
-        assert flow.qp.requester.inflight_bytes == 0
+        assert flow.qp.requester.flight.inflight_bytes == 0
     return wire
 
 

@@ -23,7 +23,7 @@ ALL = 0b1111
 def make(name: str) -> tuple[Any, EvSet]:
     endpoint = Endpoint(profiles.parse(profile_data(0)), rng=Random(1))
     evs = EvSet(
-        endpoint.peer("h1").routes,
+        endpoint.peers.named("h1").routes,
         Random(2),
         active=128,
         backup=64,

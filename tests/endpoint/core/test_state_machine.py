@@ -116,20 +116,20 @@ class TwoHosts(RuleBasedStateMachine):
         for flow in getattr(self, "flows", []):
             requester, evs = flow.qp.requester, flow.qp.evs
             inflight = 0
-            for psn in range(requester.una, requester.nxt):
-                if not (requester.acked | requester.lost) >> (psn - requester.una) & 1:
-                    inflight += requester._sizes[psn & requester._mask]
-            assert requester.inflight_bytes == inflight
-            assert not requester.acked & requester.lost
+            for psn in range(requester.flight.una, requester.flight.nxt):
+                if not (requester.flight.acked | requester.flight.lost) >> (psn - requester.flight.una) & 1:
+                    inflight += requester.flight.sizes[psn & requester.flight.mask]
+            assert requester.flight.inflight_bytes == inflight
+            assert not requester.flight.acked & requester.flight.lost
             assert evs.out_count == sum(len(plane.out) for plane in evs.planes)
             for plane in evs.planes:
                 assert all(path.state in SENDABLE for path in [*plane.active, *plane.backups])
                 assert not any(path.state in SENDABLE for path in plane.out)
                 assert len(plane.active) <= plane.quota
             responder = flow.remote.responder
-            assert requester.una <= responder.epsn <= requester.nxt
+            assert requester.flight.una <= responder.epsn <= requester.flight.nxt
             assert responder.bitmap & 1 == 0
-            assert responder.bitmap.bit_length() <= requester.nxt - responder.epsn
+            assert responder.bitmap.bit_length() <= requester.flight.nxt - responder.epsn
 
     @invariant()
     def nothing_is_done_twice_or_out_of_place(self) -> None:
@@ -141,8 +141,8 @@ class TwoHosts(RuleBasedStateMachine):
                 == [n for n in sorted(flow.posted) if flow.posted[n][2] is not None][: len(flow.immediates)]
             )
             requester = flow.qp.requester
-            assert 0 <= requester.nxt - requester.una <= 64 * 128
-            assert requester.inflight_bytes >= 0
+            assert 0 <= requester.flight.nxt - requester.flight.una <= 64 * 128
+            assert requester.flight.inflight_bytes >= 0
 
     def teardown(self) -> None:
         if not hasattr(self, "wire"):
@@ -155,7 +155,7 @@ class TwoHosts(RuleBasedStateMachine):
             assert flow.qp.state is QPState.RTS, flow.qp.cause
             assert flow.finished, flow.qp.counters()
             flow.check()
-            assert flow.qp.requester.inflight_bytes == 0
+            assert flow.qp.requester.flight.inflight_bytes == 0
 
 
 TestTwoHosts = TwoHosts.TestCase

@@ -1,0 +1,72 @@
+"""What a responder sends: selective acknowledgements, refusals of one packet, transport acknowledgements."""
+
+from __future__ import annotations
+
+from endpoint.core import packet, wire
+from endpoint.core.packet import VARIANT_MASKED, Route
+from endpoint.core.psn import PSN_MASK
+from endpoint.core.wire import NackReason, Opcode, Syndrome
+
+SACK_TYPE = int(wire.PdsType.SACK) << 12
+NACK_TYPE = int(wire.PdsType.NACK) << 12
+NACK_CC = int(wire.CcType.NACK) << 4
+
+
+class Answers:
+    """Queues control frames for the QP `dest_qpn` of the peer, in the traffic class of control packets."""
+
+    __slots__ = ("_dest_masked", "_dest_qpn", "_traffic_class", "nacks_sent", "sacks_sent")
+
+    def __init__(self, dest_qpn: int, traffic_class: int) -> None:
+        self._dest_qpn = dest_qpn
+        self._dest_masked = VARIANT_MASKED | dest_qpn
+        self._traffic_class = traffic_class
+        self.sacks_sent = self.nacks_sent = 0
+
+    def sack(
+        self,
+        route: Route,
+        cack: int,
+        start: int,
+        bitmap: int,
+        ev: int,
+        signals: int,
+        answer: int,
+        stamp: int,
+        beyond: int,
+        congestion: int,
+    ) -> None:
+        """A SACK: everything up to `cack` has arrived, and bit i of `bitmap` says whether cack + start + i has.
+
+        `signals` are the path mark and the probe response in the SETH's first 16 bits, `answer` its offset of the
+        causing PSN or its probe id; `beyond` counts PSNs above `cack`, `congestion` is the CC_STATE's last word.
+        """
+        transport = bytearray(packet.SACK.size)
+        first = SACK_TYPE | signals
+        cack &= PSN_MASK
+        packet.SACK.pack_into(
+            transport, 0,
+            0xDC, 0, 0xFFFF, self._dest_masked, cack,
+            first, answer, ev, 0, 0, cack, 0, 0, start, bitmap,
+            stamp, beyond, congestion,
+        )  # fmt: skip
+        route.port.queue_control(route.seal(transport, self._traffic_class))
+        self.sacks_sent += 1
+
+    def nack(self, route: Route, psn: int, ev: int, reason: NackReason, stamp: int) -> None:
+        """Refuse the packet `psn` that came on `ev`."""
+        transport = bytearray(packet.NACK.size)
+        psn &= PSN_MASK
+        packet.NACK.pack_into(
+            transport, 0,
+            Opcode.NACK, 0, wire.P_KEY_DEFAULT, self._dest_masked, psn,
+            NACK_TYPE, reason, 0, ev, 0, 0, psn, NACK_CC, 0, stamp,
+        )  # fmt: skip
+        route.port.queue_control(route.seal(transport, self._traffic_class))
+        self.nacks_sent += 1
+
+    def transport_ack(self, route: Route, syndrome: Syndrome, psn: int, msn: int) -> None:
+        """Through `psn` everything has arrived and `msn` messages are complete; or, by the syndrome, the QP ends."""
+        bth = wire.Bth(Opcode.ACKNOWLEDGE, self._dest_qpn, psn & PSN_MASK, variant=0xFF)
+        transport = bytearray(bth.pack() + wire.Aeth(syndrome, msn & 0xFFFFFF).pack())
+        route.port.queue_control(route.seal(transport, self._traffic_class))

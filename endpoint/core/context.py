@@ -1,0 +1,68 @@
+"""What the queue pairs of one MRC NIC share: settings and what follows from them, traffic classes, memory, turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+from endpoint.core import frame, wire
+from endpoint.core.config import Limits, Settings
+from endpoint.core.events import EventLog
+from endpoint.core.memory import MemoryTable
+from endpoint.core.penalty import ReceiverPenalty
+from endpoint.core.port import PortSet
+from endpoint.core.scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from endpoint.profile import Dscp
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficClasses:
+    """The traffic class byte of each kind of packet: DSCP and, for what queues behind data, ECN-capable."""
+
+    data: int
+    retransmit: int
+    probe: int
+    control: int
+
+    @classmethod
+    def of(cls, dscp: Dscp) -> TrafficClasses:
+        return cls(
+            data=dscp.trimmable << 2 | frame.ECN_CAPABLE,
+            retransmit=dscp.trimmable_retransmit << 2 | frame.ECN_CAPABLE,
+            probe=dscp.no_trim << 2 | frame.ECN_CAPABLE,
+            control=dscp.control << 2,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Stamps:
+    """How data packets are stamped with the time: ticks of `tick_ns`, 0 for no stamps, and their TSETH.tsr."""
+
+    tick_ns: int = 0
+    resolution: int = 0
+
+    @classmethod
+    def lasting(cls, timeout_ns: int) -> Stamps:
+        """Sixteen bits of ticks outlast `timeout_ns`; 128 ns is the standard's tick, longer ones are ours."""
+        ticks = max(1, -(-timeout_ns // (wire.TIMESTAMP_TICK_NS << 16)))
+        return cls(wire.TIMESTAMP_TICK_NS * ticks, int(ticks > 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Handed to every QP of the NIC, and by a QP to its halves."""
+
+    host: str
+    settings: Settings
+    limits: Limits
+    rng: Random
+    ports: PortSet
+    memory: MemoryTable
+    scheduler: Scheduler
+    log: EventLog
+    classes: TrafficClasses
+    stamps: Stamps
+    penalty: ReceiverPenalty

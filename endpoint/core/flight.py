@@ -1,0 +1,203 @@
+"""What one requester has under way: a window of PSNs, and what is known of the packet behind each.
+
+PSNs are counted without wrap. `una` is the oldest not acknowledged, `nxt` the next new one; bit i of `acked` and
+`lost` is PSN una + i. What is known of a packet lies in rings indexed by PSN; nothing is allocated per packet but its
+entry in the log of the reorder rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from endpoint.core.ev_set import EvPath
+from endpoint.core.message import Message
+from endpoint.core.recovery import ReorderRule
+from endpoint.core.rtt import RttEstimator
+
+
+class Flight:
+    """`psn` is the first to send, `window` how many PSNs the peer grants. Sizes are payload bytes.
+
+    `on_late(path, now_ns)` is told of a packet that was taken for lost on that path and has arrived after all,
+    `on_placed(message)` of a write of which every packet is acknowledged.
+    """
+
+    __slots__ = (
+        "_blamed_ns",
+        "_on_late",
+        "_on_placed",
+        "_rtt",
+        "acked",
+        "blamed",
+        "inflight_bytes",
+        "lost",
+        "mask",
+        "messages",
+        "nxt",
+        "paths",
+        "rule",
+        "sent_ns",
+        "sizes",
+        "tries",
+        "una",
+        "window",
+    )
+
+    def __init__(
+        self,
+        psn: int,
+        window: int,
+        rule: ReorderRule,
+        rtt: RttEstimator,
+        on_late: Callable[[EvPath, int], None],
+        on_placed: Callable[[Message], None],
+    ) -> None:
+        size = 1 << (window - 1).bit_length()
+        self.window = window
+        self.rule = rule
+        self._rtt = rtt
+        self._on_late = on_late
+        self._on_placed = on_placed
+        self.una = self.nxt = psn
+        self.acked = 0
+        self.lost = 0
+        self.inflight_bytes = 0
+        self.mask = size - 1
+        self.sent_ns = [0] * size
+        self.sizes = [0] * size
+        self.tries = [0] * size
+        self.paths: list[EvPath | None] = [None] * size
+        self.messages: list[Message | None] = [None] * size
+        """The message that a packet is of, until the packet is acknowledged."""
+        self.blamed: list[EvPath | None] = [None] * size
+        """The path that a packet was last taken for lost on, and when it was sent there."""
+        self._blamed_ns = [0] * size
+
+    def reported(self, count: int, sack_offset: int, bitmap: int) -> int:
+        """The packets that a SACK says have arrived, as bits from `una`: the first `count`, and those of its bitmap."""
+        reported = (1 << count) - 1 if count > 0 else 0
+        if bitmap:
+            shift = count - 1 + sack_offset
+            reported |= bitmap << shift if shift >= 0 else bitmap >> -shift
+            reported &= (1 << (self.nxt - self.una)) - 1
+        return reported
+
+    def take_acked(self, fresh: int, now_ns: int) -> int:
+        """Account for newly acknowledged PSNs (bits from `una`); returns their bytes."""
+        una, mask, lost = self.una, self.mask, self.lost
+        sizes, tries, sent_ns, messages = self.sizes, self.tries, self.sent_ns, self.messages
+        self.acked |= fresh
+        rule = self.rule
+        newest_ns = rule.newest_ns
+        total = freed = 0
+        while fresh:
+            low = fresh & -fresh
+            fresh ^= low
+            slot = (una + low.bit_length() - 1) & mask
+            size = sizes[slot]
+            total += size
+            if low & lost:
+                lost ^= low
+                self.late(slot, now_ns)
+            else:
+                freed += size
+                sent = sent_ns[slot]
+                if tries[slot]:
+                    if now_ns - sent < self._rtt.min_ns * 3 // 4:
+                        self.late(slot, now_ns)
+                        sent = -1  # too soon to be the answer to the copy
+                    elif self.blamed[slot] is not None:
+                        rule.true_loss()
+                if sent > newest_ns:
+                    newest_ns = sent
+            message = messages[slot]
+            if message is not None:
+                message.unacked -= 1
+                if not message.unacked:
+                    self._on_placed(message)
+                messages[slot] = None
+        rule.newest_ns = newest_ns
+        self.lost = lost
+        self.inflight_bytes -= freed
+        holes = ~self.acked
+        count = (holes & -holes).bit_length() - 1
+        if count:
+            self.acked >>= count
+            self.lost >>= count
+            self.una = una + count
+        return total
+
+    def late(self, slot: int, now_ns: int) -> None:
+        """What was taken for lost on this slot has arrived: path or report were only slow."""
+        path = self.blamed[slot]
+        if path is not None:
+            self.blamed[slot] = None
+            self.rule.late_arrival()
+            self._on_late(path, now_ns)
+
+    def duplicate(self, index: int, entropy: int, now_ns: int) -> None:
+        """A duplicate of PSN una + index came by this EV: perhaps the original, and then its path was only slow."""
+        slot = (self.una + index) & self.mask
+        path = self.blamed[slot]
+        if path is not None and path.ev == entropy and self.tries[slot]:
+            if path.plane.wanted:
+                self.rule.late_rtt(path.plane.number, now_ns - self._blamed_ns[slot])
+            self.late(slot, now_ns)
+
+    def overdue(self) -> list[int]:
+        """Packets that the reorder rule takes for lost now, as offsets from `una`, oldest transmission first."""
+        rule = self.rule
+        log, horizon_ns = rule.log, rule.newest_ns - rule.window_ns
+        una, known = self.una, self.acked | self.lost
+        found: list[int] = []
+        while log and log[0][1] <= horizon_ns:
+            psn, sent_ns = log.popleft()
+            index = psn - una
+            if index >= 0 and not known >> index & 1 and self.sent_ns[psn & self.mask] == sent_ns:
+                known |= 1 << index
+                found.append(index)
+        return found
+
+    def lose(self, index: int) -> tuple[EvPath, int]:
+        """Take a packet for lost, by the fault of its path; returns the path and the packet's size."""
+        slot = (self.una + index) & self.mask
+        path, size = self.paths[slot], self.sizes[slot]
+        assert path is not None  # it was sent
+        self.lost |= 1 << index
+        self.inflight_bytes -= size
+        self.blamed[slot] = path
+        self._blamed_ns[slot] = self.sent_ns[slot]
+        return path, size
+
+    def refused(self, index: int, entropy: int) -> tuple[EvPath, int] | None:
+        """A NACK came for the copy on this EV: the packet is to be sent again, and its path is not to blame.
+
+        None if the packet has arrived meanwhile, or the NACK is about a copy that has been replaced.
+        """
+        slot = (self.una + index) & self.mask
+        path, size = self.paths[slot], self.sizes[slot]
+        if (self.acked | self.lost) >> index & 1 or path is None or path.ev != entropy:
+            return None
+        self.lost |= 1 << index
+        self.inflight_bytes -= size
+        self.blamed[slot] = None
+        if len(self.rule.log) > 4 * (self.mask + 1):
+            self._prune_log()
+        return path, size
+
+    def _prune_log(self) -> None:
+        """NACKs bring nothing that the reorder rule could judge by; stale entries must not pile up meanwhile."""
+        log, sent_ns, mask = self.rule.log, self.sent_ns, self.mask
+        kept = [entry for entry in log if entry[0] >= self.una and sent_ns[entry[0] & mask] == entry[1]]
+        log.clear()
+        log.extend(kept)
+
+    def waiting(self) -> list[int]:
+        """Packets that are neither acknowledged nor taken for lost, as offsets from `una`."""
+        bits = ~(self.acked | self.lost) & ((1 << (self.nxt - self.una)) - 1)
+        found: list[int] = []
+        while bits:
+            low = bits & -bits
+            bits ^= low
+            found.append(low.bit_length() - 1)
+        return found

@@ -1,0 +1,110 @@
+"""Endpoint operations (OCP MRC): what two NICs tell each other outside of any connection.
+
+A port status update says which ports of a NIC are up; an EV probe asks whether a path works in both directions. Each is
+a request with an id of 16 bits and a response that repeats the id; neither is ever retransmitted as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from endpoint.core import wire
+from endpoint.core.config import NEVER
+from endpoint.core.events import EventLog
+from endpoint.core.frame import Frame
+from endpoint.core.packet import Route
+from endpoint.core.peer import Peer
+from endpoint.core.peers import PeerTable
+from endpoint.core.port import Port, PortSet
+from endpoint.core.wire import EndpointOp, Opcode
+
+EV_PROBES_KEPT = 1024
+
+
+class EndpointOperations:
+    """`on_peer_ports(peer, before, now_ns)` is called when a peer's ports have changed from the mask `before`."""
+
+    def __init__(
+        self,
+        peers: PeerTable,
+        ports: PortSet,
+        log: EventLog,
+        rng: Random,
+        on_peer_ports: Callable[[Peer, int, int], None],
+    ) -> None:
+        self._peers = peers
+        self._ports = ports
+        self._log = log
+        self._on_peer_ports = on_peer_ports
+        self._request_id = rng.getrandbits(16)
+        self._probes: dict[int, tuple[Peer, Route, Callable[[Route], None]]] = {}
+        """EV probes under way by request id: peer, path, whom to tell of the answer."""
+
+    def receive(self, arrival: Port, data: memoryview, found: Frame, bth: wire.Bth, now_ns: int) -> None:
+        """A request or response with a right ICRC. Raises `struct.error` if its header is cut short."""
+        peer = self._peers.addressed(found.src)
+        if peer is None:
+            self._log.count("wrong_peer")
+            return
+        request_id = bth.psn & 0xFFFF
+        at = found.bth + wire.BTH_BYTES
+        if bth.opcode == Opcode.ENDPOINT_REQUEST:
+            request = wire.Erth.unpack(data, at)
+            if self._heeded(peer, request_id, request, now_ns):
+                peer.respond(arrival, found.ev, self._ports.up, request_id, request)
+            return
+        response = wire.Eeth.unpack(data, at)
+        if response.op == EndpointOp.PORT_STATUS_UPDATE:
+            peer.answered(request_id, self._ports.up)
+        elif response.op == EndpointOp.EV_PROBE:
+            asked, route, answered = self._probes.get(request_id, (None, None, None))
+            if asked is peer and route is not None and answered is not None:
+                del self._probes[request_id]
+                answered(route)
+
+    def _heeded(self, peer: Peer, request_id: int, request: wire.Erth, now_ns: int) -> bool:
+        """Act on a request; whether to answer."""
+        if request.op == EndpointOp.EV_PROBE:
+            return True
+        if request.op != EndpointOp.PORT_STATUS_UPDATE:
+            self._log.count("opcode")
+            return False
+        if not peer.users:
+            self._log.count("no_qp")  # unanswered: who has a QP to us goes on telling until we have one too
+            return False
+        before = peer.ports
+        changed = peer.heard(request_id, request.port_status_mask, now_ns)
+        if changed is None:
+            self._log.count("overtaken")
+            return False
+        if changed:
+            self._on_peer_ports(peer, before, now_ns)
+        return True
+
+    def probe_ev(self, peer: Peer, route: Route, answered: Callable[[Route], None]) -> None:
+        """Send an EV probe; `answered` is called with the path once the peer has responded."""
+        self._request_id = (self._request_id + 1) & 0xFFFF
+        self._probes[self._request_id] = (peer, route, answered)
+        if len(self._probes) > EV_PROBES_KEPT:
+            del self._probes[next(iter(self._probes))]
+        peer.probe(route, self._request_id)
+
+    def announce(self, now_ns: int) -> None:
+        """Tell every peer that has a QP with us which of our ports are up."""
+        for peer in self._peers:
+            if peer.users:
+                peer.announce(self._ports.up, now_ns)
+
+    def handle_timer(self, now_ns: int) -> None:
+        """Repeat the port status updates that are unanswered and due."""
+        for peer in self._peers:
+            if peer.due_ns <= now_ns:
+                if peer.users and self._ports.up:
+                    peer.announce(self._ports.up, now_ns)
+                else:
+                    peer.due_ns = NEVER
+
+    def next_timer_ns(self) -> int:
+        """When `handle_timer` next has something to do; NEVER if nothing is unanswered."""
+        return min((peer.due_ns for peer in self._peers), default=NEVER)

@@ -1,0 +1,68 @@
+"""What the queue pairs of one RoCE NIC share, and how a new one gets its path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+from endpoint.core.config import Limits
+from endpoint.core.events import EventLog
+from endpoint.core.frame import ECN_CAPABLE
+from endpoint.core.memory import MemoryTable
+from endpoint.core.packet import Route
+from endpoint.core.port import PortSet
+from endpoint.core.scheduler import Scheduler
+from endpoint.core.verbs import VerbError
+from endpoint.roce.config import Settings
+
+if TYPE_CHECKING:
+    from endpoint.profile import NicProfile
+
+SOURCE_PORT_FIRST = 0xC000
+SOURCE_PORTS = 0x4000
+"""RoCEv2 puts its entropy into 14 bits of the UDP source port (annex A17)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Handed to every QP of the NIC, and by a QP to its halves."""
+
+    profile: NicProfile
+    settings: Settings
+    limits: Limits
+    rng: Random
+    ports: PortSet
+    memory: MemoryTable
+    scheduler: Scheduler
+    log: EventLog
+
+    @property
+    def data_class(self) -> int:
+        """The traffic class byte of data packets, ECN-capable."""
+        return self.profile.dscp.roce << 2 | ECN_CAPABLE
+
+    @property
+    def control_class(self) -> int:
+        """The traffic class byte of acknowledgements and notifications."""
+        return self.profile.dscp.control << 2
+
+    def choose_route(self, host: str) -> Route:
+        """The path of a new QP. Raises `VerbError` for a host that is not in the profile."""
+        profile = self.profile
+        row = profile.destinations.get(host)
+        if row is None:
+            known = ", ".join(sorted(profile.destinations)) or "none"
+            raise VerbError(f"{profile.host}'s profile has no paths to {host!r}; destinations: {known}")
+        path = self.rng.choice(row.paths)
+        entropy = SOURCE_PORT_FIRST + self.rng.randrange(SOURCE_PORTS)
+        return Route(
+            entropy,
+            self.ports.by_number[path.port],
+            path.via,
+            path.da.packed,
+            profile.address.packed,
+            row.address.packed,
+            profile.udp_port,
+            profile.encapsulation == "srv6",
+        )
