@@ -22,7 +22,8 @@ from endpoint import profile as profiles
 from endpoint.core import icrc
 from endpoint.core.endpoint import Endpoint
 from endpoint.core.message import Message
-from endpoint.core.packet import WritePacker
+from endpoint.core.packet import VARIANT_MASKED, WritePacker
+from endpoint.core.selection import find_selection
 from tests.endpoint.nic_profiles import profile as profile_data
 
 STEP_NS = 100_000
@@ -96,10 +97,12 @@ def parts() -> dict[str, float]:
     peer.connect(qp.info(), 0)
     message = Message(0, region, 0, 1 << 16, 0x1000, 1, None, 4096)
     message.last_psn = 15
-    packer = WritePacker(qp.dest_masked, 4096, 0, 0)
+    packer = WritePacker(VARIANT_MASKED | peer.qpn, 4096, 0, 0)
     route = a.peers.named("h1").routes[0]
+    traffic_class = a.profile.dscp.trimmable << 2
+    selection = find_selection("mrc")(qp.evs, Random(1))
     payload = bytes(4096)
-    inner = memoryview(packer.pack(message, 3, 4096, 0, route, a.data_class, 0))[54:]
+    inner = memoryview(packer.pack(message, 3, 4096, 0, route, traffic_class, 0))[54:]
     arrival = b.ports[0]
 
     def acknowledge() -> None:
@@ -107,8 +110,8 @@ def parts() -> dict[str, float]:
         arrival.control.clear()
 
     steps: dict[str, Callable[[], Any]] = {
-        "choose plane and EV": lambda: qp.selection.next(0xF),
-        "pack a write (headers, ICRC, join)": lambda: packer.pack(message, 3, 4096, 0, route, a.data_class, 0),
+        "choose plane and EV": lambda: selection.next(0xF),
+        "pack a write (headers, ICRC, join)": lambda: packer.pack(message, 3, 4096, 0, route, traffic_class, 0),
         "CRC-32 of 4 KiB": lambda: crc32(payload),
         "verify an ICRC": lambda: icrc.verify(inner),
         "make a SACK": acknowledge,

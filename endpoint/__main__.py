@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.client import ControlClient, ControlError
-from endpoint import agent, transports
+from endpoint import agent, factory
 from endpoint.driver import RING_BYTES
 
 
@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     run.add_argument("--profile", required=True, help="NIC profile, JSON")
     run.add_argument("--socket", required=True, help="Unix socket for control")
     run.add_argument("--journal", required=True, help="file to append journal lines to")
-    run.add_argument("--transport", default="mrc", choices=transports.NAMES)
+    run.add_argument("--transport", default="mrc", choices=factory.NAMES)
     run.add_argument("--seed", type=int, default=1)
     run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the transport")
     run.add_argument("--ring-bytes", type=int, default=RING_BYTES, help="receive ring of each port")

@@ -16,7 +16,7 @@ from typing import Any
 
 from common.journal import Journal
 from common.server import ControlServer, Reply
-from endpoint import prober, transports
+from endpoint import factory, prober
 from endpoint import profile as profiles
 from endpoint.driver import RING_BYTES, Driver
 from endpoint.frame_filter import UDP_PORTS
@@ -76,7 +76,7 @@ class _Agent:
     ) -> None:
         self._journal = journal
         data_ports = (profile.udp_port, *UDP_PORTS)
-        transport = transports.make(options.transport, profile, options.seed, options.settings, time.monotonic_ns())
+        transport = factory.make(options.transport, profile, options.seed, options.settings, time.monotonic_ns())
         self._driver = Driver(
             profile.ports,
             profile.mtu,

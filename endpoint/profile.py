@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv6Address, IPv6Network
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, TypeVar
 
 VERSION = 1
@@ -58,7 +58,7 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class ProfilePath:
     """One path to one destination: leave by `port` with destination address `da`; `via` is the spine or None."""
 
     ev: int
@@ -75,7 +75,7 @@ class Destination:
     host: str
     index: int
     address: IPv6Address
-    paths: tuple[Path, ...]
+    paths: tuple[ProfilePath, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +115,10 @@ class NicProfile:
         return next(port for port in self.ports if port.port == number)
 
 
-def load(path: str | FilePath) -> NicProfile:
+def load(path: str | Path) -> NicProfile:
     """Read and check a profile. Raises `ProfileError` for a file that is not there, not JSON, or breaks a rule."""
     try:
-        text = FilePath(path).read_text()
+        text = Path(path).read_text()
     except OSError as error:
         raise ProfileError(f"{path}: cannot read the NIC profile: {error.strerror}") from error
     try:
@@ -203,8 +203,8 @@ def _destination(name: str, fields: _Fields, ports: list[int]) -> Destination:
     return Destination(name, fields.integer("index", 0), fields.converted("address", IPv6Address), paths)
 
 
-def _path(fields: _Fields, ports: list[int]) -> Path:
-    return Path(
+def _path(fields: _Fields, ports: list[int]) -> ProfilePath:
+    return ProfilePath(
         ev=fields.integer("ev", 0, 2**32 - 1),
         port=_known_port(fields, ports),
         plane=fields.integer("plane", 0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from endpoint import profile, transports
+from endpoint import factory, profile
 from endpoint.workloads import KINDS
 from scenarios.running.directory import RunDirectory
 from scenarios.running.runner import Choices, Runner, starts
@@ -44,4 +44,4 @@ def check_workloads(workloads: Sequence[Workload], plan: Plan, phases: Sequence[
 def check_settings(choices: Choices, plan: Plan) -> None:
     """The transport's settings, as the first host's NIC would take them."""
     own = profile.parse(nic_profile(plan, next(iter(plan.hosts()))))
-    transports.make(choices.transport.agent, own, choices.seed, choices.transport.settings, 0)
+    factory.make(choices.transport.agent, own, choices.seed, choices.transport.settings, 0)

@@ -18,7 +18,7 @@ from common.journal import Journal
 from controller import compiled_pipelines
 from controller.direct import DirectControl
 from controller.tables import tables
-from endpoint import prober, profile, transports
+from endpoint import factory, prober, profile
 from endpoint.host import Host as HostNic
 from scenarios.running.directory import RunDirectory
 from scenarios.running.events import Events
@@ -250,7 +250,7 @@ class SimulatedWorld:
         journal = Journal(directory.journal(host.name), host.name, lambda: self.events.now_ns)
         self._journals.append(journal)
         journal.write_process("agent", pid=0, realtime_ns=0)
-        nic = transports.make(transport.agent, own, seed, transport.settings, 0)
+        nic = factory.make(transport.agent, own, seed, transport.settings, 0)
         return HostNic(
             own,
             nic,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from endpoint import factory
 from endpoint import profile as profiles
-from endpoint import transports
 from endpoint.host import Host
 from endpoint.workloads import KINDS
 from tests.endpoint.nic_profiles import profile as profile_data
@@ -74,7 +74,7 @@ def make_host(transport: str, lines: list[str], **settings: Any) -> Host:
     profile = profiles.parse(data)
     return Host(
         profile,
-        transports.make(transport, profile, 1, settings, NOW_NS),
+        factory.make(transport, profile, 1, settings, NOW_NS),
         lambda t_ns, kind, fields: lines.append(json.dumps(fields)),
         clock=lambda: NOW_NS,
         now_ns=NOW_NS,
@@ -125,7 +125,7 @@ def connect(qp: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
 START = {"op": "workload.start", "name": "a"}
 
 
-@pytest.mark.parametrize("transport", transports.NAMES)
+@pytest.mark.parametrize("transport", factory.NAMES)
 @given(
     conversation=st.builds(
         lambda begin, rest: [*begin, *rest],
@@ -148,7 +148,7 @@ def test_any_json_is_answered_once(transport: str, conversation: list[dict[str, 
     converse(make_host(transport, []), conversation)
 
 
-@pytest.mark.parametrize("transport", transports.NAMES)
+@pytest.mark.parametrize("transport", factory.NAMES)
 def test_more_queue_pairs_than_the_nic_has_are_refused_and_nothing_is_kept(
     transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,7 +212,7 @@ def test_memory_that_cannot_be_had_is_refused_and_nothing_is_kept(kind: str, mon
     assert holdings(host) == (0, 0)
 
 
-@pytest.mark.parametrize("transport", transports.NAMES)
+@pytest.mark.parametrize("transport", factory.NAMES)
 @pytest.mark.parametrize("setting", ["max_send_wr", "max_recv_wr"])
 def test_queues_set_shorter_than_a_workload_wants_are_waited_for_or_refused(transport: str, setting: str) -> None:
     host = make_host(transport, [], **{setting: 4})

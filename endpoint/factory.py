@@ -1,4 +1,4 @@
-"""The transports by name. Both satisfy `endpoint.transport.Transport`, so everything else is the same for either."""
+"""Makes a host's transport by its name. Whichever it is, the rest sees an `endpoint.transport.Transport` only."""
 
 from __future__ import annotations
 
