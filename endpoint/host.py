@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from common.fields import Fields
 from common.server import Reply
 from endpoint.prober import Prober, ProberError
 from endpoint.profile import NicProfile
@@ -203,8 +204,9 @@ class Host:
         return {"host": self.profile.host, "transport": self._transport_name, "now_ns": self._now_ns}
 
     def _prepare(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        name, kind = _field(request, "name", str), _field(request, "kind", str)
-        ranks, options = _field(request, "ranks", list), _field(request, "options", dict, {})
+        fields = _fields(request)
+        name, kind = fields.string("name"), fields.string("kind")
+        ranks, options = fields.items("ranks"), fields.fields("options", default={}).values
         if name in self._workloads:
             raise RequestError(f"workload {name!r} exists; remove it first, or choose another name")
         known = {self.profile.host, *self.profile.destinations}
@@ -227,11 +229,11 @@ class Host:
         return {"offers": {peer: link.offer() for peer, link in workload.links.items()}}
 
     def _connect(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        self._named(request).connect(_field(request, "offers", dict), self._now_ns)
+        self._named(request).connect(_fields(request).fields("offers").values, self._now_ns)
         return {}
 
     def _start(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        self._named(request).start(_field(request, "at_ns", int, 0))
+        self._named(request).start(_fields(request).integer("at_ns", default=0))
         return {}
 
     def _stop(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -255,11 +257,12 @@ class Host:
             self._waiting.setdefault(workload.setup.name, []).append((ident, reply))
 
     def _set_sample(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        interval_ns = _field(request, "interval_ns", int, self._sample_interval_ns)
+        fields = _fields(request)
+        interval_ns = fields.integer("interval_ns", default=self._sample_interval_ns)
         if interval_ns < 0 or 0 < interval_ns < 1_000_000:
             raise RequestError(f"interval_ns is {interval_ns}; it must be 0 for none, or at least a millisecond")
         self._sample_interval_ns = interval_ns
-        self._sample_paths = _field(request, "paths", bool, self._sample_paths)
+        self._sample_paths = fields.boolean("paths", self._sample_paths)
         self._sample_ns = self._now_ns + interval_ns
         return {}
 
@@ -268,7 +271,7 @@ class Host:
 
     def _set_denied(self, request: Mapping[str, Any]) -> dict[str, Any]:
         denied: set[tuple[str, int]] = set()
-        for row in _field(request, "denied", list):
+        for row in _fields(request).items("denied"):
             host, ev = (row.get("host"), row.get("ev")) if isinstance(row, dict) else (None, None)
             destination = self.profile.destinations.get(host) if isinstance(host, str) else None
             if destination is None or type(ev) is not int or all(path.ev != ev for path in destination.paths):
@@ -280,11 +283,12 @@ class Host:
         return {}
 
     def _start_prober(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        denylist = self.transport if _field(request, "deny", bool, False) else None
+        fields = _fields(request)
+        denylist = self.transport if fields.boolean("deny", False) else None
         self._prober = Prober(
             self.profile,
-            interval_ns=_field(request, "interval_ns", int, Prober.INTERVAL_NS),
-            window=_field(request, "window", int, Prober.WINDOW),
+            interval_ns=fields.integer("interval_ns", default=Prober.INTERVAL_NS),
+            window=fields.integer("window", default=Prober.WINDOW),
             denylist=denylist,
             now_ns=self._now_ns,
         )
@@ -304,20 +308,12 @@ class Host:
         return {}
 
     def _named(self, request: Mapping[str, Any]) -> Workload:
-        name = _field(request, "name", str)
+        name = _fields(request).string("name")
         workload = self._workloads.get(name)
         if workload is None:
             raise RequestError(f"there is no workload {name!r}; present: {', '.join(self._workloads) or 'none'}")
         return workload
 
 
-_MISSING: Any = object()
-
-
-def _field(request: Mapping[str, Any], name: str, kind: type, default: Any = _MISSING) -> Any:
-    value = request.get(name, default)
-    if value is _MISSING:
-        raise RequestError(f"{request.get('op')} needs the argument {name!r}, {kind.__name__}")
-    if type(value) is not kind:
-        raise RequestError(f"{request.get('op')}: {name} is {value!r}; it must be {kind.__name__}")
-    return value
+def _fields(request: Mapping[str, Any]) -> Fields:
+    return Fields(str(request.get("op")), request, RequestError)

@@ -6,12 +6,13 @@ their entropy values (EVs). It is checked whole when it is read, so the code beh
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv6Address, IPv6Network
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+
+from common.fields import Fields, read_json
 
 VERSION = 1
 ENCAPSULATIONS = ("srv6", "none")
@@ -19,8 +20,6 @@ ENCAPSULATIONS = ("srv6", "none")
 # Ethernet 14 and the headers of a data packet up to its payload, plus the ICRC behind it:
 # IPv6 40, UDP 8, BTH 12, METH 4, TSETH 4, RETH 16, ImmDt 4, ICRC 4; another IPv6 40 in front when encapsulated.
 HEADER_BYTES_MAX = {"none": 92, "srv6": 132}
-
-T = TypeVar("T")
 
 
 class ProfileError(ValueError):
@@ -117,14 +116,7 @@ class NicProfile:
 
 def load(path: str | Path) -> NicProfile:
     """Read and check a profile. Raises `ProfileError` for a file that is not there, not JSON, or breaks a rule."""
-    try:
-        text = Path(path).read_text()
-    except OSError as error:
-        raise ProfileError(f"{path}: cannot read the NIC profile: {error.strerror}") from error
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ProfileError(f"{path}: not JSON: {error}") from error
+    data = read_json(Path(path), ProfileError)
     try:
         return parse(data)
     except ProfileError as error:
@@ -133,13 +125,11 @@ def load(path: str | Path) -> NicProfile:
 
 def parse(data: Any) -> NicProfile:
     """Check a decoded profile and give it types. Raises `ProfileError`."""
-    top = _Fields("profile", data)
+    top = Fields("profile", data, ProfileError)
     version = top.integer("version", 0)
     if version != VERSION:
         raise ProfileError(f"profile.version is {version}; this endpoint reads version {VERSION}")
-    encapsulation = top.string("encapsulation")
-    if encapsulation not in ENCAPSULATIONS:
-        raise ProfileError(f"profile.encapsulation is {encapsulation!r}; valid: {', '.join(ENCAPSULATIONS)}")
+    encapsulation = top.choice("encapsulation", ENCAPSULATIONS)
     ports = tuple(_port(fields) for fields in top.rows("ports"))
     if not ports:
         raise ProfileError("profile.ports is empty; a NIC has at least one port")
@@ -153,7 +143,7 @@ def parse(data: Any) -> NicProfile:
         raise ProfileError(
             f"profile.mtu is {mtu}, but pmtu {pmtu} + {header_bytes} bytes of headers and ICRC = {pmtu + header_bytes}"
         )
-    host, destinations = top.string("host"), top.mapping("destinations")
+    host, destinations = top.string("host"), top.fields("destinations").values
     return NicProfile(
         host=host,
         index=top.integer("index", 0),
@@ -164,23 +154,23 @@ def parse(data: Any) -> NicProfile:
         trim_size=top.integer("trim_size", 0, 65535),
         udp_port=top.integer("udp_port", 1, 65535),
         base_rtt_ns=top.integer("base_rtt_ns", 1),
-        jitter_ns=top.integer("jitter_ns", 0) if "jitter_ns" in data else 0,
+        jitter_ns=top.integer("jitter_ns", 0, default=0),
         dscp=_dscp(top.fields("dscp")),
         encapsulation=encapsulation,
         ports=ports,
         self_probes=tuple(_self_probe(fields, numbers) for fields in top.rows("self_probes")),
         destinations={
-            name: _destination(name, _Fields(f"profile.destinations.{name}", value), numbers)
+            name: _destination(name, Fields(f"profile.destinations.{name}", value, ProfileError), numbers)
             for name, value in destinations.items()
         },
     )
 
 
-def _dscp(fields: _Fields) -> Dscp:
+def _dscp(fields: Fields) -> Dscp:
     return Dscp(**{name: fields.integer(name, 0, 63) for name in Dscp.__slots__})
 
 
-def _port(fields: _Fields) -> Port:
+def _port(fields: Fields) -> Port:
     return Port(
         port=fields.integer("port", 1, 32),
         plane=fields.integer("plane", 0),
@@ -194,7 +184,7 @@ def _port(fields: _Fields) -> Port:
     )
 
 
-def _destination(name: str, fields: _Fields, ports: list[int]) -> Destination:
+def _destination(name: str, fields: Fields, ports: list[int]) -> Destination:
     paths = tuple(_path(row, ports) for row in fields.rows("paths"))
     if not paths:
         raise ProfileError(f"{fields.name}.paths is empty; a destination has at least one path")
@@ -203,21 +193,21 @@ def _destination(name: str, fields: _Fields, ports: list[int]) -> Destination:
     return Destination(name, fields.integer("index", 0), fields.converted("address", IPv6Address), paths)
 
 
-def _path(fields: _Fields, ports: list[int]) -> ProfilePath:
+def _path(fields: Fields, ports: list[int]) -> ProfilePath:
     return ProfilePath(
         ev=fields.integer("ev", 0, 2**32 - 1),
         port=_known_port(fields, ports),
         plane=fields.integer("plane", 0),
-        via=None if fields.get("via") is None else fields.string("via"),
+        via=fields.string("via") if fields.get("via") is not None else None,
         da=fields.converted("da", IPv6Address),
     )
 
 
-def _self_probe(fields: _Fields, ports: list[int]) -> SelfProbe:
+def _self_probe(fields: Fields, ports: list[int]) -> SelfProbe:
     return SelfProbe(fields.string("target"), _known_port(fields, ports), fields.converted("da", IPv6Address))
 
 
-def _known_port(fields: _Fields, ports: list[int]) -> int:
+def _known_port(fields: Fields, ports: list[int]) -> int:
     number = fields.integer("port", 1)
     if number not in ports:
         raise ProfileError(f"{fields.name}.port is {number}; the profile's ports are {ports}")
@@ -229,52 +219,3 @@ def _mac(text: str) -> bytes:
     if len(octets) != 6 or text.count(":") != 5:
         raise ValueError("a MAC address is six hexadecimal octets joined by ':'")
     return octets
-
-
-class _Fields:
-    """A JSON object under its own name, so that every complaint says where it is."""
-
-    def __init__(self, name: str, data: Any) -> None:
-        if not isinstance(data, dict):
-            raise ProfileError(f"{name} is {type(data).__name__}; it must be an object")
-        self.name = name
-        self._data = data
-
-    def get(self, key: str) -> Any:
-        if key not in self._data:
-            raise ProfileError(f"{self.name}.{key} is missing; present: {', '.join(sorted(self._data)) or 'nothing'}")
-        return self._data[key]
-
-    def integer(self, key: str, low: int, high: int | None = None) -> int:
-        value = self.get(key)
-        if not isinstance(value, int) or isinstance(value, bool) or value < low or (high is not None and value > high):
-            raise ProfileError(f"{self.name}.{key} is {value!r}; it must be an integer from {low} to {high or 'any'}")
-        return value
-
-    def string(self, key: str) -> str:
-        value = self.get(key)
-        if not isinstance(value, str) or not value:
-            raise ProfileError(f"{self.name}.{key} is {value!r}; it must be a non-empty string")
-        return value
-
-    def converted(self, key: str, convert: Callable[[str], T]) -> T:
-        text = self.string(key)
-        try:
-            return convert(text)
-        except ValueError as error:
-            raise ProfileError(f"{self.name}.{key} is {text!r}: {error}") from error
-
-    def mapping(self, key: str) -> dict[str, Any]:
-        value = self.get(key)
-        if not isinstance(value, dict):
-            raise ProfileError(f"{self.name}.{key} is {type(value).__name__}; it must be an object")
-        return value
-
-    def fields(self, key: str) -> _Fields:
-        return _Fields(f"{self.name}.{key}", self.get(key))
-
-    def rows(self, key: str) -> list[_Fields]:
-        value = self.get(key)
-        if not isinstance(value, list):
-            raise ProfileError(f"{self.name}.{key} is {type(value).__name__}; it must be a list")
-        return [_Fields(f"{self.name}.{key}[{index}]", row) for index, row in enumerate(value)]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from common.fields import Fields
 from common.journal import Journal
 from common.server import ControlServer, Reply, ThreadReaders
 from switch.config import (
@@ -29,8 +30,7 @@ from switch.engine import FRAME_BYTES_MAX, EngineError, PortConfig
 
 LINE_BYTES_MAX = 1 << 20
 
-Arguments = Mapping[str, Any]
-Operation = Callable[["SwitchControl", Arguments], object]
+Operation = Callable[["SwitchControl", Fields], object]
 
 
 class SwitchControl:
@@ -62,13 +62,14 @@ class SwitchControl:
     def close(self) -> None:
         self._server.close()
 
-    def _handle(self, request: Arguments, reply: Reply) -> None:
+    def _handle(self, request: Mapping[str, Any], reply: Reply) -> None:
         arguments = dict(request)
         number, name = arguments.pop("id", None), arguments.pop("op", None)
         try:
             if not isinstance(name, str) or name not in OPERATIONS:
                 raise ConfigError(f"unknown op {name!r}; valid: {', '.join(OPERATIONS)}")
-            result = OPERATIONS[name](self, arguments)
+            operation, names = OPERATIONS[name]
+            result = operation(self, Fields(name, arguments, ConfigError, names))
         except (ConfigError, EngineError, ValueError) as error:
             reply({"id": number, "ok": False, "error": str(error)})
             return
@@ -78,82 +79,72 @@ class SwitchControl:
 
     # --- operations ---
 
-    def ping(self, arguments: Arguments) -> object:
-        only(arguments)
+    def ping(self, arguments: Fields) -> object:
         return {"pid": os.getpid(), "devices": len(self.devices)}
 
-    def list_devices(self, arguments: Arguments) -> object:
-        only(arguments)
+    def list_devices(self, arguments: Fields) -> object:
         return [device.describe() for device in self.devices]
 
-    def get_port(self, arguments: Arguments) -> object:
-        only(arguments, "device", "port")
+    def get_port(self, arguments: Fields) -> object:
         device, port = self._port(arguments)
         return port_document(port, device.ports[port])
 
-    def set_port(self, arguments: Arguments) -> object:
-        only(arguments, "device", "port", *PORT_KEYS)
+    def set_port(self, arguments: Fields) -> object:
         device, port = self._port(arguments)
-        changes = {key: arguments[key] for key in PORT_KEYS if key in arguments}
+        changes = {key: arguments.values[key] for key in PORT_KEYS if key in arguments.values}
         with device.lock:
             device.configure_port(port, changed_port(device.ports[port], changes))
         return self._changed(device, port, changes)
 
-    def set_queue(self, arguments: Arguments) -> object:
-        only(arguments, "device", "port", "priority", *QUEUE_KEYS)
+    def set_queue(self, arguments: Fields) -> object:
         device, port = self._port(arguments)
-        changes = {key: arguments[key] for key in QUEUE_KEYS if key in arguments}
-        priority = arguments.get("priority")
+        changes = {key: arguments.values[key] for key in QUEUE_KEYS if key in arguments.values}
+        priority = arguments.get("priority", None)
         with device.lock:
             device.configure_port(port, changed_queue(device.ports[port], priority, changes))
         return self._changed(device, port, {"priority": priority, **changes})
 
-    def _changed(self, device: Device, port: int, changes: Arguments) -> object:
+    def _changed(self, device: Device, port: int, changes: Mapping[str, Any]) -> object:
         if self._journal is not None:
             self._journal.write("port", node=device.name, port=port, **changes)
         return port_document(port, device.ports[port])
 
-    def counters(self, arguments: Arguments) -> object:
+    def counters(self, arguments: Fields) -> object:
         """Of one device as {port: counters}, or without `device` (or with "all") of all as {device id: …}."""
-        only(arguments, "device")
         if arguments.get("device", "all") == "all":
             documents = {}
             for device in self.devices:
                 with contextlib.suppress(ConfigError):  # removed since the list was made
                     documents[str(device.device_id)] = counters_document(device)
             return documents
-        return counters_document(self.devices.find(arguments["device"]))
+        return counters_document(self.devices.find(arguments.get("device")))
 
-    def stop_device(self, arguments: Arguments) -> object:
+    def stop_device(self, arguments: Fields) -> object:
         return self._turn(arguments, self.devices.stop)
 
-    def start_device(self, arguments: Arguments) -> object:
+    def start_device(self, arguments: Fields) -> object:
         return self._turn(arguments, self.devices.start)
 
-    def crash_device(self, arguments: Arguments) -> object:
+    def crash_device(self, arguments: Fields) -> object:
         return self._turn(arguments, self.devices.crash)
 
-    def _turn(self, arguments: Arguments, verb: Callable[[object], Device]) -> object:
-        only(arguments, "device")
-        return verb(arguments.get("device")).describe()
+    def _turn(self, arguments: Fields, verb: Callable[[object], Device]) -> object:
+        return verb(arguments.get("device", None)).describe()
 
-    def add_device(self, arguments: Arguments) -> object:
-        only(arguments, "device")
-        return self.devices.add(parse_device(arguments.get("device"))).describe()
+    def add_device(self, arguments: Fields) -> object:
+        return self.devices.add(parse_device(arguments.get("device", None))).describe()
 
-    def remove_device(self, arguments: Arguments) -> object:
-        only(arguments, "device")
-        self.devices.remove(arguments.get("device"))
+    def remove_device(self, arguments: Fields) -> object:
+        self.devices.remove(arguments.get("device", None))
         return None
 
-    def trace(self, arguments: Arguments) -> object:
+    def trace(self, arguments: Fields) -> object:
         """Steps of the reference interpreter for one frame, in a copy of the device's tables."""
         from switch.reference.engine import ReferenceEngine
         from switch.reference.trace import Trace
 
-        only(arguments, "device", "port", "frame")
         device, port = self._port(arguments)
-        frame = parse_frame(arguments.get("frame"))
+        frame = parse_frame(arguments.get("frame", None))
         steps = Trace()
         engine = ReferenceEngine(seed=device.config.seed, trace=steps)
         device.copy_to(engine)
@@ -164,41 +155,35 @@ class SwitchControl:
         sent = [{"port": item.port, "frame": item.frame.hex()} for item in engine.advance(0)]
         return {"text": steps.text(), "steps": [json.loads(step.json()) for step in steps.steps], "sent": sent}
 
-    def shutdown(self, arguments: Arguments) -> object:
-        only(arguments)
+    def shutdown(self, arguments: Fields) -> object:
         if self._on_shutdown is None:
             raise ConfigError("shutdown: this process does not offer it")
         return None
 
-    def _port(self, arguments: Arguments) -> tuple[Device, int]:
-        device = self.devices.find(arguments.get("device"))
-        port = arguments.get("port")
+    def _port(self, arguments: Fields) -> tuple[Device, int]:
+        device = self.devices.find(arguments.get("device", None))
+        port = arguments.get("port", None)
         if isinstance(port, bool) or not isinstance(port, int) or port not in device.ports:
             raise ConfigError(f"device {device.name}: no port {port!r}; it has {sorted(device.ports)}")
         return device, port
 
 
-OPERATIONS: dict[str, Operation] = {
-    "ping": SwitchControl.ping,
-    "devices": SwitchControl.list_devices,
-    "port.get": SwitchControl.get_port,
-    "port.set": SwitchControl.set_port,
-    "queue.set": SwitchControl.set_queue,
-    "counters": SwitchControl.counters,
-    "device.stop": SwitchControl.stop_device,
-    "device.start": SwitchControl.start_device,
-    "device.crash": SwitchControl.crash_device,
-    "device.add": SwitchControl.add_device,
-    "device.remove": SwitchControl.remove_device,
-    "trace": SwitchControl.trace,
-    "shutdown": SwitchControl.shutdown,
+OPERATIONS: dict[str, tuple[Operation, tuple[str, ...]]] = {
+    "ping": (SwitchControl.ping, ()),
+    "devices": (SwitchControl.list_devices, ()),
+    "port.get": (SwitchControl.get_port, ("device", "port")),
+    "port.set": (SwitchControl.set_port, ("device", "port", *PORT_KEYS)),
+    "queue.set": (SwitchControl.set_queue, ("device", "port", "priority", *QUEUE_KEYS)),
+    "counters": (SwitchControl.counters, ("device",)),
+    "device.stop": (SwitchControl.stop_device, ("device",)),
+    "device.start": (SwitchControl.start_device, ("device",)),
+    "device.crash": (SwitchControl.crash_device, ("device",)),
+    "device.add": (SwitchControl.add_device, ("device",)),
+    "device.remove": (SwitchControl.remove_device, ("device",)),
+    "trace": (SwitchControl.trace, ("device", "port", "frame")),
+    "shutdown": (SwitchControl.shutdown, ()),
 }
-
-
-def only(arguments: Arguments, *names: str) -> None:
-    for name in arguments:
-        if name not in names:
-            raise ConfigError(f"unknown argument {name!r}; valid: {', '.join(names) or 'none'}")
+"""Each operation with the arguments that it may have."""
 
 
 def port_document(port: int, config: PortConfig) -> dict[str, Any]:

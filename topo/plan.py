@@ -18,6 +18,7 @@ from topo.node import Host, Node, Switch, leaf, parse_node, spine
 SwitchKind = Literal["embedded", "bmv2", "linux"]
 SWITCH_KINDS: tuple[SwitchKind, ...] = ("embedded", "bmv2", "linux")
 Encapsulation = Literal["srv6", "none"]
+ENCAPSULATIONS: tuple[Encapsulation, ...] = ("srv6", "none")
 
 ETHERNET_HEADER_BYTES = 14
 IPV6_HEADER_BYTES = 40

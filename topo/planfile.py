@@ -10,7 +10,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from common.fields import Fields
 from topo.plan import (
+    ENCAPSULATIONS,
     OVERHEAD_BYTES,
     SWITCH_KINDS,
     TRIM_SIZE_BYTES_MIN,
@@ -24,6 +26,7 @@ from topo.plan import (
 
 PLANS_DIR = Path(__file__).parent / "plans"
 
+USID_BLOCK = "fcbb:bbbb::/32"
 _FABRIC_RANGES = {"planes": (1, 8), "leaves": (1, 512), "spines": (1, 256), "hosts_per_leaf": (1, 256)}
 _RATE = (1_000, 1_600_000_000_000)
 _DELAY = (0, 1_000_000_000)
@@ -125,39 +128,28 @@ def plan_document(plan: Plan) -> dict[str, Any]:
     }
 
 
-def parse_document(document: dict[str, Any]) -> Plan:
+def parse_document(document: object) -> Plan:
     """A plan from what `plan_document` made. Raises PlanError."""
     known = ("name", "description", "switch", "encapsulation", "fabric", "srv6", "switches", *_SECTIONS)
-    _refuse_unknown("", document, known)
-    name = document.get("name")
-    if not isinstance(name, str) or not name:
-        raise PlanError("name: a plan needs a name, a non-empty string")
-    fabric = _table(document, "fabric")
-    _refuse_unknown("fabric.", fabric, tuple(_FABRIC_RANGES))
-    shape: dict[str, Any] = {}
-    for key, (low, high) in _FABRIC_RANGES.items():
-        if key not in fabric:
-            raise PlanError(f"fabric.{key} is missing: an integer from {low} to {high}")
-        shape[key] = _number(f"fabric.{key}", fabric[key], int, low, high)
-    srv6 = _table(document, "srv6")
-    _refuse_unknown("srv6.", srv6, ("usid_block",))
-    sections: dict[str, Any] = {section: _section(document, section) for section in _SECTIONS}
+    top = Fields("", document, PlanError, known)
+    fabric = top.fields("fabric", tuple(_FABRIC_RANGES), {})
+    shape: dict[str, Any] = {key: fabric.integer(key, *limits) for key, limits in _FABRIC_RANGES.items()}
     plan = Plan(
-        name=name,
-        description=_text(document, "description"),
-        switch=_choice("switch", document.get("switch", "embedded"), SWITCH_KINDS),
-        encapsulation=_choice("encapsulation", document.get("encapsulation", "srv6"), ("srv6", "none")),
-        usid_block=_block(srv6.get("usid_block", "fcbb:bbbb::/32")),
-        **sections,
+        name=top.string("name"),
+        description=top.string("description", ""),
+        switch=top.choice("switch", SWITCH_KINDS, "embedded"),
+        encapsulation=top.choice("encapsulation", ENCAPSULATIONS, "srv6"),
+        usid_block=top.fields("srv6", ("usid_block",), {}).converted("usid_block", _block, USID_BLOCK),
+        **{section: _section(top, section) for section in _SECTIONS},
         **shape,
     )
-    overrides = {}
-    for key, kind in _table(document, "switches").items():
+    switches = top.fields("switches", default={})
+    for key in switches.values:
         try:
             plan.switch_node(key)
         except ValueError as error:
-            raise PlanError(f"switches.{key}: {error}") from None
-        overrides[key] = _choice(f"switches.{key}", kind, SWITCH_KINDS)
+            raise PlanError(f"{switches.place(key)}: {error}") from None
+    overrides = {key: switches.choice(key, SWITCH_KINDS) for key in switches.values}
     plan = replace(plan, switch_overrides=MappingProxyType(overrides))
     check_plan(plan)
     return plan
@@ -165,11 +157,13 @@ def parse_document(document: dict[str, Any]) -> Plan:
 
 def check_plan(plan: Plan) -> None:
     """The rules that tie one key to another; also for plans made in code. PlanError on the first one broken."""
+    fabric = Fields("fabric", {key: getattr(plan, key) for key in _FABRIC_RANGES}, PlanError)
     for key, shape_range in _FABRIC_RANGES.items():
-        _number(f"fabric.{key}", getattr(plan, key), int, *shape_range)
+        fabric.integer(key, *shape_range)
     for section in _SECTIONS:
+        values = Fields(section, asdict(getattr(plan, section)), PlanError)
         for key, valid_range in _RANGES[section].items():
-            _number(f"{section}.{key}", getattr(getattr(plan, section), key), (int, float), *valid_range)
+            values.number(key, *valid_range)
     if plan.encapsulation == "none" and plan.planes != 1:
         raise PlanError(
             f"encapsulation: 'none' is the single-plane baseline, but fabric.planes is {plan.planes}:"
@@ -212,66 +206,17 @@ def _check_mtu(plan: Plan) -> None:
         )
 
 
-def _section(document: Mapping[str, Any], section: str) -> Any:
-    cls = _SECTIONS[section]
-    table = _table(document, section)
-    names = {f.name: f for f in fields(cls)}
-    _refuse_unknown(f"{section}.", table, tuple(names))
-    values: dict[str, Any] = {}
-    for key, value in table.items():
-        default = names[key].default
-        if isinstance(default, bool):
-            if not isinstance(value, bool):
-                raise PlanError(f"{section}.{key} must be true or false, not {value!r}")
-            values[key] = value
-        else:
-            wanted = (int, float) if isinstance(default, float) else int
-            values[key] = _number(f"{section}.{key}", value, wanted, *_RANGES[section][key])
-    return cls(**values)
+def _section(top: Fields, section: str) -> Any:
+    defaults = asdict(_SECTIONS[section]())
+    given = top.fields(section, tuple(defaults), {})
+    ranges = _RANGES[section]
+    return _SECTIONS[section](**{key: given.like(key, defaults[key], *ranges.get(key, ())) for key in given.values})
 
 
-def _table(document: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = document.get(key, {})
-    if not isinstance(value, dict):
-        raise PlanError(f"{key} must be a table, [{key}], not {value!r}")
-    return value
-
-
-def _text(document: Mapping[str, Any], key: str) -> str:
-    value = document.get(key, "")
-    if not isinstance(value, str):
-        raise PlanError(f"{key} must be a string, not {value!r}")
-    return value
-
-
-def _refuse_unknown(prefix: str, table: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    for key in table:
-        if key not in known:
-            raise PlanError(f"{prefix}{key} is no key of a plan: valid here are {', '.join(known)}")
-
-
-def _number(key: str, value: Any, wanted: Any, low: float, high: float) -> Any:
-    kind = "an integer" if wanted is int else "a number"
-    valid: bool = not isinstance(value, bool) and isinstance(value, wanted) and low <= value <= high
-    if not valid:
-        raise PlanError(f"{key} must be {kind} from {low:g} to {high:g}, not {value!r}".replace("e+", "e"))
-    return value
-
-
-def _choice(key: str, value: Any, choices: tuple[Any, ...]) -> Any:
-    if value not in choices:
-        raise PlanError(f"{key} must be one of {', '.join(map(repr, choices))}, not {value!r}")
-    return value
-
-
-def _block(value: Any) -> ipaddress.IPv6Network:
-    rule = "srv6.usid_block must be an IPv6 prefix of 32 bits (F3216), such as 'fcbb:bbbb::/32'"
-    try:
-        network = ipaddress.IPv6Network(value if isinstance(value, str) else repr(value))
-    except ValueError as error:
-        raise PlanError(f"{rule}: {error}") from None
+def _block(text: str) -> ipaddress.IPv6Network:
+    network = ipaddress.IPv6Network(text)
     if network.prefixlen != 32:
-        raise PlanError(f"{rule}, not {value!r}")
+        raise ValueError("a uSID block is an IPv6 prefix of 32 bits (F3216), such as 'fcbb:bbbb::/32'")
     if network.overlaps(ipaddress.IPv6Network("fd00::/16")) or network.is_multicast or network.network_address == 0:
-        raise PlanError(f"{rule} outside fd00::/16 (the hosts' own) and ff00::/8, not {value!r}")
+        raise ValueError("a uSID block is outside fd00::/16 (the hosts' own) and ff00::/8, such as 'fcbb:bbbb::/32'")
     return network

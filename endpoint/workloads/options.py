@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
+
+from common.fields import Fields
 
 
 class WorkloadError(ValueError):
@@ -29,18 +31,11 @@ T = TypeVar("T", bound=Options)
 
 def parse(kind: str, options: type[T], data: Mapping[str, Any], ranks: int) -> T:
     """Options of a kind from JSON. Raises WorkloadError for a name, type or value that cannot be."""
-    known = {one.name: one for one in fields(options)}
-    for name, value in data.items():
-        if name not in known:
-            raise WorkloadError(f"{kind} has no option {name!r}; its options are {', '.join(known)}")
-        default = known[name].default
-        if default is MISSING:
-            continue
-        wanted = type(default)
-        if wanted is float and type(value) is int:
-            continue
-        if type(value) is not wanted and not (wanted is tuple and isinstance(value, list)):
-            raise WorkloadError(f"{kind}: {name} is {value!r}; it must be {_NAMES[wanted]}, such as {default!r}")
+    known = defaults(options)
+    given = Fields(kind, data, WorkloadError, known)
+    for name, default in known.items():
+        if name in data:
+            given.like(name, default)
     parsed = options(**data)
     try:
         parsed.check(ranks)
@@ -58,6 +53,3 @@ def require(name: str, value: int | float, low: int | float, high: int | float) 
     """Raise WorkloadError for a value out of range."""
     if not low <= value <= high:
         raise WorkloadError(f"{name} is {value}; it must be from {low} to {high}")
-
-
-_NAMES = {int: "an integer", float: "a number", bool: "true or false", str: "a string", tuple: "a list"}

@@ -196,7 +196,7 @@ def test_transfer_lines_tell_the_goodput_of_each_interval():
     [
         ("write_bww", 2, {}, "there is no workload 'write_bww'; valid: write_bw, write_lat"),
         ("write_bw", 3, {}, "write_bw takes 2 ranks, not 3"),
-        ("write_bw", 2, {"depht": 3}, "has no option 'depht'; its options are qps, seed, size"),
+        ("write_bw", 2, {"depht": 3}, "write_bw.depht is no key here; valid: qps, seed, size"),
         ("write_bw", 2, {"depth": 0}, "depth is 0; it must be from 1 to 128"),
         ("write_bw", 2, {"depth": "4"}, "depth is '4'; it must be an integer, such as 16"),
         ("permutation", 3, {"shift": 3}, "each would send to itself"),
@@ -225,7 +225,7 @@ def test_operations_out_of_order_and_unknown_ones_are_refused():
 
     assert "there is no operation 'fly'; valid: counters, denylist.get" in refused("fly")
     assert "there is no workload 'w'; present: none" in refused("workload.start", name="w")
-    assert "needs the argument 'name'" in refused("workload.start")
+    assert "workload.start.name is missing; present: id, op; it must be a non-empty string" in refused("workload.start")
     prepare = {"name": "w", "kind": "write_bw", "ranks": ["h0", "h1"], "options": {}}
     client.result(client.send("workload.prepare", **prepare))
     assert "exists; remove it first" in refused("workload.prepare", **prepare)

@@ -38,7 +38,7 @@ def test_without_a_word_all_commands_are_shown(capsys: pytest.CaptureFixture[str
         (("smoke", "--time", "0"), "--time: a factor above 0"),
         (("smoke", "--rate", "0"), "--rate: 0.01 to 100000 Mb/s"),
         (("smoke", "--set", "foo"), "--set: NAME=VALUE is wanted"),
-        (("smoke", "--set", "foo=1"), "foo is no key of a plan: valid here are"),
+        (("smoke", "--set", "foo=1"), "foo is no key here; valid: name, description"),
         (("smoke", "--setting", "foo=1"), "no setting 'foo'; valid: "),
         (("smoke", "--setting", "selection=best"), "no path selection 'best'; valid: mrc, "),
         (("smoke", "--plan", "nope"), "no plan 'nope': shipped are"),

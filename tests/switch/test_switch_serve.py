@@ -189,9 +189,9 @@ def test_the_journal_tells_who_runs_how_long_and_what_happened_to_devices(tmp_pa
     [
         (
             {"devices": [{"device_id": 1, "ports": [{"port": 0}]}]},
-            "devices[0].ports[0].port: must be an integer of 1..510",
+            "devices[0].ports[0].port is 0; it must be an integer from 1 to 510",
         ),
-        ({"grcp": "x"}, "configuration: unknown key 'grcp'; valid keys: grpc, control, journal"),
+        ({"grcp": "x"}, "grcp is no key here; valid: grpc, control, journal"),
         ({"devices": [{"device_id": 1, "ports": [{"port": 1, "interface": "absent-if0"}]}]}, "absent-if0"),
     ],
 )

@@ -51,17 +51,17 @@ def test_a_plan_is_found_by_its_path_too(tmp_path):
         (MINIMAL + "[dscp]\ntrimmed = 10\n", ["dscp.trimmed must differ from dscp.trimmable", "10"]),
         (MINIMAL + "[dscp]\ntrimmed = 64\n", ["dscp.trimmed", "0 to 63", "64"]),
         (MINIMAL + "[trimming]\nsize_bytes = 121\n", ["trimming.size_bytes", "122", "121"]),
-        (MINIMAL + "[trimming]\nenabled = 1\n", ["trimming.enabled must be true or false"]),
+        (MINIMAL + "[trimming]\nenabled = 1\n", ["trimming.enabled is 1; it must be true or false"]),
         (MINIMAL + '[srv6]\nusid_block = "fcbb::/16"\n', ["srv6.usid_block", "32 bits"]),
         (MINIMAL + '[srv6]\nusid_block = "fd00::/32"\n', ["srv6.usid_block", "fd00::/16"]),
         (MINIMAL + "[srv6]\nusid_block = 7\n", ["srv6.usid_block"]),
         (MINIMAL + '[switches]\np9l0 = "linux"\n', ["switches.p9l0", "p0l0 to p1l1"]),
         (MINIMAL + '[switches]\np0l0 = "cisco"\n', ["switches.p0l0", "'embedded', 'bmv2', 'linux'", "cisco"]),
-        ('switch = "ovs"\n' + MINIMAL, ["switch must be one of", "ovs"]),
+        ('switch = "ovs"\n' + MINIMAL, ["switch is 'ovs'; it must be one of"]),
         ('encapsulation = "none"\n' + MINIMAL, ["encapsulation", "planes"]),
         ("[fabric", ["not TOML"]),
         (MINIMAL + "[link]\n", ["link is no key", "links"]),
-        ("links = 3\n" + MINIMAL, ["links must be a table"]),
+        ("links = 3\n" + MINIMAL, ["links is 3; it must be", "table"]),
     ],
 )
 def test_a_bad_plan_is_refused_with_the_key_the_rule_and_the_range(text, words):
@@ -174,9 +174,9 @@ def test_single_keys_can_be_overridden_in_toml_or_as_bare_words():
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("trimming.enable", "false", "trimming.enable is no key of a plan"),
-        ("fabric.planes", "99", "fabric.planes must be an integer from 1 to 8"),
-        ("trimming.enabled", "maybe", "trimming.enabled must be true or false, not 'maybe'"),
+        ("trimming.enable", "false", "trimming.enable is no key here; valid: enabled"),
+        ("fabric.planes", "99", "fabric.planes is 99; it must be an integer from 1 to 8"),
+        ("trimming.enabled", "maybe", "trimming.enabled is 'maybe'; it must be true or false"),
         ("name.x", "1", "name is no section of a plan"),
     ],
 )

@@ -1,0 +1,138 @@
+"""Checked fields of a JSON or TOML object: every complaint names the place, the value, the rule and the choices."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+REQUIRED: Any = object()
+"""The default of a field that must be there."""
+_SHOWN = 80  # characters of an offending value
+_OBJECT = "an object (in TOML: a table)"
+_KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a string", tuple: "a list"}
+
+T = TypeVar("T")
+S = TypeVar("S", bound=str)
+
+
+class Fields:
+    """An object found at `name` of its document. What breaks a rule is raised as `error`, the reader's own class."""
+
+    __slots__ = ("error", "name", "values")
+
+    def __init__(self, name: str, values: object, error: type[Exception], keys: Collection[str] | None = None) -> None:
+        """`keys` are those that are valid here; without them, any key is."""
+        self.name = name
+        self.error = error
+        if not isinstance(values, Mapping):
+            raise error(f"{name or 'the document'} is {shown(values)}; it must be {_OBJECT}")
+        self.values: Mapping[str, Any] = values
+        for key in values:
+            if keys is not None and key not in keys:
+                raise error(f"{self.place(key)} is no key here; valid: {', '.join(keys) or 'none'}")
+
+    def place(self, key: str) -> str:
+        """Where a field is, for complaints."""
+        return f"{self.name}.{key}" if self.name else key
+
+    def has(self, key: str) -> bool:
+        """Whether the field is there and not null."""
+        return self.values.get(key) is not None
+
+    def fail(self, key: str, rule: str) -> NoReturn:
+        """Complain about a field that is there."""
+        raise self.error(f"{self.place(key)} is {shown(self.values[key])}; it must be {rule}")
+
+    def get(self, key: str, default: Any = REQUIRED, rule: str = "given") -> Any:
+        """The field as it is, or the default of one that is not there."""
+        if key in self.values:
+            return self.values[key]
+        if default is REQUIRED:
+            present = ", ".join(map(str, self.values)) or "nothing"
+            raise self.error(f"{self.place(key)} is missing; present: {present}; it must be {rule}")
+        return default
+
+    def integer(self, key: str, low: int | None = None, high: int | None = None, default: int = REQUIRED) -> int:
+        return int(self._checked(key, int, default, low, high))
+
+    def number(self, key: str, low: float, high: float, default: float = REQUIRED) -> float:
+        value: float = self._checked(key, float, default, low, high)
+        return value
+
+    def boolean(self, key: str, default: bool = REQUIRED) -> bool:
+        return bool(self._checked(key, bool, default))
+
+    def like(self, key: str, example: T, low: float | None = None, high: float | None = None) -> T:
+        """A field that is there, of the type of `example`."""
+        hint = "" if isinstance(example, bool) else f", such as {example!r}"
+        value: T = self._checked(key, type(example), REQUIRED, low, high, hint)
+        return value
+
+    def string(self, key: str, default: str = REQUIRED) -> str:
+        """A string that is not empty; the default may be."""
+        value = self.get(key, default, "a non-empty string")
+        if not isinstance(value, str) or (not value and value != default):
+            self.fail(key, "a non-empty string")
+        return value
+
+    def choice(self, key: str, choices: Sequence[S], default: S = REQUIRED) -> S:
+        rule = f"one of {', '.join(map(repr, choices))}"
+        value = self.get(key, default, rule)
+        found = [choice for choice in choices if choice == value]
+        return found[0] if found else self.fail(key, rule)
+
+    def converted(self, key: str, convert: Callable[[str], T], default: str = REQUIRED) -> T:
+        """A string as something else; the ValueError of `convert` says what is wrong with it."""
+        text = self.string(key, default)
+        try:
+            return convert(text)
+        except ValueError as error:
+            raise self.error(f"{self.place(key)} is {shown(text)}: {error}") from error
+
+    def fields(self, key: str, keys: Collection[str] | None = None, default: Mapping[str, Any] = REQUIRED) -> Fields:
+        """An object inside this one."""
+        return Fields(self.place(key), self.get(key, default, _OBJECT), self.error, keys)
+
+    def items(self, key: str, default: Sequence[Any] = REQUIRED) -> Sequence[Any]:
+        """A list of anything."""
+        items: Sequence[Any] = self._checked(key, tuple, default)
+        return items
+
+    def rows(self, key: str, keys: Collection[str] | None = None, default: Sequence[Any] = REQUIRED) -> list[Fields]:
+        """A list of objects."""
+        items = self.items(key, default)
+        return [Fields(f"{self.place(key)}[{index}]", item, self.error, keys) for index, item in enumerate(items)]
+
+    def _checked(
+        self, key: str, kind: type, default: Any, low: float | None = None, high: float | None = None, hint: str = ""
+    ) -> Any:
+        rule = _KINDS[kind] + _span(low, high) + hint
+        value = self.get(key, default, rule)
+        right = type(value) is kind or (type(value), kind) in ((int, float), (list, tuple))
+        if not right or (low is not None and not value >= low) or (high is not None and not value <= high):
+            self.fail(key, rule)
+        return value
+
+
+def read_json(path: Path, error: type[Exception]) -> Any:
+    """A JSON document from a file. Raises `error` when there is none."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as why:
+        raise error(f"{path}: cannot be read: {why.strerror}") from why
+    except (ValueError, RecursionError) as why:
+        raise error(f"{path}: is not JSON: {why}") from why
+
+
+def shown(value: object) -> str:
+    """A value as a complaint shows it, cut when it is long."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def _span(low: float | None, high: float | None) -> str:
+    if high is not None:
+        return f" from {low} to {high}"
+    return "" if low is None else f" of at least {low}"
