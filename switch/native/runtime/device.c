@@ -144,6 +144,8 @@ struct device *device_create(u64 seed, struct pool *pool)
 void device_destroy(struct device *d)
 {
     unload(d);
+    if (d->joint)
+        d->joint->device = NULL;
     while (d->leaving.count)
         pool_give(d->pool, heap_pop(&d->leaving).what);
     heap_close(&d->leaving);
@@ -195,6 +197,8 @@ int device_configure_port(struct device *d, u32 number, const struct port_config
     if (!port->up)
         traffic_flush(d, port, &port->counters.drop_port_down);
     traffic_reschedule(d, port, now_ns);
+    if (d->joint)
+        *d->joint->changed = true;
     return 0;
 }
 
@@ -431,29 +435,31 @@ void device_advance(struct device *d, u64 now_ns)
         work(d, d->now_ns);
 }
 
-void device_receive(struct device *d, u32 number, const u8 *frame, u32 length, u64 now_ns)
+/* Work until now_ns, then the port that takes a frame, or NULL when the frame is lost, which is counted. */
+static struct port *open_port(struct device *d, u32 number, u64 now_ns)
 {
     struct port *port = device_port(d, number);
     device_advance(d, now_ns);
-    now_ns = d->now_ns;
     if (!port)
-        return;
+        return NULL;
     if (!port->up) {
         port->counters.drop_port_down++;
-        return;
+        return NULL;
     }
     if (!d->program || !d->running) {
         port->counters.drop_no_program++;
-        return;
+        return NULL;
     }
-    struct packet *p = pool_take(d->pool, length, extra_of(d));
-    if (!p) {
-        port->counters.drop_socket++;
-        return;
-    }
+    return port;
+}
+
+/* Owns the packet, which holds the frame that was received. */
+static void enter(struct device *d, struct port *port, struct packet *p)
+{
+    u64 now_ns = d->now_ns;
+    u32 length = p->length;
     port->counters.rx_packets++;
     port->counters.rx_bytes += length;
-    memcpy(p->data, frame, length);
     memset(p->headers, 0, d->program->headers_size);
     begin_pass(p);
     p->ingress_length = p->packet_length = length;
@@ -466,6 +472,46 @@ void device_receive(struct device *d, u32 number, const u8 *frame, u32 length, u
     d->program->arrive(p, now_ns);
     ingress_pass(d, p, now_ns);
     work(d, now_ns);
+}
+
+void device_receive(struct device *d, u32 number, const u8 *frame, u32 length, u64 now_ns)
+{
+    struct port *port = open_port(d, number, now_ns);
+    if (!port)
+        return;
+    struct packet *p = pool_take(d->pool, length, extra_of(d));
+    if (!p) {
+        port->counters.drop_socket++;
+        return;
+    }
+    memcpy(p->data, frame, length);
+    enter(d, port, p);
+}
+
+void device_accept(struct device *d, u32 number, struct packet *p, u64 now_ns)
+{
+    struct port *port = open_port(d, number, now_ns);
+    if (!port) {
+        pool_give(d->pool, p);
+        return;
+    }
+    struct extra extra = extra_of(d);
+    if (!pool_fits(p, extra)) {
+        struct extra *least = &d->pool->least;
+        least->headers = extra.headers > least->headers ? extra.headers : least->headers;
+        least->headroom = extra.headroom > least->headroom ? extra.headroom : least->headroom;
+        struct packet *roomy = pool_take(d->pool, p->length, extra);
+        if (roomy)
+            memcpy(roomy->data, p->data, p->length);
+        else
+            port->counters.drop_socket++;
+        pool_give(d->pool, p);
+        if (!roomy)
+            return;
+        p = roomy;
+    }
+    pool_leave_family(p);
+    enter(d, port, p);
 }
 
 struct packet *device_take(struct device *d, u64 now_ns)

@@ -74,6 +74,15 @@ struct replication {
     struct replica_list *list;
 };
 
+/* What a device is built into. A device on its own has none: its caller fetches frames with device_take. */
+struct joint {
+    /* A packet has left by a port and arrives at its t_ns. False, and the packet stays the caller's: out of memory. */
+    bool (*leave)(struct joint *, const struct port *, struct packet *);
+    u64 *due_ns;   /* lowered when the device has something to do earlier */
+    bool *changed; /* set when a port is configured */
+    struct device *device; /* NULL again when it is destroyed */
+};
+
 struct device {
     /* used by the program */
     struct table *tables;
@@ -94,6 +103,7 @@ struct device {
     struct heap leaving;  /* (time, order) of packets on the wire */
     struct packet *again_head, *again_tail; /* resubmitted and recirculated */
     struct pool *pool;
+    struct joint *joint; /* or NULL */
     u32 waiting; /* packets in the queues and in the list above */
     u32 driver_slot;
 };
@@ -121,6 +131,8 @@ void device_delete_replicas(struct device *d, bool session, u32 id);
 
 /* A frame arrives. The device works off everything that is due by now_ns. */
 void device_receive(struct device *d, u32 number, const u8 *frame, u32 length, u64 now_ns);
+/* The same for a packet of another device that shares the pool, which is moved and not copied. Owns the packet. */
+void device_accept(struct device *d, u32 number, struct packet *p, u64 now_ns);
 /* Work off everything that is due by now_ns. */
 void device_advance(struct device *d, u64 now_ns);
 /* The next packet whose last bit has arrived by now_ns, in order of time, or NULL. The caller frees it. */

@@ -2,8 +2,7 @@
 
 #include <stdlib.h>
 
-/* A class keeps this many idle packets; the rest go back to the system. */
-enum { IDLE_MAX = 256 };
+enum { IDLE_MAX = 256 }; /* unless the pool's owner says otherwise */
 enum { ALIGNMENT = 16 };
 
 static const u32 class_bytes[SIZE_CLASSES] = {2048, 4096, 8192, 16384};
@@ -15,7 +14,9 @@ static u32 padded(u32 bytes)
 
 struct packet *pool_take(struct pool *pool, u32 length, struct extra extra)
 {
-    u32 before = padded(sizeof(struct packet)) + padded(extra.headers) + padded(extra.headroom);
+    u32 headers = extra.headers > pool->least.headers ? extra.headers : pool->least.headers;
+    u32 headroom = extra.headroom > pool->least.headroom ? extra.headroom : pool->least.headroom;
+    u32 before = padded(sizeof(struct packet)) + padded(headers) + padded(headroom);
     size_t bytes = (size_t)before + length;
     u8 size_class = 0;
     while (size_class < SIZE_CLASSES && class_bytes[size_class] < bytes)
@@ -70,12 +71,23 @@ bool pool_count_copy(struct packet *p)
     return true;
 }
 
-void pool_give(struct pool *pool, struct packet *p)
+bool pool_fits(const struct packet *p, struct extra extra)
+{
+    return (size_t)(p->data - p->headers) >= padded(extra.headers) + (size_t)padded(extra.headroom);
+}
+
+void pool_leave_family(struct packet *p)
 {
     if (p->family && --p->family->packets == 0)
         free(p->family);
+    p->family = NULL;
+}
+
+void pool_give(struct pool *pool, struct packet *p)
+{
+    pool_leave_family(p);
     u8 size_class = p->size_class;
-    if (size_class == SIZE_CLASSES || pool->idle[size_class] == IDLE_MAX) {
+    if (size_class == SIZE_CLASSES || pool->idle[size_class] >= pool->idle_max) {
         free(p);
         return;
     }
@@ -86,7 +98,10 @@ void pool_give(struct pool *pool, struct packet *p)
 
 struct pool *pool_create(void)
 {
-    return calloc(1, sizeof(struct pool));
+    struct pool *pool = calloc(1, sizeof *pool);
+    if (pool)
+        pool->idle_max = IDLE_MAX;
+    return pool;
 }
 
 void pool_destroy(struct pool *pool)

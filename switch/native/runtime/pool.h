@@ -7,15 +7,17 @@
 
 enum { SIZE_CLASSES = 4 };
 
-struct pool {
-    struct packet *free[SIZE_CLASSES];
-    u32 idle[SIZE_CLASSES];
-};
-
 /* Bytes that a packet needs besides its frame. */
 struct extra {
     u32 headers;  /* the program's struct headers */
     u32 headroom; /* in front of the frame, for longer headers */
+};
+
+struct pool {
+    struct packet *free[SIZE_CLASSES];
+    u32 idle[SIZE_CLASSES];
+    u32 idle_max;       /* of each class; the rest go back to the system */
+    struct extra least; /* what every packet gets at least: where devices share packets, the most that any needs */
 };
 
 /* A packet with room for `length` bytes. NULL when memory is out. Only the fields about the buffer are set. */
@@ -25,6 +27,10 @@ struct packet *pool_copy(struct pool *pool, const struct packet *p, u32 length, 
 /* May one more copy be made of this packet? Counts it. */
 bool pool_count_copy(struct packet *p);
 void pool_give(struct pool *pool, struct packet *p);
+/* Does a device that needs `extra` find room for it in front of the frame? */
+bool pool_fits(const struct packet *p, struct extra extra);
+/* Begin a family of its own: what was made of the packet before counts no more. */
+void pool_leave_family(struct packet *p);
 struct pool *pool_create(void);
 void pool_destroy(struct pool *pool);
 

@@ -28,6 +28,8 @@ static void schedule(struct device *d, struct port *port, u64 from_ns)
     /* Out of memory: the port stalls until its next packet, nothing is lost. */
     if (service_ns != NEVER && !heap_push(&d->services, service_ns, port->number, port))
         port->service_ns = NEVER;
+    if (d->joint && port->service_ns < *d->joint->due_ns)
+        *d->joint->due_ns = port->service_ns;
 }
 
 void traffic_enqueue(struct device *d, struct packet *p, u32 number, u64 now_ns)
@@ -132,6 +134,14 @@ struct packet *traffic_dequeue(struct device *d, struct port *port, u64 t_ns)
     return p;
 }
 
+static bool put_on_wire(struct device *d, const struct port *port, struct packet *p)
+{
+    if (d->joint)
+        return d->joint->leave(d->joint, port, p);
+    p->order = d->order++;
+    return heap_push(&d->leaving, p->t_ns, p->order, p);
+}
+
 void traffic_transmit(struct device *d, struct port *port, struct packet *p, u64 t_ns)
 {
     u64 busy_ns = later(interval_ns((u64)p->length * 8, port->rate_bps), interval_ns(1, port->rate_pps));
@@ -140,9 +150,8 @@ void traffic_transmit(struct device *d, struct port *port, struct packet *p, u64
     port->counters.tx_bytes += p->length;
     bool lost = port->loss && random_next(&port->random) >> 11 < port->loss;
     p->t_ns = port->free_ns + port->delay_ns;
-    p->order = d->order++;
     /* Out of memory loses the packet as well. */
-    if (lost || !heap_push(&d->leaving, p->t_ns, p->order, p)) {
+    if (lost || !put_on_wire(d, port, p)) {
         port->counters.drop_loss++;
         pool_give(d->pool, p);
     }

@@ -26,10 +26,10 @@ CELLS_COMPARED = 72  # of each array of counters or registers: ports 0..8 of eig
 class Pair:
     """Two engines; a call must have the same outcome on both."""
 
-    def __init__(self, program: Program, seed: int) -> None:
+    def __init__(self, program: Program, seed: int, engines: tuple[Engine, Engine] | None = None) -> None:
+        """The interpreter and the native engine, or two others."""
         self.seed = seed
-        self.reference, self.native = ReferenceEngine(seed=seed), NativeEngine(seed=seed)
-        self.engines: tuple[Engine, Engine] = (self.reference, self.native)
+        self.engines = engines or (ReferenceEngine(seed=seed), NativeEngine(seed=seed))
         for engine in self.engines:
             engine.load(program)
 
@@ -46,16 +46,25 @@ class Pair:
             return EngineError
 
     def close(self) -> None:
-        self.native.close()
+        for engine in self.engines:
+            if isinstance(engine, NativeEngine):
+                engine.close()
 
 
 class Life:
-    def __init__(self, program: Program, seed: int, frames: Sequence[bytes], values: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        program: Program,
+        seed: int,
+        frames: Sequence[bytes],
+        values: Sequence[int] = (),
+        engines: tuple[Engine, Engine] | None = None,
+    ) -> None:
         self.program = program
         self.random = random.Random(seed)
         self.frames = list(frames)
         self.values = [0, 1, 2, 3, *values]
-        self.pair = Pair(program, seed)
+        self.pair = Pair(program, seed, engines)
         self.now_ns = 0
         self.handles: list[tuple[Table, list[int]]] = []  # an entry's handle in either engine
 
@@ -116,12 +125,15 @@ class Life:
             queues=tuple(queues),
         )
 
+    def first_port_config(self) -> PortConfig:
+        return PortConfig() if self.random.random() < 0.5 else self.port_config()
+
     # --- what is done ---
 
     def populate(self) -> None:
         both, random_ = self.pair.both, self.random
         for port in PORTS:
-            config = PortConfig() if random_.random() < 0.5 else self.port_config()
+            config = self.first_port_config()
             both("port", lambda e, port=port, config=config: e.configure_port(port, config, 0))
         for number in range(1, 4):
             replicas = [
@@ -130,6 +142,10 @@ class Life:
             both("group", lambda e, n=number, r=replicas: e.set_multicast_group(n, r))
             cut = random_.choice((0, 40))
             both("session", lambda e, n=number, r=replicas, cut=cut: e.set_clone_session(n, r, cut))
+        self.populate_tables()
+
+    def populate_tables(self) -> None:
+        both, random_ = self.pair.both, self.random
         for profile in self.program.profiles:
             self._fill_profile(profile.name)
         for table in self.program.tables:

@@ -46,6 +46,15 @@ def _with_ecn(frame: bytes) -> bytes:
 
 
 def populate_fabric(life: Life) -> None:
+    """Ports, and what a controller installs."""
+    draw = life.random.choice
+    for port in PORTS:
+        config = PortConfig(rate_bps=draw((0, 8_000_000, 20_000_000)), delay_ns=draw((0, 5000)))
+        life.pair.both("port", lambda e, p=port, c=config: e.configure_port(p, c, 0))
+    populate_entries(life)
+
+
+def populate_entries(life: Life) -> None:
     """What a controller installs, with thresholds of a few packets so that everything happens."""
     draw, both, program = life.random.choice, life.pair.both, life.program
 
@@ -54,9 +63,6 @@ def populate_fabric(life: Life) -> None:
         action = next(a for a in table.actions if a.name.endswith(action_end))
         both(table_end, lambda e: e.insert_entry(table.name, Entry(matches, ActionCall(action.name, args))) is not None)
 
-    for port in PORTS:
-        config = PortConfig(rate_bps=draw((0, 8_000_000, 20_000_000)), delay_ns=draw((0, 5000)))
-        both("port", lambda e, p=port, c=config: e.configure_port(p, c, 0))
     for dscp in DSCPS:
         traffic_class = DSCPS.index(dscp)
         insert("dscp_to_class", (Exact(dscp),), "set_class", traffic_class, 7 if dscp in (20, 22, 46) else 0)

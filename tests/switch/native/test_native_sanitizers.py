@@ -21,6 +21,7 @@ TESTS = (
     "test_native_differential.py",
     "test_native_engine.py",
     "test_native_expressions.py",
+    "test_native_fabric.py",
     "test_native_limits.py",
     "test_native_dataplane.py",
 )

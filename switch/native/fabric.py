@@ -1,0 +1,184 @@
+"""`NativeFabric`: `switch.fabric.Fabric` in one C object, which runs as far ahead of the hosts as cables are long."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+
+from switch.engine import EngineError, PortConfig, PortCounters, Transmitted
+from switch.fabric import End, HostFrame, NicPort
+from switch.native import binding
+from switch.native.binding import NEVER, numbers, words
+from switch.native.engine import LOSS_UNIT, NativeEngine
+
+COLLECT_BYTES = 1 << 20
+CLOSED = "the fabric is closed"
+_RECORD = struct.Struct("<QIHH")
+_KINDS = {"switch": 1, "host": 2}
+_ERRORS = {
+    -1: "its length is above the longest frame, or its record is cut short",
+    -2: "its time is one that the fabric has passed",
+    -3: "there is no such port",
+    -4: "out of memory",
+}
+
+
+class SwitchInFabric(NativeEngine):
+    """A switch of a fabric: as any engine, but its frames come and go by cables and its clock is the fabric's."""
+
+    def __init__(self, fabric: NativeFabric, number: int, seed: int) -> None:
+        self._fabric = fabric
+        self._number = number
+        super().__init__(seed=seed, pool=fabric.pool, guard=self)
+
+    def __enter__(self) -> None:
+        """Before a control call: what is due happens first, as it would have event by event."""
+        if self._device:
+            self._c.fabric_settle(self._fabric.address, self._number)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        pass
+
+    def receive(self, port: int, frame: bytes, now_ns: int) -> None:
+        raise EngineError("a switch in a fabric receives by its cables; send from a host")
+
+    def advance(self, now_ns: int) -> list[Transmitted]:
+        raise EngineError("a switch in a fabric has the fabric's clock; run the fabric")
+
+    def set_running(self, running: bool, now_ns: int) -> None:
+        self._fabric.check_reached(now_ns)
+        super().set_running(running, now_ns)
+
+    def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None:
+        self._fabric.check_reached(now_ns)
+        if config.delay_ns < 1:
+            raise EngineError(f"port {port}: a cable of a fabric takes at least 1 ns, not {config.delay_ns}")
+        super().configure_port(port, config, now_ns)
+
+    def port_counters(self, port: int, now_ns: int) -> PortCounters:
+        self._fabric.check_reached(now_ns)
+        return super().port_counters(port, now_ns)
+
+
+class NativeFabric:
+    """A switch for each of `seeds`, and `hosts` with ports 0 to `host_ports` - 1, nothing connected yet.
+
+    Not thread-safe.
+    """
+
+    def __init__(self, seeds: Sequence[int], hosts: int, host_ports: int) -> None:
+        """Raises EngineError when memory is out or there are above a million hosts or 512 ports a host."""
+        self._c = binding.runtime()
+        self._address: int | None = self._c.fabric_create(len(seeds), hosts, host_ports)
+        self._switches: tuple[SwitchInFabric, ...] = ()
+        if not self._address:
+            raise EngineError(f"no fabric of {len(seeds)} switches and {hosts} hosts with {host_ports} ports can be")
+        self.pool: int = self._c.fabric_pool(self._address)
+        self._switches = tuple(SwitchInFabric(self, number, seed) for number, seed in enumerate(seeds))
+        for number, switch in enumerate(self._switches):
+            self._check(self._c.fabric_attach(self._address, number, switch.device), f"switch {number}")
+        self._reached_ns = 0
+        self._buffer = ctypes.create_string_buffer(COLLECT_BYTES)
+        self._view = memoryview(self._buffer).cast("B")
+
+    @property
+    def address(self) -> int:
+        """The `struct fabric`. Raises EngineError once the fabric is closed."""
+        if self._address is None:
+            raise EngineError(CLOSED)
+        return self._address
+
+    def switch(self, number: int) -> SwitchInFabric:
+        return self._switches[number]
+
+    def close(self) -> None:
+        for switch in self._switches:
+            switch.close()
+        if self._address:
+            self._c.fabric_destroy(self._address)
+            self._address = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_address", None):
+            self.close()
+
+    @staticmethod
+    def _check(code: int, what: str) -> None:
+        if code < 0:
+            raise EngineError(f"{what}: {_ERRORS[code]}")
+
+    # --- cables -----------------------------------------------------------------------------------------------
+
+    def connect(self, a: End, b: End) -> None:
+        ends = [numbers([_KINDS[end.kind], end.node, end.port]) for end in (a, b)]
+        code = self._c.fabric_connect(self.address, *ends)
+        if code == -1:
+            raise EngineError(f"{a} to {b}: one of the ports has a cable already, or both are the same")
+        self._check(code, f"{a} to {b}")
+
+    def configure_nic_port(self, host: int, port: int, config: NicPort) -> None:
+        if not 0 <= config.loss <= 1:
+            raise EngineError(f"port {port} of host {host}: a loss is a share of 0 to 1, not {config.loss}")
+        if min(config.rate_bps, config.delay_ns - 1, host, port) < 0:
+            raise EngineError(f"port {port} of host {host}: nothing can be negative, a delay at least 1 ns")
+        values = [config.rate_bps, config.delay_ns, int(config.loss * LOSS_UNIT), config.loss_seed & NEVER]
+        code = self._c.fabric_configure_nic_port(self.address, host, port, words([*values, int(config.up)]))
+        self._check(code, f"port {port} of host {host}")
+
+    # --- time and frames --------------------------------------------------------------------------------------
+
+    @property
+    def reached_ns(self) -> int:
+        return self._reached_ns
+
+    def check_reached(self, now_ns: int) -> None:
+        """Raises EngineError for an instant that the fabric has not come to: a switch must not run ahead of it."""
+        if now_ns >= max(self._reached_ns, 1):
+            raise EngineError(
+                f"{now_ns} ns is ahead of the fabric, which has happened before {self._reached_ns} ns only"
+            )
+
+    @property
+    def next_ns(self) -> int | None:
+        t_ns: int = min(self._c.fabric_next_ns(self.address), self._c.fabric_next_arrival_ns(self.address))
+        return None if t_ns == NEVER else t_ns
+
+    @property
+    def hops(self) -> int:
+        """Frames that switches have put on cables, altogether."""
+        hops: int = self._c.fabric_hops(self.address)
+        return hops
+
+    def send(self, frames: Iterable[HostFrame | tuple[int, int, int, bytes]]) -> None:
+        parts: list[bytes] = []
+        for t_ns, host, port, frame in frames:
+            try:
+                parts.append(_RECORD.pack(t_ns, host, port, len(frame)))
+            except struct.error as wrong:
+                raise EngineError(f"a frame of {len(frame)} bytes by port {port} of host {host}: {wrong}") from None
+            parts.append(frame)
+        error = ctypes.c_int()
+        data = b"".join(parts)
+        taken = self._c.fabric_send(self.address, data, len(data), error)
+        if error.value:
+            t_ns, host, port, length = _RECORD.unpack(parts[2 * taken])
+            self._check(error.value, f"a frame of {length} bytes by port {port} of host {host} at {t_ns} ns")
+
+    def run(self, host_ns: int | None, limit_ns: int) -> int:
+        self._reached_ns = self._c.fabric_run(self.address, NEVER if host_ns is None else host_ns, limit_ns)
+        horizon_ns: int = self._c.fabric_horizon_ns(self.address)
+        return horizon_ns
+
+    def collect(self, before_ns: int) -> list[HostFrame]:
+        arrived: list[HostFrame] = []
+        view, size = self._view, _RECORD.size
+        while used := self._c.fabric_collect(self.address, before_ns, self._buffer, COLLECT_BYTES):
+            at = 0
+            while at < used:
+                t_ns, host, port, length = _RECORD.unpack_from(view, at)
+                at += size
+                arrived.append(HostFrame(t_ns, host, port, bytes(view[at : at + length])))
+                at += length
+        return arrived

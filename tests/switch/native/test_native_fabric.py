@@ -1,0 +1,196 @@
+"""The native fabric against one instant after the other: the same frames at the same times, whatever happens."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from switch.engine import Engine, EngineError, PortConfig, QueueConfig
+from switch.fabric import End, HostFrame, NicPort
+from switch.model import Program
+from switch.native.engine import NativeEngine
+from switch.native.fabric import NativeFabric
+from switch.reference.engine import ReferenceEngine
+from tests.switch.native.fabric_life import FabricLife, Kind
+from tests.switch.native.leaf_traffic import OWN_USID, usid_address
+from tests.switch.native.test_native_differential import FRAMES, PROGRAMS, fabric_frames, populate_entries
+
+MICROSECOND = 1000
+
+
+@pytest.fixture(scope="module")
+def kinds(leaf: Program, spine: Program, compiled: Callable[[Path], Program]) -> list[Kind]:
+    values = [usid_address(OWN_USID), usid_address(0x2001), usid_address(OWN_USID, 0x2002), 0, 10, 12, 1, 2, 3]
+    frames = fabric_frames()
+    kinds = [
+        Kind(program, frames, values, populate) for program in (leaf, spine) for populate in (None, populate_entries)
+    ]
+    kinds += [Kind(compiled(PROGRAMS / f"{name}.p4"), frames, [1, 2, 3, 16]) for name, frames in FRAMES.items()]
+    grow = [bytes([rounds, grows, 0, 0]) + bytes(60) for rounds in range(3) for grows in range(2)]
+    kinds += [Kind(compiled(PROGRAMS / f"{name}.p4"), grow) for name in ("growing", "passthrough")]
+    return kinds + [kind for kind in kinds if kind.populate] * 2
+
+
+def native(seed: int) -> Engine:
+    return NativeEngine(seed=seed)
+
+
+def reference(seed: int) -> Engine:
+    return ReferenceEngine(seed=seed)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_random_fabrics_agree_with_one_instant_after_the_other(block: int, kinds: list[Kind]) -> None:
+    assert sum(FabricLife(seed, kinds, native).live() for seed in range(block * 25, block * 25 + 25)) > 300
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(20))
+def test_thousands_of_random_fabrics_agree_with_one_instant_after_the_other(block: int, kinds: list[Kind]) -> None:
+    assert sum(FabricLife(10_000 * block + seed, kinds, native).live() for seed in range(100)) > 1000
+
+
+def test_random_fabrics_agree_with_the_interpreter(kinds: list[Kind]) -> None:
+    assert sum(FabricLife(seed, kinds, reference).live() for seed in range(1000, 1012)) > 30
+
+
+# --- one switch, by hand -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fabric(compiled: Callable[[Path], Program]) -> Iterator[NativeFabric]:
+    """Hosts 0 and 1 at ports 1 and 2 of a switch that passes frames through; 1 µs of cable, a byte a microsecond."""
+    fabric = NativeFabric([1], hosts=2, host_ports=1)
+    fabric.switch(0).load(compiled(PROGRAMS / "passthrough.p4"))
+    for host in (0, 1):
+        fabric.connect(End("host", host, 0), End("switch", 0, host + 1))
+        fabric.configure_nic_port(host, 0, NicPort(rate_bps=8_000_000, delay_ns=MICROSECOND))
+        fabric.switch(0).configure_port(host + 1, PortConfig(rate_bps=8_000_000, delay_ns=MICROSECOND), 0)
+    yield fabric
+    fabric.close()
+
+
+def everything(fabric: NativeFabric, until_ns: int = 10**9) -> list[HostFrame]:
+    """What hosts get that send nothing more."""
+    arrived = []
+    while fabric.reached_ns < until_ns or (fabric.next_ns or until_ns) < until_ns:
+        arrived += fabric.collect(min(fabric.run(None, until_ns), until_ns))
+    return arrived
+
+
+def test_a_frame_takes_its_bytes_over_the_rate_and_the_delay_of_both_cables(fabric: NativeFabric) -> None:
+    fabric.send([HostFrame(0, 0, 0, bytes(10)), HostFrame(0, 0, 0, bytes(range(20)))])
+    assert everything(fabric) == [
+        HostFrame(22 * MICROSECOND, 1, 0, bytes(10)),
+        HostFrame(52 * MICROSECOND, 1, 0, bytes(range(20))),  # 10 + 20 on the first cable, 20 on the second
+    ]
+    assert fabric.hops == 2
+
+
+def test_the_fabric_stops_where_a_host_may_answer(fabric: NativeFabric) -> None:
+    fabric.send([HostFrame(0, 0, 0, bytes(10)), HostFrame(0, 0, 0, bytes(10))])
+    horizon_ns = fabric.run(None, 10**9)
+    first_ns = 22 * MICROSECOND
+    assert fabric.reached_ns == first_ns + MICROSECOND  # an answer at once would reach the switch then
+    assert horizon_ns == first_ns + 2 * MICROSECOND
+    assert [arrival.t_ns for arrival in fabric.collect(horizon_ns)] == [first_ns]
+    fabric.send([HostFrame(first_ns, 1, 0, b"answer")])
+    assert [arrival.frame for arrival in everything(fabric)] == [bytes(10), b"answer"]
+    with pytest.raises(EngineError, match="6 bytes by port 0 of host 0 at 0 ns: its time is one that the fabric"):
+        fabric.send([HostFrame(0, 0, 0, b"before")])
+
+
+def test_a_port_that_is_down_loses_what_comes_and_what_goes(fabric: NativeFabric) -> None:
+    fabric.send([HostFrame(0, 0, 0, bytes(10))])
+    fabric.configure_nic_port(1, 0, NicPort(up=False))
+    fabric.send([HostFrame(0, 1, 0, bytes(10))])
+    fabric.run(None, 10**9)
+    assert fabric.next_ns == 22 * MICROSECOND
+    assert everything(fabric) == []
+    assert fabric.next_ns is None
+
+
+def test_a_switch_that_is_wiped_keeps_what_is_on_its_cables(fabric: NativeFabric) -> None:
+    fabric.send([HostFrame(0, 0, 0, bytes(10)), HostFrame(0, 0, 0, bytes(10))])
+    fabric.run(None, 20_500)
+    assert fabric.reached_ns == 20_500
+    fabric.switch(0).reset()
+    assert [arrival.t_ns for arrival in everything(fabric)] == [22 * MICROSECOND]
+    assert fabric.switch(0).port_counters(1, 0).drop_no_program == 1
+
+
+def test_calls_that_cannot_be_are_refused_by_name(fabric: NativeFabric) -> None:
+    switch = fabric.switch(0)
+    with pytest.raises(EngineError, match="receives by its cables"):
+        switch.receive(1, b"", 0)
+    with pytest.raises(EngineError, match="has the fabric's clock"):
+        switch.advance(0)
+    with pytest.raises(EngineError, match="5 ns is ahead of the fabric"):
+        switch.set_running(False, 5)
+    with pytest.raises(EngineError, match="takes at least 1 ns, not 0"):
+        switch.configure_port(1, PortConfig(), 0)
+    with pytest.raises(EngineError, match="one of the ports has a cable already"):
+        fabric.connect(End("host", 0, 0), End("switch", 0, 9))
+    with pytest.raises(EngineError, match="no such port"):
+        fabric.connect(End("host", 2, 0), End("switch", 0, 9))
+    with pytest.raises(EngineError, match="no such port"):
+        fabric.connect(End("switch", 1, 0), End("switch", 0, 9))
+    with pytest.raises(EngineError, match="no such port"):
+        fabric.configure_nic_port(0, 1, NicPort())
+    with pytest.raises(EngineError, match="a loss is a share"):
+        fabric.configure_nic_port(0, 0, NicPort(loss=1.5))
+    with pytest.raises(EngineError, match="100 bytes by port 3 of host 0"):
+        fabric.send([HostFrame(0, 0, 0, b"taken"), HostFrame(0, 0, 3, bytes(100))])
+    with pytest.raises(EngineError, match="16385 bytes by port 0 of host 0 at 0 ns: its length"):
+        fabric.send([HostFrame(0, 0, 0, bytes(16385))])
+    with pytest.raises(EngineError, match="70000 bytes"):
+        fabric.send([HostFrame(0, 0, 0, bytes(70000))])
+    assert [arrival.frame for arrival in everything(fabric)] == [b"taken"]
+
+
+def test_a_closed_fabric_and_its_switches_say_so(fabric: NativeFabric) -> None:
+    switch = fabric.switch(0)
+    fabric.close()
+    for call in (lambda: fabric.run(None, 1), lambda: fabric.send([]), lambda: switch.reset()):
+        with pytest.raises(EngineError, match="closed"):
+            call()
+
+
+def test_a_switch_that_is_closed_alone_loses_what_reaches_it(fabric: NativeFabric) -> None:
+    fabric.send([HostFrame(0, 0, 0, bytes(10))])
+    fabric.switch(0).close()
+    fabric.run(None, 10**9)
+    assert fabric.next_ns is None
+
+
+def test_simultaneous_frames_of_different_ports_take_turns_in_being_first(
+    compiled: Callable[[Path], Program],
+) -> None:
+    """Four hosts send to a fifth at the same instants: two of four frames find room, and they are nobody's always."""
+    fabric = NativeFabric([1], hosts=5, host_ports=1)
+    switch = fabric.switch(0)
+    switch.load(compiled(PROGRAMS / "copies.p4"))
+    queues = (QueueConfig(depth_packets=1), *[QueueConfig()] * 7)
+    for host, port in enumerate((0, 1, 2, 510, 3)):
+        fabric.connect(End("host", host, 0), End("switch", 0, port))
+        fabric.configure_nic_port(host, 0, NicPort(delay_ns=MICROSECOND))
+        switch.configure_port(port, PortConfig(rate_bps=8_000_000, delay_ns=1, queues=queues), 0)
+    rounds, to_port_3 = 400, bytes([0, 3, 0, 0, 0])
+    for number in range(rounds):
+        fabric.send([HostFrame(number * 10**6, host, 0, to_port_3 + bytes([host])) for host in range(4)])
+    through = Counter(arrival.frame[-1] for arrival in everything(fabric))
+    assert sum(through.values()) == 2 * rounds
+    assert all(0.4 * rounds < through[host] < 0.6 * rounds for host in range(4))
+    fabric.close()
+
+
+@pytest.mark.parametrize("length", [0, 1, 15, 16, 17, 40])
+def test_bytes_that_are_no_records_are_refused(length: int, fabric: NativeFabric) -> None:
+    error = ctypes.c_int()
+    data = b"\xff" * length
+    assert fabric._c.fabric_send(fabric.address, data, length, error) == 0
+    assert error.value == (0 if length == 0 else -1)
