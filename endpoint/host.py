@@ -14,6 +14,7 @@ from typing import Any
 
 from common.fields import Fields
 from common.server import Reply
+from endpoint.denylist import BY_REQUEST, CONTROL, OWNERS, PROBER, Denylist
 from endpoint.prober import Prober, ProberError
 from endpoint.profile import NicProfile
 from endpoint.transport import Transport
@@ -57,6 +58,7 @@ class Host:
         self._workloads: dict[str, Workload] = {}
         self._waiting: dict[str, list[tuple[Any, Reply]]] = {}
         self._prober: Prober | None = None
+        self._denylist = Denylist(transport)
         self._sample_interval_ns = SAMPLE_INTERVAL_NS
         self._sample_ns = now_ns + SAMPLE_INTERVAL_NS
         self._sample_paths = False
@@ -267,7 +269,9 @@ class Host:
         return {}
 
     def _get_denied(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        return {"denied": [{"host": host, "ev": ev} for host, ev in sorted(self.transport.denied())]}
+        owner = _fields(request).choice("owner", ("all", *OWNERS), "all")
+        denied = self.transport.denied() if owner == "all" else self._denylist.of(owner)
+        return {"denied": [{"host": host, "ev": ev} for host, ev in sorted(denied)]}
 
     def _set_denied(self, request: Mapping[str, Any]) -> dict[str, Any]:
         denied: set[tuple[str, int]] = set()
@@ -279,12 +283,12 @@ class Host:
                     f"denied holds {row!r}; each row names a destination's host and an EV of a path to it"
                 )
             denied.add((destination.host, ev))
-        self.transport.set_denied(denied, self._now_ns)
+        self._denylist.set(_fields(request).choice("owner", BY_REQUEST, CONTROL), denied, self._now_ns)
         return {}
 
     def _start_prober(self, request: Mapping[str, Any]) -> dict[str, Any]:
         fields = _fields(request)
-        denylist = self.transport if fields.boolean("deny", False) else None
+        denylist = self._denylist.denier(PROBER) if fields.boolean("deny", False) else None
         self._prober = Prober(
             self.profile,
             interval_ns=fields.integer("interval_ns", default=Prober.INTERVAL_NS),

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Any
 
-from endpoint import blame
+from endpoint import blame, bpf
 from endpoint.blame import LinkState, Probed
+from endpoint.denylist import Denier
 from endpoint.profile import NicProfile, Port, SelfProbe
 from endpoint.transport import Event
 
 UDP_PORT = 4793
+FRAMES = bpf.udp_over_ipv6((UDP_PORT,), bpf.ACCEPT_WHOLE, bpf.REJECT)
+"""The packet filter for probes: `bpf.run(FRAMES, frame)` tells one in a world without a kernel."""
 DRIFT = 0.05  # of the share of losses, after which a lossy link is told again
 _MAGIC = 0x6D726370  # "mrcp"
 _PAYLOAD = struct.Struct("!IIHHI")  # magic, host, target, zero, sequence
@@ -27,13 +30,6 @@ _INNER_PAYLOAD = 102
 
 class ProberError(ValueError):
     """The prober cannot run as asked."""
-
-
-class Denylist(Protocol):
-    """The part of a transport that the prober may use."""
-
-    def denied(self) -> Set[tuple[str, int]]: ...
-    def set_denied(self, denied: Set[tuple[str, int]], now_ns: int) -> None: ...
 
 
 class _Target:
@@ -65,7 +61,7 @@ class Prober:
     WINDOW_MAX = 100_000
 
     def __init__(
-        self, profile: NicProfile, *, interval_ns: int, window: int, denylist: Denylist | None, now_ns: int
+        self, profile: NicProfile, *, interval_ns: int, window: int, denylist: Denier | None, now_ns: int
     ) -> None:
         if not profile.self_probes:
             raise ProberError(
@@ -80,7 +76,6 @@ class Prober:
         # Late is not lost: a host that is scheduled late must not accuse a link.
         self._timeout_ns = 3 * profile.base_rtt_ns + 10 * profile.jitter_ns + 1_000_000
         self._denylist = denylist
-        self._own_denials: set[tuple[str, int]] = set()
         ports = {port.port: port for port in profile.ports}
         self._targets = [
             _Target(probe, _frame(profile, ports[probe.port], probe, index), window)
@@ -167,13 +162,13 @@ class Prober:
         if changed and self._denylist is not None:
             self._deny(self._denylist, now_ns)
 
-    def _deny(self, denylist: Denylist, now_ns: int) -> None:
+    def _deny(self, denylist: Denier, now_ns: int) -> None:
         """Deny the EVs over links that are bad although up, unless that would leave a destination without any."""
         host = self._profile.host
         bad = {ends for ends, link in self._states.items() if link.state in (blame.LOSSY, blame.DOWN)}
         leaf_of = {target.probe.port: target.probe.target for target in self._targets if _is_leaf(target.probe.target)}
-        others = denylist.denied() - self._own_denials
-        denials = set()
+        others = denylist.others()
+        denials: set[tuple[str, int]] = set()
         for destination in self._profile.destinations.values():
             mine = {
                 (destination.host, path.ev)
@@ -184,8 +179,7 @@ class Prober:
             every = {(destination.host, path.ev) for path in destination.paths}
             if every - mine - others:
                 denials |= mine
-        self._own_denials = denials
-        denylist.set_denied(others | denials, now_ns)
+        denylist.deny(denials, now_ns)
 
 
 def _is_leaf(name: str) -> bool:

@@ -114,14 +114,21 @@ def test_measured_losses_come_near_the_true_ones_whatever_both_links_lose(seed, 
 
 
 class Denylist:
+    """As the prober sees it: somebody else's rows and its own."""
+
     def __init__(self, denied: set[tuple[str, int]] | None = None) -> None:
-        self.rows = denied or set()
+        self._others = frozenset(denied or ())
+        self._own: frozenset[tuple[str, int]] = frozenset()
 
-    def denied(self) -> set[tuple[str, int]]:
-        return self.rows
+    @property
+    def rows(self) -> set[tuple[str, int]]:
+        return {*self._others, *self._own}
 
-    def set_denied(self, denied: Any, now_ns: int) -> None:
-        self.rows = set(denied)
+    def others(self) -> frozenset[tuple[str, int]]:
+        return self._others
+
+    def deny(self, denied: Any, now_ns: int) -> None:
+        self._own = frozenset(denied)
 
 
 class ProbedFabric:
