@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from endpoint import blame, bpf
+from endpoint import blame, frame_filter
 from endpoint.blame import LinkState, Probed
 from endpoint.denylist import Denier
 from endpoint.profile import NicProfile, Port, SelfProbe
 from endpoint.transport import Event
 
 UDP_PORT = 4793
-FRAMES = bpf.udp_over_ipv6((UDP_PORT,), bpf.ACCEPT_WHOLE, bpf.REJECT)
-"""The packet filter for probes: `bpf.run(FRAMES, frame)` tells one in a world without a kernel."""
+FRAMES = frame_filter.udp_over_ipv6((UDP_PORT,), frame_filter.ACCEPT_WHOLE, frame_filter.REJECT)
+"""The packet filter for probes: `common.bpf.run(FRAMES, frame)` tells one in a world without a kernel."""
 DRIFT = 0.05  # of the share of losses, after which a lossy link is told again
 _MAGIC = 0x6D726370  # "mrcp"
 _PAYLOAD = struct.Struct("!IIHHI")  # magic, host, target, zero, sequence

@@ -10,17 +10,17 @@ from scenarios.judging.paths import PathKey
 from scenarios.judging.run import SECOND_NS, Run, Span
 from scenarios.judging.story import PaperRow
 from scenarios.judging.verdict import Finding
-from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, carried_out
+from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out
 from scenarios.training import COMM_S, COMPUTE_S, training_loop
 
 PAUSE_S = 1.5 * (COMM_S + COMPUTE_S)  # a step takes a little longer than it would at line rate
 
 
-def timeline(setting: Setting) -> list[Fault]:
+def timeline(setting: Setting) -> list[TimedFault]:
     """One uplink in every leaf of every plane is dead from the first instant of the job on: a quarter of all links."""
     plan, rng = setting.plan, setting.rng
     return [
-        Fault(0.0, "link-down", f"p{plane}l{leaf}-p{plane}s{rng.randrange(plan.spines)}")
+        TimedFault(0.0, "link-down", f"p{plane}l{leaf}-p{plane}s{rng.randrange(plan.spines)}")
         for plane in range(plan.planes)
         for leaf in range(plan.leaves)
     ]

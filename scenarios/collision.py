@@ -9,7 +9,7 @@ from scenarios.judging.checks import Check
 from scenarios.judging.run import Run
 from scenarios.judging.story import PaperRow
 from scenarios.judging.verdict import Finding
-from scenarios.scenario import Fault, Scenario, Setting, Workload, phases
+from scenarios.scenario import Scenario, Setting, TimedFault, Workload, phases
 
 
 def workloads(setting: Setting) -> Sequence[Workload]:
@@ -23,7 +23,7 @@ def workloads(setting: Setting) -> Sequence[Workload]:
     return [Workload("permutation", options)]
 
 
-def timeline(setting: Setting) -> list[Fault]:
+def timeline(setting: Setting) -> list[TimedFault]:
     return []
 
 

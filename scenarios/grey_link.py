@@ -10,16 +10,16 @@ from scenarios.judging.checks import Check
 from scenarios.judging.run import Run
 from scenarios.judging.story import PaperRow
 from scenarios.judging.verdict import Finding
-from scenarios.scenario import Fault, Prober, Scenario, Setting, Workload, phases
+from scenarios.scenario import Prober, Scenario, Setting, TimedFault, Workload, phases
 
 LOSS = 0.20
 LEAF, SPINE, PLANE = 0, 1, 1
 LINK = f"p{PLANE}l{LEAF}-p{PLANE}s{SPINE}"
 
 
-def timeline(setting: Setting) -> list[Fault]:
+def timeline(setting: Setting) -> list[TimedFault]:
     seed = setting.rng.randrange(1 << 32)
-    return [Fault(2.0, "loss", LINK, setting.phases["faults"] - 8.0, value=100 * LOSS, seed=seed)]
+    return [TimedFault(2.0, "loss", LINK, setting.phases["faults"] - 8.0, value=100 * LOSS, seed=seed)]
 
 
 def prober_names_it() -> Check:

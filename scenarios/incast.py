@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from scenarios.judging import checks
 from scenarios.judging.checks import Check
 from scenarios.judging.story import PaperRow
-from scenarios.scenario import Fault, Scenario, Setting, Workload, phases
+from scenarios.scenario import Scenario, Setting, TimedFault, Workload, phases
 
 SENDERS = 7
 
@@ -34,7 +34,7 @@ def workloads(setting: Setting) -> Sequence[Workload]:
     ]
 
 
-def timeline(setting: Setting) -> list[Fault]:
+def timeline(setting: Setting) -> list[TimedFault]:
     return []  # the incast itself is what happens
 
 

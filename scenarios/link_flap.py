@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from scenarios.judging import checks
 from scenarios.judging.checks import Check
 from scenarios.judging.story import PaperRow
-from scenarios.scenario import Fault, Scenario, Setting, Workload, phases, without_overlap
+from scenarios.scenario import Scenario, Setting, TimedFault, Workload, phases, without_overlap
 from scenarios.training import training_loop
 
 FLAPS_PER_MINUTE = 6  # the paper saw 4.2 on average and up to 13
@@ -15,7 +15,7 @@ FLAPS_MIN = 4
 DRAWS_MAX = 1000  # of flaps, until enough do not overlap
 
 
-def timeline(setting: Setting) -> list[Fault]:
+def timeline(setting: Setting) -> list[TimedFault]:
     """Flaps at random instants on random links, each down for 0.5 s to 2 s.
 
     Leaving a lost path costs two round trips and the lab's round trip is 10,000 times the hardware's, so each flap here
@@ -30,7 +30,7 @@ def timeline(setting: Setting) -> list[Fault]:
             break
         plane, leaf, spine = rng.randrange(plan.planes), rng.randrange(plan.leaves), rng.randrange(plan.spines)
         down_s = rng.uniform(0.5, 2.0)
-        flaps.append(Fault(rng.uniform(0.0, last_s), "link-down", f"p{plane}l{leaf}-p{plane}s{spine}", down_s))
+        flaps.append(TimedFault(rng.uniform(0.0, last_s), "link-down", f"p{plane}l{leaf}-p{plane}s{spine}", down_s))
     return without_overlap(flaps)
 
 

@@ -9,17 +9,17 @@ from scenarios.judging.checks import Check
 from scenarios.judging.run import Run
 from scenarios.judging.story import PaperRow
 from scenarios.judging.verdict import Finding
-from scenarios.scenario import Fault, Scenario, Setting, Workload, phases
+from scenarios.scenario import Scenario, Setting, TimedFault, Workload, phases
 from scenarios.training import training_loop
 
 
-def timeline(setting: Setting) -> list[Fault]:
+def timeline(setting: Setting) -> list[TimedFault]:
     """Drain a spine for 20 s; meanwhile a link of another plane flaps as a technician reseats its optics."""
     plan, rng = setting.plan, setting.rng
     plane, other = rng.sample(range(plan.planes), 2) if plan.planes > 1 else (0, 0)
     link = f"p{other}l{rng.randrange(plan.leaves)}-p{other}s{rng.randrange(plan.spines)}"
-    reseated = [Fault(4.0 + 4.0 * index, "link-down", link, 1.0) for index in range(3)]
-    return [Fault(1.0, "drain", f"p{plane}s{rng.randrange(plan.spines)}", 20.0), *reseated]
+    reseated = [TimedFault(4.0 + 4.0 * index, "link-down", link, 1.0) for index in range(3)]
+    return [TimedFault(1.0, "drain", f"p{plane}s{rng.randrange(plan.spines)}", 20.0), *reseated]
 
 
 def drained(setting: Setting) -> Check:

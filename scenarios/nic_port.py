@@ -9,7 +9,7 @@ from scenarios.judging.checks import Check
 from scenarios.judging.run import Run, Span
 from scenarios.judging.story import PaperRow
 from scenarios.judging.verdict import Finding
-from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, carried_out, phases
+from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out, phases
 
 HOST = "h0"
 STEP_S = 5.0
@@ -21,16 +21,18 @@ def peer(setting: Setting) -> str:
     return f"h{setting.plan.host_count - 1}"
 
 
-def timeline(setting: Setting) -> list[Fault]:
+def timeline(setting: Setting) -> list[TimedFault]:
     """All ports but one go down, a plateau apart, and come back in reverse order; then every second port at once."""
     planes = setting.plan.planes
     steps = planes - 1
     step_s = min(STEP_S, setting.phases["faults"] / max(1, 2 * steps))
     one_by_one = [
-        Fault(step_s * index, "port-down", f"{HOST}.p{index}", step_s * (2 * (steps - index) - 1))
+        TimedFault(step_s * index, "port-down", f"{HOST}.p{index}", step_s * (2 * (steps - index) - 1))
         for index in range(steps)
     ]
-    half = [Fault(step_s / 5, "port-down", f"{HOST}.p{plane}", step_s, phase="half") for plane in range(0, planes, 2)]
+    half = [
+        TimedFault(step_s / 5, "port-down", f"{HOST}.p{plane}", step_s, phase="half") for plane in range(0, planes, 2)
+    ]
     return [*one_by_one, *half]
 
 

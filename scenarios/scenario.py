@@ -18,7 +18,7 @@ from topo.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class TimedFault:
     """At `at_s` seconds into its phase do `verb` to `target`; undo it after `for_s`, or never (None).
 
     Verbs, targets and values are those of `topo.fault`: "link-down" of "p1l0-p1s2", "port-down" of "h3.p2", "loss" of
@@ -111,7 +111,7 @@ class Scenario:
     description: str
     plan: str
     workloads: Callable[[Setting], Sequence[Workload]]
-    timeline: Callable[[Setting], Sequence[Fault]]
+    timeline: Callable[[Setting], Sequence[TimedFault]]
     checks: Callable[[Setting], Sequence[Check]]
     phases: tuple[Phase, ...] = phases()
     paper: tuple[PaperRow, ...] = ()
@@ -136,7 +136,7 @@ SWITCH = re.compile(r"^p(\d+)([ls]\d+)$")
 NIC_PORT = re.compile(r"^(h\d+)\.p(\d+)$")
 
 
-def on_single_plane(fault: Fault) -> Fault:
+def on_single_plane(fault: TimedFault) -> TimedFault:
     """The same fault on the single-plane equivalent: the plane's number goes, everything else stays.
 
     One plane's link is then a quarter of a host's paths where it was a sixteenth: that is the comparison that the paper
@@ -156,12 +156,12 @@ def on_single_plane_target(target: str) -> str:
     return target
 
 
-def merged(faults: Sequence[Fault]) -> list[Fault]:
+def merged(faults: Sequence[TimedFault]) -> list[TimedFault]:
     """Faults by time; those that hold the same target by the same verb at the same time become one, first to last.
 
     Two planes' links that are down together are one link that is down for as long as either is.
     """
-    kept: list[Fault] = []
+    kept: list[TimedFault] = []
     open_at: dict[tuple[str, str, str], int] = {}
     for fault in sorted(faults, key=lambda fault: (fault.phase, fault.at_s)):
         key = (fault.phase, fault.verb, fault.target)
@@ -179,15 +179,15 @@ def merged(faults: Sequence[Fault]) -> list[Fault]:
     return sorted(kept, key=lambda fault: fault.at_s)
 
 
-def carried_out(setting: Setting, faults: Sequence[Fault]) -> list[Fault]:
+def carried_out(setting: Setting, faults: Sequence[TimedFault]) -> list[TimedFault]:
     """A timeline as a run carries it out: as it is, or mapped to the single plane of the baseline."""
     return merged([on_single_plane(fault) for fault in faults]) if setting.single_plane else list(faults)
 
 
-def without_overlap(faults: Sequence[Fault]) -> list[Fault]:
+def without_overlap(faults: Sequence[TimedFault]) -> list[TimedFault]:
     """Faults by time, dropping any that hits a target which another one still holds down."""
     held: dict[str, float] = {}
-    kept: list[Fault] = []
+    kept: list[TimedFault] = []
     for fault in sorted(faults, key=lambda fault: fault.at_s):
         if held.get(fault.target, -1.0) > fault.at_s:
             continue

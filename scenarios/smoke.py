@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from scenarios.judging import checks
 from scenarios.judging.checks import Check
-from scenarios.scenario import Fault, Prober, Scenario, Setting, Workload, phases
+from scenarios.scenario import Prober, Scenario, Setting, TimedFault, Workload, phases
 from scenarios.training import training_loop
 
 
-def timeline(setting: Setting) -> list[Fault]:
+def timeline(setting: Setting) -> list[TimedFault]:
     return [
-        Fault(0.2, "link-down", "p0l0-p0s0", 1.0),
-        Fault(1.6, "port-down", "h0.p1", 0.8),
-        Fault(2.8, "switch-crash", "p1s1", 0.8),
+        TimedFault(0.2, "link-down", "p0l0-p0s0", 1.0),
+        TimedFault(1.6, "port-down", "h0.p1", 0.8),
+        TimedFault(2.8, "switch-crash", "p1s1", 0.8),
     ]
 
 

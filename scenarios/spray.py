@@ -9,7 +9,7 @@ from scenarios.judging.checks import Check
 from scenarios.judging.run import Run
 from scenarios.judging.story import PaperRow
 from scenarios.judging.verdict import Finding
-from scenarios.scenario import Fault, Scenario, Setting, Workload, carried_out, phases
+from scenarios.scenario import Scenario, Setting, TimedFault, Workload, carried_out, phases
 
 CUTS = 32
 SENDER = "h0"
@@ -20,7 +20,7 @@ def receiver(setting: Setting) -> str:
     return f"h{setting.plan.host_count - 1}"
 
 
-def timeline(setting: Setting) -> list[Fault]:
+def timeline(setting: Setting) -> list[TimedFault]:
     """CUTS different uplinks of the sender's leaves, in all planes alike, are cut at once and stay cut."""
     plan, rng = setting.plan, setting.rng
     leaf = plan.leaf_of(plan.host(SENDER))
@@ -28,7 +28,8 @@ def timeline(setting: Setting) -> list[Fault]:
     cuts = []
     for plane in range(plan.planes):
         for spine in sorted(rng.sample(range(plan.spines), min(each, plan.spines - 1))):
-            cuts.append(Fault(1.0, "link-down", f"p{plane}l{leaf}-p{plane}s{spine}", setting.phases["faults"] - 2.0))
+            link = f"p{plane}l{leaf}-p{plane}s{spine}"
+            cuts.append(TimedFault(1.0, "link-down", link, setting.phases["faults"] - 2.0))
     return cuts
 
 

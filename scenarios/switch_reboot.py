@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from scenarios.judging import checks
 from scenarios.judging.checks import Check
 from scenarios.judging.story import PaperRow
-from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, carried_out, phases
+from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out, phases
 from scenarios.training import training_loop
 
 SPINES = 4
@@ -22,15 +22,15 @@ def outages(setting: Setting) -> tuple[int, float, float]:
     return SPINES, 8.0, DOWN_S
 
 
-def timeline(setting: Setting) -> list[Fault]:
+def timeline(setting: Setting) -> list[TimedFault]:
     """A spine crashes every 8 s and comes back provisioned 3 s later; a leaf does the same in a phase of its own."""
     plan, rng = setting.plan, setting.rng
     spines, apart_s, down_s = outages(setting)
     names = [f"p{plane}s{spine}" for plane in range(plan.planes) for spine in range(plan.spines)]
     chosen = rng.sample(names, min(spines, len(names)))
-    crashes = [Fault(1.0 + apart_s * index, "switch-crash", name, down_s) for index, name in enumerate(chosen)]
+    crashes = [TimedFault(1.0 + apart_s * index, "switch-crash", name, down_s) for index, name in enumerate(chosen)]
     leaf = f"p{rng.randrange(plan.planes)}l{rng.randrange(plan.leaves)}"
-    return [*crashes, Fault(1.0, "switch-crash", leaf, down_s, phase="leaf")]
+    return [*crashes, TimedFault(1.0, "switch-crash", leaf, down_s, phase="leaf")]
 
 
 def judge(setting: Setting) -> Sequence[Check]:

@@ -17,7 +17,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def install(lab: Lab, switches: Sequence[Switch]) -> None:
     """Static tables over P4Runtime. gRPC is imported only where there are tables to install."""
-    from scenarios.running import provision
+    from scenarios.worlds import provision
 
     provision.install(lab, switches)
 

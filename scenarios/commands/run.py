@@ -61,12 +61,12 @@ def run_command(arguments: argparse.Namespace) -> int:
     from scenarios.commands.choosing import choose
     from scenarios.judging.judge import judge
     from scenarios.running import calibration
-    from scenarios.running.emulated import EmulatedWorld
     from scenarios.running.live import Watcher
     from scenarios.running.processor import ProcessorSampler
     from scenarios.running.rehearsal import rehearse
     from scenarios.running.runner import Runner
-    from scenarios.running.simulated import SimulatedWorld
+    from scenarios.worlds.emulated import EmulatedWorld
+    from scenarios.worlds.simulated import SimulatedWorld
 
     scenario = library.find(arguments.scenario)
     if arguments.short:

@@ -20,12 +20,12 @@ from typing import Any
 from common import files
 from scenarios.judging.run import Run, Span
 from scenarios.running.directory import RunDirectory
-from scenarios.running.emulated import EmulatedWorld
 from scenarios.running.processor import ProcessorSampler
 from scenarios.running.runner import Choices, Runner
 from scenarios.running.transport import transport
 from scenarios.scenario import Phase, Scenario, Setting, Workload
 from scenarios.training import all_reduce_bytes
+from scenarios.worlds.emulated import EmulatedWorld
 from topo.plan import Plan
 
 BUSY_WANTED = 0.75

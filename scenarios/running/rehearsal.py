@@ -9,9 +9,8 @@ from endpoint import factory, profile
 from endpoint.workloads import KINDS
 from scenarios.running.directory import RunDirectory
 from scenarios.running.runner import Choices, Runner, starts
-from scenarios.running.timeline import moments
+from scenarios.running.timeline import moments, rehearsed
 from scenarios.scenario import Scenario, Workload
-from topo.fault import make_fault
 from topo.plan import Plan
 from topo.profile import nic_profile
 
@@ -21,10 +20,7 @@ def rehearse(scenario: Scenario, choices: Choices) -> None:
     runner = Runner(scenario, choices, RunDirectory(Path()), tell=lambda event: None)
     plan = choices.running_plan
     starts_s, _ = starts(runner.phases)
-    faults = runner.faults()
-    moments(faults, starts_s)
-    for fault in faults:
-        make_fault(plan, fault.verb, fault.target, fault.value, fault.seed)
+    rehearsed(plan, moments(runner.faults(), starts_s))
     check_workloads(list(scenario.workloads(runner.setting)), plan, list(starts_s))
     scenario.checks(runner.setting)
     check_settings(choices, plan)

@@ -15,11 +15,11 @@ from common.journal import Journal
 from endpoint.group import Group
 from scenarios.running import identity
 from scenarios.running.directory import RunDirectory
-from scenarios.running.timeline import LINK_VERBS, SWITCH_VERBS, Moment, dead_links, moments
+from scenarios.running.timeline import Carrier, Moment, moments, noticed
 from scenarios.running.transport import Transport
-from scenarios.running.world import World, call
-from scenarios.scenario import Fault, Phase, Scenario, Setting, Workload, carried_out
-from topo import fault as fabric_fault
+from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out
+from scenarios.worlds.world import World, call
+from topo.fault import dead_links
 from topo.plan import Plan
 from topo.show import switch_kinds
 
@@ -146,7 +146,7 @@ class Runner:
                 interval_ns = round(prober.interval_s * 1e9)
                 call(client, "prober.start", interval_ns=interval_ns, window=prober.window, deny=prober.deny)
 
-    def faults(self) -> list[Fault]:
+    def faults(self) -> list[TimedFault]:
         """The scenario's timeline as this run carries it out: drawn for the usual lengths of phases, then scaled."""
         usual = replace(self.setting, phases={phase.name: phase.seconds for phase in self.scenario.phases})
         faults = [scaled(fault, self.choices.time_factor) for fault in self.scenario.timeline(usual)]
@@ -164,12 +164,13 @@ class Runner:
                 agenda.append((begin_s + phase.seconds, 0, partial(self._mark, journal, phase, "stop")))
         for workload in workloads:
             agenda.append((starts_s[workload.phase], 3, partial(start, groups[workload.name], world)))
-        in_force: dict[Fault, fabric_fault.Fault] = {}
-        for moment in moments(self.faults(), starts_s):
-            agenda.append((moment.at_s, 4, partial(self._carry_out, world, journal, moment, in_force)))
-            if self.choices.reconvergence_s is not None and moment.fault.verb in (*LINK_VERBS, *SWITCH_VERBS):
-                at_s = moment.at_s + self.choices.reconvergence_s
-                agenda.append((at_s, 5, partial(self._reconverge, world, in_force)))
+        timeline = moments(self.faults(), starts_s)
+        carrier = Carrier(world.inject, world.undo)
+        for moment in timeline:
+            agenda.append((moment.at_s, 4, partial(self._carry_out, carrier, journal, moment)))
+        if self.choices.reconvergence_s is not None:
+            for at_s in noticed(self.choices.running_plan, timeline):
+                agenda.append((at_s + self.choices.reconvergence_s, 5, partial(self._reconverge, world)))
         origin_ns = world.now_ns()
         for at_s, _, act in sorted(agenda, key=lambda item: item[:2]):
             world.wait_until(origin_ns + round(at_s * 1e9))
@@ -184,8 +185,8 @@ class Runner:
             if stuck:
                 running.remove()  # so that every rank journals what it had done
 
-    def _reconverge(self, world: World, in_force: Mapping[Fault, fabric_fault.Fault]) -> None:
-        dead = dead_links(self.choices.running_plan, in_force)
+    def _reconverge(self, world: World) -> None:
+        dead = dead_links(self.choices.running_plan, world.faults())
         world.reconverge(dead)
         self.tell(f"routing has converged around {len(dead)} dead links")
 
@@ -194,18 +195,13 @@ class Runner:
         if state == "start":
             self.tell(f"phase {phase.name}, {phase.seconds:g} s")
 
-    def _carry_out(
-        self, world: World, journal: Journal, moment: Moment, in_force: dict[Fault, fabric_fault.Fault]
-    ) -> None:
+    def _carry_out(self, carrier: Carrier, journal: Journal, moment: Moment) -> None:
         fault = moment.fault
         state = "begin" if moment.begin else "end"
         arguments = {} if fault.value is None else {"value": fault.value}
         # Written first: what the fault does to others is journalled before `inject` returns.
         journal.write("fault", verb=fault.verb, target=fault.target, state=state, arguments=arguments)
-        if moment.begin:
-            in_force[fault] = world.inject(fault.verb, fault.target, fault.value, fault.seed)
-        elif fault in in_force:
-            world.undo(in_force.pop(fault))
+        carrier.carry_out(moment)
         self.tell(f"{fault.verb} {fault.target}" + ("" if moment.begin else " undone"))
 
 
@@ -229,6 +225,6 @@ def starts(phases: Sequence[Phase]) -> tuple[dict[str, float], float]:
     return result, at_s
 
 
-def scaled(fault: Fault, factor: float) -> Fault:
+def scaled(fault: TimedFault, factor: float) -> TimedFault:
     """A fault at a stretched or shortened time."""
     return replace(fault, at_s=fault.at_s * factor, for_s=None if fault.for_s is None else fault.for_s * factor)

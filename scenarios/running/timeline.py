@@ -1,18 +1,13 @@
-"""A timeline carried out: instants at which to inject a fault or undo one."""
+"""A timeline: instants at which to inject a fault or undo one, and what routing notices, gone through on paper."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from scenarios.scenario import Fault
-from topo.graph import peer, ports
-from topo.node import Switch
+from scenarios.scenario import TimedFault
+from topo.fault import Board, Change, Fault, FaultError, RoutingChange
 from topo.plan import Plan
-
-# What a routing protocol notices. A link that loses packets stays up for it, and so does a drained switch.
-LINK_VERBS = ("link-down", "blackhole")
-SWITCH_VERBS = ("switch-stop", "switch-crash")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,34 +16,78 @@ class Moment:
 
     at_s: float
     begin: bool
-    fault: Fault
+    fault: TimedFault
 
 
-def dead_links(plan: Plan, faults: Iterable[Fault]) -> set[tuple[str, str]]:
-    """The links that these faults take away, as pairs of switch names: what a routing protocol would find dead."""
-    dead: set[tuple[str, str]] = set()
-    for fault in faults:
-        if fault.verb in LINK_VERBS and "-" in fault.target:
-            first, second = fault.target.split("-")
-            dead.add((first, second))
-        elif fault.verb in SWITCH_VERBS:
-            switch = plan.switch_node(fault.target)
-            others = (peer(plan, ref).node for ref in ports(plan, switch))
-            dead |= {(switch.name, other.name) for other in others if isinstance(other, Switch)}
-    return dead
-
-
-def moments(faults: Sequence[Fault], starts_s: dict[str, float]) -> list[Moment]:
+def moments(faults: Sequence[TimedFault], starts_s: dict[str, float]) -> list[Moment]:
     """All beginnings and ends in order of time. `starts_s` is when each phase starts.
 
-    At the same instant ends come first, so that a target is whole before it breaks again.
+    At the same nanosecond ends come first, so that a target is whole before it breaks again.
     """
     result = []
     for fault in faults:
         if fault.phase not in starts_s:
             raise ValueError(f"{fault.verb} {fault.target}: no phase {fault.phase!r}: there is {', '.join(starts_s)}")
         at_s = starts_s[fault.phase] + fault.at_s
-        result.append(Moment(at_s, True, fault))
+        result.append(Moment(round(at_s, 9), True, fault))
         if fault.for_s is not None:
-            result.append(Moment(at_s + fault.for_s, False, fault))
+            result.append(Moment(round(at_s + fault.for_s, 9), False, fault))
     return sorted(result, key=lambda moment: (moment.at_s, moment.begin))
+
+
+class Paper:
+    """A fabric that only notes the changes that it is given: a rehearsal's."""
+
+    def __init__(self) -> None:
+        self.noted: list[Change] = []
+
+    def refusal(self, change: Change) -> str | None:
+        return None
+
+    def carry_out(self, change: Change) -> None:
+        self.noted.append(change)
+
+
+class Carrier:
+    """Carries moments out by `inject` and `undo`, whoever offers them: a world or a board."""
+
+    def __init__(self, inject: Callable[[str, str, float | None, int], Fault], undo: Callable[[Fault], None]) -> None:
+        self._inject = inject
+        self._undo = undo
+        self._begun: dict[TimedFault, Fault] = {}
+
+    def carry_out(self, moment: Moment) -> None:
+        """Inject or undo the moment's fault."""
+        fault = moment.fault
+        if moment.begin:
+            self._begun[fault] = self._inject(fault.verb, fault.target, fault.value, fault.seed)
+        else:
+            self._undo(self._begun.pop(fault))
+
+
+def rehearsed(plan: Plan, timeline: Sequence[Moment]) -> list[tuple[Moment, list[Change]]]:
+    """Each moment with what it would change, by the rules that every world has.
+
+    FaultError says what a world would refuse, in the same words, and when.
+    """
+    paper = Paper()
+    board = Board(plan, paper)
+    carrier = Carrier(board.inject, board.undo)
+    result = []
+    for moment in timeline:
+        paper.noted = []
+        try:
+            carrier.carry_out(moment)
+        except FaultError as error:
+            raise type(error)(f"{error} (timeline at {moment.at_s:g} s)") from None
+        result.append((moment, paper.noted))
+    return result
+
+
+def noticed(plan: Plan, timeline: Sequence[Moment]) -> list[float]:
+    """When routing has something to notice, in seconds into the run."""
+    return [
+        moment.at_s
+        for moment, changes in rehearsed(plan, timeline)
+        if any(isinstance(change, RoutingChange) for change in changes)
+    ]

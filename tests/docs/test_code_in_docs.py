@@ -13,9 +13,9 @@ from scenarios import library
 from scenarios.judging.run import Run
 from scenarios.running.directory import RunDirectory
 from scenarios.running.runner import Choices, Runner
-from scenarios.running.simulated import SimulatedWorld
 from scenarios.running.transport import Transport, transport
 from scenarios.scenario import Scenario
+from scenarios.worlds.simulated import SimulatedWorld
 from topo.planfile import load_plan
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -69,7 +69,7 @@ def test_a_table_that_the_controller_does_not_find_is_named(
 
 SCENARIO = """
 from scenarios.judging import checks
-from scenarios.scenario import Fault, Scenario, Workload, phases
+from scenarios.scenario import Scenario, TimedFault, Workload, phases
 
 SCENARIO = Scenario(
     name="mine", title="Mine", description="", plan="tiny", phases=phases(),
@@ -84,7 +84,7 @@ SCENARIO = Scenario(
     ("timeline", "judged", "said"),
     [
         ("[]", "[checks.goodput_keep(0.1)]", "AttributeError: module 'scenarios.judging.checks' has no attribute"),
-        ("[Fault()]", "[]", "TypeError: Fault.__init__() missing"),
+        ("[TimedFault()]", "[]", "TypeError: TimedFault.__init__() missing"),
         ("[][1]", "[]", "IndexError: list index out of range"),
     ],
 )

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scenarios import library
 from scenarios.running.directory import RunDirectory
 from scenarios.running.runner import Choices, Runner
-from scenarios.running.timeline import dead_links, moments
+from scenarios.running.timeline import moments
 from scenarios.running.transport import TRANSPORTS, transport
-from scenarios.scenario import Fault, Phase, Scenario, Setting, merged, on_single_plane, phases, without_overlap
+from scenarios.scenario import Phase, Scenario, Setting, TimedFault, merged, on_single_plane, phases, without_overlap
 from topo.fault import make_fault
 from topo.planfile import load_plan
 
@@ -74,8 +74,8 @@ def test_link_flaps_never_hit_a_link_that_is_down_already() -> None:
 
 
 def test_ends_come_before_beginnings_at_the_same_instant() -> None:
-    first = Fault(0.0, "link-down", "a", 2.0)
-    second = Fault(2.0, "link-down", "a", 1.0)
+    first = TimedFault(0.0, "link-down", "a", 2.0)
+    second = TimedFault(2.0, "link-down", "a", 1.0)
     order = [(moment.at_s, moment.begin, moment.fault.at_s) for moment in moments([second, first], {"faults": 10.0})]
     assert order == [(10.0, True, 0.0), (12.0, False, 0.0), (12.0, True, 2.0), (13.0, False, 2.0)]
 
@@ -85,7 +85,7 @@ def test_ends_come_before_beginnings_at_the_same_instant() -> None:
 def test_a_stretched_or_shortened_run_has_the_same_faults_at_scaled_times(name: str, factor: float) -> None:
     scenario = library.find(name)
 
-    def faults(time_factor: float) -> list[Fault]:
+    def faults(time_factor: float) -> list[TimedFault]:
         choices = Choices(transport("mrc"), load_plan(scenario.plan), seed=4, time_factor=time_factor)
         return Runner(scenario, choices, RunDirectory(Path("unused")), tell=lambda event: None).faults()
 
@@ -97,7 +97,7 @@ def test_a_stretched_or_shortened_run_has_the_same_faults_at_scaled_times(name: 
 
 def test_a_fault_in_a_phase_that_there_is_not_is_refused() -> None:
     with pytest.raises(ValueError, match="no phase 'later': there is faults"):
-        moments([Fault(0.0, "link-down", "a", phase="later")], {"faults": 0.0})
+        moments([TimedFault(0.0, "link-down", "a", phase="later")], {"faults": 0.0})
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,8 @@ def test_a_fault_in_a_phase_that_there_is_not_is_refused() -> None:
     [("p3l1-p3s2", "p0l1-p0s2"), ("p2s1", "p0s1"), ("p1l0", "p0l0"), ("h3.p2", "h3.p0"), ("h12.p7", "h12.p0")],
 )
 def test_a_target_in_any_plane_becomes_the_one_of_the_single_plane(target: str, mapped: str) -> None:
-    assert on_single_plane(Fault(1.0, "loss", target, 2.0, 20.0, 9)) == Fault(1.0, "loss", mapped, 2.0, 20.0, 9)
+    fault = TimedFault(1.0, "loss", target, 2.0, 20.0, 9)
+    assert on_single_plane(fault) == TimedFault(1.0, "loss", mapped, 2.0, 20.0, 9)
 
 
 @pytest.mark.parametrize("name", library.NAMES)
@@ -131,7 +132,7 @@ def test_on_the_single_plane_no_target_is_held_twice_at_once_and_no_outage_is_cu
 
 @given(st.lists(st.tuples(st.floats(0, 50), st.floats(0.1, 5), st.sampled_from("abc")), max_size=30))
 def test_without_overlap_keeps_the_first_and_leaves_no_two_at_once(rows: list[tuple[float, float, str]]) -> None:
-    kept = without_overlap([Fault(at_s, "link-down", target, for_s) for at_s, for_s, target in rows])
+    kept = without_overlap([TimedFault(at_s, "link-down", target, for_s) for at_s, for_s, target in rows])
     ends: dict[str, float] = {}
     for fault in kept:
         assert ends.get(fault.target, -1.0) <= fault.at_s
@@ -153,16 +154,3 @@ def test_an_unknown_transport_is_refused_with_the_choices() -> None:
 def test_an_unknown_scenario_is_refused_with_the_choices() -> None:
     with pytest.raises(library.ScenarioError, match="no scenario 'nope': valid are smoke, link-flap"):
         library.find("nope")
-
-
-def test_routing_sees_dead_links_and_switches_but_no_grey_ones() -> None:
-    plan = load_plan("tiny").single_plane()
-    faults = [
-        Fault(0.0, "link-down", "p0l0-p0s1"),
-        Fault(0.0, "loss", "p0l1-p0s1", value=20.0),
-        Fault(0.0, "switch-crash", "p0s0"),
-        Fault(0.0, "switch-crash", "p0l1"),
-    ]
-    assert {frozenset(link) for link in dead_links(plan, faults)} == {
-        frozenset(pair) for pair in [("p0l0", "p0s1"), ("p0s0", "p0l0"), ("p0s0", "p0l1"), ("p0l1", "p0s1")]
-    }

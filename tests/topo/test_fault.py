@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topo.fault import VERBS, FaultError, denied_evs, healthy, make_fault, port_states, switch_state
+from topo.fault import VERBS, FaultError, dead_links, denied_evs, healthy, make_fault, port_states, switch_state
 from topo.graph import PortRef, peer
 from topo.node import Host, leaf, spine
 from topo.path import path_of_ev, switches
@@ -147,3 +147,16 @@ def test_a_fault_that_a_switch_kind_cannot_do_is_refused_by_name():
     bmv2 = replace(LAB, switch="bmv2")
     make_fault(bmv2, "rate", "p0l0-p0s1", 3)
     assert all(verb.kinds for verb in VERBS.values())
+
+
+def test_routing_sees_dead_links_and_switches_but_no_grey_ones():
+    plan = load_plan("tiny").single_plane()
+    faults = [
+        make_fault(plan, "link-down", "p0l0-p0s1"),
+        make_fault(plan, "loss", "p0l1-p0s1", 20.0),
+        make_fault(plan, "switch-crash", "p0s0"),
+        make_fault(plan, "switch-crash", "p0l1"),
+    ]
+    assert {frozenset(link) for link in dead_links(plan, faults)} == {
+        frozenset(pair) for pair in [("p0l0", "p0s1"), ("p0s0", "p0l0"), ("p0s0", "p0l1"), ("p0l1", "p0s1")]
+    }

@@ -21,7 +21,7 @@ from topo.emulation import namespace, process, tc
 from topo.emulation.driver import Progress, Site
 from topo.emulation.state import LabError
 from topo.emulation.thrift import SimpleSwitchClient, ThriftError
-from topo.fault import Fault, PortState, SwitchState
+from topo.fault import VERBS, CarrierChange, PortState, SwitchState
 from topo.graph import PortRef, device_id, link_at, port_queues, ports
 from topo.node import Switch
 from topo.plan import PRIORITIES, PRIORITY_CONTROL, PRIORITY_DATA, Plan
@@ -67,7 +67,7 @@ class Bmv2Driver:
             try:
                 namespace.run_ip([_macvlan_command(ref) for ref in refs], switch.name)
             except namespace.IpError:
-                self.site.details["bmv2"]["macvlan"] = False  # a kernel without it: link-down is then refused
+                self.site.details["bmv2"]["macvlan"] = False  # a kernel without it: then no port is switched off
             with namespace.entered(switch.name):
                 namespace.set_up(["lo", *(ref.interface for ref in refs), *map(self._opened, refs)])
         self.site.root.joinpath("bmv2").mkdir(exist_ok=True)
@@ -86,13 +86,15 @@ class Bmv2Driver:
     def carrier_restored(self, ref: PortRef, state: SwitchState) -> None:
         """BMv2's own interface was up all the time."""
 
-    def refusal(self, fault: Fault) -> str | None:
-        if fault.verb == "link-down" and not self.site.details["bmv2"]["macvlan"]:
-            return (
-                "BMv2 stops reading all its ports while one of its interfaces is down, and this kernel has no macvlan"
-                " to hide that from it; blackhole loses the same packets"
-            )
-        return None
+    def refusal(self, change: CarrierChange) -> str | None:
+        if change.on or self.site.details["bmv2"]["macvlan"]:
+            return None
+        links = [verb for verb in VERBS.values() if verb.target == "link" and "bmv2" in verb.kinds]
+        others = ", ".join(verb.name for verb in links if not verb.switched_off)
+        return (
+            "BMv2 stops reading all its ports while one of its interfaces is down, and this kernel has no macvlan to"
+            f" hide that from it; carrier stays with {others}"
+        )
 
     def set_switch(self, switch: Switch, state: SwitchState, before: SwitchState) -> None:
         if state == "crashed":

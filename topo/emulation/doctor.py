@@ -40,7 +40,7 @@ def _userland(*, versions: bool) -> list[Finding]:
     ask = "--version" if versions else ""
     return [
         _program("ip", "needed", "no emulated lab", "iproute2", "-V" if versions else ""),
-        _program("tc", "needed", "no loss or blackhole on host ports and switches not our own", "iproute2"),
+        _program("tc", "needed", "no silent loss on host ports and switches not our own", "iproute2"),
         _program("nsenter", "needed", "no processes in hosts", "util-linux"),
         _program("mnexec", "useful", "no Mininet prompt", "mininet"),
         _module("mininet", "needed", "no emulated lab", "mininet"),
@@ -105,8 +105,8 @@ def _kernel() -> list[Finding]:
             "route add fd00::2/128 encap seg6 mode encap.red segs fcbb:bbbb:1000:: dev d0")),
         ("kernel: seg6local next-csid", "useful", "no switches of kind linux", _try_ip(
             "route add fcbb:bbbb:1000::/48 encap seg6local action End flavors next-csid lblen 32 nflen 16 dev d0")),
-        ("kernel: clsact with BPF", "needed", "no loss or blackhole on host ports", _try_tc),
-        ("kernel: macvlan", "useful", "no link-down on switches of kind bmv2", _try_ip(
+        ("kernel: clsact with BPF", "needed", "no silent loss on host ports", _try_tc),
+        ("kernel: macvlan", "useful", "no fault may take carrier from switches of kind bmv2", _try_ip(
             "link add link d0 name d2 type macvlan mode passthru")),
         ("kernel: tbf", "useful", "switches of kind linux are not paced", _try_tbf),
     ]  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from topo.fault import Fault, PortState, SwitchState
+from topo.fault import CarrierChange, PortState, SwitchState
 from topo.graph import PortRef
 from topo.node import Switch
 from topo.plan import Plan
@@ -41,8 +41,8 @@ class SwitchDriver(Protocol):
     def carrier_restored(self, ref: PortRef, state: SwitchState) -> None:
         """A port that was down is up again: put back what the kernel forgot, unless the switch has crashed."""
 
-    def refusal(self, fault: Fault) -> str | None:
-        """Why this machine cannot do what the kind otherwise can; None when it can."""
+    def refusal(self, change: CarrierChange) -> str | None:
+        """Why this machine cannot switch a port off as the kind otherwise can; None when it can."""
 
     def set_switch(self, switch: Switch, state: SwitchState, before: SwitchState) -> None:
         """Stop, crash, or run again; after a crash without P4 tables."""

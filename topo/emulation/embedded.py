@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from common.client import ControlClient, ControlError
@@ -13,7 +14,7 @@ from common.files import write_json
 from topo.emulation import namespace, process
 from topo.emulation.driver import Progress, Site
 from topo.emulation.state import LabError
-from topo.fault import Fault, PortState, SwitchState
+from topo.fault import CarrierChange, PortState, SwitchState
 from topo.graph import PortRef, device_id, link_at, port_queues, ports, towards_host
 from topo.node import Switch
 from topo.plan import Plan
@@ -94,8 +95,8 @@ class EmbeddedDriver:
         return str(self.site.details["embedded"]["grpc"]), device_id(self.site.plan, switch)
 
     def set_port(self, ref: PortRef, state: PortState, before: PortState) -> None:
-        names = ("up", "rate_bps", "delay_ns", "loss", "loss_seed")
-        changes = {name: getattr(state, name) for name in names if getattr(state, name) != getattr(before, name)}
+        old, new = asdict(before), asdict(state)
+        changes = {name: value for name, value in new.items() if value != old[name]}
         if "delay_ns" in changes:
             changes["delay_ns"] = wire_delay_ns(self.site.plan, ref, state.delay_ns)
         if changes and isinstance(ref.node, Switch):
@@ -104,7 +105,7 @@ class EmbeddedDriver:
     def carrier_restored(self, ref: PortRef, state: SwitchState) -> None:
         """Packet sockets outlive a port that goes down and comes back."""
 
-    def refusal(self, fault: Fault) -> str | None:
+    def refusal(self, change: CarrierChange) -> str | None:
         return None
 
     def set_switch(self, switch: Switch, state: SwitchState, before: SwitchState) -> None:

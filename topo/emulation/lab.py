@@ -14,7 +14,7 @@ from topo.emulation.bmv2 import Bmv2Driver
 from topo.emulation.doctor import missing_programs
 from topo.emulation.driver import Progress, Site, SwitchDriver
 from topo.emulation.embedded import EmbeddedDriver
-from topo.emulation.faults import FaultBoard
+from topo.emulation.faults import LabBoard
 from topo.emulation.linux import LinuxDriver
 from topo.emulation.state import LabError, LabRunningError, NoLabError, Record
 from topo.fault import Fault
@@ -56,7 +56,7 @@ class Lab:
         self.site = site
         kinds = {record.plan.kind_of(switch) for switch in record.plan.switches()}
         self.drivers = {kind: DRIVERS[kind](site) for kind in DRIVERS if kind in kinds}
-        self.board = FaultBoard(site, self.driver, self.provision)
+        self.board = LabBoard(site, self.driver, self.provision)
 
     # --- life cycle ---------------------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class Lab:
 
     def faults(self) -> list[Fault]:
         """The faults in force, the oldest first."""
-        return state.read_faults(self.root)
+        return self.board.faults()
 
     def steer(self, path: FabricPath) -> None:
         """The kernel of the path's source sends everything for its destination along it, until `unsteer`."""

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from topo.emulation import namespace, tc
 from topo.emulation.driver import Progress, Site
 from topo.emulation.wiring import kernel_switch_port_commands, kernel_switch_routes
-from topo.fault import Fault, PortState, SwitchState
+from topo.fault import CarrierChange, PortState, SwitchState
 from topo.graph import PortRef, link_at, ports
 from topo.node import Switch
 
@@ -40,7 +40,7 @@ class LinuxDriver:
         if isinstance(ref.node, Switch) and state != "crashed":
             self._provision(ref.node)
 
-    def refusal(self, fault: Fault) -> str | None:
+    def refusal(self, change: CarrierChange) -> str | None:
         return None
 
     def set_switch(self, switch: Switch, state: SwitchState, before: SwitchState) -> None:

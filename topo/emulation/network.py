@@ -21,6 +21,7 @@ from mininet.topo import Topo
 from topo.address import host_address
 from topo.emulation import namespace
 from topo.emulation.wiring import link_commands, sysctls
+from topo.fault import VERBS, TargetKind, verb_table
 from topo.graph import links
 from topo.plan import Plan
 
@@ -163,7 +164,7 @@ class FabricCLI(CLI):  # type: ignore[misc]
         super().__init__(net, **kwargs)
 
     def onecmd(self, line: str) -> Any:
-        """Our verbs first: to `cmd.Cmd` a word ends at its hyphen, and `link-down` would be `link`."""
+        """Our verbs first: to `cmd.Cmd` a word ends at its hyphen, and a hyphenated verb would be Mininet's word."""
         words = line.split()
         if not words or words[0] not in self.verbs:
             return super().onecmd(line)
@@ -185,12 +186,17 @@ class FabricCLI(CLI):  # type: ignore[misc]
         return [*super().completenames(text), *(verb for verb in self.verbs if verb.startswith(text))]
 
     def do_switch(self, line: str) -> None:
-        """Mininet's own `switch NAME start|stop` does not know our switches: the verbs switch-stop and undo do."""
-        error("*** use: switch-stop NAME, switch-crash NAME, switch-reboot NAME, undo\n")
+        """Mininet's own `switch NAME start|stop` does not know our switches: the fault verbs do."""
+        error(f"*** use: {_usages('switch')}, undo\n")
 
     def do_link(self, line: str) -> None:
-        """Mininet's own `link A B up|down`, as the faults link-down and undo."""
-        error("*** use: link-down A-B, undo\n")
+        """Mininet's own `link A B up|down` would be unknown to the list of faults in force."""
+        error(f"*** use: {_usages('link')}, undo\n")
+
+
+def _usages(target: TargetKind) -> str:
+    """The verbs for this kind of target, with their words."""
+    return ", ".join(usage for usage, *_ in verb_table() if VERBS[usage.split()[0]].target == target)
 
 
 def network(plan: Plan) -> FabricNet:

@@ -22,11 +22,14 @@ class World(Protocol):
     def wait_until(self, t_ns: int) -> None:
         """Returns when the clock shows `t_ns`, at once if that is past."""
 
-    def inject(self, verb: str, target: str, value: float | None, seed: int) -> Fault:
-        """Break something, as `topo.fault.make_fault` understands it; FaultError says what would be valid."""
+    def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
+        """Break something, by the rules of `topo.fault.Board`; the error says why not, and what would be valid."""
 
     def undo(self, fault: Fault) -> None:
         """Mend what `inject` broke; a switch that crashed comes back with the plan's tables."""
+
+    def faults(self) -> list[Fault]:
+        """The faults in force, the oldest first, whoever injected them."""
 
     def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
         """What a routing protocol would do: plain routes and ECMP groups without these links (baseline only)."""

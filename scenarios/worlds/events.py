@@ -37,3 +37,24 @@ class Events:
     @property
     def next_ns(self) -> int | None:
         return self._heap[0][0] if self._heap else None
+
+
+class Alarm:
+    """One wake-up at a time for one sleeper. A wake-up that a nearer one has replaced is ignored; handling it would
+    schedule a second."""
+
+    def __init__(self, events: Events, act: Callable[[], None]) -> None:
+        self._events = events
+        self._act = act
+        self._due_ns: int | None = None
+
+    def set(self, due_ns: int | None) -> None:
+        """Wake at `due_ns` unless an earlier wake-up is set already; None: nothing to wake for."""
+        if due_ns is not None and (self._due_ns is None or due_ns < self._due_ns):
+            self._due_ns = due_ns
+            self._events.at(due_ns, self._ring, due_ns)
+
+    def _ring(self, due_ns: int) -> None:
+        if due_ns == self._due_ns:
+            self._due_ns = None
+            self._act()

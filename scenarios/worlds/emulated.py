@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 
 from common.client import ControlClient, ControlError
-from scenarios.running import provision
 from scenarios.running.directory import RunDirectory
 from scenarios.running.transport import Transport
+from scenarios.worlds import provision
 from topo.emulation.lab import Lab
 from topo.fault import Fault
 from topo.node import Host
@@ -56,11 +56,14 @@ class EmulatedWorld:
     def wait_until(self, t_ns: int) -> None:
         self._pause.wait(max(0, t_ns - self.now_ns()) / 1e9)
 
-    def inject(self, verb: str, target: str, value: float | None, seed: int) -> Fault:
+    def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
         return self.lab.inject(verb, target, value, seed)
 
     def undo(self, fault: Fault) -> None:
         self.lab.undo(fault)
+
+    def faults(self) -> list[Fault]:
+        return self.lab.faults()
 
     def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
         provision.reconverge(self.lab, dead_links)

@@ -1,0 +1,1 @@
+"""The worlds that a run may happen in."""

@@ -1,0 +1,144 @@
+"""The simulated world: the same endpoints, the same compiled programs and the same plan, in virtual time.
+
+One process, no root, no sockets: hosts and switches take the clock as an argument. A seed repeats a run to the last
+packet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import assert_never
+
+from common.journal import Journal
+from endpoint import factory, profile
+from endpoint.host import Host as HostNic
+from scenarios.running.directory import RunDirectory
+from scenarios.running.transport import Transport
+from scenarios.worlds.cables import Cables
+from scenarios.worlds.events import Events
+from scenarios.worlds.fabric import EngineFabric, SwitchFabric
+from scenarios.worlds.host import SimulatedHost
+from topo.fault import (
+    Board,
+    CarrierChange,
+    Change,
+    DenialChange,
+    Fault,
+    PortChange,
+    Provisioning,
+    RoutingChange,
+    SwitchChange,
+)
+from topo.graph import PortRef
+from topo.node import Host, Switch
+from topo.plan import Plan
+from topo.profile import nic_profile
+
+
+class SimulatedWorld:
+    """`scenarios.worlds.world.World` in virtual time, from 0 on."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        transport: Transport,
+        seed: int,
+        directory: RunDirectory,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.plan = plan
+        self.events = Events()
+        self.board = Board(plan, self)
+        self._switch_journal = Journal(directory.journal("switches"), "switches", lambda: self.events.now_ns)
+        self._journals: list[Journal] = [self._switch_journal]
+        tell(f"simulating {plan.switch_count} switches and {plan.host_count} hosts in virtual time")
+        self.fabric: SwitchFabric = EngineFabric(plan, seed, self.events, self.deliver)
+        self._cables = Cables(plan, self.events, self.fabric.receive)
+        self._hosts = {
+            host: SimulatedHost(host, self._nic(host, transport, seed, directory), self.events, self._cables)
+            for host in plan.hosts()
+        }
+        self._by_name = {host.name: simulated for host, simulated in self._hosts.items()}
+
+    def _nic(self, host: Host, transport: Transport, seed: int, directory: RunDirectory) -> HostNic:
+        own = profile.parse(nic_profile(self.plan, host))
+        journal = Journal(directory.journal(host.name), host.name, lambda: self.events.now_ns)
+        self._journals.append(journal)
+        journal.write_process("agent", pid=0, realtime_ns=0)
+        nic = factory.make(transport.agent, own, seed, transport.settings, 0)
+        return HostNic(
+            own,
+            nic,
+            journal.write_at,
+            transport_name=transport.agent,
+            clock=lambda: self.events.now_ns,
+            now_ns=0,
+        )
+
+    def deliver(self, to: PortRef, frame: bytes) -> None:
+        """A frame that a switch sent has reached the other end of the cable."""
+        if isinstance(to.node, Host):
+            self._hosts[to.node].receive(to.port, frame)
+        else:
+            self.fabric.receive(to, frame)
+
+    # scenarios.worlds.world.World
+
+    @property
+    def clients(self) -> Mapping[str, SimulatedHost]:
+        return self._by_name
+
+    def now_ns(self) -> int:
+        return self.events.now_ns
+
+    def wait_until(self, t_ns: int) -> None:
+        self.events.run_until(t_ns)
+
+    def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
+        return self.board.inject(verb, target, value, seed)
+
+    def undo(self, fault: Fault) -> None:
+        self.board.undo(fault)
+
+    def faults(self) -> list[Fault]:
+        return self.board.faults()
+
+    def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
+        self.fabric.reconverge(dead_links)
+
+    def verify(self) -> int:
+        return self.fabric.differences()
+
+    def close(self) -> None:
+        """Ends every NIC, and journals what the switches counted: their totals, once."""
+        for host in self._hosts.values():
+            host.nic.close(self.events.now_ns)
+        for switch, counters in self.fabric.counters():
+            self._switch_journal.write("sample", node=switch.name, device=switch.name, ports=counters)
+        for journal in self._journals:
+            journal.close()
+
+    # topo.fault.Fabric
+
+    def refusal(self, change: Change) -> str | None:
+        return None
+
+    def carry_out(self, change: Change) -> None:
+        match change:
+            case PortChange(ref=ref):
+                if isinstance(ref.node, Switch):
+                    self.fabric.set_port(ref, change.state)
+                else:
+                    self._hosts[ref.node].set_port(ref, change.state)
+            case SwitchChange():
+                self.fabric.set_switch(change.switch, change.state)
+            case Provisioning():
+                self.fabric.provision(change.switch)
+            case DenialChange():
+                self._hosts[change.host].set_denied(change)
+            case CarrierChange():
+                pass  # a cable has no light here: the state of the ports at its ends says all
+            case RoutingChange():
+                pass  # tables are static; the baseline's routing protocol is the runner's to play
+            case _:
+                assert_never(change)

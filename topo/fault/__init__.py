@@ -1,0 +1,62 @@
+"""Faults as values: a verb, a target, sometimes a number.
+
+What a set of faults means, and what changes between two sets, are pure functions of the plan: a world only carries
+changes out.
+
+| file | what |
+|---|---|
+| `verb.py` | every verb, complete: target, number, what it does, who can do it |
+| `fault.py` | a verb with a target, checked against a plan |
+| `meaning.py` | what a set of faults means for ports, carriers, switches, denylists and routing |
+| `change.py` | what changes between two sets of faults, as a list of typed changes |
+| `board.py` | the faults in force in one world, and the rules for adding and removing one |
+"""
+
+from topo.fault.board import Board, Fabric, MemoryRecord, Record, RefusedFaultError
+from topo.fault.change import (
+    CarrierChange,
+    Change,
+    DenialChange,
+    PortChange,
+    Provisioning,
+    RoutingChange,
+    SwitchChange,
+    changes,
+)
+from topo.fault.fault import Fault, make_fault, targets, transmitters
+from topo.fault.meaning import carriers_off, dead_links, denied_evs, healthy, port_states, switch_state
+from topo.fault.verb import VERBS, Argument, FaultError, PortState, SwitchState, TargetKind, Verb, verb_table
+
+__all__ = [
+    "VERBS",
+    "Argument",
+    "Board",
+    "CarrierChange",
+    "Change",
+    "DenialChange",
+    "Fabric",
+    "Fault",
+    "FaultError",
+    "MemoryRecord",
+    "PortChange",
+    "PortState",
+    "Provisioning",
+    "Record",
+    "RefusedFaultError",
+    "RoutingChange",
+    "SwitchChange",
+    "SwitchState",
+    "TargetKind",
+    "Verb",
+    "carriers_off",
+    "changes",
+    "dead_links",
+    "denied_evs",
+    "healthy",
+    "make_fault",
+    "port_states",
+    "switch_state",
+    "targets",
+    "transmitters",
+    "verb_table",
+]

@@ -1,0 +1,174 @@
+"""The fault verbs. Each is data, complete in this table: no other code spells a verb's name (a test holds that)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from topo.plan import SWITCH_KINDS, SwitchKind
+
+TargetKind = Literal["link", "nic port", "switch"]
+SwitchState = Literal["running", "stopped", "crashed"]
+SWITCH_STATES: tuple[SwitchState, ...] = get_args(SwitchState)
+"""From the mildest to the worst: of several faults on one switch the worst counts."""
+
+
+class FaultError(ValueError):
+    """A fault that cannot be: the message names the verb or target, the rule and the valid choices."""
+
+
+@dataclass(frozen=True, slots=True)
+class PortState:
+    """One port's carrier and transmit side. The fields are those of the switch's own port configuration."""
+
+    up: bool
+    rate_bps: int
+    delay_ns: int
+    loss: float = 0.0  # share of packets, 0 to 1
+    loss_seed: int = 0
+
+
+Impairment = Callable[[PortState, float, int], PortState]
+"""(state so far, the fault's number, its seed) to the state with this fault as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """The number that a verb takes, with its limits."""
+
+    name: str
+    low: float
+    high: float
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """What a fault of this verb is given, does, and asks of a switch."""
+
+    name: str
+    target: TargetKind
+    meaning: str
+    argument: Argument | None = None
+    one_way: bool = False  # may be given for one direction of a link
+    lasting: bool = True  # stays until undone; False: over when the verb returns
+    impairs: Impairment | None = None  # what it makes of the ports at the transmitting ends of its target
+    switched_off: Literal["switch", "host"] | None = None  # whose end of the cable is switched off: both lose carrier
+    switch: SwitchState = "running"  # what it makes of its target
+    denies: bool = False  # NICs are told to deny every path across its target
+    routing: bool = False  # a routing protocol would notice, and route around the target
+    kinds: tuple[SwitchKind, ...] = SWITCH_KINDS  # whose ports or which switches can do it
+    host_side: bool = True  # whether a NIC's transmit side can do it
+
+
+def _down(state: PortState, _number: float, _seed: int) -> PortState:
+    return replace(state, up=False)
+
+
+def _silent(state: PortState, _number: float, _seed: int) -> PortState:
+    return replace(state, loss=1.0)
+
+
+def _lossy(state: PortState, percent: float, seed: int) -> PortState:
+    """Losses compound; the first seed counts."""
+    return replace(state, loss=1 - (1 - state.loss) * (1 - percent / 100), loss_seed=state.loss_seed or seed)
+
+
+def _late(state: PortState, ms: float, _seed: int) -> PortState:
+    return replace(state, delay_ns=round(ms * 1_000_000))
+
+
+def _slow(state: PortState, mbps: float, _seed: int) -> PortState:
+    return replace(state, rate_bps=round(mbps * 1_000_000))
+
+
+VERBS: Mapping[str, Verb] = {
+    verb.name: verb
+    for verb in (
+        Verb("link-down", "link", "both ends lose carrier", impairs=_down, switched_off="switch", routing=True),
+        Verb(
+            "blackhole",
+            "link",
+            "every packet is lost silently; carrier stays",
+            one_way=True,
+            impairs=_silent,
+            routing=True,
+        ),
+        Verb(
+            "loss",
+            "link",
+            "packets are lost silently at random",
+            Argument("percent", 0, 100, "share of packets lost"),
+            one_way=True,
+            impairs=_lossy,
+        ),
+        Verb(
+            "delay",
+            "link",
+            "propagation takes this long instead of the plan's",
+            Argument("ms", 0, 1_000, "one way"),
+            one_way=True,
+            impairs=_late,
+            kinds=("embedded",),
+            host_side=False,
+        ),
+        Verb(
+            "rate",
+            "link",
+            "the line runs at this rate instead of the plan's",
+            Argument("mbps", 0.001, 1_600_000, "Mb/s of Ethernet frame bytes"),
+            one_way=True,
+            impairs=_slow,
+            host_side=False,
+        ),
+        Verb(
+            "port-down",
+            "nic port",
+            "the NIC's port is off; NIC and leaf lose carrier",
+            impairs=_down,
+            switched_off="host",
+        ),
+        Verb(
+            "switch-stop",
+            "switch",
+            "forwards nothing; links stay up, tables are kept",
+            switch="stopped",
+            routing=True,
+        ),
+        Verb(
+            "switch-crash",
+            "switch",
+            "loses tables and queues, forwards nothing; links stay up; undo provisions it",
+            switch="crashed",
+            routing=True,
+        ),
+        Verb(
+            "switch-reboot",
+            "switch",
+            "a crash, then provisioned again by the verb itself",
+            lasting=False,
+            switch="crashed",
+        ),
+        Verb(
+            "drain",
+            "switch",
+            "the NICs are told to deny every path across it; it keeps forwarding",
+            denies=True,
+        ),
+    )
+}
+
+
+def verb_table() -> list[tuple[str, ...]]:
+    """(usage, meaning, and for each of SWITCH_KINDS yes or no), for help texts and docs."""
+    rows = []
+    target = {"link": "A-B", "nic port": "HOST.pPLANE", "switch": "SWITCH"}
+    for verb in VERBS.values():
+        usage = f"{verb.name} {target[verb.target]}"
+        if verb.one_way:
+            usage = f"{verb.name} A-B|A>B"
+        if verb.argument:
+            usage += f" {verb.argument.name.upper()}"
+        rows.append((usage, verb.meaning, *("yes" if kind in verb.kinds else "no" for kind in SWITCH_KINDS)))
+    return rows
