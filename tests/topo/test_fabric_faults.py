@@ -345,11 +345,13 @@ def test_faults_are_refused_twice_and_undone_once(lab):
         lab.undo(fault)
 
 
-def fake_agent(path, denied, stop):
-    """Answers `denylist.get` and `denylist.set` as an agent does."""
+def fake_agent(path, denied, listening, stop):
+    """Answers `denylist.get` and `denylist.set` as an agent does. `denied`: at first others' rows, then all owners'."""
+    others, shares = list(denied), {}
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
         server.bind(str(path))
         server.listen()
+        listening.set()
         server.settimeout(0.05)
         while not stop.is_set():
             try:
@@ -360,8 +362,10 @@ def fake_agent(path, denied, stop):
                 for line in lines:
                     request = json.loads(line)
                     if request["op"] == "denylist.set":
-                        denied[:] = request["denied"]
-                    lines.write(json.dumps({"id": request["id"], "ok": True, "result": {"denied": denied}}) + "\n")
+                        shares[request["owner"]] = request["denied"]
+                        denied[:] = [*others, *(row for share in shares.values() for row in share)]
+                    share = shares.get(request["owner"], [])
+                    lines.write(json.dumps({"id": request["id"], "ok": True, "result": {"denied": share}}) + "\n")
                     lines.flush()
 
 
@@ -370,12 +374,11 @@ def test_drain_tells_the_nics_and_undo_takes_back_only_that(lab):
         lab.inject("drain", "p0s0")
     (lab.root / "agents").mkdir()
     own = {"host": "h3", "ev": PLANE1}
-    denied, stop = [own], threading.Event()
-    agent = threading.Thread(target=fake_agent, args=(lab.agent_socket(H0), denied, stop))
+    denied, listening, stop = [own], threading.Event(), threading.Event()
+    agent = threading.Thread(target=fake_agent, args=(lab.agent_socket(H0), denied, listening, stop))
     agent.start()
     try:
-        while not lab.agent_socket(H0).exists():
-            time.sleep(0.001)
+        assert listening.wait(10)
         fault = lab.inject("drain", "p0s0")
         wanted = {*denied_evs(TINY, H0, [fault]), ("h3", PLANE1)}
         assert {(row["host"], row["ev"]) for row in denied} == wanted
