@@ -24,7 +24,7 @@ def timeline(setting: Setting) -> list[TimedFault]:
     plan, rng = setting.plan, setting.rng
     count = max(FLAPS_MIN, round(FLAPS_PER_MINUTE * setting.phases["faults"] / 60))
     last_s = setting.phases["faults"] - 4.0
-    flaps: list[Fault] = []
+    flaps: list[TimedFault] = []
     for _ in range(DRAWS_MAX):
         if len(flaps) >= count and len(without_overlap(flaps)) >= FLAPS_MIN:
             break
