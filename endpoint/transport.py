@@ -168,6 +168,12 @@ class Transport(Protocol):
     def set_denied(self, denied: Set[tuple[str, int]], now_ns: int) -> None:
         """Replace the denylist, for present and future QPs."""
 
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        """The host itself did not run in the last `late_ns`: what arrives now is late, not lost.
+
+        To be said before what has arrived meanwhile is handed over and before `handle_timer`.
+        """
+
     def handle_timer(self, now_ns: int) -> None:
         """Do what time alone asks for: retransmit, probe, give up. Too early a call does no harm."""
 

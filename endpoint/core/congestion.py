@@ -29,6 +29,9 @@ class Congestion(Protocol):
     def on_timeout(self, now_ns: int) -> None:
         """The retransmission timer fired: nothing was heard for long."""
 
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        """This host did not run for `late_ns`, until now: no period of the algorithm has passed meanwhile."""
+
     def on_penalty(self, penalty: int) -> None:
         """The receiver's penalty, 0 to 127 (`endpoint.core.penalty`)."""
 

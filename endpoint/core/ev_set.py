@@ -243,6 +243,12 @@ class EvSet:
                     due.append(path)
         return due
 
+    def host_was_late(self, late_ns: int) -> None:
+        """This host did not run for `late_ns`: a probe that went unanswered meanwhile has more time."""
+        for plane in self.planes:
+            for path in plane.out:
+                path.probe_due_ns += late_ns
+
     def next_probe_ns(self) -> int:
         """When `due_probes` next has one; NEVER while nothing is out."""
         times = [path.probe_due_ns for plane in self.planes if plane.wanted for path in plane.out if path.state is BAD]

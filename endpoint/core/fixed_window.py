@@ -21,5 +21,8 @@ class FixedWindow:
     def on_timeout(self, now_ns: int) -> None:
         pass
 
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        pass
+
     def on_penalty(self, penalty: int) -> None:
         pass

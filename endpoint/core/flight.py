@@ -35,6 +35,7 @@ class Flight:
         "messages",
         "nxt",
         "paths",
+        "resumed_ns",
         "rule",
         "sent_ns",
         "sizes",
@@ -72,6 +73,8 @@ class Flight:
         self.blamed: list[EvPath | None] = [None] * size
         """The path that a packet was last taken for lost on, and when it was sent there."""
         self._blamed_ns = [0] * size
+        self.resumed_ns = 0
+        """When this host last ran again after a stall: what was sent before tells nothing of the network's times."""
 
     def reported(self, count: int, sack_offset: int, bitmap: int) -> int:
         """The packets that a SACK says have arrived, as bits from `una`: the first `count`, and those of its bitmap."""
@@ -102,7 +105,7 @@ class Flight:
             else:
                 freed += size
                 sent = sent_ns[slot]
-                if tries[slot]:
+                if tries[slot] and sent >= self.resumed_ns:
                     if now_ns - sent < self._rtt.min_ns * 3 // 4:
                         self.late(slot, now_ns)
                         sent = -1  # too soon to be the answer to the copy
@@ -140,9 +143,18 @@ class Flight:
         slot = (self.una + index) & self.mask
         path = self.blamed[slot]
         if path is not None and path.ev == entropy and self.tries[slot]:
-            if path.plane.wanted:
+            if path.plane.wanted and self._blamed_ns[slot] >= self.resumed_ns:
                 self.rule.late_rtt(path.plane.number, now_ns - self._blamed_ns[slot])
             self.late(slot, now_ns)
+
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        """This host did not run for `late_ns`, until now: what is under way counts as sent so much later."""
+        self.resumed_ns = now_ns
+        for psn in range(self.una, self.nxt):
+            slot = psn & self.mask
+            self.sent_ns[slot] = min(self.sent_ns[slot] + late_ns, now_ns)
+            self._blamed_ns[slot] += late_ns
+        self.rule.host_was_late(late_ns, now_ns)
 
     def overdue(self) -> list[int]:
         """Packets that the reorder rule takes for lost now, as offsets from `una`, oldest transmission first."""

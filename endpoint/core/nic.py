@@ -99,6 +99,11 @@ class Nic(Generic[Q]):
             if qp.agenda.deadline_ns <= now_ns:
                 qp.handle_timer(now_ns)
 
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        self.scheduler.now_ns = now_ns
+        for qp in self.qps.values():
+            qp.host_was_late(late_ns, now_ns)
+
     # --- ports and what happened -------------------------------------------------------------------------------
 
     def set_port(self, number: int, up: bool, now_ns: int) -> Port | None:

@@ -160,6 +160,12 @@ class Nscc:
         self._increase = 0.0
         self._clamp()
 
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        self._adjust_due_ns += late_ns
+        self._decrease_due_ns += late_ns
+        if self._qa_end_ns >= 0:
+            self._qa_end_ns += late_ns
+
     def on_penalty(self, penalty: int) -> None:
         if penalty != self._penalty:
             self._penalty = penalty

@@ -34,6 +34,10 @@ class ProbeTable:
         transport = bytearray(bth.pack() + wire.Peth(self._id).pack())
         path.port.queue_control(path.route.seal(transport, self._traffic_class))
 
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        """This host did not run for `late_ns`, until now: probes under way count as sent so much later."""
+        self._waiting = {id_: (path, min(sent + late_ns, now_ns)) for id_, (path, sent) in self._waiting.items()}
+
     def answered(self, probe_id: int, entropy: int) -> tuple[EvPath, int] | None:
         """Path and time of sending of the probe that this answers; None if there is none, or the EV is another."""
         found = self._waiting.get(probe_id)

@@ -189,6 +189,11 @@ class QueuePair(VerbQueuePair):
         """Send an EV probe; once it is answered, acknowledgements take this EV."""
         self._operations.probe_ev(self.peer, route, self.reverse.confirm)
 
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        if self.sending:
+            self.evs.host_was_late(late_ns)
+            self.requester.host_was_late(late_ns, now_ns)
+
     # --- planes and EVs ----------------------------------------------------------------------------------------
 
     @property

@@ -75,6 +75,14 @@ class ReorderRule:
         if self._learned_ns:
             self._learn(-(self._learned_ns // 16) or -1)
 
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        """This host did not run for `late_ns`, until now: what it had sent counts as sent so much later."""
+        moved = [(psn, min(sent_ns + late_ns, now_ns)) for psn, sent_ns in self.log]
+        self.log.clear()
+        self.log.extend(moved)
+        if self.newest_ns >= 0:
+            self.newest_ns = min(self.newest_ns + late_ns, now_ns)
+
     def forget_plane(self, plane: int) -> None:
         """The plane is gone: its delay spreads nothing any more."""
         self._planes.pop(plane, None)

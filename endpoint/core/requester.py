@@ -303,9 +303,10 @@ class Requester:
         self._agenda.wake()
 
     def _sample_rtt(self, slot: int, now_ns: int) -> int | None:
-        """The round trip of the packet that caused an acknowledgement; None if there were several copies of it."""
+        """The round trip of the packet that caused an acknowledgement; None if there were several copies of it, or this
+        host stood still meanwhile."""
         flight = self.flight
-        if flight.tries[slot]:
+        if flight.tries[slot] or flight.sent_ns[slot] < flight.resumed_ns:
             return None
         rtt_ns = now_ns - flight.sent_ns[slot]
         self._rtt.update(rtt_ns)
@@ -399,7 +400,8 @@ class Requester:
         if found is None:
             return
         path, sent_ns = found
-        self._rtt.update(now_ns - sent_ns)
+        if sent_ns >= self.flight.resumed_ns:
+            self._rtt.update(now_ns - sent_ns)
         if sent_ns > self._rule.newest_ns:
             self._rule.newest_ns = sent_ns
         self._retry.alive(now_ns)
@@ -407,6 +409,13 @@ class Requester:
         self._agenda.arm(self._evs.next_probe_ns())
 
     # --- timer -------------------------------------------------------------------------------------------------
+
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        """This host did not run for `late_ns`, until now: that time counts for nothing that was under way."""
+        self.flight.host_was_late(late_ns, now_ns)
+        self._retry.host_was_late(late_ns, now_ns)
+        self._probes.host_was_late(late_ns, now_ns)
+        self.cc.host_was_late(late_ns, now_ns)
 
     def handle_timer(self, now_ns: int) -> int:
         """Probe when it was quiet for too long, retransmit everything when even that brought nothing; returns when to

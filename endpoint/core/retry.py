@@ -83,6 +83,11 @@ class RetryTimer:
         self._asked += 1
         self._quiet_ns = now_ns
 
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        """This host did not run for `late_ns`, until now: no silence has lasted that long."""
+        self._quiet_ns = min(self._quiet_ns + late_ns, now_ns)
+        self._life_ns = min(self._life_ns + late_ns, now_ns)
+
     def expired(self, now_ns: int) -> bool:
         """Count a retransmission timeout; whether it is one too many."""
         self.retries += 1

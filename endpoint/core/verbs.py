@@ -115,6 +115,10 @@ class VerbQueuePair:
         """Do what is due and set the agenda's deadline anew."""
         raise NotImplementedError
 
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        """This host did not run for `late_ns`, until now: no timer may count that time."""
+        raise NotImplementedError
+
     # --- state -------------------------------------------------------------------------------------------------
 
     def connect(self, peer: QPInfo, now_ns: int) -> None:

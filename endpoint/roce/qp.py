@@ -81,6 +81,10 @@ class QueuePair(VerbQueuePair):
         if self.receiving:
             self.agenda.deadline_ns = due_ns
 
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        if self.sending:
+            self.requester.host_was_late(late_ns, now_ns)
+
     # --- counters ----------------------------------------------------------------------------------------------------
 
     def counters(self) -> dict[str, Any]:

@@ -227,6 +227,11 @@ class Requester:
         if self._heeds_cnps:
             self.dcqcn.on_cnp(now_ns)
 
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        """This host did not run for `late_ns`, until now: no silence has lasted that long, nor has a round trip."""
+        self._timer_ns = min(self._timer_ns + late_ns, now_ns)
+        self._rtt_psn = -1
+
     # --- timer -------------------------------------------------------------------------------------------------------
 
     def _retry_timeout_ns(self) -> int:

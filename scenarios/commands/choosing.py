@@ -58,6 +58,7 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
         seed=arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 31),
         world=arguments.world,
         time_factor=arguments.time,
+        short=arguments.short,
         reconvergence_s=arguments.reconvergence,
         overrides=overrides,
         settings=settings,

@@ -150,14 +150,31 @@ class Wire:
             action()
         self.now_ns = max(self.now_ns, until_ns)
 
-    def sleep(self, host: str, until_ns: int) -> None:
-        """The host's process is descheduled: frames wait, timers are late."""
+    def sleep(self, host: str, until_ns: int, *, told: bool = False) -> None:
+        """The host's process is descheduled: frames wait, timers are late. The host is told on waking, or not."""
         self._asleep_until[host] = until_ns
-        self.at(until_ns, lambda: self._awake(host))
+        late_ns = until_ns - self.now_ns if told else 0
+        self.at(until_ns, lambda: self._awake(host, late_ns))
+
+    def stall(self, for_ns: int, *, told: bool = True) -> None:
+        """The whole machine stands still: hosts, links and all that is under way. Hosts are told, or not."""
+        self._queue = [(t_ns + for_ns, sequence, action) for t_ns, sequence, action in self._queue]
+        for link in self.links.values():
+            link.data_free_ns += for_ns
+            link.control_free_ns += for_ns
+            link.stalled_until_ns += for_ns
+        self._wake_ns = {host: due_ns + for_ns for host, due_ns in self._wake_ns.items()}
+        self.now_ns += for_ns
+        for host, transport in self.transports.items():
+            if told:
+                transport.host_was_late(for_ns, self.now_ns)
+            self._timer(host)
 
     # --- hosts ---------------------------------------------------------------------------------------------------
 
-    def _awake(self, host: str) -> None:
+    def _awake(self, host: str, late_ns: int) -> None:
+        if late_ns:
+            self.transports[host].host_was_late(late_ns, self.now_ns)
         inbox, self._inbox[host] = self._inbox[host], []
         for port, frame in inbox:
             self.transports[host].receive(port, [frame], self.now_ns)
