@@ -1,6 +1,7 @@
 """The P4 compiler: P4_16 for v1model to BMv2 JSON and P4Info. See README.md; use `compile_program`."""
 
-from .compiler import Compiled, compile_program
-from .diagnostics import CompileError, Diagnostic
+from switch.frontend.compiled import Compiled
+from switch.frontend.compiler import compile_program
+from switch.frontend.diagnostics import CompileError, Diagnostic
 
 __all__ = ["CompileError", "Compiled", "Diagnostic", "compile_program"]

@@ -24,9 +24,10 @@ _KINDS = (".py", ".p4")
 def _compiler_digest() -> str:
     """Another compiler may give another result: its own text is part of the key."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*")):
+    root = Path(__file__).parent
+    for path in sorted(root.rglob("*")):
         if path.suffix in _KINDS:
-            digest.update(path.name.encode() + path.read_bytes())
+            digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
     return digest.hexdigest()
 
 

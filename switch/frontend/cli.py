@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from common import files
-
-from .diagnostics import CompileError
+from switch.frontend.diagnostics import CompileError
 
 FORMS = ("tokens", "ast", "types", "ir", "json", "p4info")
 
@@ -35,11 +34,11 @@ def run(args: argparse.Namespace) -> int:
     definitions = dict(d.partition("=")[::2] if "=" in d else (d, "1") for d in args.define)
     try:
         if args.form:
-            from .printing import intermediate
+            from switch.frontend.printing import intermediate
 
             print(intermediate(args.form, args.program, args.include, definitions))
             return 0
-        from .compiler import compile_program
+        from switch.frontend.compiler import compile_program
 
         compiled = compile_program(
             args.program, include_paths=args.include, definitions=definitions, use_cache=not args.no_cache

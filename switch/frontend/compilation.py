@@ -8,17 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import ast, ir
-from .checker import Checker, check
-from .compiler import Compiled
-from .diagnostics import Diagnostics, Span
-from .emit_json import emit
-from .graph import Graph, build
-from .lexer import Token
-from .lowering import lower
-from .p4info import p4info_text
-from .parser import parse
-from .preprocessor import Preprocessor
+from switch.frontend import ir
+from switch.frontend.check.context import Context
+from switch.frontend.check.program import check
+from switch.frontend.compiled import Compiled
+from switch.frontend.diagnostics import Diagnostics, Span
+from switch.frontend.emit.document import emit
+from switch.frontend.emit.graph import Graph, build
+from switch.frontend.emit.p4info import p4info_text
+from switch.frontend.lower.program import lower
+from switch.frontend.parse import ast
+from switch.frontend.parse.lexer import Token
+from switch.frontend.parse.preprocessor import Preprocessor
+from switch.frontend.parse.program import parse
 
 _RECURSION_MAX = 20_000
 
@@ -34,7 +36,7 @@ class Compilation:
     preprocessor: Preprocessor | None = None
     tokens: list[Token] = field(default_factory=list)
     program: ast.Program | None = None
-    checker: Checker | None = None
+    checked: Context | None = None
     lowered: ir.Program | None = None
     graphs: list[Graph] = field(default_factory=list)
 
@@ -72,7 +74,7 @@ class Compilation:
         self.parse()
         assert self.program is not None
         with self._deep():
-            self.checker = check(self.program, self.diagnostics)
+            self.checked = check(self.program, self.diagnostics)
         self.diagnostics.stop_on_errors()
 
     def lower(self) -> None:
@@ -82,8 +84,8 @@ class Compilation:
 
     def _lower(self) -> None:
         assert self.program is not None
-        assert self.checker is not None
-        self.lowered = lower(self.program, self.checker, self.diagnostics, str(self.path))
+        assert self.checked is not None
+        self.lowered = lower(self.program, self.checked, self.diagnostics, str(self.path))
         self.diagnostics.stop_on_errors()
         names: set[str] = {t.name for p in self.lowered.pipelines for t in p.tables}
         names |= {a.name for a in self.lowered.actions}

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from common import files
-
-from . import cache
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """What a switch is loaded with: BMv2 JSON as a document, P4Info as protobuf text, and printed warnings."""
-
-    json: dict[str, Any]
-    p4info_text: str
-    warnings: str = ""
-
-    @property
-    def json_text(self) -> str:
-        return json.dumps(self.json, indent=1) + "\n"
+from switch.frontend import cache
+from switch.frontend.compiled import Compiled
 
 
 def compile_program(
@@ -47,7 +31,7 @@ def compile_program(
         if known is not None:
             return Compiled(known["json"], known["p4info"], known["warnings"])
     # The phases take as long to import as to run: a cached result does without them.
-    from .compilation import Compilation
+    from switch.frontend.compilation import Compilation
 
     compilation = Compilation(path, include_paths, definitions or {})
     compiled = compilation.run()

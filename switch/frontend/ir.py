@@ -1,18 +1,16 @@
 """The lowered program: BMv2's own notions (header instances, fields, actions, tables, parser states), control flow
-still structured. Lowering makes it, `graph` turns its control flow into next nodes, `emit_*` write it down.
+still structured. `lower/` makes the program, `emit/` turns its control flow into next nodes and writes both down.
 
-Expressions keep their P4 types: the masks that BMv2's arithmetic without limits needs are added when they are written.
+Expressions keep their P4 types; `emit/` adds the masks that BMv2's arithmetic without limits needs.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .ast import Annotation
-from .diagnostics import NOWHERE, Span
-from .types import BOOL, Bits, Composite, Type
-
-# --- expressions ---------------------------------------------------------------------------------------------------
+from switch.frontend.check.types import BOOL, Bits, Composite, Type
+from switch.frontend.diagnostics import NOWHERE, Span
+from switch.frontend.parse.ast import Annotation
 
 
 class Expr:
@@ -155,9 +153,6 @@ class SliceOf(Expr):
         return f"{self.base}[{self.high}:{self.low}]"
 
 
-# --- parameters of primitives that are not expressions --------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Object(Expr):
     """A named thing of BMv2: header, header_stack, header_union, register_array, counter_array, meter_array, …"""
@@ -201,14 +196,11 @@ class Vector(Expr):
         return "[" + ", ".join(map(str, self.items)) + "]"
 
 
-# --- statements ------------------------------------------------------------------------------------------------------
-
-
 class Stmt:
     __slots__ = ()
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Primitive(Stmt):
     """One of BMv2's primitives, as `op(parameters)`."""
 
@@ -217,7 +209,7 @@ class Primitive(Stmt):
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Branch(Stmt):
     condition: Expr
     then: list[Stmt]
@@ -225,7 +217,7 @@ class Branch(Stmt):
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Apply(Stmt):
     """Apply a table; then `hit` or `miss`, or the case of the action that ran (None: `default`)."""
 
@@ -237,7 +229,7 @@ class Apply(Stmt):
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Region(Stmt):
     """Statements that a Leave inside ends early. `whole`: to be carried out as one action, hence atomically."""
 
@@ -246,20 +238,17 @@ class Region(Stmt):
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Leave(Stmt):
     """Go on after the innermost Region."""
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Quit(Stmt):
     """P4's exit: the end of the pipeline."""
 
 
-# --- parser ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class ParserOp:
     """`op` is extract, extract_VL, set, verify, advance or primitive (then `inner`)."""
 
@@ -268,7 +257,7 @@ class ParserOp:
     inner: Primitive | None = None
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class ParserTransition:
     """`kind` is default, hexstr or parse_vset. `target` None is accept."""
 
@@ -279,7 +268,7 @@ class ParserTransition:
     target: str | None
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class ParserState:
     name: str
     ops: list[ParserOp] = field(default_factory=list)
@@ -287,10 +276,7 @@ class ParserState:
     transitions: list[ParserTransition] = field(default_factory=list)
 
 
-# --- things with names ---------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class HeaderType:
     """Fields as (name, bits, signed); bits None is the varbit field, of at most `varbit_max`."""
 
@@ -299,14 +285,14 @@ class HeaderType:
     varbit_max: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class HeaderInstance:
     name: str
     type: str
     metadata: bool
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class StackInstance:
     name: str
     type: str
@@ -314,26 +300,32 @@ class StackInstance:
     union: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class UnionInstance:
     name: str
     type: str
     headers: list[str]
 
 
+@dataclass(eq=False, slots=True, kw_only=True)
+class Declared:
+    """What the program declares: its place, and the annotations that P4Info repeats."""
+
+    annotations: list[Annotation] = field(default_factory=list)
+    span: Span = NOWHERE
+
+
 @dataclass(eq=False, slots=True)
-class ActionDef:
+class ActionDef(Declared):
     """`name` is the control-plane name; `body` may branch. `hidden`: made by the compiler."""
 
     name: str
     parameters: list[tuple[str, Type, list[Annotation]]]
     body: list[Stmt]
-    annotations: list[Annotation] = field(default_factory=list)
-    span: Span = NOWHERE
     hidden: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Key:
     target: Expr
     match: str
@@ -344,7 +336,7 @@ class Key:
     all_annotations: list[Annotation] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class KeyValue:
     """One key of an entry: (value, mask), (value, prefix length) or (low, high) by match kind."""
 
@@ -353,18 +345,16 @@ class KeyValue:
     second: int
 
 
-@dataclass(slots=True)
-class TableEntry:
+@dataclass(eq=False, slots=True)
+class TableEntry(Declared):
     keys: list[KeyValue]
     action: ActionDef
     arguments: list[int]
     priority: int  # the smallest wins
-    span: Span = NOWHERE
-    annotations: list[Annotation] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
-class Table:
+class Table(Declared):
     name: str
     keys: list[Key]
     actions: list[tuple[ActionDef, list[Annotation]]]
@@ -378,59 +368,49 @@ class Table:
     counter: Counter | None = None
     meter: Meter | None = None
     support_timeout: bool = False
-    annotations: list[Annotation] = field(default_factory=list)
-    span: Span = NOWHERE
     hidden: bool = False
     all_keys: list[Key] = field(default_factory=list)  # selector keys included: they count when ids are given
 
 
 @dataclass(eq=False, slots=True)
-class ActionProfile:
+class ActionProfile(Declared):
     name: str
     size: int
     algorithm: str | None  # of a selector
     inputs: list[Expr]
-    annotations: list[Annotation] = field(default_factory=list)
-    span: Span = NOWHERE
     tables: list[Table] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
-class Counter:
+class Counter(Declared):
     """`size` None and a table: direct."""
 
     name: str
     unit: str
     size: int | None
     table: Table | None = None
-    annotations: list[Annotation] = field(default_factory=list)
-    span: Span = NOWHERE
     index_type: Type | None = None
 
 
 @dataclass(eq=False, slots=True)
-class Meter:
+class Meter(Declared):
     name: str
     unit: str
     size: int | None
     table: Table | None = None
     result: FieldRef | None = None
-    annotations: list[Annotation] = field(default_factory=list)
-    span: Span = NOWHERE
     index_type: Type | None = None
 
 
 @dataclass(eq=False, slots=True)
-class Register:
+class Register(Declared):
     name: str
     size: int
     type: Type
-    annotations: list[Annotation] = field(default_factory=list)
-    span: Span = NOWHERE
     index_type: Type | None = None
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Calculation:
     """`inputs` may hold Object("payload", …)."""
 
@@ -440,7 +420,7 @@ class Calculation:
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Checksum:
     target: FieldRef
     calculation: str
@@ -449,7 +429,7 @@ class Checksum:
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class FieldList:
     """A field list (clone, resubmit, recirculate) or a learn list (digest)."""
 
@@ -459,7 +439,7 @@ class FieldList:
     type: Type | None = None
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class ValueSetDef:
     name: str
     size: int
@@ -467,7 +447,7 @@ class ValueSetDef:
     annotations: list[Annotation] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Pipeline:
     name: str
     body: list[Stmt]
@@ -476,7 +456,7 @@ class Pipeline:
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Program:
     """All that goes into the JSON and the P4Info, in the order of declaration."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from . import ast, ir
-from .compilation import Compilation
-from .graph import Graph, flatten
-from .types import Type
+from switch.frontend import ir
+from switch.frontend.check.types import Type
+from switch.frontend.compilation import Compilation
+from switch.frontend.emit.graph import Graph, flatten
+from switch.frontend.parse import ast
 
 
 def intermediate(form: str, path: Path, include_paths: Sequence[Path], definitions: Mapping[str, str]) -> str:

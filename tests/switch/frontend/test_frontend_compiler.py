@@ -12,7 +12,7 @@ from switch.__main__ import main
 from switch.frontend import CompileError, compile_program
 from switch.frontend.cli import FORMS
 from switch.frontend.compilation import Compilation
-from switch.frontend.p4info import name_hash
+from switch.frontend.emit.p4info import name_hash
 
 PROGRAMS = Path(__file__).parent / "programs"
 ROOT = Path(__file__).parents[3]

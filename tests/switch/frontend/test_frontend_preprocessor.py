@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switch.frontend.diagnostics import Diagnostics
-from switch.frontend.lexer import integer, tokenize
-from switch.frontend.preprocessor import Preprocessor
+from switch.frontend.parse.lexer import integer, tokenize
+from switch.frontend.parse.preprocessor import Preprocessor
 
 
 def preprocessed(tmp_path: Path, text: str, **definitions: str) -> str:

@@ -1,0 +1,1 @@
+"""Names bound, types worked out, compile-time values computed."""

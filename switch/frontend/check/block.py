@@ -1,0 +1,77 @@
+"""Controls and parsers with what they declare (specification, chapters 13 and 14)."""
+
+from __future__ import annotations
+
+from switch.frontend.check.argument import parameter_infos
+from switch.frontend.check.context import Context, Handlers
+from switch.frontend.check.scope import Symbol
+from switch.frontend.check.state import check_states
+from switch.frontend.check.statement import declare_variable
+from switch.frontend.check.table import check_table
+from switch.frontend.check.type_ref import constant_number, type_of
+from switch.frontend.check.types import ANY, Applicable, width
+from switch.frontend.parse import ast
+
+
+def _control(cx: Context, d: ast.Control) -> None:
+    symbol = Symbol("control", d.name, d, Applicable("control", d.name, d))
+    if d.body is not None:
+        if d.type_parameters:
+            cx.type_error(f"control {d.name}: type parameters are supported for declarations only", d.span)
+            return
+        with cx.nested():
+            _open(cx, d, symbol)
+            cx.apply_allowed = True
+            cx.statement(d.body)
+            cx.apply_allowed = False
+    cx.declare(symbol, d.span)
+
+
+def _parser(cx: Context, d: ast.Parser) -> None:
+    symbol = Symbol("parser", d.name, d, Applicable("parser", d.name, d))
+    if d.states is not None:
+        if d.type_parameters:
+            cx.type_error(f"parser {d.name}: type parameters are supported for declarations only", d.span)
+            return
+        with cx.nested():
+            cx.in_parser, cx.action_calls_allowed = True, False
+            _open(cx, d, symbol)
+            cx.apply_allowed = True
+            check_states(cx, d)
+            cx.apply_allowed = False
+            cx.in_parser, cx.action_calls_allowed = False, True
+    cx.declare(symbol, d.span)
+
+
+def _open(cx: Context, d: ast.Control | ast.Parser, symbol: Symbol) -> None:
+    """Declare the parameters of a block and what is declared in it."""
+    symbol.scope = cx.scope
+    cx.blocks[id(d)] = symbol
+    symbol.parameters = parameter_infos(cx, d.parameters)
+    constructor = parameter_infos(cx, d.constructor, blocks=True)
+    symbol.overloads = [i.symbol for i in constructor]
+    for info in [*symbol.parameters, *constructor]:
+        cx.declare(info.symbol, info.declaration.span)
+    for local in d.locals:
+        _local(cx, local)
+
+
+def _local(cx: Context, d: ast.Declaration) -> None:
+    if isinstance(d, ast.Table):
+        check_table(cx, d)
+    elif isinstance(d, ast.Variable):
+        declare_variable(cx, d)
+    elif isinstance(d, ast.ValueSet):
+        t = type_of(cx, d.type)
+        size = constant_number(cx, d.size, "the size of a value set", 1)
+        if width(t) is None and t != ANY:
+            cx.type_error(f"a value set cannot hold {t}", d.span)
+        cx.declare(Symbol("value_set", d.name, d, t, size), d.span)
+    else:
+        cx.declaration(d)
+
+
+DECLARATIONS: Handlers = {
+    ast.Control: _control,
+    ast.Parser: _parser,
+}

@@ -1,0 +1,100 @@
+"""Implicit conversions: where the language makes one type of another by itself."""
+
+from __future__ import annotations
+
+from switch.frontend.check.context import Context
+from switch.frontend.check.fold import fit
+from switch.frontend.check.types import (
+    ANY,
+    INT,
+    Applicable,
+    Bits,
+    Composite,
+    Enum,
+    NewType,
+    Tuple,
+    Type,
+    Variable,
+    same,
+    strip,
+)
+from switch.frontend.diagnostics import choices
+from switch.frontend.parse import ast
+
+
+def converted(cx: Context, e: ast.Expression, to: Type, what: str = "") -> Type:
+    """Check `e` and convert it to `to`."""
+    cx.expression(e)
+    coerce(cx, e, to, what)
+    return e.type if isinstance(e.type, Type) else ANY
+
+
+def coerce(cx: Context, e: ast.Expression, to: Type, what: str = "") -> bool:
+    """Make the checked expression `e` one of type `to` where the language does so by itself; complain if not."""
+    t = e.type
+    if isinstance(to, Applicable) and isinstance(t, Applicable):
+        return True  # `block_fits` compares blocks, and can say what is wrong
+    if t is None or ANY in (t, to) or isinstance(to, Variable) or same(t, to):
+        return True
+    plain = strip(to)
+    if isinstance(e, ast.Default):
+        return True
+    if t == INT and isinstance(plain, Bits) and not isinstance(to, NewType | Enum):
+        return _coerce_number(cx, e, plain, to)
+    if isinstance(t, Enum) and t.underlying is not None and isinstance(to, Bits) and same(t.underlying, to):
+        e.type = to
+        if e.value is not None:
+            e.value = e.value.number
+        return True
+    if isinstance(e, ast.ListExpression) and isinstance(to, Composite | Tuple):
+        return _coerce_list(cx, e, to, what)
+    if isinstance(e, ast.StructExpression) and isinstance(to, Composite):
+        return _coerce_struct(cx, e, to, what)
+    if isinstance(e, ast.Conditional) and t == INT:
+        e.type = to
+        return coerce(cx, e.then, to, what) and coerce(cx, e.otherwise, to, what)
+    note = ""
+    if isinstance(plain, Bits) and isinstance(strip(t), Bits):
+        note = f"write a cast: ({to}) …"
+    cx.type_error(f"{what or 'this'} needs a value of type {to}, not {t}", e.span, note)
+    return False
+
+
+def _coerce_number(cx: Context, e: ast.Expression, plain: Bits, to: Type) -> bool:
+    if isinstance(e, ast.Conditional) and e.value is None:
+        e.type = to
+        return coerce(cx, e.then, to) and coerce(cx, e.otherwise, to)
+    if e.value is not None:
+        fitted = fit(e.value, plain)
+        if (fitted != e.value and fitted != e.value & ((1 << plain.width) - 1)) or e.value >= 1 << plain.width:
+            cx.diagnostics.warning("types", f"{e.value} does not fit {plain}: it becomes {fitted}", e.span)
+        e.value = fitted
+    e.type = to
+    return True
+
+
+def _coerce_list(cx: Context, e: ast.ListExpression, to: Composite | Tuple, what: str) -> bool:
+    wanted = [f.type for f in to.fields.values()] if isinstance(to, Composite) else list(to.items)
+    if len(wanted) != len(e.items):
+        cx.type_error(f"{to} has {len(wanted)} members, this list {len(e.items)}", e.span)
+        return False
+    good = [coerce(cx, item, t, what) for item, t in zip(e.items, wanted, strict=True)]
+    e.type = to
+    return all(good)
+
+
+def _coerce_struct(cx: Context, e: ast.StructExpression, to: Composite, what: str) -> bool:
+    given = {name for name, _ in e.items}
+    good = True
+    for name, item in e.items:
+        if name not in to.fields:
+            cx.type_error(f"{to} has no field {name}", item.span, choices(name, to.fields, "fields"))
+            good = False
+        else:
+            good = coerce(cx, item, to.fields[name].type, what) and good
+    missing = [n for n in to.fields if n not in given]
+    if missing:
+        cx.type_error(f"{to} also needs {', '.join(missing)}", e.span)
+        good = False
+    e.type = to
+    return good

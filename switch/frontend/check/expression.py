@@ -1,0 +1,77 @@
+"""Expressions without operators: literals, names, lists and structs."""
+
+from __future__ import annotations
+
+from switch.frontend.check import fold
+from switch.frontend.check.context import Context, Handlers
+from switch.frontend.check.type_ref import type_of
+from switch.frontend.check.types import ANY, BOOL, INT, STRING, Bits, Composite, Field, Meta, Tuple, Type
+from switch.frontend.diagnostics import article
+from switch.frontend.parse import ast
+
+
+def _number(cx: Context, e: ast.Number) -> Type:
+    if e.width is None:
+        e.value = e.number
+        return INT
+    if e.width == 0:
+        return cx.type_error("a literal of width 0 is not supported", e.span)
+    t = Bits(e.width, e.signed)
+    e.value = fold.fit(e.number, t)
+    if e.number >= 1 << e.width:
+        cx.diagnostics.warning("types", f"{e.text} does not fit {t}: it becomes {e.value}", e.span)
+    return t
+
+
+def _boolean(cx: Context, e: ast.Boolean) -> Type:
+    e.value = e.truth
+    return BOOL
+
+
+def _string(cx: Context, e: ast.String) -> Type:
+    e.value = e.text
+    return STRING
+
+
+def _default(cx: Context, _e: ast.Default) -> Type:
+    return ANY
+
+
+def _name(cx: Context, e: ast.Name) -> Type:
+    symbol = cx.scope.lookup(e.name)
+    if symbol is None:
+        note = cx.names_like(e.name, ("variable", "parameter", "const", "instance", "table"), "names in scope")
+        cx.name_error(f"there is nothing named {e.name} here", e.span, note)
+        return ANY
+    e.target = symbol
+    if symbol.kind == "type":
+        return Meta(symbol.type)
+    if symbol.kind in ("action", "function", "state", "value_set"):
+        return cx.type_error(f"{e.name} is {article(symbol.kind)} and has no value", e.span)
+    e.value = symbol.value if symbol.kind == "const" else None
+    return symbol.type
+
+
+def _typeexpression(cx: Context, e: ast.TypeExpression) -> Type:
+    return Meta(type_of(cx, e.ref))
+
+
+def _listexpression(cx: Context, e: ast.ListExpression) -> Type:
+    return Tuple(tuple(cx.expression(i) for i in e.items))
+
+
+def _structexpression(cx: Context, e: ast.StructExpression) -> Type:
+    fields = {name: Field(name, cx.expression(item), []) for name, item in e.items}
+    return Composite("", "struct", fields, anonymous=True)
+
+
+EXPRESSIONS: Handlers = {
+    ast.Number: _number,
+    ast.Boolean: _boolean,
+    ast.String: _string,
+    ast.Default: _default,
+    ast.Name: _name,
+    ast.TypeExpression: _typeexpression,
+    ast.ListExpression: _listexpression,
+    ast.StructExpression: _structexpression,
+}

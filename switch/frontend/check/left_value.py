@@ -1,0 +1,38 @@
+"""What can be written: variables, writable parameters, and parts of them."""
+
+from __future__ import annotations
+
+from switch.frontend.check.context import Context
+from switch.frontend.check.types import ANY, Stack
+from switch.frontend.diagnostics import article
+from switch.frontend.parse import ast
+
+
+def is_left_value(cx: Context, e: ast.Expression) -> bool:
+    if isinstance(e, ast.Name):
+        return e.target is not None and e.target.writable
+    if isinstance(e, ast.Member):
+        if isinstance(e.base.type, Stack) and e.name not in ("next", "last"):
+            return False
+        return is_left_value(cx, e.base)
+    if isinstance(e, ast.Index | ast.Slice):
+        return is_left_value(cx, e.base)
+    return False
+
+
+def need_left_value(cx: Context, e: ast.Expression, what: str) -> None:
+    """Complain unless `e` can be written."""
+    if e.type == ANY or is_left_value(cx, e):
+        return
+    root = e
+    while isinstance(root, ast.Member | ast.Index | ast.Slice):
+        root = root.base
+    note = ""
+    if isinstance(root, ast.Name) and root.target is not None:
+        symbol = root.target
+        if symbol.kind == "parameter":
+            way = f"an '{symbol.direction}' parameter" if symbol.direction else "a parameter without direction"
+            note = f"{symbol.name} is {way}: only 'out' and 'inout' parameters can be written"
+        else:
+            note = f"{symbol.name} is {article(symbol.kind)}"
+    cx.type_error(f"{what} must be something that can be written", e.span, note)

@@ -1,0 +1,86 @@
+"""Names and what they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from switch.frontend.check.types import ANY, Type
+from switch.frontend.diagnostics import Span
+from switch.frontend.parse.ast import Declaration, Expression, Parameter
+
+
+@dataclass(eq=False, slots=True)
+class Symbol:
+    """One declared thing.
+
+    `kind` is const, variable, parameter, type, function, action, table, instance, control, parser, package, state,
+    value_set or match_kind. `overloads` holds every declaration of an extern function's name.
+    """
+
+    kind: str
+    name: str
+    declaration: Declaration | None
+    type: Type = ANY
+    value: Any = None
+    direction: str = ""
+    span: Span | None = None
+    overloads: list[Symbol] = field(default_factory=list)
+    parameters: list[ParameterInfo] = field(default_factory=list)
+    scope: Scope | None = None
+
+    @property
+    def writable(self) -> bool:
+        return self.kind == "variable" or (self.kind == "parameter" and self.direction in ("out", "inout"))
+
+
+@dataclass(slots=True)
+class ParameterInfo:
+    """A parameter with its type worked out."""
+
+    name: str
+    direction: str
+    type: Type
+    declaration: Parameter
+    symbol: Symbol
+
+
+@dataclass(slots=True)
+class Callee:
+    """What a call calls, and with what: arguments in the order of the parameters, None where one is left out.
+
+    `kind` is extern_function, extern_method, function, action, table, control, parser, header, stack, constructor
+    or size.
+    """
+
+    kind: str
+    name: str
+    symbol: Symbol | None = None
+    base: Expression | None = None
+    parameters: list[ParameterInfo] = field(default_factory=list)
+    arguments: list[Expression | None] = field(default_factory=list)
+    type_arguments: list[Type] = field(default_factory=list)
+    returns: Type = ANY
+
+
+class Scope:
+    """A block of names inside another."""
+
+    def __init__(self, parent: Scope | None = None) -> None:
+        self.parent = parent
+        self.names: dict[str, Symbol] = {}
+
+    def lookup(self, name: str) -> Symbol | None:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        return None
+
+    def visible(self) -> Iterator[Symbol]:
+        scope: Scope | None = self
+        while scope is not None:
+            yield from scope.names.values()
+            scope = scope.parent

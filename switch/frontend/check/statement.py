@@ -1,0 +1,182 @@
+"""Statements (specification, chapter 12)."""
+
+from __future__ import annotations
+
+from switch.frontend.check.context import Context, Handlers
+from switch.frontend.check.conversion import converted
+from switch.frontend.check.left_value import need_left_value
+from switch.frontend.check.scope import Symbol
+from switch.frontend.check.type_ref import type_of
+from switch.frontend.check.types import ACTION_RUN, ANY, BOOL, INT, VOID, Applicable, Composite, Extern, Meta, Stack
+from switch.frontend.diagnostics import choices
+from switch.frontend.parse import ast
+
+
+def _block(cx: Context, s: ast.Block) -> None:
+    with cx.nested():
+        for inner in s.statements:
+            cx.statement(inner)
+
+
+def _empty(cx: Context, _s: ast.Empty) -> None:
+    pass
+
+
+def _exit(cx: Context, s: ast.Exit) -> None:
+    if cx.in_parser:
+        cx.type_error("exit has no meaning in a parser", s.span)
+
+
+def _return(cx: Context, s: ast.Return) -> None:
+    if s.value is None:
+        if cx.returns != VOID:
+            cx.type_error(f"return needs a value of type {cx.returns}", s.span)
+    elif cx.returns == VOID:
+        cx.type_error("only functions return a value", s.span)
+    else:
+        converted(cx, s.value, cx.returns, "return")
+
+
+def _assignment(cx: Context, s: ast.Assignment) -> None:
+    left = cx.expression(s.target)
+    need_left_value(cx, s.target, "the left side of an assignment")
+    if s.op != "=":
+        s.value = ast.Binary(s.span, s.op[:-1], s.target, s.value)
+    if isinstance(left, Extern | Applicable | Meta):
+        cx.type_error(f"{left} cannot be assigned", s.span)
+        return
+    converted(cx, s.value, left, "the assignment")
+
+
+def _callstatement(cx: Context, s: ast.CallStatement) -> None:
+    cx.expression(s.call)
+
+
+def _if(cx: Context, s: ast.If) -> None:
+    t = cx.expression(s.condition)
+    if t not in (BOOL, ANY):
+        cx.type_error(f"the condition of an if must be a bool, not {t}", s.condition.span)
+    for branch in (s.then, s.otherwise):
+        if branch is not None:
+            _block(cx, ast.Block(branch.span, [branch]))
+
+
+def _switch(cx: Context, s: ast.Switch) -> None:
+    t = cx.expression(s.subject)
+    for case, following in zip(s.cases, s.cases[1:], strict=False):
+        if any(isinstance(label, ast.Default) for label in case.labels):
+            cx.type_error("the default of a switch comes last", following.span)
+    if t == ACTION_RUN:
+        _switch_on_action(cx, s)
+        return
+    if cx.in_parser:
+        cx.type_error("switch is not allowed in a parser: use select", s.span)
+    if t == INT or isinstance(t, Composite | Stack):
+        cx.type_error(f"a switch needs a value with a width, not {t}", s.subject.span)
+        t = ANY
+    for case in s.cases:
+        for label in case.labels:
+            if not isinstance(label, ast.Default):
+                converted(cx, label, t, "the label")
+                if label.value is None and label.type != ANY:
+                    cx.type_error("a switch label must be known at compile time", label.span)
+        if case.body is not None:
+            _block(cx, case.body)
+
+
+def _switch_on_action(cx: Context, s: ast.Switch) -> None:
+    member = s.subject
+    assert isinstance(member, ast.Member)
+    table = _table_of(member.base)
+    names = [a.name for a in table.actions] if table is not None else []
+    seen: set[str] = set()
+    for case in s.cases:
+        for label in case.labels:
+            if isinstance(label, ast.Default):
+                continue
+            if not isinstance(label, ast.Name):
+                cx.type_error("a label must be the name of one of the table's actions", label.span)
+            elif table is not None and label.name not in names:
+                note = choices(label.name, names, "actions of the table")
+                cx.type_error(f"table {table.name} has no action {label.name}", label.span, note)
+            elif label.name in seen:
+                cx.type_error(f"the label {label.name} stands here twice", label.span)
+            else:
+                seen.add(label.name)
+        if case.body is not None:
+            _block(cx, case.body)
+
+
+def _table_of(call: ast.Expression) -> ast.Table | None:
+    if isinstance(call, ast.Call) and call.target is not None and call.target.base is not None:
+        t = call.target.base.type
+        if isinstance(t, Applicable) and isinstance(t.declaration, ast.Table):
+            return t.declaration
+    return None
+
+
+def _declare(cx: Context, s: ast.Declare) -> None:
+    d = s.declaration
+    if isinstance(d, ast.Constant):
+        declare_constant(cx, d)
+    elif isinstance(d, ast.Variable):
+        declare_variable(cx, d)
+    else:
+        cx.type_error("instances stand before the apply block, not in it", d.span)
+
+
+def declare_constant(cx: Context, d: ast.Constant) -> None:
+    t = type_of(cx, d.type)
+    converted(cx, d.initial, t, f"constant {d.name}")
+    if d.initial.type != ANY and not _is_constant(cx, d.initial):
+        cx.type_error(f"the value of constant {d.name} is not known at compile time", d.initial.span)
+    symbol = cx.declare(Symbol("const", d.name, d, t, d.initial.value), d.span)
+    if t == INT and d.initial.value is None:
+        symbol.type = ANY
+
+
+def _is_constant(cx: Context, e: ast.Expression) -> bool:
+    if isinstance(e, ast.ListExpression):
+        return all(_is_constant(cx, i) for i in e.items)
+    if isinstance(e, ast.StructExpression):
+        return all(_is_constant(cx, i) for _, i in e.items)
+    return e.value is not None
+
+
+def declare_variable(cx: Context, d: ast.Variable) -> None:
+    t = type_of(cx, d.type)
+    if t in (INT, VOID) or isinstance(t, Extern | Applicable):
+        cx.type_error(f"a variable cannot be of type {t}", d.span)
+        t = ANY
+    if d.initial is not None:
+        converted(cx, d.initial, t, f"variable {d.name}")
+    cx.declare(Symbol("variable", d.name, d, t), d.span)
+
+
+def always_returns(s: ast.Statement | None) -> bool:
+    """Whether control never runs past the end of `s`."""
+    match s:
+        case ast.Return() | ast.Exit():
+            return True
+        case ast.Block():
+            return any(always_returns(inner) for inner in s.statements)
+        case ast.If():
+            return always_returns(s.then) and always_returns(s.otherwise)
+        case ast.Switch():
+            bodies = [case.body for case in s.cases if case.body is not None]
+            total = any(isinstance(label, ast.Default) for case in s.cases for label in case.labels)
+            return total and all(always_returns(body) for body in bodies)
+    return False
+
+
+STATEMENTS: Handlers = {
+    ast.Block: _block,
+    ast.Empty: _empty,
+    ast.Exit: _exit,
+    ast.Return: _return,
+    ast.Assignment: _assignment,
+    ast.CallStatement: _callstatement,
+    ast.If: _if,
+    ast.Switch: _switch,
+    ast.Declare: _declare,
+}

@@ -1,0 +1,139 @@
+"""Tables: keys, actions, entries and properties (specification, section 14.2)."""
+
+from __future__ import annotations
+
+from switch.frontend.check.argument import bind
+from switch.frontend.check.context import Context
+from switch.frontend.check.key_set import key_set_element
+from switch.frontend.check.scope import Callee, Symbol
+from switch.frontend.check.type_ref import constant_number
+from switch.frontend.check.types import ANY, BOOL, ERROR, VOID, Applicable, Bits, Enum, Extern, Type, strip
+from switch.frontend.diagnostics import choices
+from switch.frontend.parse import ast
+
+_PROPERTIES = """
+    key actions default_action entries size implementation counters meters support_timeout
+    largest_priority_wins priority_delta
+"""
+TABLE_PROPERTIES = _PROPERTIES.split()
+
+
+def check_table(cx: Context, d: ast.Table) -> None:
+    symbol = Symbol("table", d.name, d, Applicable("table", d.name, d))
+    for key in d.keys:
+        _key(cx, d, key)
+    names: set[str] = set()
+    for ref in d.actions:
+        _action_ref(cx, ref, complete=False)
+        if ref.name in names:
+            cx.name_error(f"table {d.name} lists action {ref.name} twice", ref.span)
+        names.add(ref.name)
+    if d.default is not None:
+        if d.default.name not in names and d.default.name != "NoAction":
+            note = choices(d.default.name, names, "actions of the table")
+            message = f"the default action {d.default.name} is not among the actions of table {d.name}"
+            cx.type_error(message, d.default.span, note)
+        _action_ref(cx, d.default, complete=True)
+        _same_bound(cx, d, d.default)
+        if any(a.name == "tableonly" for ref in d.actions if ref.name == d.default.name for a in ref.annotations):
+            cx.type_error(f"action {d.default.name} is marked @tableonly and cannot be the default", d.default.span)
+    for entry in d.entries or []:
+        _entry(cx, d, entry, names)
+    for p in d.properties.values():
+        _property(cx, d, p)
+    cx.declare(symbol, d.span)
+
+
+def _key(cx: Context, d: ast.Table, key: ast.KeyElement) -> None:
+    t = cx.expression(key.expression)
+    if key.match_kind not in cx.match_kinds:
+        note = choices(key.match_kind, cx.match_kinds, "match kinds")
+        cx.name_error(f"there is no match kind {key.match_kind}", key.span, note)
+    plain = strip(t)
+    if t != ANY and not (isinstance(plain, Bits | Enum) or plain in (BOOL, ERROR)):
+        cx.type_error(f"a key of table {d.name} cannot be of type {t}", key.span)
+
+
+def _action_ref(cx: Context, ref: ast.ActionRef, complete: bool) -> None:
+    """An action with its arguments: those for directed parameters in a list, all where it is `complete`."""
+    symbol = cx.find(ref.name, ref.span, ("action",), "action")
+    if symbol is None:
+        return
+    ref.target = symbol
+    ref.bound = [None] * len(symbol.parameters)
+    if not ref.arguments:
+        wanted = ", ".join(p.name for p in symbol.parameters if not p.direction)
+        if complete and wanted:
+            cx.type_error(f"action {ref.name} needs arguments here: {wanted}", ref.span)
+        return
+    call = ast.Call(ref.span, ast.Name(ref.span, ref.name), [], ref.arguments)
+    callee = Callee("action", symbol.name, symbol, parameters=symbol.parameters, returns=VOID)
+    cx.action_arguments_needed = complete
+    bind(cx, call, callee)
+    cx.action_arguments_needed = True
+    ref.bound = callee.arguments
+
+
+def _same_bound(cx: Context, d: ast.Table, ref: ast.ActionRef) -> None:
+    """Arguments for directed parameters are bound in the action list; elsewhere they can only be repeated."""
+    listed = next((a for a in d.actions if a.name == ref.name), None)
+    if listed is None or ref.target is None:
+        return
+    for info, here, there in zip(ref.target.parameters, ref.bound, listed.bound, strict=False):
+        if info.direction and here is not None and not (there is not None and ast.alike(here, there)):
+            message = f"parameter {info.name} of {ref.name} is bound to something else in the table's action list"
+            cx.type_error(message, here.span)
+
+
+def _entry(cx: Context, d: ast.Table, entry: ast.Entry, names: set[str]) -> None:
+    if len(entry.keys) != len(d.keys):
+        cx.type_error(f"table {d.name} has {len(d.keys)} keys, this entry {len(entry.keys)}", entry.span)
+        return
+    for element, key in zip(entry.keys, d.keys, strict=True):
+        kind = key.match_kind
+        wanted = key.expression.type
+        key_set_element(cx, element, wanted if isinstance(wanted, Type) else ANY)
+        op = element.op if isinstance(element, ast.Binary) else ""
+        if op == "&&&" and kind not in ("ternary", "lpm"):
+            cx.type_error(f"a mask cannot be used for a key of match kind {kind}", element.span)
+        if op == ".." and kind != "range":
+            cx.type_error(f"a range cannot be used for a key of match kind {kind}", element.span)
+        if isinstance(element, ast.Default) and kind == "exact":
+            cx.type_error("a wildcard cannot be used for a key of match kind exact", element.span)
+    if entry.action.name not in names:
+        note = choices(entry.action.name, names, "actions of the table")
+        cx.type_error(f"{entry.action.name} is not an action of table {d.name}", entry.action.span, note)
+        return
+    _action_ref(cx, entry.action, complete=True)
+    _same_bound(cx, d, entry.action)
+    if _tagged(d, entry.action.name, "defaultonly"):
+        cx.type_error(f"{entry.action.name} is marked @defaultonly: it has no entries", entry.action.span)
+    if entry.priority is not None:
+        constant_number(cx, entry.priority, "an entry's priority", 0)
+
+
+def _property(cx: Context, d: ast.Table, p: ast.Property) -> None:
+    if p.name not in TABLE_PROPERTIES:
+        note = choices(p.name, TABLE_PROPERTIES, "properties")
+        cx.diagnostics.error("target", f"BMv2 tables have no property {p.name}", p.span, note)
+        return
+    t = cx.expression(p.value)
+    if t == ANY:
+        return
+    wanted: tuple[str, ...] = {
+        "implementation": ("action_profile", "action_selector"),
+        "counters": ("direct_counter",),
+        "meters": ("direct_meter",),
+    }.get(p.name, ())
+    if wanted and not (isinstance(t, Extern) and t.name in wanted):
+        cx.type_error(f"{p.name} of table {d.name} must be a {' or '.join(wanted)}, not {t}", p.span)
+    if p.name == "size" and (isinstance(p.value.value, bool) or not isinstance(p.value.value, int)):
+        cx.type_error(f"the size of table {d.name} must be a number known at compile time", p.span)
+    if p.name in ("support_timeout", "largest_priority_wins") and not isinstance(p.value.value, bool):
+        cx.type_error(f"{p.name} must be true or false", p.span)
+    if p.name == "priority_delta":
+        constant_number(cx, p.value, "priority_delta", 1)
+
+
+def _tagged(d: ast.Table, action: str, annotation: str) -> bool:
+    return any(a.name == annotation for ref in d.actions if ref.name == action for a in ref.annotations)

@@ -1,0 +1,246 @@
+"""Types of P4_16 (specification, chapter 7) as values: what an expression has, not how it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from switch.frontend.parse.ast import Annotation, Declaration, ExternDecl
+
+
+class Type:
+    """Base of all types. `str()` is the notation of P4."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bits(Type):
+    """bit<W> or int<W>."""
+
+    width: int
+    signed: bool = False
+
+    def __str__(self) -> str:
+        return f"{'int' if self.signed else 'bit'}<{self.width}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Simple(Type):
+    """A type without structure, known by its name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+BOOL = Simple("bool")
+INT = Simple("int")  # arbitrary precision: literals without a width
+ERROR = Simple("error")
+STRING = Simple("string")
+VOID = Simple("void")
+MATCH_KIND = Simple("match_kind")
+ANY = Simple("_")  # a wildcard, and the type of what was already complained about
+
+
+@dataclass(frozen=True, slots=True)
+class VarBits(Type):
+    width_max: int
+
+    def __str__(self) -> str:
+        return f"varbit<{self.width_max}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple(Type):
+    items: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"tuple<{', '.join(map(str, self.items))}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Stack(Type):
+    element: Composite
+    size: int
+
+    def __str__(self) -> str:
+        return f"{self.element}[{self.size}]"
+
+
+@dataclass(eq=False, slots=True)
+class Field:
+    name: str
+    type: Type
+    annotations: list[Annotation]
+
+
+@dataclass(eq=False, slots=True)
+class Composite(Type):
+    """struct, header or header_union: equal only to itself. `anonymous` marks the type of a list or struct value."""
+
+    name: str
+    kind: str
+    fields: dict[str, Field] = field(default_factory=dict)
+    annotations: list[Annotation] = field(default_factory=list)
+    anonymous: bool = False
+
+    def __str__(self) -> str:
+        if self.anonymous:
+            return "{" + ", ".join(f"{f.name}: {f.type}" for f in self.fields.values()) + "}"
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(eq=False, slots=True)
+class Enum(Type):
+    """`values` are what the data plane sees: given with an underlying type, counted from 0 without."""
+
+    name: str
+    underlying: Bits | None
+    values: dict[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"enum {self.name}"
+
+
+@dataclass(eq=False, slots=True)
+class NewType(Type):
+    """`type base name`: of its own kind, cast to and from its base."""
+
+    name: str
+    base: Type
+    annotations: list[Annotation] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Variable(Type):
+    """A type parameter."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Extern(Type):
+    """An extern object's type with its type arguments."""
+
+    declaration: ExternDecl = field(hash=False, compare=False)
+    name: str
+    arguments: tuple[Type, ...] = ()
+
+    def __str__(self) -> str:
+        return self.name + (f"<{', '.join(map(str, self.arguments))}>" if self.arguments else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Applicable(Type):
+    """A table, control, parser, package, action or state: something named by a declaration."""
+
+    kind: str
+    name: str
+    declaration: Declaration = field(hash=False, compare=False)
+    arguments: tuple[Type, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Meta(Type):
+    """What a type's own name has where a value is read: `Enum` in `Enum.member`."""
+
+    type: Type
+
+    def __str__(self) -> str:
+        return f"the type {self.type}"
+
+
+# What `table.apply()` yields. Its members are hit, miss and action_run.
+APPLY_RESULT = Simple("apply_result")
+ACTION_RUN = Simple("action_run")
+
+
+@dataclass(frozen=True, slots=True)
+class EnumValue:
+    """A compile-time enum member."""
+
+    type: Enum
+    member: str
+
+    @property
+    def number(self) -> int:
+        return self.type.values[self.member]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorValue:
+    """A compile-time error constant."""
+
+    member: str
+
+
+def strip(t: Type) -> Type:
+    """The type that the data plane computes with: new types and enums with an underlying type give their base."""
+    while True:
+        if isinstance(t, NewType):
+            t = t.base
+        elif isinstance(t, Enum) and t.underlying is not None:
+            t = t.underlying
+        else:
+            return t
+
+
+def width(t: Type) -> int | None:
+    """Bits that a value occupies: bool 1, error and plain enums 32; None if not fixed (varbit, union)."""
+    t = strip(t)
+    if isinstance(t, Bits):
+        return t.width
+    if t == BOOL:
+        return 1
+    if t == ERROR or isinstance(t, Enum):
+        return 32
+    if isinstance(t, Composite) and t.kind != "header_union":
+        widths = [width(f.type) for f in t.fields.values()]
+        return None if None in widths else sum(w for w in widths if w is not None)
+    if isinstance(t, Tuple):
+        widths = [width(i) for i in t.items]
+        return None if None in widths else sum(w for w in widths if w is not None)
+    return None
+
+
+def same(a: Type, b: Type) -> bool:
+    """Whether the two are one type."""
+    if a is b or a == b or ANY in (a, b):
+        return True
+    if isinstance(a, Tuple) and isinstance(b, Tuple):
+        return len(a.items) == len(b.items) and all(same(x, y) for x, y in zip(a.items, b.items, strict=True))
+    return False
+
+
+def substitute(t: Type, bound: Mapping[str, Type]) -> Type:
+    """Put types for type parameters; those without a binding stay."""
+    if isinstance(t, Variable):
+        return bound.get(t.name, t)
+    if isinstance(t, Tuple):
+        return Tuple(tuple(substitute(i, bound) for i in t.items))
+    if isinstance(t, Extern) and t.arguments:
+        return Extern(t.declaration, t.name, tuple(substitute(a, bound) for a in t.arguments))
+    if isinstance(t, Applicable) and t.arguments:
+        return Applicable(t.kind, t.name, t.declaration, tuple(substitute(a, bound) for a in t.arguments))
+    return t
+
+
+def truncate(value: int, t: Bits) -> int:
+    """The value that a variable of type `t` holds after `value` was put in."""
+    value &= (1 << t.width) - 1
+    if t.signed and t.width and value >> (t.width - 1):
+        value -= 1 << t.width
+    return value

@@ -1,0 +1,1 @@
+"""The lowered program as BMv2 JSON and P4Info."""

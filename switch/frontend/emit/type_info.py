@@ -1,0 +1,148 @@
+"""P4Info's `type_info`: the enums, structs, headers and new types that other parts of it name."""
+
+from __future__ import annotations
+
+from switch.frontend.check.types import (
+    BOOL,
+    ERROR,
+    Bits,
+    Composite,
+    Enum,
+    NewType,
+    Stack,
+    Tuple,
+    Type,
+    VarBits,
+    strip,
+    width,
+)
+from switch.frontend.emit.textproto import Message
+from switch.frontend.parse.ast import Annotation, Number, String
+
+
+class TypeInfo:
+    """Collects named types in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[str, str], Message] = {}
+
+    def message(self) -> Message:
+        made = Message()
+        kinds = ("structs", "headers", "header_unions", "enums", "error", "serializable_enums", "new_types")
+        for wanted in kinds:
+            for (kind, name), value in sorted(self._entries.items()):
+                if kind == wanted:
+                    made.add(kind, Message().add("key", name).add("value", value))
+        return made
+
+    def register(self, t: Type) -> int | None:
+        """Note a type that is used by name. Returns the width that the control plane sees if it is translated."""
+        if isinstance(t, NewType):
+            return self._new_type(t)
+        if isinstance(t, Enum):
+            self._enum(t)
+        elif isinstance(t, Composite):
+            self._composite(t)
+        elif isinstance(t, Tuple):
+            for item in t.items:
+                self.register(item)
+        elif isinstance(t, Stack):
+            self._composite(t.element)
+        return None
+
+    def _new_type(self, t: NewType) -> int | None:
+        translation = next((a for a in t.annotations if a.name == "p4runtime_translation"), None)
+        made = Message()
+        base = t.base
+        while isinstance(base, NewType):
+            base = base.base
+        width_seen = None
+        if translation is not None:
+            translated = Message().add("uri", _text(translation))
+            second = translation.expressions[1] if len(translation.expressions) > 1 else None
+            if isinstance(second, Number):
+                width_seen = second.number
+                translated.add("sdn_bitwidth", second.number)
+            else:
+                width_seen = 0
+                translated.add("sdn_string", Message())
+            made.add("translated_type", translated)
+        else:
+            made.add("original_type", data_type(base, self))
+        for a in t.annotations:
+            if a.name not in ("p4runtime_translation", "name", "id"):
+                made.add("annotations", f"@{a.name}" + (f"({a.source})" if a.body else ""))
+        self._entries[("new_types", t.name)] = made
+        return width_seen
+
+    def _enum(self, t: Enum) -> None:
+        made = Message()
+        if t.underlying is None:
+            for name in t.values:
+                made.add("members", Message().add("name", name))
+            self._entries[("enums", t.name)] = made
+            return
+        made.add("underlying_type", Message().add("bitwidth", t.underlying.width))
+        size = (t.underlying.width + 7) // 8
+        for name, value in t.values.items():
+            encoded = (value & ((1 << t.underlying.width) - 1)).to_bytes(size, "big")
+            made.add("members", Message().add("name", name).add("value", encoded))
+        self._entries[("serializable_enums", t.name)] = made
+
+    def _composite(self, t: Composite) -> None:
+        kind = {"struct": "structs", "header": "headers", "header_union": "header_unions"}[t.kind]
+        if (kind, t.name) in self._entries:
+            return
+        made = Message()
+        self._entries[(kind, t.name)] = made
+        for f in t.fields.values():
+            member = Message().add("name", f.name)
+            if t.kind == "struct":
+                member.add("type_spec", data_type(f.type, self))
+            elif t.kind == "header":
+                member.add("type_spec", bitstring(strip(f.type)))
+            else:
+                assert isinstance(f.type, Composite)
+                self._composite(f.type)
+                member.add("header", Message().add("name", f.type.name))
+            made.add("members", member)
+
+
+def _text(a: Annotation) -> str:
+    first = a.expressions[0] if a.expressions else None
+    return first.text if isinstance(first, String) else ""
+
+
+def bitstring(t: Type) -> Message:
+    """P4BitstringLikeTypeSpec."""
+    if isinstance(t, VarBits):
+        return Message().add("varbit", Message().add("max_bitwidth", t.width_max))
+    signed = isinstance(t, Bits) and t.signed
+    return Message().add("int" if signed else "bit", Message().add("bitwidth", width(t)))
+
+
+def data_type(t: Type, types: TypeInfo) -> Message:
+    """P4DataTypeSpec; named types are registered with `types`."""
+    types.register(t)
+    if isinstance(t, Bits | VarBits):
+        return Message().add("bitstring", bitstring(t))
+    if t == BOOL:
+        return Message().add("bool", Message())
+    if t == ERROR:
+        return Message().add("error", Message())
+    if isinstance(t, Tuple):
+        made = Message()
+        for item in t.items:
+            made.add("members", data_type(item, types))
+        return Message().add("tuple", made)
+    if isinstance(t, Stack):
+        inner = Message().add("header", Message().add("name", t.element.name)).add("size", t.size)
+        return Message().add("header_stack", inner)
+    name = Message().add("name", getattr(t, "name", str(t)))
+    if isinstance(t, NewType):
+        return Message().add("new_type", name)
+    if isinstance(t, Enum):
+        return Message().add("enum" if t.underlying is None else "serializable_enum", name)
+    if isinstance(t, Composite):
+        return Message().add(t.kind, name)
+    return Message().add("bitstring", bitstring(t))

@@ -1,0 +1,1 @@
+"""The checked program in BMv2's notions."""

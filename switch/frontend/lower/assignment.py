@@ -1,0 +1,170 @@
+"""Assignments of whatever a value is, and values kept from what happens after them."""
+
+from __future__ import annotations
+
+from switch.frontend import ir
+from switch.frontend.check.types import Bits, VarBits
+from switch.frontend.diagnostics import Span
+from switch.frontend.lower.context import Context, RefusalError, as_expression
+from switch.frontend.lower.storage import allocate, header_fields, temporary
+from switch.frontend.lower.values import (
+    ElementValue,
+    HeaderValue,
+    LastValue,
+    NextValue,
+    Record,
+    StackValue,
+    UnionValue,
+    Value,
+    leaves,
+    storage_names,
+)
+from switch.frontend.parse import ast
+
+
+def assign(cx: Context, target: Value, source: Value, span: Span) -> None:
+    """target = source, whatever the two are."""
+    if isinstance(target, ir.Expr):
+        assign_scalar(cx, target, as_expression(source, span), span)
+    elif isinstance(target, Record):
+        if not isinstance(source, Record):
+            raise RefusalError("this value cannot be assigned to a struct", span)
+        _assign_members(cx, list(target.members.values()), list(source.members.values()), span)
+    elif isinstance(target, HeaderValue | ElementValue):
+        _assign_header(cx, target, source, span)
+    elif isinstance(target, StackValue) and isinstance(source, StackValue):
+        op = f"assign_{target.kind}"
+        cx.emit(op, ir.Object(target.kind, target.name), ir.Object(source.kind, source.name), span=span)
+    elif isinstance(target, UnionValue) and isinstance(source, UnionValue):
+        cx.emit(
+            "assign_union",
+            ir.Object("header_union", target.name),
+            ir.Object("header_union", source.name),
+            span=span,
+        )
+    else:
+        raise RefusalError("this cannot be assigned on BMv2", span)
+
+
+def _assign_members(cx: Context, targets: list[Value], sources: list[Value], span: Span) -> None:
+    """Member by member; sources that an earlier assignment would change are saved first."""
+    written = set().union(*(storage_names(t) for t in targets)) if targets else set()
+    saved: list[tuple[Value, Value]] = []
+    for target, source in zip(targets, sources, strict=True):
+        if isinstance(source, ir.Expr) and written & storage_names(source) and len(targets) > 1:
+            kept = temporary(cx, source.type)
+            assign_scalar(cx, kept, source, span)
+            saved.append((target, kept))
+        else:
+            saved.append((target, source))
+    for target, source in saved:
+        assign(cx, target, source, span)
+
+
+def header_object(cx: Context, value: Value, span: Span) -> ir.Expr:
+    if isinstance(value, HeaderValue):
+        return ir.Object("header", value.name)
+    if isinstance(value, ElementValue):
+        return ir.ElementHeader(value.stack.name, value.index)
+    if isinstance(value, LastValue | NextValue):
+        raise RefusalError("next and last of a stack cannot be used here", span)
+    raise RefusalError("a header is needed here", span)
+
+
+def _assign_header(cx: Context, target: HeaderValue | ElementValue, source: Value, span: Span) -> None:
+    if isinstance(source, Record):
+        if not isinstance(target, HeaderValue):
+            raise RefusalError("a list cannot be assigned to a stack element chosen at run time", span)
+        cx.emit("add_header", ir.Object("header", target.name), span=span)
+        fields: list[Value] = list(header_fields(cx, target))
+        _assign_members(cx, fields, list(leaves(source)), span)
+        return
+    cx.emit("assign_header", header_object(cx, target, span), header_object(cx, source, span), span=span)
+
+
+def assign_scalar(cx: Context, target: ir.Expr, source: ir.Expr, span: Span) -> None:
+    if target == source:
+        return
+    if isinstance(target, ir.SliceOf):
+        _assign_slice(cx, target, source, span)
+    elif isinstance(target.type, VarBits):
+        cx.emit("assign_VL", target, source, span=span)
+    elif isinstance(target, ir.FieldRef | ir.ElementField):
+        cx.emit("assign", target, source, span=span)
+    elif isinstance(target, ir.LastField):
+        raise RefusalError("BMv2 cannot write to the last element of a stack", span)
+    else:
+        raise RefusalError("this cannot be written", span)
+
+
+def _assign_slice(cx: Context, target: ir.SliceOf, source: ir.Expr, span: Span) -> None:
+    base, high, low = target.base, target.high, target.low
+    t = base.type
+    assert isinstance(t, Bits)
+    hole = ((1 << t.width) - 1) & ~(((1 << (high - low + 1)) - 1) << low)
+    wide: ir.Expr = (
+        ir.Const((source.value << low), Bits(t.width))
+        if isinstance(source, ir.Const)
+        else ir.Operation("<<", (ir.Operation("cast", (source,), Bits(t.width)), ir.Const(low, Bits(8))), Bits(t.width))
+    )
+    kept = ir.Operation("&", (base, ir.Const(hole, Bits(t.width))), Bits(t.width))
+    assign_scalar(cx, base, ir.Operation("|", (kept, wide), t), span)
+
+
+def reset_headers(cx: Context, storage: Value, span: Span) -> None:
+    """A header variable starts invalid (specification, section 8.17)."""
+    for leaf in leaves(storage):
+        headers = leaf.headers if isinstance(leaf, StackValue) else [leaf] if isinstance(leaf, HeaderValue) else []
+        for header in headers:
+            cx.emit("remove_header", ir.Object("header", header.name), span=span)
+
+
+def evaluated(cx: Context, *items: tuple[ast.Expression, bool]) -> list[Value]:
+    """Expressions in order, each a place (True) or a value; what later ones do does not change earlier ones."""
+    parts: list[tuple[Value, list[ir.Stmt]]] = []
+    for e, _ in items:
+        with cx.apart() as made:
+            parts.append((cx.value_of(e), made))
+    found: list[Value] = []
+    for position, (value, made) in enumerate(parts):
+        cx.out.extend(made)
+        disturbed = any(later for _, later in parts[position + 1 :])
+        e, place = items[position]
+        if disturbed:
+            value = pinned(cx, value, e.span) if place else saved(cx, value, e.span)
+        found.append(value)
+    return found
+
+
+def pinned(cx: Context, place: Value, span: Span) -> Value:
+    """A place that stays the same when variables in its index change."""
+    if isinstance(place, ir.ElementField) and not isinstance(place.index, ir.Const):
+        return ir.ElementField(place.stack, keep(cx, place.index, span), place.position, place.field, place.type)
+    if isinstance(place, ir.SliceOf):
+        base = pinned(cx, place.base, span)
+        assert isinstance(base, ir.Expr)
+        return ir.SliceOf(base, place.high, place.low, place.type)
+    if isinstance(place, ElementValue):
+        return ElementValue(place.stack, keep(cx, place.index, span), place.type)
+    return place
+
+
+def saved(cx: Context, value: Value, span: Span) -> Value:
+    """A value as it is now, whatever happens to the variables in it."""
+    if isinstance(value, ir.Expr):
+        return keep(cx, value, span)
+    if isinstance(value, Record):
+        return Record(value.type, {n: saved(cx, m, span) for n, m in value.members.items()})
+    if isinstance(value, HeaderValue | StackValue | UnionValue):
+        copy = allocate(cx, "tmp", value.type, span)
+        assign(cx, copy, value, span)
+        return copy
+    return value
+
+
+def keep(cx: Context, value: ir.Expr, span: Span) -> ir.Expr:
+    if isinstance(value, ir.Const | ir.ActionData | ir.Text) or isinstance(value.type, VarBits):
+        return value
+    kept = temporary(cx, value.type)
+    assign_scalar(cx, kept, value, span)
+    return kept

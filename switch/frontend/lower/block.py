@@ -1,0 +1,108 @@
+"""Controls and their instances: what a block declares, and the control applied in place."""
+
+from __future__ import annotations
+
+from switch.frontend import ir
+from switch.frontend.check.scope import Callee, Symbol
+from switch.frontend.check.types import Applicable, Extern, Type
+from switch.frontend.diagnostics import Span
+from switch.frontend.lower.assignment import assign, reset_headers
+from switch.frontend.lower.binding import bind_block
+from switch.frontend.lower.context import Context, RefusalError, control_plane_name
+from switch.frontend.lower.inline import copy_back
+from switch.frontend.lower.object import extern_object
+from switch.frontend.lower.storage import allocate
+from switch.frontend.lower.values import ActionValue, BlockValue, ExternValue, Frame, Literal, TableValue
+from switch.frontend.parse import ast
+
+
+def instance(cx: Context, d: ast.Instance, symbol: Symbol, frame: Frame) -> None:
+    """An extern object, or an instance of a control or parser."""
+    t, callee = symbol.type, symbol.value
+    assert isinstance(callee, Callee)
+    name = control_plane_name(d, frame.prefix)
+    if isinstance(t, Extern):
+        frame.bind(symbol, extern_object(cx, d, t, callee, name))
+    elif isinstance(t, Applicable) and t.kind in ("control", "parser"):
+        frame.bind(symbol, block_value(cx, t, callee, name, d.span))
+
+
+def block_value(cx: Context, t: Applicable, callee: Callee, name: str, span: Span) -> BlockValue:
+    declaration = t.declaration
+    assert isinstance(declaration, ast.Control | ast.Parser)
+    symbol = cx.block_symbol(declaration)
+    block = BlockValue(symbol, declaration, name, Frame(cx.globals, name))
+    for parameter, argument in zip(symbol.overloads, callee.arguments, strict=True):
+        assert argument is not None
+        value = cx.value_of(argument)
+        if not isinstance(value, ir.Const | Literal | ir.Text | ExternValue | BlockValue):
+            raise RefusalError(f"the constructor argument for {parameter.name} is not known at compile time", span)
+        block.frame.bind(parameter, value)
+    return block
+
+
+def make_locals(cx: Context, block: BlockValue) -> None:
+    """Bring a block's declarations into its frame: objects and tables once, variables anew at each apply."""
+    first = not block.locals_made
+    block.locals_made = True
+    for d in block.declaration.locals:
+        symbol = cx.symbol_of(d)
+        with cx.refusals():
+            if isinstance(d, ast.Variable):
+                variable(cx, d)
+            elif isinstance(d, ast.Instance) and first:
+                instance(cx, d, symbol, block.frame)
+            elif isinstance(d, ast.Table) and first:
+                name = control_plane_name(d, block.name)
+                block.frame.bind(symbol, TableValue(d, name, block.frame))
+            elif isinstance(d, ast.Action) and first:
+                name = control_plane_name(d, block.name)
+                cx.claim("action", name, d.span)
+                block.frame.bind(symbol, ActionValue(symbol, d, name, block.frame))
+                cx.program.declared_actions.append(name)
+
+
+def control_body(cx: Context, block: BlockValue) -> None:
+    assert isinstance(block.declaration, ast.Control)
+    assert block.declaration.body is not None
+    make_locals(cx, block)
+    cx.statement(block.declaration.body)
+
+
+def apply_control(cx: Context, e: ast.Call, callee: Callee) -> None:
+    assert callee.base is not None
+    base = callee.base
+    found = cx.frame.lookup(base.target) if isinstance(base, ast.Name) and base.target is not None else None
+    block = found if isinstance(found, BlockValue) else _direct(cx, callee, e.span)
+    back = bind_block(cx, block, e, callee)
+    cx.deeper(e.span)
+    with cx.apart(block.frame) as made:
+        control_body(cx, block)
+    cx.depth -= 1
+    cx.out.append(ir.Region(made, span=e.span))
+    copy_back(cx, back, made, e.span)
+
+
+def _direct(cx: Context, callee: Callee, span: Span) -> BlockValue:
+    """`Control.apply(…)`: an instance without a name of its own takes the control's."""
+    assert callee.symbol is not None
+    t = callee.symbol.type
+    assert isinstance(t, Applicable)
+    key = (id(cx.frame), id(t.declaration), span)
+    if key not in cx.direct_blocks:
+        prefix = cx.frame.prefix
+        name = control_plane_name(t.declaration, prefix)
+        cx.direct_blocks[key] = block_value(cx, t, Callee("constructor", t.name), name, span)
+    return cx.direct_blocks[key]
+
+
+def variable(cx: Context, d: ast.Variable) -> None:
+    symbol = cx.symbol_of(d)
+    name = f"{cx.frame.prefix}.{d.name}" if cx.frame.prefix else d.name
+    assert isinstance(symbol.type, Type)
+    storage = allocate(cx, name, symbol.type, d.span)
+    cx.frame.bind(symbol, storage)
+    if d.initial is not None:
+        assign(cx, storage, cx.value_of(d.initial), d.span)
+    else:
+        reset_headers(cx, storage, d.span)

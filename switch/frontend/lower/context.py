@@ -1,0 +1,198 @@
+"""The context that is handed on while a program is lowered: program, frame, diagnostics, output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from switch.frontend import ir
+from switch.frontend.check.context import Context as Checked
+from switch.frontend.check.scope import Callee, Symbol
+from switch.frontend.check.types import BOOL, ERROR, Bits, EnumValue, ErrorValue, Type, strip
+from switch.frontend.diagnostics import Diagnostics, Span
+from switch.frontend.lower.values import BlockValue, ExternValue, Frame, Literal, Value
+from switch.frontend.parse import ast
+
+SCALARS = "scalars"
+BLOCKS = {
+    "parser": "the parser",
+    "verify": "the checksum verification",
+    "ingress": "ingress",
+    "egress": "egress",
+    "compute": "the checksum computation",
+    "deparser": "the deparser",
+}
+_INLINE_DEPTH_MAX = 64
+
+# How each kind of expression and statement is lowered. The tables are arguments of the context, so that no handler
+# imports another and every handler can lower what it contains.
+Expressions = dict[type[ast.Expression], Callable[["Context", Any], Value]]
+Statements = dict[type[ast.Statement], Callable[["Context", Any], None]]
+# Extern functions by name: the controls in which BMv2 has the primitive, and what the call becomes.
+Functions = dict[str, tuple[tuple[str, ...], Callable[["Context", ast.Call, list[ast.Expression | None]], None]]]
+Methods = dict[str, Callable[["Context", ast.Call, Callee, ExternValue], None]]
+
+
+class RefusalError(Exception):
+    """Valid P4 that this compiler or BMv2 cannot carry out. Caught at the nearest statement or declaration."""
+
+    def __init__(self, message: str, span: Span, *notes: str) -> None:
+        super().__init__(message)
+        self.message, self.span, self.notes = message, span, notes
+
+
+@dataclass(slots=True)
+class Context:
+    """`out` takes the statements made; `frame` binds names; `block` is a key of BLOCKS, on which externs depend."""
+
+    program: ir.Program
+    checked: Checked
+    diagnostics: Diagnostics
+    expressions: Expressions
+    statements: Statements
+    globals: Frame
+    frame: Frame
+    out: list[ir.Stmt] = field(default_factory=list)
+    block: str = ""
+    result: Value | None = None  # where the enclosing function's return value goes
+    depth: int = 0  # of calls in one another
+    in_action: int = 0  # > 0 inside an action's body
+    pipeline: ir.Pipeline | None = None
+    conditions: list[ir.Expr] = field(default_factory=list)  # around a checksum
+    direct_blocks: dict[tuple[int, int, Span], BlockValue] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    claimed: dict[tuple[str, str], Span] = field(default_factory=dict)
+    states: dict[str, ir.ParserState] = field(default_factory=dict)
+    state: ir.ParserState = field(default_factory=lambda: ir.ParserState(""))
+
+    # --- refusals --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def refusals(self) -> Iterator[None]:
+        """Turn a RefusalError into a diagnostic, and go on behind the block."""
+        try:
+            yield
+        except RefusalError as refusal:
+            self.refuse(refusal)
+
+    def refuse(self, r: RefusalError) -> None:
+        self.diagnostics.error("target", r.message, r.span, *r.notes)
+
+    def deeper(self, span: Span) -> None:
+        """Enter a call; the caller leaves it by lowering `depth`."""
+        self.depth += 1
+        if self.depth > _INLINE_DEPTH_MAX:
+            raise RefusalError(f"calls nest deeper than {_INLINE_DEPTH_MAX}: P4 has no recursion", span)
+
+    # --- names -----------------------------------------------------------------------------------------------------
+
+    def symbol_of(self, d: ast.Declaration) -> Symbol:
+        return self.checked.declared[id(d)]
+
+    def block_symbol(self, d: ast.Control | ast.Parser) -> Symbol:
+        return self.checked.blocks[id(d)]
+
+    def unique(self, name: str) -> str:
+        """`name`, or with a number behind it if that is taken."""
+        candidate, count = name, 0
+        while candidate in self.names:
+            count += 1
+            candidate = f"{name}_{count}"
+        self.names.add(candidate)
+        return candidate
+
+    def claim(self, kind: str, name: str, span: Span) -> None:
+        """Control-plane names are unique within a kind; `@name` can break that."""
+        key = (kind, name)
+        first = self.claimed.get(key)
+        # Instances of one control may share an action under an absolute name: it is the same action.
+        if first is not None and not (kind == "action" and first is span):
+            self.diagnostics.error("names", f"two {kind}s have the name {name} (first at {first})", span)
+        self.claimed.setdefault(key, span)
+
+    # --- expressions and statements --------------------------------------------------------------------------------
+
+    def value_of(self, e: ast.Expression) -> Value:
+        """What `e` stands for; statements that its evaluation needs are emitted first."""
+        if e.value is not None and isinstance(e.type, Type):
+            return self._constant(e.value, e.type, e.span)
+        handler = self.expressions.get(type(e))
+        if handler is None:
+            raise RefusalError("this expression cannot be used here", e.span)
+        return handler(self, e)
+
+    def _constant(self, value: object, t: Type, span: Span) -> Value:
+        """A compile-time value as an expression."""
+        plain = strip(t)
+        if isinstance(value, bool):
+            return ir.Const(int(value), BOOL) if plain == BOOL else ir.Const(int(value), plain)
+        if isinstance(value, int):
+            return ir.Const(value, plain if isinstance(plain, Bits) else t)
+        if isinstance(value, EnumValue):
+            if value.type.underlying is not None:
+                return ir.Const(value.number, plain if isinstance(plain, Bits) else value.type.underlying)
+            return Literal(value, t)
+        if isinstance(value, ErrorValue):
+            return ir.Const(self.checked.errors[value.member], ERROR)
+        if isinstance(value, str):
+            return ir.Text(value)
+        raise RefusalError(f"a constant of type {t} cannot be used here", span)
+
+    def scalar_of(self, e: ast.Expression) -> ir.Expr:
+        return as_expression(self.value_of(e), e.span)
+
+    def isolated(self, e: ast.Expression) -> tuple[ir.Expr, list[ir.Stmt]]:
+        """`e` with the statements it needs kept apart, for what is only evaluated under a condition."""
+        with self.apart() as made:
+            return self.scalar_of(e), made
+
+    @contextmanager
+    def apart(self, frame: Frame | None = None) -> Iterator[list[ir.Stmt]]:
+        """Collect what is emitted meanwhile, with the names of `frame` if given, in a list of its own."""
+        outer = self.frame, self.out
+        made: list[ir.Stmt] = []
+        self.frame, self.out = frame or self.frame, made
+        try:
+            yield made
+        finally:
+            self.frame, self.out = outer
+
+    def statement(self, s: ast.Statement) -> None:
+        before = self.frame, self.out, self.result, self.depth, self.in_action
+        try:
+            self.statements[type(s)](self, s)
+        except RefusalError as refusal:
+            self.refuse(refusal)
+            self.frame, self.out, self.result, self.depth, self.in_action = before
+
+    def body(self, s: ast.Statement | None) -> list[ir.Stmt]:
+        """The statements of a branch."""
+        with self.apart() as made:
+            if s is not None:
+                self.statement(s)
+        return made
+
+    def emit(self, op: str, *parameters: ir.Expr, span: Span) -> None:
+        self.out.append(ir.Primitive(op, parameters, span))
+
+
+def as_expression(value: Value, span: Span) -> ir.Expr:
+    """`value` as a scalar."""
+    if isinstance(value, ir.Expr):
+        return value
+    if isinstance(value, Literal) and isinstance(value.value, EnumValue):
+        return ir.Const(value.value.number, Bits(32))
+    raise RefusalError("a single number or bool is needed here", span)
+
+
+def control_plane_name(d: ast.Declaration, prefix: str) -> str:
+    """The full name: the instance path and `@name`, which may be absolute with a leading dot."""
+    given = d.annotation("name")
+    word = d.name
+    if given is not None and given.expressions and isinstance(given.expressions[0], ast.String):
+        word = given.expressions[0].text
+    if word.startswith("."):
+        return word[1:]
+    return f"{prefix}.{word}" if prefix else word

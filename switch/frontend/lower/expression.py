@@ -1,0 +1,162 @@
+"""Expressions other than operators: names, members, elements, lists and calls that return something."""
+
+from __future__ import annotations
+
+from switch.frontend import ir
+from switch.frontend.check.scope import Callee
+from switch.frontend.check.types import BOOL, Composite, Tuple, Type, strip
+from switch.frontend.diagnostics import Span
+from switch.frontend.lower.assignment import evaluated
+from switch.frontend.lower.context import Context, Expressions, RefusalError
+from switch.frontend.lower.inline import call_function
+from switch.frontend.lower.lookahead import lookahead
+from switch.frontend.lower.operator import slice_of
+from switch.frontend.lower.storage import header_field, temporary
+from switch.frontend.lower.table import apply_table
+from switch.frontend.lower.values import (
+    ElementValue,
+    HeaderValue,
+    LastValue,
+    NextValue,
+    Record,
+    StackValue,
+    UnionValue,
+    Value,
+)
+from switch.frontend.parse import ast
+
+
+def _name(cx: Context, e: ast.Name) -> Value:
+    symbol = e.target
+    found = cx.frame.lookup(symbol)
+    if found is not None:
+        return found
+    declaration = symbol.declaration
+    if isinstance(declaration, ast.Constant):
+        return cx.value_of(declaration.initial)
+    raise RefusalError(f"{e.name} cannot be used as a value here", e.span)
+
+
+def _member(cx: Context, e: ast.Member) -> Value:
+    base = cx.value_of(e.base) if not isinstance(e.base, ast.Call) else _member_of_call(cx, e)
+    if isinstance(e.base, ast.Call) and isinstance(base, ir.Expr):
+        return base
+    if isinstance(base, Record):
+        return base.members[e.name]
+    if isinstance(base, HeaderValue):
+        return header_field(cx, base, "", e.name, base.type.fields[e.name].type)
+    if isinstance(base, UnionValue):
+        return base.members[e.name]
+    if isinstance(base, StackValue):
+        return _stack_member(cx, base, e)
+    if isinstance(base, ElementValue):
+        position = list(base.type.fields).index(e.name)
+        t = strip(base.type.fields[e.name].type)
+        if isinstance(t, Composite):
+            raise RefusalError("structs inside stack elements chosen at run time are not supported", e.span)
+        return ir.ElementField(base.stack.name, base.index, position, e.name, t)
+    if isinstance(base, NextValue | LastValue) and base.type.kind == "header_union":
+        member = base.type.fields[e.name].type
+        assert isinstance(member, Composite)
+        return type(base)(base.stack, member, e.name)
+    if isinstance(base, LastValue):
+        return ir.LastField(base.stack.name, e.name, strip(base.type.fields[e.name].type), base.member)
+    raise RefusalError(f"{e.name} cannot be read here", e.span)
+
+
+def _member_of_call(cx: Context, e: ast.Member) -> Value:
+    """`table.apply().hit`, or a member of what a call returns."""
+    call = e.base
+    assert isinstance(call, ast.Call)
+    if isinstance(call.target, Callee) and call.target.kind == "table":
+        hit = temporary(cx, BOOL)
+        truth = [ir.Primitive("assign", (hit, ir.Const(v, BOOL)), e.span) for v in (0, 1)]
+        when_hit, when_miss = (truth[1], truth[0]) if e.name == "hit" else (truth[0], truth[1])
+        apply_table(cx, call, hit=[when_hit], miss=[when_miss])
+        return hit
+    return cx.value_of(call)
+
+
+def _stack_member(cx: Context, stack: StackValue, e: ast.Member) -> Value:
+    element = stack.type.element
+    if e.name == "lastIndex":
+        return ir.LastIndex(stack.name, stack.kind)
+    if cx.block != "parser":
+        raise RefusalError(f"{e.name} of a header stack exists in parsers only", e.span)
+    return NextValue(stack, element) if e.name == "next" else LastValue(stack, element)
+
+
+def _index(cx: Context, e: ast.Index) -> Value:
+    base = cx.value_of(e.base)
+    if isinstance(base, Record):
+        assert isinstance(e.index.value, int)
+        return base.members[list(base.members)[e.index.value]]
+    if not isinstance(base, StackValue):
+        raise RefusalError("this cannot be indexed", e.span)
+    index = cx.scalar_of(e.index)
+    if isinstance(index, ir.Const):
+        if index.value >= len(base.elements):
+            raise RefusalError(f"index {index.value} is outside the stack of {len(base.elements)}", e.span)
+        return base.elements[index.value]
+    if base.kind == "header_union_stack":
+        raise RefusalError("BMv2 takes elements of a stack of unions by constant index only", e.span)
+    return ElementValue(base, index, base.type.element)
+
+
+def _slice(cx: Context, e: ast.Slice) -> Value:
+    base = cx.scalar_of(e.base)
+    high, low = e.high.value, e.low.value
+    assert isinstance(high, int)
+    assert isinstance(low, int)
+    return slice_of(cx, base, high, low)
+
+
+def _listexpression(cx: Context, e: ast.ListExpression) -> Value:
+    items = evaluated(cx, *((i, False) for i in e.items))
+    names = list(e.type.fields) if isinstance(e.type, Composite) else [str(i) for i in range(len(items))]
+    t = e.type if isinstance(e.type, Type) else Tuple(())
+    return Record(t, dict(zip(names, items, strict=True)))
+
+
+def _structexpression(cx: Context, e: ast.StructExpression) -> Value:
+    values = evaluated(cx, *((item, False) for _, item in e.items))
+    given = {name: value for (name, _), value in zip(e.items, values, strict=True)}
+    order = list(e.type.fields) if isinstance(e.type, Composite) else list(given)
+    assert isinstance(e.type, Type)
+    return Record(e.type, {name: given[name] for name in order})
+
+
+def _call(cx: Context, e: ast.Call) -> Value:
+    callee = e.target
+    assert isinstance(callee, Callee)
+    if callee.kind == "header" and callee.name == "isValid":
+        assert callee.base is not None
+        return validity(cx, cx.value_of(callee.base), e.span)
+    if callee.kind == "function":
+        return call_function(cx, e, callee)
+    if callee.kind == "extern_method" and callee.name == "packet_in.lookahead":
+        return lookahead(cx, callee.type_arguments[0], e.span)
+    if callee.kind == "table":
+        raise RefusalError("the result of apply() is used through hit, miss or action_run", e.span)
+    raise RefusalError(f"BMv2 has no {callee.name} whose result can be used in an expression", e.span)
+
+
+def validity(cx: Context, value: Value, span: Span) -> ir.Expr:
+    if isinstance(value, HeaderValue):
+        return ir.Valid(value.name)
+    if isinstance(value, UnionValue):
+        return ir.Valid(value.name, union=True)
+    if isinstance(value, ElementValue):
+        raise RefusalError("BMv2 cannot tell the validity of a stack element chosen at run time", span)
+    raise RefusalError("validity is a property of headers", span)
+
+
+EXPRESSIONS: Expressions = {
+    ast.Name: _name,
+    ast.Member: _member,
+    ast.Index: _index,
+    ast.Slice: _slice,
+    ast.ListExpression: _listexpression,
+    ast.StructExpression: _structexpression,
+    ast.Call: _call,
+}

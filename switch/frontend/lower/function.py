@@ -1,0 +1,142 @@
+"""v1model's extern functions as BMv2's primitives, and the controls in which each may be called."""
+
+from __future__ import annotations
+
+from switch.frontend import ir
+from switch.frontend.check.types import Bits, Composite
+from switch.frontend.diagnostics import Span
+from switch.frontend.lower.argument import algorithm, calculation, field_list, flat, into, number
+from switch.frontend.lower.context import BLOCKS, Context, Functions, RefusalError
+from switch.frontend.lower.values import Literal
+from switch.frontend.parse import ast
+
+
+def _mark_to_drop(cx: Context, e: ast.Call, _a: list[ast.Expression | None]) -> None:
+    cx.emit("mark_to_drop", ir.Object("header", "standard_metadata"), span=e.span)
+
+
+def _truncate(cx: Context, e: ast.Call, a: list[ast.Expression | None]) -> None:
+    cx.emit("truncate", number(cx, a[0]), span=e.span)
+
+
+def _clone_kind(cx: Context, e: ast.Expression | None, span: Span) -> str:
+    assert e is not None
+    value = cx.value_of(e)
+    assert isinstance(value, Literal)
+    member = value.value.member
+    wanted = "I2E" if cx.block == "ingress" else "E2E"
+    if member != wanted:
+        raise RefusalError(f"in {cx.block} a clone is CloneType.{wanted}, not CloneType.{member}", span)
+    return "clone_ingress_pkt_to_egress" if member == "I2E" else "clone_egress_pkt_to_egress"
+
+
+def _clone(cx: Context, e: ast.Call, a: list[ast.Expression | None]) -> None:
+    op = _clone_kind(cx, a[0], e.span)
+    made = field_list(cx, "fl", [])
+    cx.emit(op, number(cx, a[1]), ir.Const(made.id, Bits(32)), span=e.span)
+
+
+def _clone_preserving_field_list(cx: Context, e: ast.Call, a: list[ast.Expression | None]) -> None:
+    op = _clone_kind(cx, a[0], e.span)
+    cx.emit(op, number(cx, a[1]), _preserved(cx, a[2], e.span), span=e.span)
+
+
+def _resubmit_preserving_field_list(cx: Context, e: ast.Call, a: list[ast.Expression | None]) -> None:
+    cx.emit("resubmit", _preserved(cx, a[0], e.span), span=e.span)
+
+
+def _recirculate_preserving_field_list(cx: Context, e: ast.Call, a: list[ast.Expression | None]) -> None:
+    cx.emit("recirculate", _preserved(cx, a[0], e.span), span=e.span)
+
+
+def _preserved(cx: Context, e: ast.Expression | None, span: Span) -> ir.Expr:
+    """The id of the list of metadata fields tagged with `@field_list(index)`."""
+    assert e is not None
+    index = cx.scalar_of(e)
+    if not isinstance(index, ir.Const):
+        raise RefusalError("the index of a field list must be known at compile time", span)
+    name = f"field_list{index.value}"
+    found = next((f for f in cx.program.field_lists if f.name == name), None)
+    if found is None:
+        message = f"no metadata field is tagged with @field_list({index.value}): nothing is preserved"
+        cx.diagnostics.warning("target", message, span)
+        found = field_list(cx, name, [])
+    return ir.Const(found.id, Bits(32))
+
+
+def _digest(cx: Context, e: ast.Call, a: list[ast.Expression | None]) -> None:
+    assert a[1] is not None
+    t = a[1].type
+    callee = e.target
+    if callee.type_arguments and isinstance(callee.type_arguments[0], Composite):
+        t = callee.type_arguments[0]
+    name = t.name if isinstance(t, Composite) and not t.anonymous else "digest"
+    items = flat(cx, cx.value_of(a[1]), e.span)
+    lists = cx.program.learn_lists
+    found = next((x for x in lists if x.name == name and x.items == items), None)
+    if found is None:
+        found = ir.FieldList(len(lists) + 1, name, items, t)
+        lists.append(found)
+    cx.emit("generate_digest", number(cx, a[0]), ir.Const(found.id, Bits(32)), span=e.span)
+
+
+def _random(cx: Context, e: ast.Call, a: list[ast.Expression | None]) -> None:
+    into(cx, "modify_field_rng_uniform", a[0], e.span, number(cx, a[1]), number(cx, a[2]))
+
+
+def _hash(cx: Context, e: ast.Call, a: list[ast.Expression | None]) -> None:
+    assert a[3] is not None
+    base, largest = number(cx, a[2]), number(cx, a[4], Bits(64))
+    inputs = flat(cx, cx.value_of(a[3]), e.span)
+    name = calculation(cx, algorithm(cx, a[1]), inputs, e.span)
+    operands = (base, ir.Object("calculation", name), largest)
+    into(cx, "modify_field_with_hash_based_offset", a[0], e.span, *operands)
+
+
+def _assert(cx: Context, e: ast.Call, a: list[ast.Expression | None]) -> None:
+    assert a[0] is not None
+    cx.emit("assert", cx.scalar_of(a[0]), span=e.span)
+
+
+def _assume(cx: Context, e: ast.Call, a: list[ast.Expression | None]) -> None:
+    assert a[0] is not None
+    cx.emit("assume", cx.scalar_of(a[0]), span=e.span)
+
+
+def _static_assert(cx: Context, e: ast.Call, a: list[ast.Expression | None]) -> None:
+    assert a[0] is not None
+
+
+def _log_msg(cx: Context, e: ast.Call, a: list[ast.Expression | None]) -> None:
+    assert a[0] is not None
+    if not isinstance(a[0].value, str):
+        raise RefusalError("the format of log_msg must be a string literal", a[0].span)
+    items: list[ir.Expr] = []
+    if len(a) > 1 and a[1] is not None:
+        items = flat(cx, cx.value_of(a[1]), e.span)
+    cx.emit("log_msg", ir.Text(a[0].value), ir.Vector(tuple(items)), span=e.span)
+
+
+def _verify(cx: Context, e: ast.Call, a: list[ast.Expression | None]) -> None:
+    assert a[0] is not None
+    assert a[1] is not None
+    cx.emit("verify", cx.scalar_of(a[0]), cx.scalar_of(a[1]), span=e.span)
+
+
+_PIPELINES = ("ingress", "egress")
+FUNCTIONS: Functions = {
+    "clone": (_PIPELINES, _clone),
+    "clone_preserving_field_list": (_PIPELINES, _clone_preserving_field_list),
+    "resubmit_preserving_field_list": (("ingress",), _resubmit_preserving_field_list),
+    "recirculate_preserving_field_list": (("egress",), _recirculate_preserving_field_list),
+    "digest": (("ingress",), _digest),
+    "verify": (("parser",), _verify),
+    "mark_to_drop": (_PIPELINES, _mark_to_drop),
+    "random": (_PIPELINES, _random),
+    "hash": (_PIPELINES, _hash),
+    "truncate": (_PIPELINES, _truncate),
+    "log_msg": (("parser", *_PIPELINES), _log_msg),
+    "assert": (("parser", *_PIPELINES), _assert),
+    "assume": (("parser", *_PIPELINES), _assume),
+    "static_assert": (tuple(BLOCKS), _static_assert),
+}

@@ -1,0 +1,56 @@
+"""What `lookahead` returns: bits ahead of the parser's cursor, read into a variable all at once."""
+
+from __future__ import annotations
+
+from switch.frontend import ir
+from switch.frontend.check.types import BOOL, Bits, Composite, Tuple, Type, strip, width
+from switch.frontend.diagnostics import Span
+from switch.frontend.lower.assignment import assign_scalar
+from switch.frontend.lower.context import Context, RefusalError
+from switch.frontend.lower.operator import cast, operation, slice_of
+from switch.frontend.lower.storage import temporary
+from switch.frontend.lower.values import Record, Value
+
+# Parts of what lies ahead are cut out of a number of so many bits; beyond, which not every engine computes with, each
+# is read by itself.
+WHOLE_BITS_MAX = 128
+
+
+def lookahead(cx: Context, t: Type, span: Span) -> Value:
+    """What lies ahead, all of it read at once: it must be there, whatever of it is used (specification, 13.8.4).
+
+    BMv2 1.15 checks the length of neither a key nor a part, so neither is made of it.
+    """
+    plain = strip(t)
+    bits = width(plain)
+    if bits is None:
+        raise RefusalError(f"lookahead needs a type of fixed size, not {t}", span)
+    aggregate = isinstance(plain, Composite | Tuple)
+    # Packets are whole bytes, so one that holds a part of a byte holds it all.
+    ahead: Type = Bits((bits + 7) // 8 * 8 if aggregate else bits) if aggregate or plain == BOOL else plain
+    kept = temporary(cx, ahead)
+    assign_scalar(cx, kept, ir.Lookahead(0, width(ahead) or 0, ahead), span)
+    return _part_ahead(cx, kept, plain, 0, span)
+
+
+def _part_ahead(cx: Context, whole: ir.FieldRef, t: Type, offset: int, span: Span) -> Value:
+    """What lies `offset` bits behind the beginning of `whole`; aggregates fall into their fields."""
+    plain = strip(t)
+    if isinstance(plain, Composite | Tuple):
+        items = enumerate(plain.items) if isinstance(plain, Tuple) else plain.fields.items()
+        members: dict[str, Value] = {}
+        for name, item in items:
+            inner = item if isinstance(item, Type) else item.type
+            members[str(name)] = _part_ahead(cx, whole, inner, offset, span)
+            offset += width(inner) or 0
+        return Record(plain, members)
+    size, total = width(plain) or 0, width(whole.type) or 0
+    part: ir.Expr
+    if total > WHOLE_BITS_MAX:
+        part = temporary(cx, Bits(size))
+        assign_scalar(cx, part, ir.Lookahead(offset, size, Bits(size)), span)
+    else:
+        part = slice_of(cx, whole, total - offset - 1, total - offset - size)
+    if plain == BOOL:
+        return operation(cx, "==", (part, ir.Const(1, Bits(1))), BOOL, span)
+    return whole if whole.type == plain else cast(cx, part, plain, span)

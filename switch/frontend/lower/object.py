@@ -1,0 +1,122 @@
+"""Extern objects: counters, meters, registers and profiles, made and used."""
+
+from __future__ import annotations
+
+from switch.frontend import ir
+from switch.frontend.check.scope import Callee
+from switch.frontend.check.types import Bits, EnumValue, Extern, strip
+from switch.frontend.diagnostics import Span
+from switch.frontend.lower.argument import algorithm, into, number
+from switch.frontend.lower.context import BLOCKS, Context, Methods, RefusalError
+from switch.frontend.lower.values import ExternValue, Literal
+from switch.frontend.parse import ast
+
+
+def extern_object(cx: Context, d: ast.Instance, t: Extern, callee: Callee, name: str) -> ExternValue:
+    made: ir.Counter | ir.Meter | ir.Register | ir.ActionProfile
+    cx.claim(t.name, name, d.span)
+    index = t.arguments[-1] if t.arguments and t.name in ("counter", "meter") else None
+    if t.name in ("counter", "direct_counter"):
+        direct = t.name == "direct_counter"
+        size = None if direct else _constant_argument(cx, callee, 0, "the size of a counter")
+        made = ir.Counter(name, _unit(cx, callee, 0 if direct else 1), size, index_type=index)
+        cx.program.counters.append(made)
+    elif t.name in ("meter", "direct_meter"):
+        direct = t.name == "direct_meter"
+        size = None if direct else _constant_argument(cx, callee, 0, "the size of a meter")
+        made = ir.Meter(name, _unit(cx, callee, 0 if direct else 1), size, index_type=index)
+        cx.program.meters.append(made)
+    elif t.name == "register":
+        element = strip(t.arguments[0])
+        if not isinstance(element, Bits):
+            raise RefusalError(f"BMv2 registers hold bit<> or int<>, not {t.arguments[0]}", d.span)
+        size = _constant_argument(cx, callee, 0, "the size of a register")
+        made = ir.Register(name, size, t.arguments[0], index_type=t.arguments[1] if len(t.arguments) > 1 else None)
+        cx.program.registers.append(made)
+    elif t.name == "action_profile":
+        made = ir.ActionProfile(name, _constant_argument(cx, callee, 0, "the size of an action profile"), None, [])
+    elif t.name == "action_selector":
+        size = _constant_argument(cx, callee, 1, "the size of an action selector")
+        made = ir.ActionProfile(name, size, algorithm(cx, callee.arguments[0]), [])
+    else:
+        raise RefusalError(
+            f"BMv2's simple_switch has no extern {t.name}",
+            d.span,
+            "externs: action_profile, action_selector, counter, direct_counter, direct_meter, meter, register",
+        )
+    made.annotations, made.span = d.annotations, d.span
+    return ExternValue(t, name, made)
+
+
+def _constant_argument(cx: Context, callee: Callee, index: int, what: str) -> int:
+    argument = callee.arguments[index]
+    assert argument is not None
+    value = cx.value_of(argument)
+    if not isinstance(value, ir.Const):
+        raise RefusalError(f"{what} must be known at compile time", argument.span)
+    return value.value
+
+
+def _unit(cx: Context, callee: Callee, index: int) -> str:
+    argument = callee.arguments[index]
+    assert argument is not None
+    value = cx.value_of(argument)
+    assert isinstance(value, Literal)
+    assert isinstance(value.value, EnumValue)
+    return value.value.member
+
+
+def _only_in_pipeline(cx: Context, what: str, span: Span) -> None:
+    if cx.block not in ("ingress", "egress"):
+        raise RefusalError(f"{what} can be used in ingress and egress, not in {BLOCKS[cx.block]}", span)
+
+
+def _register_read(cx: Context, e: ast.Call, c: Callee, o: ExternValue) -> None:
+    _only_in_pipeline(cx, "a register", e.span)
+    register = ir.Object("register_array", o.name)
+    into(cx, "register_read", c.arguments[0], e.span, register, number(cx, c.arguments[1]))
+
+
+def _register_write(cx: Context, e: ast.Call, c: Callee, o: ExternValue) -> None:
+    _only_in_pipeline(cx, "a register", e.span)
+    index, value = number(cx, c.arguments[0]), number(cx, c.arguments[1])
+    cx.emit("register_write", ir.Object("register_array", o.name), index, value, span=e.span)
+
+
+def _counter_count(cx: Context, e: ast.Call, c: Callee, o: ExternValue) -> None:
+    _only_in_pipeline(cx, "a counter", e.span)
+    cx.emit("count", ir.Object("counter_array", o.name), number(cx, c.arguments[0]), span=e.span)
+
+
+def _meter_execute_meter(cx: Context, e: ast.Call, c: Callee, o: ExternValue) -> None:
+    _only_in_pipeline(cx, "a meter", e.span)
+    meter = ir.Object("meter_array", o.name)
+    into(cx, "execute_meter", c.arguments[1], e.span, meter, number(cx, c.arguments[0]), last=True)
+
+
+def _direct_counter_count(cx: Context, _e: ast.Call, _c: Callee, _o: ExternValue) -> None:
+    # BMv2 counts whenever an entry of the table is hit.
+    pass
+
+
+def _direct_meter_read(cx: Context, e: ast.Call, c: Callee, o: ExternValue) -> None:
+    # BMv2 executes the meter at each hit and puts the colour into one field, the same for all actions.
+    assert c.arguments[0] is not None
+    place = cx.scalar_of(c.arguments[0])
+    meter = o.object
+    assert isinstance(meter, ir.Meter)
+    if not isinstance(place, ir.FieldRef):
+        raise RefusalError("a direct meter is read into a whole field or variable", e.span)
+    if meter.result is not None and meter.result != place:
+        raise RefusalError(f"meter {o.name} is read into two places, {meter.result} and {place}", e.span)
+    meter.result = place
+
+
+METHODS: Methods = {
+    "register.read": _register_read,
+    "register.write": _register_write,
+    "counter.count": _counter_count,
+    "meter.execute_meter": _meter_execute_meter,
+    "direct_counter.count": _direct_counter_count,
+    "direct_meter.read": _direct_meter_read,
+}

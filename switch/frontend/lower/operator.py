@@ -1,0 +1,165 @@
+"""Operators and casts: every result keeps its P4 type, and what is known is folded."""
+
+from __future__ import annotations
+
+from switch.frontend import ir
+from switch.frontend.check import fold
+from switch.frontend.check.types import BOOL, ERROR, INT, Bits, Composite, Enum, Type, VarBits, strip
+from switch.frontend.diagnostics import Span
+from switch.frontend.lower.assignment import assign_scalar, evaluated
+from switch.frontend.lower.context import Context, Expressions, RefusalError, as_expression
+from switch.frontend.lower.storage import temporary
+from switch.frontend.lower.values import HeaderValue, Literal, Record, Value
+from switch.frontend.parse import ast
+
+
+def operation(cx: Context, op: str, operands: tuple[ir.Expr, ...], t: Type, span: Span) -> ir.Expr:
+    """An operator on scalars, folded if they are all known (constructor parameters are only known here)."""
+    t = strip(t)
+    if all(isinstance(o, ir.Const) for o in operands):
+        numbers = [o.value for o in operands if isinstance(o, ir.Const)]
+        folded: int | bool | None = None
+        if op == "cast":
+            folded = fold.fit(numbers[0], t)
+        elif op == "!":
+            folded = not numbers[0]
+        elif op in ("&&", "||"):
+            folded = all(numbers) if op == "&&" else any(numbers)
+        elif op == "?":
+            folded = numbers[1] if numbers[0] else numbers[2]
+        elif len(numbers) == 1:
+            folded = fold.unary(op, numbers[0], t)
+        else:
+            right = operands[1].type
+            folded = fold.binary(op, numbers[0], numbers[1], t, right.width if isinstance(right, Bits) else 0)
+        if folded is not None:
+            return ir.Const(int(folded), t)
+    if op == "?" and isinstance(operands[0], ir.Const):
+        return operands[1] if operands[0].value else operands[2]
+    if op == "&&" and isinstance(operands[0], ir.Const):
+        return operands[1] if operands[0].value else operands[0]
+    if op == "||" and isinstance(operands[0], ir.Const):
+        return operands[0] if operands[0].value else operands[1]
+    if op in ("/", "%") and isinstance(t, Bits) and t.signed:
+        raise RefusalError(f"BMv2 has no {op} on signed values known only at run time", span)
+    return ir.Operation(op, operands, t)
+
+
+def slice_of(cx: Context, base: ir.Expr, high: int, low: int) -> ir.Expr:
+    t = Bits(high - low + 1)
+    if isinstance(base, ir.Const):
+        return ir.Const((base.value >> low) & ((1 << t.width) - 1), t)
+    if isinstance(base, ir.SliceOf):
+        return ir.SliceOf(base.base, high + base.low, low + base.low, t)
+    assert isinstance(base.type, Bits)
+    if t.width == base.type.width and not base.type.signed:
+        return base
+    return ir.SliceOf(base, high, low, t)
+
+
+def cast(cx: Context, value: ir.Expr, to: Type, span: Span) -> ir.Expr:
+    t, plain = value.type, strip(to)
+    if t == plain:
+        return value
+    if isinstance(value, ir.Const):
+        return ir.Const(fold.fit(value.value, plain), plain)
+    if isinstance(t, Bits) and plain == BOOL:
+        return operation(cx, "==", (value, ir.Const(1, t)), BOOL, span)
+    if t == BOOL and isinstance(plain, Bits):
+        return operation(cx, "?", (value, ir.Const(1, plain), ir.Const(0, plain)), plain, span)
+    if isinstance(t, Bits) and isinstance(plain, Bits):
+        if plain.width < t.width and not plain.signed:
+            return slice_of(cx, value, plain.width - 1, 0)
+        return ir.Operation("cast", (value,), plain)
+    if plain in (INT, ERROR) or isinstance(plain, Enum):
+        return value
+    raise RefusalError(f"a value of type {t} cannot be cast to {to}", span)
+
+
+def binary(cx: Context, e: ast.Binary, left: Value, right: Value) -> Value:
+    """The operator of `e` on two values."""
+    assert isinstance(e.type, Type)
+    if e.op in ("==", "!=") and not (isinstance(left, ir.Expr) and isinstance(right, ir.Expr)):
+        equal = _equal(cx, left, right, e.span)
+        return equal if e.op == "==" else operation(cx, "!", (equal,), BOOL, e.span)
+    a, b = as_expression(left, e.left.span), as_expression(right, e.right.span)
+    if e.op in ("<<", ">>") and isinstance(b, ir.Const) and isinstance(a.type, Bits):
+        gone = b.value >= a.type.width and (e.op == "<<" or not a.type.signed)
+        if gone:
+            return ir.Const(0, a.type)
+    if isinstance(a.type, VarBits) or isinstance(b.type, VarBits):
+        raise RefusalError("varbit fields can only be extracted, emitted and copied", e.span)
+    return operation(cx, e.op, (a, b), e.type, e.span)
+
+
+def _equal(cx: Context, left: Value, right: Value, span: Span) -> ir.Expr:
+    if isinstance(left, HeaderValue) and isinstance(right, HeaderValue):
+        return ir.HeadersEqual(left.name, right.name)
+    if isinstance(left, Record) and isinstance(right, Record):
+        result: ir.Expr = ir.Const(1, BOOL)
+        for a, b in zip(left.members.values(), right.members.values(), strict=True):
+            result = operation(cx, "&&", (result, _equal(cx, a, b, span)), BOOL, span)
+        return result
+    a, b = as_expression(left, span), as_expression(right, span)
+    return operation(cx, "==", (a, b), BOOL, span)
+
+
+def _unary(cx: Context, e: ast.Unary) -> Value:
+    operand = cx.scalar_of(e.operand)
+    assert isinstance(e.type, Type)
+    return operand if e.op == "+" else operation(cx, e.op, (operand,), e.type, e.span)
+
+
+def _binary(cx: Context, e: ast.Binary) -> Value:
+    if e.op in ("&&", "||"):
+        return _short_circuit(cx, e)
+    left, right = evaluated(cx, (e.left, False), (e.right, False))
+    return binary(cx, e, left, right)
+
+
+def _short_circuit(cx: Context, e: ast.Binary) -> ir.Expr:
+    left = cx.scalar_of(e.left)
+    right, before = cx.isolated(e.right)
+    if not before:
+        return operation(cx, e.op, (left, right), BOOL, e.span)
+    # The right side has effects: they may happen only if the left side asks for it.
+    result = temporary(cx, BOOL)
+    assign_scalar(cx, result, left, e.span)
+    body = [*before, ir.Primitive("assign", (result, right), e.span)]
+    branch = ir.Branch(result, body, [], e.span) if e.op == "&&" else ir.Branch(result, [], body, e.span)
+    cx.out.append(branch)
+    return result
+
+
+def _conditional(cx: Context, e: ast.Conditional) -> Value:
+    condition = cx.scalar_of(e.condition)
+    assert isinstance(e.type, Type)
+    if isinstance(condition, ir.Const):
+        return cx.value_of(e.then if condition.value else e.otherwise)
+    if isinstance(strip(e.type), Composite):
+        raise RefusalError("a conditional expression of structs or headers is not supported: use if", e.span)
+    then, before_then = cx.isolated(e.then)
+    otherwise, before_otherwise = cx.isolated(e.otherwise)
+    if not before_then and not before_otherwise:
+        return operation(cx, "?", (condition, then, otherwise), e.type, e.span)
+    result = temporary(cx, e.type)
+    before_then.append(ir.Primitive("assign", (result, then), e.span))
+    before_otherwise.append(ir.Primitive("assign", (result, otherwise), e.span))
+    cx.out.append(ir.Branch(condition, before_then, before_otherwise, e.span))
+    return result
+
+
+def _cast(cx: Context, e: ast.Cast) -> Value:
+    value = cx.value_of(e.operand)
+    assert isinstance(e.type, Type)
+    if isinstance(value, Record | HeaderValue | Literal):
+        return value
+    return cast(cx, as_expression(value, e.span), e.type, e.span)
+
+
+EXPRESSIONS: Expressions = {
+    ast.Unary: _unary,
+    ast.Binary: _binary,
+    ast.Conditional: _conditional,
+    ast.Cast: _cast,
+}

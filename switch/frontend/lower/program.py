@@ -1,0 +1,185 @@
+"""The whole program: from the package's arguments to header instances, states, pipelines and the deparser's order."""
+
+from __future__ import annotations
+
+from switch.frontend import ir
+from switch.frontend.check.context import Context as Checked
+from switch.frontend.check.scope import Callee, Symbol
+from switch.frontend.check.types import Applicable, Composite, Enum, EnumValue, Extern, strip
+from switch.frontend.diagnostics import NOWHERE, Diagnostics
+from switch.frontend.lower import expression, operator, statement
+from switch.frontend.lower.argument import flat
+from switch.frontend.lower.block import block_value, control_body, instance
+from switch.frontend.lower.checksum import checksums
+from switch.frontend.lower.context import SCALARS, Context, RefusalError, control_plane_name
+from switch.frontend.lower.deparser import deparser
+from switch.frontend.lower.parser import lower_parser
+from switch.frontend.lower.storage import allocate, bits_of
+from switch.frontend.lower.values import (
+    BlockValue,
+    ExternValue,
+    Frame,
+    HeaderValue,
+    Record,
+    StackValue,
+    UnionValue,
+    Value,
+    leaves,
+)
+from switch.frontend.parse import ast
+
+STANDARD_METADATA = "standard_metadata"
+_ARCHITECTURE_ENUMS = frozenset(["CounterType", "MeterType", "HashAlgorithm", "CloneType"])
+_V1SWITCH = ("p", "vr", "ig", "eg", "ck", "dep")
+
+
+def lower(program: ast.Program, checked: Checked, diagnostics: Diagnostics, file: str) -> ir.Program:
+    """The checked program as BMv2 will see it; refusals go to `diagnostics`."""
+    made = ir.Program(file=file, errors=dict(checked.errors))
+    frame = Frame(None, "")
+    expressions = expression.EXPRESSIONS | operator.EXPRESSIONS
+    cx = Context(made, checked, diagnostics, expressions, statement.STATEMENTS, frame, frame)
+    with cx.refusals():
+        _lower(cx, program)
+    return made
+
+
+def _lower(cx: Context, program: ast.Program) -> None:
+    cx.program.header_types[f"{SCALARS}_0"] = ir.HeaderType(f"{SCALARS}_0", [])
+    cx.program.headers[SCALARS] = ir.HeaderInstance(SCALARS, f"{SCALARS}_0", True)
+    cx.names.add(SCALARS)
+    for d in program.declarations:
+        _global(cx, d)
+    main = cx.checked.scope.names["main"]
+    blocks = _blocks(cx, main)
+    hdr, meta, standard = _storage(cx, blocks["p"])
+    packet = ExternValue(Extern(_extern(cx, "packet_in"), "packet_in"), "packet")
+    packet_out = ExternValue(Extern(_extern(cx, "packet_out"), "packet_out"), "packet")
+    _bind(cx, blocks["p"], [packet, hdr, meta, standard])
+    lower_parser(cx, blocks["p"])
+    for name, key in (("verify", "vr"), ("ingress", "ig"), ("egress", "eg"), ("compute", "ck")):
+        arguments = [hdr, meta] if name in ("verify", "compute") else [hdr, meta, standard]
+        _bind(cx, blocks[key], arguments)
+        if name in ("ingress", "egress"):
+            _pipeline(cx, name, blocks[key])
+        else:
+            checksums(cx, name, blocks[key])
+    _bind(cx, blocks["dep"], [packet_out, hdr])
+    deparser(cx, blocks["dep"])
+    cx.program.package_annotations = main.declaration.annotations if main.declaration is not None else []
+
+
+def _global(cx: Context, d: ast.Declaration) -> None:
+    if isinstance(d, ast.Instance):
+        symbol = cx.symbol_of(d)
+        if isinstance(symbol.type, Extern):
+            instance(cx, d, symbol, cx.globals)
+    elif isinstance(d, ast.EnumDecl) and d.underlying is None and d.name not in _ARCHITECTURE_ENUMS:
+        t = cx.symbol_of(d).type
+        assert isinstance(t, Enum)
+        cx.program.enums[d.name] = dict(t.values)
+    elif isinstance(d, ast.Composite) and d.annotation("controller_header") is not None:
+        t = cx.symbol_of(d).type
+        if isinstance(t, Composite):
+            cx.program.controller_headers.append(t)
+
+
+def _extern(cx: Context, name: str) -> ast.ExternDecl:
+    t = cx.checked.scope.names[name].type
+    assert isinstance(t, Extern)
+    return t.declaration
+
+
+def _blocks(cx: Context, main: Symbol) -> dict[str, BlockValue]:
+    t, callee = main.type, main.value
+    span = main.span or NOWHERE
+    if not isinstance(t, Applicable) or t.name != "V1Switch" or not isinstance(callee, Callee):
+        raise RefusalError(f"main must be a V1Switch, not {t}: v1model is the only architecture here", span)
+    found = {}
+    for name, argument in zip(_V1SWITCH, callee.arguments, strict=True):
+        assert argument is not None
+        inner = argument.target
+        if isinstance(argument, ast.Name):
+            inner = argument.target.value
+        if not isinstance(inner, Callee) or not isinstance(inner.returns, Applicable):
+            raise RefusalError("each argument of V1Switch is an instance such as MyIngress()", argument.span)
+        declared = inner.returns.declaration
+        found[name] = block_value(cx, inner.returns, inner, control_plane_name(declared, ""), argument.span)
+    return found
+
+
+def _storage(cx: Context, parser: BlockValue) -> tuple[Value, Value, Value]:
+    _, headers, metadata, standard = parser.symbol.parameters
+    span = headers.declaration.span
+    std_type = strip(standard.type)
+    assert isinstance(std_type, Composite)
+    _standard_metadata(cx, std_type)
+    std = Record(std_type, {n: ir.FieldRef(STANDARD_METADATA, n, strip(f.type)) for n, f in std_type.fields.items()})
+    for what, info in (("headers", headers), ("metadata", metadata)):
+        t = strip(info.type)
+        if not isinstance(t, Composite) or t.kind != "struct":
+            raise RefusalError(f"the {what} of the parser must be a struct, not {info.type}", info.declaration.span)
+    hdr = allocate(cx, "", headers.type, span, top=True)
+    for leaf in leaves(hdr):
+        if not isinstance(leaf, HeaderValue | StackValue | UnionValue):
+            message = "the headers struct holds headers, stacks and unions only; move other fields to the metadata"
+            cx.refuse(RefusalError(message, span))
+            break
+    meta = allocate(cx, "userMetadata", metadata.type, metadata.declaration.span)
+    meta_type = strip(metadata.type)
+    assert isinstance(meta_type, Composite)
+    assert isinstance(meta, Record)
+    _field_lists(cx, meta_type, meta, [])
+    return hdr, meta, std
+
+
+def _standard_metadata(cx: Context, t: Composite) -> None:
+    kind = ir.HeaderType(STANDARD_METADATA, [])
+    for f in t.fields.values():
+        kind.fields.append((f.name, bits_of(f.type), False))
+        for a in f.annotations:
+            if a.name == "alias" and isinstance(a.expressions[0], ast.String):
+                cx.program.aliases.append((a.expressions[0].text, STANDARD_METADATA, f.name))
+    cx.program.header_types[STANDARD_METADATA] = kind
+    cx.program.headers[STANDARD_METADATA] = ir.HeaderInstance(STANDARD_METADATA, STANDARD_METADATA, True)
+    cx.names.add(STANDARD_METADATA)
+
+
+def _field_lists(cx: Context, t: Composite, record: Record, inherited: list[int]) -> None:
+    """Lists of the metadata fields that `@field_list(…)` tags; a tag on a struct covers what is in it."""
+    for f in t.fields.values():
+        indices = list(inherited)
+        for a in f.annotations:
+            if a.name == "field_list":
+                for e in a.expressions:
+                    cx.checked.expression(e)
+                    number = e.value.number if isinstance(e.value, EnumValue) else e.value
+                    if not isinstance(number, int):
+                        raise RefusalError("@field_list takes numbers known at compile time", a.span)
+                    indices.append(number)
+        value = record.members[f.name]
+        if isinstance(value, Record) and isinstance(strip(f.type), Composite):
+            inner = strip(f.type)
+            assert isinstance(inner, Composite)
+            _field_lists(cx, inner, value, indices)
+            continue
+        for index in indices:
+            name = f"field_list{index}"
+            found = next((x for x in cx.program.field_lists if x.name == name), None)
+            if found is None:
+                found = ir.FieldList(len(cx.program.field_lists) + 1, name, [])
+                cx.program.field_lists.append(found)
+            found.items.extend(flat(cx, value, NOWHERE))
+
+
+def _bind(cx: Context, block: BlockValue, values: list[Value]) -> None:
+    for info, value in zip(block.symbol.parameters, values, strict=True):
+        block.frame.bind(info.symbol, value)
+
+
+def _pipeline(cx: Context, name: str, block: BlockValue) -> None:
+    cx.block = name
+    cx.pipeline = ir.Pipeline(name, [], span=block.declaration.span)
+    cx.program.pipelines.append(cx.pipeline)
+    cx.frame, cx.out = block.frame, cx.pipeline.body
+    control_body(cx, block)

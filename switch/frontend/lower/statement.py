@@ -1,0 +1,223 @@
+"""Statements to IR; control flow stays structured."""
+
+from __future__ import annotations
+
+from switch.frontend import ir
+from switch.frontend.check.scope import Callee
+from switch.frontend.check.types import BOOL, Bits
+from switch.frontend.diagnostics import Span
+from switch.frontend.flow import leaves_early, walk
+from switch.frontend.lower.assignment import assign, assign_scalar, evaluated, header_object, pinned
+from switch.frontend.lower.block import apply_control, variable
+from switch.frontend.lower.checksum import conditional
+from switch.frontend.lower.context import Context, RefusalError, Statements
+from switch.frontend.lower.extern import call_extern
+from switch.frontend.lower.inline import call_action, call_function
+from switch.frontend.lower.operator import binary, operation
+from switch.frontend.lower.parser import apply_parser
+from switch.frontend.lower.storage import temporary
+from switch.frontend.lower.table import action_name, apply_table
+from switch.frontend.lower.values import StackValue
+from switch.frontend.parse import ast
+
+
+def _block(cx: Context, s: ast.Block) -> None:
+    if any(a.name == "atomic" for a in s.annotations):
+        with cx.apart() as made:
+            for item in s.statements:
+                cx.statement(item)
+        if any(isinstance(inner, ir.Apply) for inner in walk(made)):
+            message = "BMv2 is atomic within one action: this block, which applies a table, is not"
+            cx.diagnostics.warning("target", message, s.span)
+            cx.out.extend(made)
+            return
+        if leaves_early(made):
+            raise RefusalError("an @atomic block cannot return: BMv2 is atomic within one action only", s.span)
+        cx.out.append(ir.Region(made, whole=True, span=s.span))
+        return
+    for item in s.statements:
+        cx.statement(item)
+
+
+def _empty(cx: Context, _s: ast.Empty) -> None:
+    pass
+
+
+def _exit(cx: Context, _s: ast.Exit) -> None:
+    cx.out.append(ir.Quit())
+
+
+def _return(cx: Context, s: ast.Return) -> None:
+    if s.value is not None and cx.result is not None:
+        assign(cx, cx.result, cx.value_of(s.value), s.span)
+    cx.out.append(ir.Leave())
+
+
+def _assignment(cx: Context, s: ast.Assignment) -> None:
+    if s.op == "=" or not isinstance(s.value, ast.Binary):
+        target, value = evaluated(cx, (s.target, True), (s.value, False))
+    else:
+        target, right = evaluated(cx, (s.target, True), (s.value.right, False))
+        target = pinned(cx, target, s.span)
+        value = binary(cx, s.value, target, right)
+    assign(cx, target, value, s.span)
+
+
+def _declare(cx: Context, s: ast.Declare) -> None:
+    if isinstance(s.declaration, ast.Variable):
+        variable(cx, s.declaration)
+
+
+def _if(cx: Context, s: ast.If) -> None:
+    if cx.block in ("verify", "compute"):
+        conditional(cx, s)
+        return
+    if _branch_on_table(cx, s):
+        return
+    condition = cx.scalar_of(s.condition)
+    if isinstance(condition, ir.Const):
+        taken = s.then if condition.value else s.otherwise
+        if taken is not None:
+            cx.statement(taken)
+        return
+    then, otherwise = cx.body(s.then), cx.body(s.otherwise)
+    cx.out.append(ir.Branch(condition, then, otherwise, s.condition.span))
+
+
+def _branch_on_table(cx: Context, s: ast.If) -> bool:
+    """`if (table.apply().hit)` and its kin become next tables by hit and miss."""
+    condition, negated = s.condition, False
+    while isinstance(condition, ast.Unary) and condition.op == "!":
+        condition, negated = condition.operand, not negated
+    if not isinstance(condition, ast.Member) or not isinstance(condition.base, ast.Call):
+        return False
+    callee = condition.base.target
+    if not isinstance(callee, Callee) or callee.kind != "table":
+        return False
+    applied = apply_table(cx, condition.base)
+    then, otherwise = cx.body(s.then), cx.body(s.otherwise)
+    if (condition.name == "hit") != negated:
+        applied.hit, applied.miss = then, otherwise
+    else:
+        applied.hit, applied.miss = otherwise, then
+    return True
+
+
+def _switch(cx: Context, s: ast.Switch) -> None:
+    subject = s.subject
+    if isinstance(subject, ast.Member) and subject.name == "action_run":
+        _switch_on_action(cx, s, subject)
+        return
+    value = cx.scalar_of(subject)
+    if not isinstance(value, ir.Const | ir.FieldRef | ir.ActionData):
+        kept = temporary(cx, value.type)
+        assign_scalar(cx, kept, value, s.span)
+        value = kept
+    written = _switch_chain(cx, s, value)
+    cx.out.extend(written)
+
+
+def _switch_chain(cx: Context, s: ast.Switch, value: ir.Expr) -> list[ir.Stmt]:
+    """Cases in order as a chain of branches, the default last wherever it stands."""
+    cases: list[tuple[ir.Expr, list[ir.Stmt], Span]] = []
+    default: list[ir.Stmt] = []
+    pending: list[ir.Expr] = []
+    falls_to_default = False
+    for case in s.cases:
+        label = case.labels[0]
+        if isinstance(label, ast.Default):
+            falls_to_default = True
+        else:
+            equal = operation(cx, "==", (value, cx.scalar_of(label)), BOOL, label.span)
+            pending.append(equal)
+        if case.body is None:
+            continue
+        made = cx.body(case.body)
+        if falls_to_default:
+            default = made
+        elif pending:
+            condition = pending[0]
+            for other in pending[1:]:
+                condition = operation(cx, "||", (condition, other), BOOL, case.span)
+            cases.append((condition, made, case.span))
+        pending, falls_to_default = [], False
+    result = default
+    for condition, made, span in reversed(cases):
+        result = [ir.Branch(condition, made, result, span)]
+    return result
+
+
+def _switch_on_action(cx: Context, s: ast.Switch, subject: ast.Member) -> None:
+    call = subject.base
+    assert isinstance(call, ast.Call)
+    applied = apply_table(cx, call)
+    pending: list[str] = []
+    falls_to_default = False
+    names = {definition.name for definition, _ in applied.table.actions}
+    for case in s.cases:
+        label = case.labels[0]
+        if isinstance(label, ast.Default):
+            falls_to_default = True
+        else:
+            assert isinstance(label, ast.Name)
+            pending.append(action_name(cx, applied.table, label, call))
+        if case.body is None:
+            continue
+        for name in pending:
+            applied.cases[name] = cx.body(case.body)
+        if falls_to_default:
+            applied.default = cx.body(case.body)
+        pending, falls_to_default = [], False
+    if set(applied.cases) >= names:
+        applied.default = None
+
+
+def _call(cx: Context, s: ast.CallStatement) -> None:
+    e = s.call
+    callee = e.target
+    assert isinstance(callee, Callee)
+    match callee.kind:
+        case "header":
+            _header_method(cx, e, callee)
+        case "stack":
+            assert callee.base is not None
+            stack = cx.value_of(callee.base)
+            assert isinstance(stack, StackValue)
+            count = ir.Const(e.arguments[0].expression.value, Bits(32))
+            op = "push" if callee.name == "push_front" else "pop"
+            cx.emit(op, ir.Object(stack.kind, stack.name), count, span=e.span)
+        case "table":
+            apply_table(cx, e)
+        case "action":
+            call_action(cx, e, callee)
+        case "function":
+            call_function(cx, e, callee)
+        case "control":
+            apply_control(cx, e, callee)
+        case "parser":
+            apply_parser(cx, e, callee)
+        case "extern_function" | "extern_method":
+            call_extern(cx, e, callee)
+        case _:
+            raise RefusalError(f"{callee.name} has no effect as a statement", e.span)
+
+
+def _header_method(cx: Context, e: ast.Call, callee: Callee) -> None:
+    assert callee.base is not None
+    header = header_object(cx, cx.value_of(callee.base), e.span)
+    if callee.name == "isValid":
+        return
+    cx.emit("add_header" if callee.name == "setValid" else "remove_header", header, span=e.span)
+
+
+STATEMENTS: Statements = {
+    ast.Block: _block,
+    ast.Empty: _empty,
+    ast.Exit: _exit,
+    ast.Return: _return,
+    ast.Assignment: _assignment,
+    ast.Declare: _declare,
+    ast.If: _if,
+    ast.Switch: _switch,
+    ast.CallStatement: _call,
+}

@@ -1,0 +1,47 @@
+"""Annotations: bodies kept as text, and as expressions where they are lists of such."""
+
+from __future__ import annotations
+
+from switch.frontend.parse import ast
+from switch.frontend.parse.cursor import BacktrackError, Cursor
+from switch.frontend.parse.expression import read_expression
+
+
+def read_annotations(p: Cursor) -> list[ast.Annotation]:
+    found = []
+    while p.on("@"):
+        at = p.take()
+        word = p.take()
+        annotation = ast.Annotation(at.span, word.text)
+        if p.on("(", "["):
+            annotation.structured = p.token.text == "["
+            _annotation_body(p, annotation)
+        found.append(annotation)
+    return found
+
+
+def _annotation_body(p: Cursor, annotation: ast.Annotation) -> None:
+    opening = p.take()
+    start, depth = p.at, 1
+    while depth and p.token.kind != "end":
+        text = p.take().text
+        depth += (text in ("(", "[", "{")) - (text in (")", "]", "}"))
+    if depth:
+        raise p.fail(f"the body of @{annotation.name} is not closed", opening.span)
+    end = p.at
+    body = p.tokens[start : end - 1]
+    annotation.body = [t.text for t in body]
+    annotation.source = " ".join(annotation.body)
+    # Constants are read as such; bodies that are not lists of expressions stay text.
+    p.at = start
+    p.guessing += 1
+    try:
+        while p.at < end - 1:
+            annotation.expressions.append(read_expression(p))
+            if p.at < end - 1:
+                p.expect(",")
+    except BacktrackError:
+        annotation.expressions = []
+    finally:
+        p.guessing -= 1
+        p.at = end

@@ -1,0 +1,480 @@
+"""The syntax tree: one class to a construct of the P4_16 grammar, as the parser reads it.
+
+Expressions carry three attributes that the checker fills in: `type`, `value` (when known at compile time) and, for
+names and calls, `target` (what is meant). Everything else is as written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from switch.frontend.diagnostics import Span
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    span: Span
+
+
+@dataclass(eq=False, slots=True)
+class Annotation(Node):
+    """`@name(body)`: `body` holds the tokens' texts, `expressions` the comma-separated constants where it has such."""
+
+    name: str
+    body: list[str] = field(default_factory=list)
+    expressions: list[Expression] = field(default_factory=list)
+    structured: bool = False
+    source: str = ""
+
+
+# --- types as written ----------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class TypeRef(Node):
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class NamedType(TypeRef):
+    name: str
+    arguments: list[TypeRef] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class BaseType(TypeRef):
+    """bit, int, varbit (with `width`), bool, error, string, void, match_kind, or `_`."""
+
+    name: str
+    width: Expression | None = None
+
+
+@dataclass(eq=False, slots=True)
+class TupleType(TypeRef):
+    items: list[TypeRef]
+
+
+@dataclass(eq=False, slots=True)
+class StackType(TypeRef):
+    element: TypeRef
+    size: Expression
+
+
+# --- expressions ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Expression(Node):
+    type: Any = field(default=None, init=False, repr=False)
+    value: Any = field(default=None, init=False, repr=False)
+    target: Any = field(default=None, init=False, repr=False)
+
+
+@dataclass(eq=False, slots=True)
+class Name(Expression):
+    name: str
+    absolute: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Number(Expression):
+    number: int
+    width: int | None
+    signed: bool
+    text: str
+
+
+@dataclass(eq=False, slots=True)
+class Boolean(Expression):
+    truth: bool
+
+
+@dataclass(eq=False, slots=True)
+class String(Expression):
+    text: str
+
+
+@dataclass(eq=False, slots=True)
+class Unary(Expression):
+    op: str
+    operand: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Binary(Expression):
+    """Operators, `&&&` (mask) and `..` (range) included."""
+
+    op: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Conditional(Expression):
+    condition: Expression
+    then: Expression
+    otherwise: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Cast(Expression):
+    to: TypeRef
+    operand: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Member(Expression):
+    base: Expression
+    name: str
+
+
+@dataclass(eq=False, slots=True)
+class Index(Expression):
+    base: Expression
+    index: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Slice(Expression):
+    base: Expression
+    high: Expression
+    low: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Argument(Node):
+    name: str | None
+    expression: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Call(Expression):
+    callee: Expression
+    type_arguments: list[TypeRef]
+    arguments: list[Argument]
+
+
+@dataclass(eq=False, slots=True)
+class ListExpression(Expression):
+    items: list[Expression]
+
+
+@dataclass(eq=False, slots=True)
+class StructExpression(Expression):
+    items: list[tuple[str, Expression]]
+
+
+@dataclass(eq=False, slots=True)
+class TypeExpression(Expression):
+    """A type where a value is read: `error.X`, `Enum.X`, or a constructor's name."""
+
+    ref: TypeRef
+
+
+@dataclass(eq=False, slots=True)
+class Default(Expression):
+    """`default` or `_` in a key set."""
+
+
+def alike(a: Expression, b: Expression) -> bool:
+    """Whether the two were written the same."""
+    if type(a) is not type(b):
+        return False
+    match a, b:
+        case (Name(), Name()):
+            return a.name == b.name
+        case (Member(), Member()):
+            return a.name == b.name and alike(a.base, b.base)
+        case (Index(), Index()):
+            return alike(a.base, b.base) and alike(a.index, b.index)
+        case (Slice(), Slice()):
+            return alike(a.base, b.base) and alike(a.high, b.high) and alike(a.low, b.low)
+        case (Unary(), Unary()):
+            return a.op == b.op and alike(a.operand, b.operand)
+        case (Binary(), Binary()):
+            return a.op == b.op and alike(a.left, b.left) and alike(a.right, b.right)
+        case (Cast(), Cast()):
+            return a.type == b.type and alike(a.operand, b.operand)
+    return a.value is not None and a.value == b.value and a.type == b.type
+
+
+# --- statements ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Statement(Node):
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class Assignment(Statement):
+    """The checker makes the value of `a op= b` the Binary `a op b`; the op stays, since `a` is evaluated once."""
+
+    target: Expression
+    op: str  # "=" or "+=", "|+|=", …
+    value: Expression
+
+
+@dataclass(eq=False, slots=True)
+class CallStatement(Statement):
+    call: Call
+
+
+@dataclass(eq=False, slots=True)
+class If(Statement):
+    condition: Expression
+    then: Statement
+    otherwise: Statement | None
+
+
+@dataclass(eq=False, slots=True)
+class Block(Statement):
+    statements: list[Statement]
+    annotations: list[Annotation] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class Empty(Statement):
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class Return(Statement):
+    value: Expression | None
+
+
+@dataclass(eq=False, slots=True)
+class Exit(Statement):
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class SwitchCase(Node):
+    """`body` is None where the label falls through to the next one."""
+
+    labels: list[Expression]
+    body: Block | None
+
+
+@dataclass(eq=False, slots=True)
+class Switch(Statement):
+    subject: Expression
+    cases: list[SwitchCase]
+
+
+@dataclass(eq=False, slots=True)
+class Declare(Statement):
+    """A declaration among statements."""
+
+    declaration: Declaration
+
+
+@dataclass(eq=False, slots=True)
+class Transition(Statement):
+    """The end of a parser state: `state`, or a select."""
+
+    state: str | None
+    select: list[Expression] = field(default_factory=list)
+    cases: list[SelectCase] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class SelectCase(Node):
+    keys: list[Expression]
+    state: str
+
+
+# --- declarations --------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Declaration(Node):
+    name: str
+    annotations: list[Annotation] = field(default_factory=list, kw_only=True)
+
+    def annotation(self, name: str) -> Annotation | None:
+        return next((a for a in self.annotations if a.name == name), None)
+
+
+@dataclass(eq=False, slots=True)
+class Parameter(Declaration):
+    direction: str  # "", "in", "out", "inout"
+    type: TypeRef
+    default: Expression | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Variable(Declaration):
+    type: TypeRef
+    initial: Expression | None
+
+
+@dataclass(eq=False, slots=True)
+class Constant(Declaration):
+    type: TypeRef
+    initial: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Instance(Declaration):
+    type: TypeRef
+    arguments: list[Argument]
+
+
+@dataclass(eq=False, slots=True)
+class Typedef(Declaration):
+    """`typedef` or, where `fresh`, `type`."""
+
+    type: TypeRef
+    fresh: bool
+
+
+@dataclass(eq=False, slots=True)
+class FieldDecl(Declaration):
+    type: TypeRef
+
+
+@dataclass(eq=False, slots=True)
+class Composite(Declaration):
+    """struct, header or header_union."""
+
+    kind: str
+    fields: list[FieldDecl]
+    type_parameters: list[str] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class EnumDecl(Declaration):
+    underlying: TypeRef | None
+    members: list[tuple[str, Expression | None, Span]]
+
+
+@dataclass(eq=False, slots=True)
+class ErrorDecl(Declaration):
+    members: list[tuple[str, Span]]
+
+
+@dataclass(eq=False, slots=True)
+class MatchKindDecl(Declaration):
+    members: list[tuple[str, Span]]
+
+
+@dataclass(eq=False, slots=True)
+class Prototype(Declaration):
+    """An extern function or method, or a constructor where `returns` is None."""
+
+    returns: TypeRef | None
+    type_parameters: list[str]
+    parameters: list[Parameter]
+
+
+@dataclass(eq=False, slots=True)
+class ExternDecl(Declaration):
+    type_parameters: list[str]
+    methods: list[Prototype]
+
+
+@dataclass(eq=False, slots=True)
+class Function(Declaration):
+    returns: TypeRef
+    type_parameters: list[str]
+    parameters: list[Parameter]
+    body: Block
+
+
+@dataclass(eq=False, slots=True)
+class Action(Declaration):
+    parameters: list[Parameter]
+    body: Block
+
+
+@dataclass(eq=False, slots=True)
+class KeyElement(Node):
+    expression: Expression
+    match_kind: str
+    annotations: list[Annotation]
+
+
+@dataclass(eq=False, slots=True)
+class ActionRef(Node):
+    """`name` or `name(arguments)` in an action list, a default action or an entry."""
+
+    name: str
+    arguments: list[Argument]
+    annotations: list[Annotation] = field(default_factory=list)
+    bound: list[Expression | None] = field(default_factory=list, repr=False)  # by parameter, once checked
+    target: Any = field(default=None, repr=False)
+
+
+@dataclass(eq=False, slots=True)
+class Entry(Node):
+    keys: list[Expression]
+    action: ActionRef
+    const: bool
+    priority: Expression | None
+    annotations: list[Annotation] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class Property(Node):
+    name: str
+    const: bool
+    value: Expression
+    annotations: list[Annotation] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class Table(Declaration):
+    keys: list[KeyElement] = field(default_factory=list)
+    actions: list[ActionRef] = field(default_factory=list)
+    default: ActionRef | None = None
+    default_const: bool = False
+    entries: list[Entry] | None = None
+    entries_const: bool = False
+    properties: dict[str, Property] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class Control(Declaration):
+    """A control, or its type where `body` is None."""
+
+    type_parameters: list[str]
+    parameters: list[Parameter]
+    constructor: list[Parameter] = field(default_factory=list)
+    locals: list[Declaration] = field(default_factory=list)
+    body: Block | None = None
+
+
+@dataclass(eq=False, slots=True)
+class State(Declaration):
+    statements: list[Statement]
+    transition: Transition | None
+
+
+@dataclass(eq=False, slots=True)
+class ValueSet(Declaration):
+    type: TypeRef
+    size: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Parser(Declaration):
+    """A parser, or its type where `states` is None."""
+
+    type_parameters: list[str]
+    parameters: list[Parameter]
+    constructor: list[Parameter] = field(default_factory=list)
+    locals: list[Declaration] = field(default_factory=list)
+    states: list[State] | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Package(Declaration):
+    type_parameters: list[str]
+    parameters: list[Parameter]
+
+
+@dataclass(eq=False, slots=True)
+class Program(Node):
+    declarations: list[Declaration]

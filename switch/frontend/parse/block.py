@@ -1,0 +1,114 @@
+"""Controls, parsers and the actions, tables and value sets in them (specification, chapters 13 and 14)."""
+
+from __future__ import annotations
+
+from switch.frontend.parse import ast
+from switch.frontend.parse.annotation import read_annotations
+from switch.frontend.parse.cursor import Cursor, SyntaxFailureError
+from switch.frontend.parse.expression import read_expression, read_type, read_type_arguments, read_type_parameters
+from switch.frontend.parse.state import read_state
+from switch.frontend.parse.statement import read_block, read_constant, read_local_declaration
+from switch.frontend.parse.table import read_table
+
+
+def read_control(p: Cursor) -> ast.Control:
+    p.take()
+    word = p.name("the control's name")
+    found = ast.Control(word.span, word.text, read_type_parameters(p), read_parameters(p))
+    if p.accept(";"):
+        return found
+    if p.on("("):
+        found.constructor = read_parameters(p)
+    p.expect("{")
+    while not p.on("apply") and not p.on("}") and p.token.kind != "end":
+        level = p.level
+        try:
+            found.locals.append(_local(p))
+        except SyntaxFailureError:
+            p.recover(level)
+    p.expect("apply", f"in control {word.text}")
+    found.body = read_block(p)
+    p.expect("}", f"at the end of control {word.text}: its apply block comes last")
+    return found
+
+
+def read_parser(p: Cursor) -> ast.Parser:
+    p.take()
+    word = p.name("the parser's name")
+    found = ast.Parser(word.span, word.text, read_type_parameters(p), read_parameters(p))
+    if p.accept(";"):
+        return found
+    if p.on("("):
+        found.constructor = read_parameters(p)
+    p.expect("{")
+    states: list[ast.State] = []
+    while not p.on("}") and p.token.kind != "end":
+        level = p.level
+        try:
+            annotations = read_annotations(p)
+            if p.on("state"):
+                states.append(read_state(p))
+                states[-1].annotations = annotations
+            else:
+                found.locals.append(_local(p))
+                found.locals[-1].annotations = annotations
+        except SyntaxFailureError:
+            p.recover(level)
+    p.expect("}", f"at the end of parser {word.text}")
+    found.states = states
+    return found
+
+
+def _local(p: Cursor) -> ast.Declaration:
+    annotations = read_annotations(p)
+    found: ast.Declaration
+    if p.on("action"):
+        found = read_action(p)
+    elif p.on("table"):
+        found = read_table(p)
+    elif p.on("const"):
+        found = read_constant(p)
+    elif p.on("value_set"):
+        found = _value_set(p)
+    else:
+        local = read_local_declaration(p)
+        if local is None:
+            raise p.fail(f"expected an action, a table, a constant, a variable or an instance, found {p.shown()}")
+        found = local
+    found.annotations = annotations
+    return found
+
+
+def _value_set(p: Cursor) -> ast.ValueSet:
+    token = p.take()
+    arguments = read_type_arguments(p)
+    p.expect("(")
+    size = read_expression(p)
+    p.expect(")")
+    word = p.name("the value set's name")
+    p.expect(";", "after a value set")
+    if len(arguments) != 1:
+        raise p.fail("value_set takes one type argument", token.span)
+    return ast.ValueSet(word.span, word.text, arguments[0], size)
+
+
+def read_action(p: Cursor) -> ast.Action:
+    p.take()
+    word = p.name("the action's name")
+    return ast.Action(word.span, word.text, read_parameters(p), read_block(p))
+
+
+def read_parameters(p: Cursor) -> list[ast.Parameter]:
+    p.expect("(")
+    items: list[ast.Parameter] = []
+    while not p.on(")"):
+        annotations = read_annotations(p)
+        direction = p.take().text if p.on("in", "out", "inout") else ""
+        ref = read_type(p)
+        word = p.name("a parameter")
+        default = read_expression(p) if p.accept("=") else None
+        items.append(ast.Parameter(word.span, word.text, direction, ref, default, annotations=annotations))
+        if not p.accept(","):
+            break
+    p.expect(")", "after parameters")
+    return items

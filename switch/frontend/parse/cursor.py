@@ -1,0 +1,110 @@
+"""The cursor over tokens that every part of the parser is handed: what comes next, syntax errors, recovery."""
+
+from __future__ import annotations
+
+from switch.frontend.diagnostics import Diagnostics, Span
+from switch.frontend.parse.lexer import Token
+
+# Reserved words (specification, section 6.3.3): never names. The other keywords only mean something in their place.
+_RESERVED = """
+    abstract action apply bit bool const control default else enum error exit extern false for header
+    header_union if in inout int list match_kind out package parser return select state string struct
+    switch table this transition true tuple typedef type value_set varbit void
+"""
+RESERVED = frozenset(_RESERVED.split())
+# Reserved, yet used as names by grammar productions that allow it (nonTypeName, nonTableKwName).
+SOFT = frozenset(["apply", "state", "type", "list", "default"])
+BASE_TYPES = frozenset(["bit", "int", "varbit", "bool", "error", "string", "void", "match_kind", "_"])
+
+
+class SyntaxFailureError(Exception):
+    """Unwinds to the nearest place where parsing can go on; the complaint has been recorded."""
+
+
+class BacktrackError(Exception):
+    """A guess did not work out; nothing was recorded."""
+
+
+class Cursor:
+    """A place among the tokens.
+
+    `guessing` counts open guesses, in which a syntax error is only a BacktrackError. `angle` is above 0 between angle
+    brackets, where `>` closes them.
+    """
+
+    def __init__(self, tokens: list[Token], diagnostics: Diagnostics) -> None:
+        self.tokens = tokens
+        self.at = 0
+        self.diagnostics = diagnostics
+        self.guessing = 0
+        self.angle = 0
+        self._levels: list[int] = []
+        level = 0
+        for token in tokens:
+            self._levels.append(level)
+            level += (token.text == "{") - (token.text == "}")
+
+    # --- the cursor ------------------------------------------------------------------------------------------------
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.at]
+
+    def peek(self, distance: int = 1) -> Token:
+        return self.tokens[min(self.at + distance, len(self.tokens) - 1)]
+
+    def take(self) -> Token:
+        token = self.tokens[self.at]
+        if token.kind != "end":
+            self.at += 1
+        return token
+
+    def on(self, *texts: str) -> bool:
+        token = self.tokens[self.at]
+        return token.text in texts and token.kind in ("op", "id")
+
+    def accept(self, text: str) -> Token | None:
+        return self.take() if self.on(text) else None
+
+    def expect(self, text: str, where: str = "") -> Token:
+        if self.on(text):
+            return self.take()
+        raise self.fail(f"expected {text!r}{' ' + where if where else ''}, found {self.shown()}")
+
+    def name(self, what: str = "a name") -> Token:
+        token = self.token
+        if token.kind == "id" and (token.text not in RESERVED or token.text in SOFT):
+            return self.take()
+        if token.kind == "id":
+            raise self.fail(f"expected {what}, found the reserved word {token.text!r}")
+        raise self.fail(f"expected {what}, found {self.shown()}")
+
+    def shown(self) -> str:
+        return "the end of the file" if self.token.kind == "end" else repr(self.token.text)
+
+    def fail(self, message: str, span: Span | None = None) -> Exception:
+        """The exception to raise at a syntax error."""
+        if self.guessing:
+            return BacktrackError()
+        self.diagnostics.error("parse", message, span or self.token.span)
+        return SyntaxFailureError()
+
+    # --- recovery --------------------------------------------------------------------------------------------------
+
+    @property
+    def level(self) -> int:
+        """How many braces are open here."""
+        return self._levels[self.at]
+
+    def recover(self, level: int) -> None:
+        """After an error in something that began at `level`: skip to just behind its `;` or `}`.
+
+        The brace that closes the block around it is left to that block.
+        """
+        while self.token.kind != "end":
+            here, text = self.level, self.token.text
+            if here < level or (here == level and text == "}"):
+                return
+            self.take()
+            if (here == level and text == ";") or (here == level + 1 and text == "}"):
+                return

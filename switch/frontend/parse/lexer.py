@@ -1,0 +1,104 @@
+"""Characters to tokens (P4_16 specification, section 6.3), line structure kept for the preprocessor."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from switch.frontend.diagnostics import Diagnostics, Span
+
+# `>>` is not a token: in `bit<bit<8>>` it closes two brackets. The parser joins adjacent `>` where a shift may stand.
+_LONG = "&&& |+| |-| ... << && || == != <= >= ++ .. += -= *= &= |= ^= ##"
+_OPERATORS = [*_LONG.split(), *"{}()[]<>.,;:=+-*/%&|^!~?@#"]
+_TOKEN = re.compile(
+    r"(?P<space>(?:[ \t\r\f]|\\\r?\n)+)"
+    r"|(?P<newline>\n)"
+    r"|(?P<comment>//[^\n]*|/\*.*?\*/)"
+    r"|(?P<open>/\*)"
+    r"|(?P<int>\d+[ws](?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|0[dD][0-9_]+|[0-9_]+)"
+    r"|0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|0[dD][0-9_]+|\d[0-9_]*)"
+    r"|(?P<id>[A-Za-z_][A-Za-z0-9_]*)"
+    r'|(?P<str>"(?:[^"\\\n]|\\.)*")'
+    r"|(?P<op>" + "|".join(re.escape(o) for o in _OPERATORS) + ")",
+    re.DOTALL,
+)
+
+
+@dataclass(slots=True)
+class Token:
+    """`kind` is id, int, str, op, newline or end. `glued` tells that nothing stands between it and the token before."""
+
+    kind: str
+    text: str
+    span: Span
+    glued: bool = False
+    first: bool = False  # the first token of its line
+
+    def __repr__(self) -> str:
+        return f"{self.span.line}:{self.span.column}:{self.kind}:{self.text!r}"
+
+    def used_at(self, macro: Token) -> Token:
+        """This token of a macro's text as it appears where the macro is used."""
+        if self.span.via:
+            return self
+        via = f"in the text of macro {macro.text}, used at {macro.span}"
+        return replace(self, span=replace(self.span, via=via))
+
+
+def tokenize(text: str, file: str, diagnostics: Diagnostics) -> list[Token]:
+    """All tokens of one file, `newline` tokens included. Unknown characters are reported and skipped."""
+    diagnostics.lines[file] = text.split("\n")
+    tokens: list[Token] = []
+    line, line_start, position, end = 1, 0, 0, len(text)
+    first, glued = True, False
+    match = _TOKEN.match
+    while position < end:
+        m = match(text, position)
+        if m is None:
+            span = Span(file, line, position - line_start + 1)
+            rest = text[position]
+            if rest == '"':
+                diagnostics.error("lex", "this string is not closed on its line", span)
+                position = text.find("\n", position) if "\n" in text[position:] else end
+                continue
+            diagnostics.error("lex", f"the character {rest!r} has no meaning in P4", span)
+            position += 1
+            continue
+        kind = m.lastgroup or ""
+        word = m.group()
+        if kind == "open":
+            span = Span(file, line, position - line_start + 1, 2)
+            diagnostics.error("lex", "this comment is never closed", span)
+            break
+        if kind == "newline":
+            tokens.append(Token("newline", "\n", Span(file, line, position - line_start + 1)))
+            line, line_start, first, glued = line + 1, m.end(), True, False
+        elif kind in ("space", "comment"):
+            breaks = word.count("\n")
+            if breaks:
+                line += breaks
+                line_start = position + word.rindex("\n") + 1
+            glued = False
+        else:
+            span = Span(file, line, position - line_start + 1, len(word))
+            tokens.append(Token(kind, word, span, glued, first))
+            first, glued = False, True
+        position = m.end()
+    tokens.append(Token("newline", "\n", Span(file, line, max(1, end - line_start + 1))))
+    return tokens
+
+
+_BASES = {"0x": 16, "0b": 2, "0o": 8, "0d": 10}
+
+
+def integer(text: str) -> tuple[int, int | None, bool]:
+    """An integer literal's (value, width or None, signed): `4w10`, `8s0xF0`, `0b1010`, `1_000`."""
+    width: int | None = None
+    signed = False
+    m = re.match(r"(\d+)([ws])(.+)", text)
+    if m:
+        width, signed, text = int(m.group(1)), m.group(2) == "s", m.group(3)
+    digits = text.replace("_", "")
+    base = _BASES.get(digits[:2].lower(), 10)
+    value = int(digits[2:] if base != 10 or digits[:2].lower() == "0d" else digits, base)
+    return value, width, signed

@@ -1,0 +1,330 @@
+"""`#include`, `#define`, `#if` and their kin, on tokens, so that every token keeps the place it was written at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from switch.frontend.diagnostics import Diagnostics, Span, choices, count
+from switch.frontend.parse.lexer import Token, integer, tokenize
+
+STANDARD_INCLUDE = Path(__file__).parents[1] / "include"
+_INCLUDE_DEPTH_MAX = 64
+_WORDS = "include define undef if ifdef ifndef elif else endif error warning pragma line"
+_DIRECTIVES = _WORDS.split()
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """`parameters` is None for a macro without a parameter list."""
+
+    name: str
+    parameters: tuple[str, ...] | None
+    body: tuple[Token, ...]
+
+
+@dataclass(slots=True)
+class _Branch:
+    """An open #if: whether this branch is read, whether an earlier one was, and where it began."""
+
+    active: bool
+    taken: bool
+    span: Span
+    seen_else: bool = False
+
+
+@dataclass(slots=True)
+class Preprocessor:
+    """Reads `path` and everything it includes into one list of tokens.
+
+    `read` lists every file that was used and `missing` every place where an include was looked for in vain: together
+    they tell whether a cached result still stands.
+    """
+
+    diagnostics: Diagnostics
+    include_paths: tuple[Path, ...] = ()
+    macros: dict[str, Macro] = field(default_factory=dict)
+    read: list[Path] = field(default_factory=list)
+    missing: list[Path] = field(default_factory=list)
+    _out: list[Token] = field(default_factory=list)
+    _depth: int = 0
+
+    def define(self, definitions: Mapping[str, str]) -> None:
+        """Macros as `-D NAME=VALUE` gives them."""
+        for name, value in definitions.items():
+            tokens = [t for t in tokenize(value, "<command line>", self.diagnostics) if t.kind != "newline"]
+            self.macros[name] = Macro(name, None, tuple(tokens))
+
+    def run(self, path: Path, shown: str | None = None) -> list[Token]:
+        """The program's tokens, ended by one of kind `end`. `shown` is the file name that diagnostics print."""
+        self._file(path, shown or str(path), None)
+        span = self._out[-1].span if self._out else Span(shown or str(path), 1, 1)
+        return [*self._out, Token("end", "end of file", span)]
+
+    # --- files and lines -------------------------------------------------------------------------------------------
+
+    def _file(self, path: Path, shown: str, span: Span | None) -> None:
+        at = span or Span(shown, 1, 1)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
+            self.diagnostics.error("preprocess", f"cannot read {shown}: {reason}", at)
+            return
+        self.read.append(path)
+        tokens = tokenize(text, shown, self.diagnostics)
+        branches: list[_Branch] = []
+        start = 0
+        pending: list[Token] = []
+        for index, token in enumerate(tokens):
+            if token.kind != "newline":
+                continue
+            line, start = tokens[start:index], index + 1
+            if line and line[0].text == "#" and line[0].first:
+                self._flush(pending)
+                self._directive(line, branches, path, shown)
+            elif all(b.active for b in branches):
+                pending.extend(line)
+        self._flush(pending)
+        for branch in branches:
+            self.diagnostics.error("preprocess", "this conditional has no #endif", branch.span)
+
+    def _flush(self, pending: list[Token]) -> None:
+        if pending:
+            self._out.extend(self.expand(pending))
+            pending.clear()
+
+    # --- directives ------------------------------------------------------------------------------------------------
+
+    def _directive(self, line: list[Token], branches: list[_Branch], path: Path, shown: str) -> None:
+        if len(line) == 1:
+            return
+        word, rest = line[1], line[2:]
+        name = word.text
+        active = all(b.active for b in branches)
+        if name in ("if", "ifdef", "ifndef"):
+            value = False
+            if active:
+                value = self._condition(rest, word) if name == "if" else self._defined(rest, word) == (name == "ifdef")
+            branches.append(_Branch(active and value, value or not active, word.span))
+        elif name in ("elif", "else", "endif"):
+            if not branches:
+                self.diagnostics.error("preprocess", f"#{name} without an #if before it", word.span)
+                return
+            branch = branches[-1]
+            if name == "endif":
+                branches.pop()
+                return
+            if branch.seen_else:
+                self.diagnostics.error("preprocess", f"#{name} after the #else of the same #if", word.span)
+            branch.seen_else = branch.seen_else or name == "else"
+            if branch.taken:
+                branch.active = False
+            else:
+                branch.active = branch.taken = name == "else" or self._condition(rest, word)
+        elif not active:
+            return
+        elif name == "include":
+            self._include(rest, word, path, shown)
+        elif name == "define":
+            self._define(rest, word)
+        elif name == "undef":
+            if rest:
+                self.macros.pop(rest[0].text, None)
+        elif name in ("error", "warning"):
+            text = " ".join(t.text for t in rest)
+            (self.diagnostics.error if name == "error" else self.diagnostics.warning)("preprocess", text, word.span)
+        elif name not in ("pragma", "line"):
+            self.diagnostics.error("preprocess", f"unknown directive #{name}", word.span, choices(name, _DIRECTIVES))
+
+    def _defined(self, rest: list[Token], word: Token) -> bool:
+        if not rest or rest[0].kind != "id":
+            self.diagnostics.error("preprocess", f"#{word.text} needs the name of a macro", word.span)
+            return False
+        return rest[0].text in self.macros
+
+    def _include(self, rest: list[Token], word: Token, path: Path, shown: str) -> None:
+        if rest and rest[0].kind == "str":
+            name, places = rest[0].text[1:-1], [path.parent, *self.include_paths, STANDARD_INCLUDE]
+        elif rest and rest[0].text == "<" and rest[-1].text == ">":
+            # The name between the brackets was cut into tokens; take it from the source line again.
+            source = self.diagnostics.lines[shown][word.span.line - 1]
+            m = re.search(r"<([^>]*)>", source)
+            name, places = m.group(1) if m else "", [*self.include_paths, STANDARD_INCLUDE]
+        else:
+            self.diagnostics.error("preprocess", '#include needs "file" or <file>', word.span)
+            return
+        if self._depth >= _INCLUDE_DEPTH_MAX:
+            self.diagnostics.error("preprocess", f"includes nest deeper than {_INCLUDE_DEPTH_MAX} files", word.span)
+            return
+        for place in places:
+            candidate = place / name
+            if candidate.is_file():
+                beside = str(Path(shown).parent / name) if place == path.parent else str(candidate)
+                self._depth += 1
+                self._file(candidate, beside if place != STANDARD_INCLUDE else f"<{name}>", word.span)
+                self._depth -= 1
+                return
+            self.missing.append(candidate)
+        looked = ", ".join(str(p) for p in places[:-1]) or "nowhere else"
+        shipped = sorted(p.name for p in STANDARD_INCLUDE.glob("*.p4"))
+        self.diagnostics.error(
+            "preprocess",
+            f"cannot find the file {name!r} to include",
+            rest[0].span,
+            f"looked in: {looked}; shipped with the compiler: {', '.join(shipped)}",
+        )
+
+    def _define(self, rest: list[Token], word: Token) -> None:
+        if not rest or rest[0].kind != "id":
+            self.diagnostics.error("preprocess", "#define needs a name", word.span)
+            return
+        name, body = rest[0].text, rest[1:]
+        parameters: tuple[str, ...] | None = None
+        if body and body[0].text == "(" and body[0].glued:
+            close = next((i for i, t in enumerate(body) if t.text == ")"), None)
+            if close is None:
+                self.diagnostics.error("preprocess", f"the parameter list of {name} is not closed", body[0].span)
+                return
+            parameters = tuple(t.text for t in body[1:close] if t.text != ",")
+            body = body[close + 1 :]
+        for token in body:
+            if token.text in ("#", "##"):
+                self.diagnostics.error("preprocess", f"the {token.text} operator is not supported", token.span)
+        self.macros[name] = Macro(name, parameters, tuple(body))
+
+    # --- macro expansion -------------------------------------------------------------------------------------------
+
+    def expand(self, tokens: Iterable[Token], hidden: frozenset[str] = frozenset()) -> list[Token]:
+        """Replace macros. Tokens of a macro's text keep their place and are told where the macro was used."""
+        tokens = list(tokens)
+        if not any(t.kind == "id" and t.text in self.macros for t in tokens):
+            return tokens
+        out: list[Token] = []
+        index = 0
+        while index < len(tokens):
+            token = tokens[index]
+            macro = self.macros.get(token.text) if token.kind == "id" and token.text not in hidden else None
+            index += 1
+            if macro is None:
+                out.append(token)
+                continue
+            body = [t.used_at(token) for t in macro.body]
+            if macro.parameters is not None:
+                if index >= len(tokens) or tokens[index].text != "(":
+                    out.append(token)
+                    continue
+                arguments, index = self._arguments(tokens, index + 1, token)
+                if len(arguments) == 1 and not arguments[0] and not macro.parameters:
+                    arguments = []
+                if len(arguments) != len(macro.parameters):
+                    message = (
+                        f"macro {macro.name} takes {count(len(macro.parameters), 'argument')}, not {len(arguments)}"
+                    )
+                    self.diagnostics.error("preprocess", message, token.span)
+                    continue
+                bound = dict(zip(macro.parameters, (self.expand(a, hidden) for a in arguments), strict=True))
+                body = [t for b in body for t in bound.get(b.text, [b])]
+            out.extend(self.expand(body, hidden | {macro.name}))
+        return out
+
+    def _arguments(self, tokens: list[Token], index: int, macro: Token) -> tuple[list[list[Token]], int]:
+        arguments: list[list[Token]] = [[]]
+        depth = 1
+        while index < len(tokens):
+            token = tokens[index]
+            index += 1
+            depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+            if depth == 0:
+                return arguments, index
+            if token.text == "," and depth == 1:
+                arguments.append([])
+            else:
+                arguments[-1].append(token)
+        self.diagnostics.error("preprocess", f"the arguments of macro {macro.text} are not closed", macro.span)
+        return arguments, index
+
+    # --- #if expressions -------------------------------------------------------------------------------------------
+
+    def _condition(self, line: list[Token], word: Token) -> bool:
+        tokens: list[Token] = []
+        index = 0
+        while index < len(line):
+            token = line[index]
+            index += 1
+            if token.text == "defined":
+                bracket = index < len(line) and line[index].text == "("
+                name = line[index + bracket] if index + bracket < len(line) else word
+                index += 3 if bracket else 1
+                tokens.append(Token("int", "1" if name.text in self.macros else "0", token.span))
+            else:
+                tokens.append(token)
+        tokens = self.expand(tokens)
+        value, rest = _Condition(tokens, self.diagnostics, word).expression(0)
+        if rest < len(tokens):
+            self.diagnostics.error("preprocess", f"unexpected {tokens[rest].text!r} in #{word.text}", word.span)
+        return value != 0
+
+
+_LEVELS = [level.split() for level in ["||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<<", "+ -", "* / %"]]
+
+
+@dataclass(slots=True)
+class _Condition:
+    """An integer expression of an #if, read by precedence. Names that are not macros count as 0, as in C."""
+
+    tokens: list[Token]
+    diagnostics: Diagnostics
+    word: Token
+
+    def expression(self, at: int, level: int = 0) -> tuple[int, int]:
+        if level == len(_LEVELS):
+            return self._unary(at)
+        left, at = self.expression(at, level + 1)
+        while at < len(self.tokens) and self.tokens[at].text in _LEVELS[level]:
+            op = self.tokens[at].text
+            right, at = self.expression(at + 1, level + 1)
+            left = self._apply(op, left, right)
+        return left, at
+
+    def _apply(self, op: str, left: int, right: int) -> int:
+        if op in ("/", "%") and right == 0:
+            self.diagnostics.error("preprocess", f"division by zero in #{self.word.text}", self.word.span)
+            return 0
+        results = {
+            "||": lambda: int(bool(left) or bool(right)),
+            "&&": lambda: int(bool(left) and bool(right)),
+            "|": lambda: left | right,
+            "^": lambda: left ^ right,
+            "&": lambda: left & right,
+            "==": lambda: int(left == right),
+            "!=": lambda: int(left != right),
+            "<": lambda: int(left < right),
+            ">": lambda: int(left > right),
+            "<=": lambda: int(left <= right),
+            ">=": lambda: int(left >= right),
+            "<<": lambda: left << min(right, 4096),
+            "+": lambda: left + right,
+            "-": lambda: left - right,
+            "*": lambda: left * right,
+            "/": lambda: left // right,
+            "%": lambda: left % right,
+        }
+        return results[op]()
+
+    def _unary(self, at: int) -> tuple[int, int]:
+        if at >= len(self.tokens):
+            self.diagnostics.error("preprocess", f"the expression of #{self.word.text} ends too soon", self.word.span)
+            return 0, at
+        token = self.tokens[at]
+        if token.text in ("!", "-", "~"):
+            value, at = self._unary(at + 1)
+            return {"!": int(not value), "-": -value, "~": ~value}[token.text], at
+        if token.text == "(":
+            value, at = self.expression(at + 1)
+            return value, at + 1
+        if token.kind == "int":
+            return integer(token.text)[0], at + 1
+        return 0, at + 1

@@ -1,0 +1,28 @@
+"""Tokens to a program; after a syntax error reading goes on with the next declaration."""
+
+from __future__ import annotations
+
+from switch.frontend.diagnostics import Diagnostics
+from switch.frontend.parse import ast
+from switch.frontend.parse.cursor import Cursor, SyntaxFailureError
+from switch.frontend.parse.declaration import read_declaration
+from switch.frontend.parse.lexer import Token
+
+
+def parse(tokens: list[Token], diagnostics: Diagnostics) -> ast.Program:
+    """The whole program. Syntax errors are collected; what was read around them is returned."""
+    p = Cursor(tokens, diagnostics)
+    declarations: list[ast.Declaration] = []
+    while p.token.kind != "end":
+        before = p.at
+        level = p.level
+        try:
+            if not p.accept(";"):
+                declarations.append(read_declaration(p))
+        except SyntaxFailureError:
+            p.recover(level)
+            if p.on("}"):
+                p.take()
+            if p.at == before:
+                p.take()
+    return ast.Program(p.token.span, declarations)
