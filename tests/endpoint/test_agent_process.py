@@ -358,7 +358,7 @@ def test_a_socket_file_that_nobody_serves_is_replaced_and_one_in_use_is_not(tmp_
             (tmp_path / "bad.sock").symlink_to(agent.socket)
             status, complaint = failing_agent(tmp_path, names[0], example(0, planes=1))
             assert status == 2
-            assert "another agent answers there" in complaint
+            assert "another process answers there" in complaint
             assert ControlClient(agent.socket).call("ping")["host"] == "h0"
         finally:
             assert agent.close() == 0
