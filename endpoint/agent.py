@@ -93,6 +93,7 @@ class _Agent:
             transport,
             journal.write_at,
             transport_name=options.transport,
+            clock=time.monotonic_ns,
             port_counts=lambda: {number: asdict(counts) for number, counts in self._driver.counts().items()},
             on_shutdown=self._driver.stop,
             now_ns=time.monotonic_ns(),

@@ -7,13 +7,11 @@ leaves before the data it acknowledges has been looked at. Streams rely on it.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from common.fields import Fields
-from common.server import Reply
 from endpoint.denylist import BY_REQUEST, CONTROL, OWNERS, PROBER, Denylist
 from endpoint.prober import Prober, ProberError
 from endpoint.profile import NicProfile
@@ -23,6 +21,7 @@ from endpoint.workloads.workload import MEMORY_BYTES_MAX, OVER
 
 SAMPLE_INTERVAL_NS = 100_000_000
 
+Reply = Callable[[dict[str, Any]], None]
 Journal = Callable[[int, str, Mapping[str, Any]], None]
 """Time, kind and fields of one line."""
 
@@ -41,7 +40,7 @@ class Host:
         journal: Journal,
         *,
         transport_name: str = "mrc",
-        clock: Callable[[], int] = time.monotonic_ns,
+        clock: Callable[[], int],
         port_counts: Callable[[], Mapping[int, Mapping[str, int]]] = dict,
         on_shutdown: Callable[[], None] = lambda: None,
         now_ns: int,

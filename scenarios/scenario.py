@@ -6,7 +6,6 @@ seed repeats a run.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -14,6 +13,7 @@ from typing import Any
 
 from scenarios.judging.checks import Check
 from scenarios.judging.story import PaperRow, Story
+from scenarios.single_plane import on_single_plane_target
 from topo.plan import Plan
 
 
@@ -131,11 +131,6 @@ class Scenario:
         return Story(self.title, self.description, self.paper)
 
 
-LINK = re.compile(r"^p(\d+)(l\d+)-p(\d+)(s\d+)$")
-SWITCH = re.compile(r"^p(\d+)([ls]\d+)$")
-NIC_PORT = re.compile(r"^(h\d+)\.p(\d+)$")
-
-
 def on_single_plane(fault: TimedFault) -> TimedFault:
     """The same fault on the single-plane equivalent: the plane's number goes, everything else stays.
 
@@ -143,17 +138,6 @@ def on_single_plane(fault: TimedFault) -> TimedFault:
     makes.
     """
     return replace(fault, target=on_single_plane_target(fault.target))
-
-
-def on_single_plane_target(target: str) -> str:
-    """A leaf, a spine, a link between them or a NIC port of any plane becomes the one that there is."""
-    if found := LINK.match(target):
-        return f"p0{found[2]}-p0{found[4]}"
-    if found := SWITCH.match(target):
-        return f"p0{found[2]}"
-    if found := NIC_PORT.match(target):
-        return f"{found[1]}.p0"
-    return target
 
 
 def merged(faults: Sequence[TimedFault]) -> list[TimedFault]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scenarios.judging.run import Run
-from scenarios.scenario import on_single_plane_target
+from scenarios.single_plane import on_single_plane_target
 
 # What must be the same, under the names that a user knows it by.
 SAME = {
