@@ -33,6 +33,7 @@ class SimulatedSwitch:
     ) -> None:
         self.node = node
         self.engine = NativeEngine(seed=seed)
+        self.running = True
         self._plan = plan
         self._pipeline = pipelines[node.role]
         self._control: DirectControl | None = None
@@ -58,7 +59,8 @@ class SimulatedSwitch:
         if state == "crashed":
             self.engine.reset()
             self._control = None
-        self.engine.set_running(state == "running", self._events.now_ns)
+        self.running = state == "running"
+        self.engine.set_running(self.running, self._events.now_ns)
 
     def set_port(self, port: int, state: PortState) -> None:
         """A port's carrier and transmit side: the fields of a PortState are those of the engine's PortConfig."""
