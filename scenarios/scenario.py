@@ -21,8 +21,7 @@ from topo.plan import Plan
 class TimedFault:
     """At `at_s` seconds into its phase do `verb` to `target`; undo it after `for_s`, or never (None).
 
-    Verbs, targets and values are those of `topo.fault`: "link-down" of "p1l0-p1s2", "port-down" of "h3.p2", "loss" of
-    20 (per cent).
+    Verbs, targets and values are those of `topo/fault/verb.py`; targets are "p1l0-p1s2", "h3.p2" or "p1s2".
     """
 
     at_s: float

@@ -66,9 +66,9 @@ def register(subparsers: Any, provision: Provision | None = None, check: Check |
     shell.set_defaults(run=lambda arguments: run_shell(arguments, provision))
 
     rows = "\n".join(f"  {usage:36}{meaning}" for usage, meaning, *_ in verb_table())
-    fault = _add(
-        subparsers, "fault", "inject a fault into the running lab", "fault loss 'p1l0>p1s2' 20", f"verbs:\n{rows}"
-    )
+    one_way = next(verb for verb in VERBS.values() if verb.one_way and verb.argument)
+    example = f"fault {one_way.name} 'p1l0>p1s2' 20"
+    fault = _add(subparsers, "fault", "inject a fault into the running lab", example, f"verbs:\n{rows}")
     fault.add_argument("verb", nargs="?", choices=tuple(VERBS), metavar="VERB", help="without it: those in force")
     fault.add_argument("words", nargs="*", metavar="TARGET [NUMBER]")
     fault.add_argument("--seed", type=int, default=0, help="of random loss on embedded switches")

@@ -1,0 +1,82 @@
+"""A verb is spelled in one file: everything else takes verbs as data, so that adding one touches that file alone."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from topo.fault import VERBS
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = "topo/fault/verb.py"
+SCANNED = (
+    "common",
+    "controller",
+    "endpoint",
+    "switch",
+    "topo",
+    "scenarios/commands",
+    "scenarios/judging",
+    "scenarios/running",
+    "scenarios/scenario.py",
+    "scenarios/worlds",
+)
+SPEAKING = {name for name in VERBS if "-" in name or name == "blackhole"}
+"""Names that mean nothing but the verb; the others are also words of English and names of fields."""
+
+# Where a plain word is a key of something else, with what it is there.
+OTHER_MEANINGS = {
+    ("switch/config.py", "loss"): "a port's share of lost packets",
+    ("switch/stf/control.py", "loss"): "an option of a port in packet tests",
+    ("switch/stf/control.py", "delay"): "an option of a port in packet tests",
+    ("switch/reference/externs.py", "rate"): "a slot of a meter's bucket",
+    ("endpoint/core/ev_state.py", "loss"): "why a path's state changed",
+}
+
+
+def modules() -> Iterator[tuple[str, str]]:
+    for place in SCANNED:
+        for path in sorted((ROOT / place).rglob("*.py")) or [ROOT / place]:
+            name = path.relative_to(ROOT).as_posix()
+            if name != TABLE:
+                yield name, path.read_text()
+
+
+def strings(text: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def comments(text: str) -> Iterator[str]:
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+
+
+def spelled(name: str, text: str) -> list[str]:
+    """The verbs that a module spells: speaking names anywhere in strings and comments, the others as whole strings."""
+    held = list(strings(text))
+    everything = "\n".join([*held, *comments(text)])
+    found = {verb for verb in SPEAKING if verb in everything}
+    found |= {verb for verb in set(VERBS) - SPEAKING if verb in held and (name, verb) not in OTHER_MEANINGS}
+    return sorted(found)
+
+
+def test_no_verb_is_spelled_outside_the_table() -> None:
+    assert {name: found for name, text in modules() if (found := spelled(name, text))} == {}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_planted_verb_is_found(verb: str) -> None:
+    assert spelled("topo/planted.py", f"def f(fault):\n    return fault.verb == {verb!r}\n") == [verb]
+
+
+def test_every_exception_is_still_needed() -> None:
+    held = {name: set(strings(text)) for name, text in modules()}
+    assert [key for key in OTHER_MEANINGS if key[1] not in held.get(key[0], set())] == []
