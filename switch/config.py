@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common.fields import Fields, read_json, shown
-from switch.engine import CPU_PORT_DEFAULT, DROP_PORT, PRIORITIES, PortConfig
+from switch.engine import CPU_PORT_DEFAULT, DROP_PORT, PORT_DEFAULTS, PRIORITIES, PortConfig
 
 GRPC_DEFAULT = "127.0.0.1:9559"
 CONTROL_DEFAULT = "127.0.0.1:9560"
@@ -21,12 +21,8 @@ SAMPLE_INTERVAL_NS_DEFAULT = 500_000_000
 ENGINES = ("native",)  # the reference interpreter runs packets that it is given (stf, trace), not interfaces
 PORT_MAX = DROP_PORT - 1  # v1model ports are bit<9>; 511 drops
 INTEGER_MAX, SEED_MAX = (1 << 63) - 1, (1 << 64) - 1
-INTEGER_MAX, SEED_MAX = (1 << 63) - 1, (1 << 64) - 1
 
-PORT_INTEGERS = ("rate_bps", "rate_pps", "delay_ns", "loss_seed")
-PORT_INTEGERS = ("rate_bps", "rate_pps", "delay_ns", "loss_seed")
-PORT_KEYS = ("up", "rate_bps", "rate_pps", "delay_ns", "loss", "loss_seed")
-PORT_FIELDS = ("port", "interface", "netns", "queues")
+PORT_KEYS = tuple(PORT_DEFAULTS)
 PORT_FIELDS = ("port", "interface", "netns", "queues")
 QUEUE_KEYS = ("depth_packets", "depth_bytes", "rate_pps")
 
@@ -135,9 +131,18 @@ def changed_port(config: PortConfig, changes: Mapping[str, object]) -> PortConfi
 
 
 def _changed_port(config: PortConfig, body: Fields) -> PortConfig:
-    integers: dict[str, Any] = {key: body.integer(key, 0, INTEGER_MAX) for key in PORT_INTEGERS if key in body.values}
-    up, loss = body.boolean("up", config.up), float(body.number("loss", 0, 1, config.loss))
-    return replace(config, up=up, loss=loss, **integers)
+    values: dict[str, Any] = {}
+    for key in PORT_KEYS:
+        if key not in body.values:
+            continue
+        default = PORT_DEFAULTS[key]
+        if isinstance(default, bool):
+            values[key] = body.boolean(key)
+        elif isinstance(default, float):
+            values[key] = float(body.number(key, 0, 1))
+        else:
+            values[key] = body.integer(key, 0, INTEGER_MAX)
+    return replace(config, **values)
 
 
 def changed_queue(config: PortConfig, priority: object, changes: Mapping[str, object]) -> PortConfig:

@@ -11,8 +11,8 @@ The P4Runtime server validates before it calls, so an engine may raise `EngineEr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol
 
 from switch.entries import ActionCall, Entry, EntryAction
 from switch.model.program import Program
@@ -83,6 +83,12 @@ class PortConfig:
     loss: float = 0.0  # share of packets lost silently after transmission, 0..1
     loss_seed: int = 0
     queues: tuple[QueueConfig, ...] = field(default_factory=lambda: (QueueConfig(),) * PRIORITIES)
+
+
+PORT_DEFAULTS: dict[str, Any] = {spec.name: spec.default for spec in fields(PortConfig) if spec.name != "queues"}
+"""Everything of a port but its queues. The kind of the default says what a field is: a flag (bool), a share of 0 to 1
+(float), or a number that is not negative (int)."""
+PORT_SHARES = tuple(name for name, default in PORT_DEFAULTS.items() if isinstance(default, float))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from switch.engine import (
     FRAME_BYTES_MAX,
+    PORT_DEFAULTS,
+    PORT_SHARES,
     PRIORITIES,
     CounterValue,
     EngineError,
@@ -317,10 +319,14 @@ class NativeEngine:
     def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None:
         if len(config.queues) != PRIORITIES:
             raise EngineError(f"port {port}: {PRIORITIES} queues expected, not {len(config.queues)}")
-        if not 0 <= config.loss <= 1:
-            raise EngineError(f"port {port}: a loss is a share of 0 to 1, not {config.loss}")
-        values = [config.rate_bps, config.rate_pps, config.delay_ns, int(config.loss * LOSS_UNIT)]
-        values += [config.loss_seed & binding.NEVER, int(config.up)]
+        values = []
+        for name in PORT_DEFAULTS:
+            value = getattr(config, name)
+            if name in PORT_SHARES:
+                if not 0 <= value <= 1:
+                    raise EngineError(f"port {port}: a {name} is a share of 0 to 1, not {value}")
+                value = int(value * LOSS_UNIT)
+            values.append(value & binding.NEVER if name.endswith("_seed") else int(value))
         for queue in config.queues:
             values += [queue.depth_packets, queue.depth_bytes, queue.rate_pps]
         if min(values) < 0:

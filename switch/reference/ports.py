@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from switch.engine import DROP_PORT, PRIORITIES, EngineError, PortConfig, PortCounters
+from switch.engine import DROP_PORT, PORT_SHARES, PRIORITIES, EngineError, PortConfig, PortCounters
 from switch.reference.packet import Packet
 from switch.reference.rng import SplitMix64
 
@@ -158,8 +158,9 @@ def check_port(number: int, config: PortConfig) -> None:
         raise EngineError(f"ports are numbered 0 to {DROP_PORT - 1}, not {number}")
     if len(config.queues) != PRIORITIES:
         raise EngineError(f"port {number}: {PRIORITIES} queues expected, not {len(config.queues)}")
-    if not 0 <= config.loss <= 1:
-        raise EngineError(f"port {number}: a loss is a share of 0 to 1, not {config.loss}")
+    for name in PORT_SHARES:
+        if not 0 <= getattr(config, name) <= 1:
+            raise EngineError(f"port {number}: a {name} is a share of 0 to 1, not {getattr(config, name)}")
     numbers = [config.rate_bps, config.rate_pps, config.delay_ns]
     numbers += [n for q in config.queues for n in (q.depth_packets, q.depth_bytes, q.rate_pps)]
     if min(numbers) < 0:

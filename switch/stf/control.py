@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
-from switch.engine import PRIORITIES, Engine, MeterConfig, PortConfig, QueueConfig, Replica
+from switch.engine import PORT_DEFAULTS, PRIORITIES, Engine, MeterConfig, PortConfig, QueueConfig, Replica
 from switch.entries import ActionCall, Entry, EntryAction, GroupRef, MemberRef
 from switch.model import Program
 from switch.model.actions import Action as ModelAction
@@ -170,21 +171,11 @@ class Control:
         port = int(command.operands[0], 0)
         config = self._ports.get(port, PortConfig())
         for name, text in command.options.items():
-            match name:
-                case "up":
-                    config = replace(config, up=_truth(text))
-                case "rate_bps":
-                    config = replace(config, rate_bps=int(text, 0))
-                case "rate_pps":
-                    config = replace(config, rate_pps=int(text, 0))
-                case "delay":
-                    config = replace(config, delay_ns=time_ns(text))
-                case "loss":
-                    config = replace(config, loss=float(text))
-                case "loss_seed":
-                    config = replace(config, loss_seed=int(text, 0))
-                case _:
-                    raise StfError(f"a port has no {name!r}; there are: up, rate_bps, rate_pps, delay, loss, loss_seed")
+            if name not in _PORT_OPTIONS:
+                raise StfError(f"a port has no {name!r}; there are: {', '.join(_PORT_OPTIONS)}")
+            key, read = _PORT_OPTIONS[name]
+            changed: dict[str, Any] = {key: read(text)}
+            config = replace(config, **changed)
         self._configure(port, config, now_ns)
 
     def _queue(self, command: Command, now_ns: int) -> None:
@@ -242,3 +233,15 @@ def _truth(text: str) -> bool:
     if text not in ("true", "false"):
         raise StfError(f"expected true or false, not {text!r}")
     return text == "true"
+
+
+def _port_option(key: str) -> tuple[str, tuple[str, Callable[[str], Any]]]:
+    """An option's name, the field that it sets, and how to read it. Times are written with their unit, and so without
+    it in their names."""
+    if key.endswith("_ns"):
+        return key.removesuffix("_ns"), (key, time_ns)
+    kind = type(PORT_DEFAULTS[key])
+    return key, (key, _truth if kind is bool else float if kind is float else lambda text: int(text, 0))
+
+
+_PORT_OPTIONS = dict(map(_port_option, PORT_DEFAULTS))

@@ -31,9 +31,6 @@ SPEAKING = {name for name in VERBS if "-" in name or name == "blackhole"}
 
 # Where a plain word is a key of something else, with what it is there.
 OTHER_MEANINGS = {
-    ("switch/config.py", "loss"): "a port's share of lost packets",
-    ("switch/stf/control.py", "loss"): "an option of a port in packet tests",
-    ("switch/stf/control.py", "delay"): "an option of a port in packet tests",
     ("switch/reference/externs.py", "rate"): "a slot of a meter's bucket",
     ("endpoint/core/ev_state.py", "loss"): "why a path's state changed",
 }

@@ -76,7 +76,7 @@ def _lossy(state: PortState, percent: float, seed: int) -> PortState:
 
 
 def _late(state: PortState, ms: float, _seed: int) -> PortState:
-    return replace(state, delay_ns=round(ms * 1_000_000))
+    return replace(state, delay_ns=max(1, round(ms * 1_000_000)))
 
 
 def _slow(state: PortState, mbps: float, _seed: int) -> PortState:

@@ -23,13 +23,14 @@ struct queue {
     u64 rate_pps;
 };
 
+/* In the order of switch.engine.PortConfig. */
 struct port_config {
+    u64 up;
     u64 rate_bps;
     u64 rate_pps;
     u64 delay_ns;
-    u64 loss;      /* share of packets, in units of 2^-53 */
+    u64 loss; /* share of packets, in units of 2^-53 */
     u64 loss_seed;
-    u64 up;
     struct {
         u64 depth_packets;
         u64 depth_bytes;
