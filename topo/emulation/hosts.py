@@ -29,7 +29,7 @@ _COUNTER_COLUMNS = {"rx_bytes": 0, "rx_packets": 1, "tx_bytes": 8, "tx_packets":
 def configure(plan: Plan, host: Host) -> None:
     """Addresses, routes, neighbours and rules of a host that Mininet has made."""
     with namespace.entered(host.name):
-        namespace.tx_checksum_off(ref.interface for ref in ports(plan, host))
+        namespace.offloads_off(ref.interface for ref in ports(plan, host))
     namespace.run_ip([*host_commands(plan, host), *host_rule_commands(plan, host)], host.name)
     if plan.encapsulation == "srv6":
         # Without seg6 in the kernel the NIC still works; only `steer` does not, and says so.

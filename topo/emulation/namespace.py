@@ -23,7 +23,15 @@ _CLONE_NEWNET = 0x40000000
 _MNT_DETACH = 2
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCGIFMTU, _SIOCETHTOOL = 0x8913, 0x8914, 0x8921, 0x8946
 _IFF_UP = 0x1
-_ETHTOOL_GLINK, _ETHTOOL_STXCSUM = 0x0A, 0x17
+_ETHTOOL_GLINK = 0x0A
+# ethtool's commands to set and to read an offload (linux/ethtool.h).
+_OFFLOADS = {
+    "tx checksum": (0x17, 0x16),
+    "scatter-gather": (0x19, 0x18),
+    "TSO": (0x1F, 0x1E),
+    "GSO": (0x24, 0x23),
+    "GRO": (0x2C, 0x2B),
+}
 
 # Descriptors that every command started here inherits. While a lab is being changed its lock is among them, so that
 # the lock outlives a killed process until the commands that it had started are over.
@@ -162,11 +170,26 @@ def mtu(interface: str) -> int:
     return int(struct.unpack("16si12x", answer)[1])
 
 
-def tx_checksum_off(interfaces: Iterable[str]) -> None:
-    """Packet sockets on the other end see real checksums, and segmentation offload goes with it."""
+def offloads_off(interfaces: Iterable[str]) -> None:
+    """Packet sockets see frames as they are on a wire: whole checksums, none longer than the MTU.
+
+    libpcap, and so BMv2, makes each place in its receive ring 64 KB long while a device may segment for its stack: a
+    thirtieth of the packets then fit.
+    """
     with _control_socket() as sock:
         for name in interfaces:
-            _ethtool(sock, name, _ETHTOOL_STXCSUM, 0)
+            for command, _ in _OFFLOADS.values():
+                try:
+                    _ethtool(sock, name, command, 0)
+                except OSError as error:
+                    if error.errno != errno.EOPNOTSUPP:  # such a device cannot change it: a macvlan
+                        raise
+
+
+def offloads(interface: str) -> set[str]:
+    """Those that are on, of what `offloads_off` switches off."""
+    with _control_socket() as sock:
+        return {what for what, (_, command) in _OFFLOADS.items() if _ethtool(sock, interface, command, 0)}
 
 
 def _ethtool(sock: socket.socket, interface: str, command: int, value: int) -> int:

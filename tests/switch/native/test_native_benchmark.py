@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from benchmarks.switch_pps import Trial, build_tool, search, take_turns
+from benchmarks.switch_pps import Trial, Wires, build_tool, search, take_turns
+from topo.emulation.namespace import entered, offloads
 
 
 def test_the_generator_and_bare_forwarder_are_built_from_the_runtimes_sockets(tmp_path: Path) -> None:
@@ -39,3 +42,14 @@ def test_searches_take_turns_and_each_finds_its_devices_rate(limits: dict[str, f
 def test_a_search_ends_where_the_sender_can_do_no_more() -> None:
     found = take_turns({"a": search()}, lambda name, rate: Trial(min(rate, 250_000.0), 0.0, 2.0))
     assert found["a"] == (250_000.0, 2.0)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes network namespaces")
+def test_no_device_that_is_measured_has_an_offload_on() -> None:
+    with ExitStack() as stack:
+        for name in ("embedded", "bare", "bmv2"):
+            wires = Wires(stack, name)
+            for namespace, ends in ((wires.hosts, ("h1", "h2")), (wires.device, ("s1", "s2"))):
+                with entered(namespace):
+                    assert {end: offloads(end) for end in ends} == {end: set() for end in ends}
