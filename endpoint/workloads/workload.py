@@ -23,6 +23,14 @@ MEMORY_BYTES_MAX = 4 << 30
 """What the workloads of a host may take. An allocation that succeeds says little: Linux promises more than it has."""
 
 
+class MemoryRefusedError(WorkloadError):
+    """A workload needs more memory than its host has left for it."""
+
+    def __init__(self, message: str, needed_bytes: int) -> None:
+        super().__init__(message)
+        self.needed_bytes = needed_bytes
+
+
 class State(Enum):
     """A workload's life, in this order; FAILED can follow each but FINISHED."""
 
@@ -313,10 +321,11 @@ class Workload:
     def _check_memory(self) -> None:
         setup = self.setup
         if self.memory_held_bytes > setup.memory_bytes_max:
-            raise WorkloadError(
+            raise MemoryRefusedError(
                 f"{setup.kind}: rank {setup.rank} would need {self.memory_held_bytes} bytes of memory; "
                 f"{setup.memory_bytes_max} of {setup.host}'s {MEMORY_BYTES_MAX} are free: "
-                "choose a smaller size, depth or number of QPs, or remove a workload"
+                "choose a smaller size, depth or number of QPs, or remove a workload",
+                self.memory_held_bytes,
             )
 
     def _release(self, now_ns: int) -> None:

@@ -52,6 +52,15 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     run.set_defaults(run=run_command)
 
 
+def refuse_second_lab() -> None:
+    """LabRunningError while a lab is there: a run brings up one of its own."""
+    from topo.emulation import state
+
+    existing = state.read_record()
+    if existing is not None and (existing.phase == "running" or existing.starter_alive):
+        raise state.LabRunningError(f"a lab is there already: {existing.describe()}; `./lab down` ends it")
+
+
 def run_command(arguments: argparse.Namespace) -> int:
     # Late: matplotlib, numpy and gRPC take seconds, and the help needs none of them.
     from rich.console import Console
@@ -60,7 +69,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     from scenarios import library
     from scenarios.commands.choosing import choose
     from scenarios.judging.judge import judge
-    from scenarios.running import calibration
+    from scenarios.running import calibration, estimate
     from scenarios.running.live import Watcher
     from scenarios.running.processor import ProcessorSampler
     from scenarios.running.rehearsal import rehearse
@@ -73,8 +82,10 @@ def run_command(arguments: argparse.Namespace) -> int:
         scenario = scenario.shortened()
     if arguments.world == "emulated":
         need_root(f"run {scenario.name} builds network namespaces")
+        refuse_second_lab()  # before minutes go into calibrating for it
     console = Console()
-    choices = choose(scenario, arguments, lambda line: console.print(line, highlight=False, soft_wrap=True))
+    choices = choose(scenario, arguments, partial(console.print, highlight=False, soft_wrap=True))
+    needed = estimate.check(scenario, choices)
     controller.check(choices.running_plan)
     rehearse(scenario, choices)
     directory = RunDirectory.create(arguments.runs, scenario.name, choices.seed)
@@ -83,6 +94,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     with Watcher(console, scenario, directory, plain=arguments.plain) as watcher:
         runner = Runner(scenario, choices, directory, watcher.tell)
         watcher.options(runner.options())
+        watcher.tell(f"this run takes {needed.words()}")
         make_world = partial(kind, choices.running_plan, choices.transport, choices.seed, directory, watcher.tell)
         try:
             runner.run(make_world, None if simulated else ProcessorSampler)

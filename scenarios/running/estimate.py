@@ -1,0 +1,205 @@
+"""What a run would take of this machine, told before anything is made: memory, time, and whether it fits at all.
+
+Figures a switch, a path and a packet are measured ones (two cores, Python 3.11), rounded up. The workloads' own memory
+is asked of the workloads; the number of packets is what the hosts that take part could send at line rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from endpoint.transport import Transport
+from endpoint.workloads import Setup, WorkloadError, make
+from endpoint.workloads.workload import MEMORY_BYTES_MAX, MemoryRefusedError
+from scenarios.running.runner import Choices, Runner
+from scenarios.scenario import Scenario, Workload
+from topo.plan import Plan
+
+MEGABYTE, GIGABYTE = 10**6, 10**9
+PROCESS_BYTES = 70 * MEGABYTE  # Python with all that a run imports
+AGENT_BYTES = 45 * MEGABYTE  # a process in each host of the emulated world
+SWITCH_BYTES = {"embedded": 330_000, "bmv2": 33 * MEGABYTE, "linux": 50_000}
+PATH_BYTES = 350  # of each path to each destination, in a host's profile
+SAMPLE_BYTES = 1_500  # a port or queue pair in a line of the journal, as the judge reads it
+SAMPLES_A_SECOND = 10
+PACKET_SECONDS = 130e-6  # of virtual time's one processor, for a data packet and all that follows from it
+SWITCH_SECONDS = 0.03  # to build one in Mininet and install its tables
+SECONDS_MAX = 24 * 3600
+MEMORY_SHARE_MAX = 0.9  # of what is available: more would swap
+RATE_STEPS = 40
+
+
+class TooLargeError(ValueError):
+    """A run that this machine cannot make; the message has the figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run takes at most. `host_bytes` is what the workloads of the most loaded host hold."""
+
+    memory_bytes: int
+    seconds: float
+    host_bytes: int
+
+    def words(self) -> str:
+        return f"about {size(self.memory_bytes)} of memory and {duration(self.seconds)}"
+
+
+def fabric_bytes(choices: Choices) -> int:
+    """Memory of switches, hosts and their profiles, without the workloads."""
+    plan = choices.running_plan
+    kinds = [plan.kind_of(switch) for switch in plan.switches()] if plan.switch_overrides else None
+    switches = sum(SWITCH_BYTES[kind] for kind in kinds) if kinds else SWITCH_BYTES[plan.switch] * plan.switch_count
+    paths = plan.host_count * (plan.host_count - 1) * plan.planes * plan.spines
+    agents = 0 if choices.world == "simulated" else AGENT_BYTES * plan.host_count
+    return PROCESS_BYTES + switches + agents + paths * PATH_BYTES
+
+
+def estimate(scenario: Scenario, choices: Choices) -> Estimate:
+    """Of a run that has not been made. WorkloadError, naming the workload, when its options cannot be."""
+    runner = Runner(scenario, choices, cast(Any, None), tell=lambda event: None)
+    plan = choices.running_plan
+    workloads = list(scenario.workloads(runner.setting))
+    seconds = sum(phase.seconds for phase in runner.phases)
+    held = {workload.name: workload_bytes(workload, plan) for workload in workloads}
+    ranks = {workload.name: len(ranks_of(workload, plan)) for workload in workloads}
+    samples = seconds * SAMPLES_A_SECOND * plan.host_count * (plan.planes + 4)
+    memory = fabric_bytes(choices) + round(samples * SAMPLE_BYTES)
+    memory += sum(held[name] * count for name, count in ranks.items())
+    if choices.world == "simulated":
+        sending = min(plan.host_count, max(ranks.values(), default=0))
+        packets = seconds * sending * runner.setting.host_rate_bps / 8 / plan.frame_bytes_max
+        took = packets * PACKET_SECONDS + plan.switch_count * SWITCH_SECONDS / 2
+    else:
+        took = seconds + plan.switch_count * SWITCH_SECONDS
+    return Estimate(memory, took, max(held.values(), default=0))
+
+
+def check(scenario: Scenario, choices: Choices, available_bytes: int | None = None) -> Estimate:
+    """The estimate of a run that fits. TooLargeError says what does not, with the figures and what would."""
+    available = available_memory() if available_bytes is None else available_bytes
+    plan = choices.running_plan
+    what = f"{scenario.name} on plan {plan.name} ({plan.host_count:,} hosts, {plan.switch_count:,} switches)"
+    refuse_memory(what, fabric_bytes(choices), available)  # before workloads of a hundred thousand hosts are made
+    try:
+        found = estimate(scenario, choices)
+    except WorkloadError as error:
+        rate_bps = choices.plan.links.host_rate_bps
+        fits = highest_rate(scenario, choices)
+        hint = f"; at most --rate {fits / 1e6:g} fits, and it is {rate_bps / 1e6:g}" if 0 < fits < rate_bps else ""
+        raise TooLargeError(f"{error}{hint}") from None
+    refuse_memory(what, found.memory_bytes, available)
+    if found.seconds > SECONDS_MAX:
+        raise TooLargeError(
+            f"{what} would take about {duration(found.seconds)}: shorten the phases with --time, lower the rate with"
+            " --rate, or take a smaller plan"
+        )
+    return found
+
+
+def refuse_memory(what: str, needed_bytes: int, available_bytes: int) -> None:
+    """TooLargeError when a run would take nearly all of the memory that is available, or more."""
+    if needed_bytes > MEMORY_SHARE_MAX * available_bytes:
+        raise TooLargeError(
+            f"{what} would take about {size(needed_bytes)} of memory, and this machine has"
+            f" {size(available_bytes)} to spare: take a smaller plan (./lab topo show NAME), or fewer hosts"
+        )
+
+
+def highest_rate(scenario: Scenario, choices: Choices) -> int:
+    """The highest rate of a NIC port, bit/s to two digits, at which every workload's options can be; 0 when none."""
+
+    def fits(rate_bps: int) -> bool:
+        try:
+            estimate(scenario, Choices(choices.transport, choices.plan.at_rate(rate_bps), choices.seed))
+        except WorkloadError:
+            return False
+        return True
+
+    low, high = 0, choices.plan.links.host_rate_bps
+    for _ in range(RATE_STEPS):
+        middle = (low + high) // 2
+        if not middle:
+            break
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    digits = max(0, len(str(low)) - 2)
+    return int(str(low)[:2] + "0" * digits)
+
+
+def ranks_of(workload: Workload, plan: Plan) -> Sequence[str]:
+    """The hosts that take part."""
+    return workload.ranks if workload.ranks is not None else [f"h{index}" for index in range(plan.host_count)]
+
+
+def workload_bytes(workload: Workload, plan: Plan) -> int:
+    """What a rank holds: the workload is asked with no memory to give, and says what it would need."""
+    ranks = tuple(ranks_of(workload, plan))
+    most = 0
+    for host in ranks[:2]:  # of all kinds, rank 0 or any other is the largest
+        transport = NoTransport()
+        setup = Setup(
+            workload.name, workload.kind, host, ranks, cast(Transport, transport), lambda *_: None, lambda: 0, -1
+        )
+        needed = needed_bytes(setup, workload)
+        if needed > MEMORY_BYTES_MAX:
+            raise WorkloadError(
+                f"workload {workload.name} ({workload.kind}) would hold {size(needed)} on {host};"
+                f" a host has {size(MEMORY_BYTES_MAX)}"
+            )
+        most = max(most, needed + transport.registered_bytes)
+    return most
+
+
+def needed_bytes(setup: Setup, workload: Workload) -> int:
+    """What a workload asks of a host that has nothing to give."""
+    try:
+        make(setup, workload.options)
+    except MemoryRefusedError as refused:
+        return refused.needed_bytes
+    except WorkloadError as error:
+        raise WorkloadError(f"workload {workload.name}: {error}") from None
+    return 0
+
+
+class NoTransport:
+    """Stands in for a NIC while a workload is asked for its size: it keeps nothing but the bytes registered."""
+
+    def __init__(self) -> None:
+        self.registered_bytes = 0
+
+    def create_cq(self, capacity: int) -> None:
+        """Nothing completes here."""
+
+    def register_memory(self, memory: bytearray, **_: bool) -> None:
+        self.registered_bytes += len(memory)
+
+    def deregister_memory(self, region: None) -> None:
+        """It was never kept."""
+
+
+def available_memory(meminfo: Path = Path("/proc/meminfo")) -> int:
+    """Bytes that processes could have without swapping (proc(5), MemAvailable)."""
+    for line in meminfo.read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    raise OSError(f"{meminfo} does not say how much memory is available")
+
+
+def size(count: float) -> str:
+    """Bytes for people."""
+    steps: Sequence[tuple[float, str]] = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"))
+    for unit_bytes, unit in steps:
+        if count >= unit_bytes:
+            return f"{count / unit_bytes:,.3g} {unit}"
+    return f"{count:.0f} bytes"
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people."""
+    for unit_seconds, unit in ((86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if seconds >= 2 * unit_seconds:
+            return f"{seconds / unit_seconds:.0f} {unit}"
+    return f"{max(1.0, seconds):.0f} s"
