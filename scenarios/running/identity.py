@@ -23,7 +23,15 @@ ROOT = Path(__file__).resolve().parents[2]
 CODE = {
     "transport": ("endpoint",),
     "switch": ("switch",),
-    "lab": ("common", "topo", "controller", "scenarios/running", "scenarios/worlds", "scenarios/scenario.py", "scenarios/training.py"),
+    "lab": (
+        "common",
+        "topo",
+        "controller",
+        "scenarios/running",
+        "scenarios/worlds",
+        "scenarios/scenario.py",
+        "scenarios/training.py",
+    ),
 }
 SUFFIXES = (".py", ".c", ".h")
 # What was chosen, of a run's options; what follows from it, or from the machine, is left out.

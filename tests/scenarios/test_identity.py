@@ -151,3 +151,9 @@ def test_compare_refuses_to_lay_a_run_beside_itself(tmp_path: Path, capsys: pyte
     error = capsys.readouterr().err
     assert "smoke/20261103-1 would be compared with itself: name two runs" in error
     assert "others of smoke: smoke/20261101-1" in error
+
+
+def test_every_place_whose_code_counts_is_there_and_holds_some() -> None:
+    for places in identity.CODE.values():
+        for place in places:
+            assert list(identity.sources((place,))), place
