@@ -23,13 +23,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from benchmarks.rig.agents import agents
+from benchmarks.rig.namespaces import back_to_back
 from common.bpf import RETURN, Instruction, Program
 from endpoint.driver import RING_BYTES
 from endpoint.frame_filter import ACCEPT_WHOLE
 from endpoint.group import Group
 from endpoint.ring import PacketSocket
-from tests.endpoint.nic_agents import agents
-from tests.endpoint.nic_namespaces import back_to_back, enter
+from topo.emulation.namespace import enter, path_of
 
 PORTS = 4
 PAYLOAD_BYTES = 4096
@@ -48,13 +49,13 @@ def bare(seconds: float) -> dict[str, float]:
         result_read, result_write = os.pipe()
         receiver = os.fork()
         if receiver == 0:
-            enter(names[1])
+            enter(path_of(names[1]))
             os.write(result_write, json.dumps(_bare_receive(go)).encode())
             os._exit(0)
         os.read(ready, 1)
         sender = os.fork()
         if sender == 0:
-            enter(names[0])
+            enter(path_of(names[0]))
             sockets = [PacketSocket(f"h0-p{plane}", PASS_ALL, MTU, 1) for plane in range(PORTS)]
             frame = bytes(12) + b"\x86\xdd" + bytes(FRAME_BYTES - 14)
             count, cpu_ns, end_ns = 0, time.process_time_ns(), time.monotonic_ns() + int(seconds * 1e9)

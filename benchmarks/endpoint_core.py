@@ -18,13 +18,13 @@ from zlib import crc32
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
 from endpoint.core import icrc
 from endpoint.core.endpoint import Endpoint
 from endpoint.core.message import Message
 from endpoint.core.packet import VARIANT_MASKED, WritePacker
 from endpoint.core.selection import find_selection
-from tests.endpoint.nic_profiles import profile as profile_data
 
 STEP_NS = 100_000
 BATCH = 32

@@ -19,10 +19,11 @@ from typing import TextIO
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from benchmarks.rig.namespaces import back_to_back
 from common.bpf import RETURN, Instruction, Program
 from endpoint.frame_filter import ACCEPT_WHOLE
 from endpoint.ring import ETH_P_ALL, PACKET_IGNORE_OUTGOING, SO_RCVBUFFORCE, SOL_PACKET, PacketSocket
-from tests.endpoint.nic_namespaces import back_to_back, enter
+from topo.emulation.namespace import enter, path_of
 
 PASS_ALL: Program = (Instruction(RETURN, 0, 0, ACCEPT_WHOLE),)
 PACKET_QDISC_BYPASS = 20
@@ -99,7 +100,7 @@ def main() -> None:
                 read, write = os.pipe()
                 child = os.fork()
                 if child == 0:
-                    enter(names[1])
+                    enter(path_of(names[1]))
                     receive(os.fdopen(write, "w"))
                     os._exit(0)
                 os.close(write)
@@ -107,7 +108,7 @@ def main() -> None:
                     assert lines.readline() == "ready\n"
                     sender = os.fork()
                     if sender == 0:
-                        enter(names[0])
+                        enter(path_of(names[0]))
                         print("   ", transmit(options.frames, options.bytes, bypass), flush=True)
                         os._exit(0)
                     os.waitpid(sender, 0)

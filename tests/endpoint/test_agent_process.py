@@ -18,13 +18,14 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.rig.agents import ROOT, AgentProcess, agents
+from benchmarks.rig.namespaces import back_to_back, ip
+from benchmarks.rig.profiles import profile as example
 from common.client import ControlClient, ControlError
 from endpoint.core import frame as frames
 from endpoint.core import wire
 from endpoint.group import Group
-from tests.endpoint.nic_agents import ROOT, AgentProcess, agents
-from tests.endpoint.nic_namespaces import back_to_back, enter, inside, ip
-from tests.endpoint.nic_profiles import profile as example
+from topo.emulation.namespace import enter, entered, path_of
 
 pytestmark = [
     pytest.mark.root,
@@ -150,7 +151,7 @@ def test_garbage_and_mangled_packets_on_every_port_harm_no_workload(pair):
     run = group(pair, "write_bw", size=100_000, messages=0, depth=8)
     run.start()
     qp = agents_pair[1].client.call("counters")["qps"][0]["qp"]
-    with inside(names[0]):
+    with entered(names[0]):
         raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     with raw:
         for number in range(3000):
@@ -275,7 +276,7 @@ def test_the_baseline_runs_the_same_workloads_on_one_port_without_encapsulation(
 
 
 def qdiscs(namespace: str) -> str:
-    with inside(namespace):
+    with entered(namespace):
         return subprocess.run(["tc", "qdisc", "show"], capture_output=True, text=True, check=True).stdout
 
 
@@ -304,7 +305,7 @@ def test_an_agent_ends_with_its_parent_even_if_that_is_killed(tmp_path):
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
-            preexec_fn=lambda: enter(names[0]),
+            preexec_fn=lambda: enter(path_of(names[0])),
         )
         assert parent.stdout is not None
         assert parent.stdout.readline().startswith(b"ready ")
@@ -325,7 +326,7 @@ def failing_agent(tmp_path: Path, namespace: str, data: dict[str, object], *opti
         text=True,
         timeout=30,
         check=False,
-        preexec_fn=lambda: enter(namespace),
+        preexec_fn=lambda: enter(path_of(namespace)),
     )
     return done.returncode, done.stderr
 

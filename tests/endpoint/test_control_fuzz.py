@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.rig.profiles import profile as profile_data
 from endpoint import factory
 from endpoint import profile as profiles
 from endpoint.host import Host
 from endpoint.workloads import KINDS
-from tests.endpoint.nic_profiles import profile as profile_data
 from tests.endpoint.workload_fake import FakeNet
 
 NOW_NS = 1_000_000_000

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.rig.profiles import profile as example
 from endpoint import blame, profile
 from endpoint.blame import DOWN, LOSSY, OK, UNKNOWN, LinkState, Probed, infer, merge
 from endpoint.prober import Prober, ProberError
-from tests.endpoint.nic_profiles import profile as example
 
 UP = {1: True, 2: True}
 

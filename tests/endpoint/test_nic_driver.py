@@ -12,11 +12,12 @@ from contextlib import ExitStack
 
 import pytest
 
+from benchmarks.rig.namespaces import back_to_back, ip
+from benchmarks.rig.profiles import profile as example
 from endpoint import profile
 from endpoint.driver import Driver
 from endpoint.stackguard import StackGuard
-from tests.endpoint.nic_namespaces import back_to_back, inside, ip
-from tests.endpoint.nic_profiles import profile as example
+from topo.emulation.namespace import entered
 
 pytestmark = [
     pytest.mark.root,
@@ -75,7 +76,7 @@ class Running:
     def __init__(self, namespace: str, host: int, **options: int) -> None:
         nic = profile.parse(example(host))
         self.device = Recorder()
-        with inside(namespace):
+        with entered(namespace):
             self.driver = Driver(
                 nic.ports, nic.mtu, data_udp_ports=[DATA_PORT], probe_udp_ports=[PROBE_PORT], **options
             )
@@ -212,7 +213,7 @@ def test_frames_that_find_the_ring_full_are_counted(namespaces):
 
 def test_the_guard_hides_mrc_from_the_stack_while_ping_tcp_and_the_driver_go_on(namespaces):
     def icmp_errors() -> int:
-        with inside(namespaces[1]), open("/proc/thread-self/net/snmp6") as file:
+        with entered(namespaces[1]), open("/proc/thread-self/net/snmp6") as file:
             rows = dict(line.split() for line in file)
         return int(rows["Icmp6OutDestUnreachs"])
 
@@ -236,7 +237,7 @@ def test_the_guard_hides_mrc_from_the_stack_while_ping_tcp_and_the_driver_go_on(
             return icmp_errors() > before
 
         eventually(answered, "the stack answers: the test can fail")
-        with inside(namespaces[1]):
+        with entered(namespaces[1]):
             guard = stack.enter_context(StackGuard([f"h1-p{plane}" for plane in range(4)], [DATA_PORT]))
         before = icmp_errors()
         left.send([(1, plain(b"guarded"))] * 20)
@@ -248,14 +249,14 @@ def test_the_guard_hides_mrc_from_the_stack_while_ping_tcp_and_the_driver_go_on(
         assert pong(namespaces[0], "fd00:1::2")
         assert tcp_echo(namespaces) == b"hello"
         assert icmp_errors() == before
-        with inside(namespaces[1]):
+        with entered(namespaces[1]):
             guard.remove()
             shown = subprocess.run(["tc", "qdisc", "show"], check=True, capture_output=True, text=True).stdout
         assert "clsact" not in shown
 
 
 def test_a_guard_leaves_another_ones_clsact_in_place(namespaces):
-    with inside(namespaces[1]):
+    with entered(namespaces[1]):
         subprocess.run(["tc", "qdisc", "add", "dev", "h1-p3", "clsact"], check=True)
         with StackGuard(["h1-p3"], [DATA_PORT]):
             pass
@@ -270,13 +271,13 @@ def test_a_missing_interface_is_named(namespaces):
     data = example(0)
     data["ports"][1]["interface"] = "nowhere0"
     nic = profile.parse(data)
-    with inside(namespaces[0]), pytest.raises(OSError, match="cannot open interface nowhere0 of port 2"):
+    with entered(namespaces[0]), pytest.raises(OSError, match="cannot open interface nowhere0 of port 2"):
         Driver(nic.ports, nic.mtu, data_udp_ports=[DATA_PORT], probe_udp_ports=[PROBE_PORT])
 
 
 def pong(namespace: str, address: str) -> bool:
     """ICMPv6 echo through the host's own stack; the kernel fills in the checksum."""
-    with inside(namespace):
+    with entered(namespace):
         icmp = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
     with icmp:
         icmp.settimeout(10)
@@ -287,9 +288,9 @@ def pong(namespace: str, address: str) -> bool:
 
 
 def tcp_echo(namespaces: list[str]) -> bytes:
-    with inside(namespaces[1]):
+    with entered(namespaces[1]):
         server = socket.create_server(("fd00:1::2", 0), family=socket.AF_INET6)
-    with inside(namespaces[0]):
+    with entered(namespaces[0]):
         client = socket.socket(socket.AF_INET6)
     with server, client:
         client.settimeout(10)

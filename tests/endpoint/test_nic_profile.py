@@ -7,8 +7,8 @@ import json
 
 import pytest
 
+from benchmarks.rig.profiles import profile as example
 from endpoint import profile
-from tests.endpoint.nic_profiles import profile as example
 
 
 def test_a_profile_as_in_the_contract_is_read_with_types(tmp_path):

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from benchmarks.rig.profiles import profile as example
 from endpoint import profile
 from endpoint.host import Host
 from endpoint.transport import Completion, CompletionStatus, Event, MemoryRegion, QPInfo, QPState
-from tests.endpoint.nic_profiles import profile as example
 
 
 class FakeCQ:

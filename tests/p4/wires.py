@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
-import os
 import select
 import socket
 import subprocess
@@ -13,8 +11,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 
-_CLONE_NEWNET = 0x40000000
-_libc = ctypes.CDLL(None, use_errno=True)
+from topo.emulation.namespace import entered
+
 _SO_RCVBUFFORCE = 33
 _PACKET_OUTGOING = 4
 
@@ -42,15 +40,8 @@ class Namespace:
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
         """This thread is in the namespace meanwhile; sockets opened there stay there."""
-        own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-        other = os.open(f"/proc/{self.holder.pid}/ns/net", os.O_RDONLY)
-        try:
-            _setns(other)
+        with entered(f"/proc/{self.holder.pid}/ns/net"):
             yield
-        finally:
-            _setns(own)
-            os.close(other)
-            os.close(own)
 
     def close(self) -> None:
         self.holder.kill()
@@ -65,11 +56,6 @@ class Namespace:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _setns(descriptor: int) -> None:
-    if _libc.setns(descriptor, _CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), "setns")
 
 
 class Wires:

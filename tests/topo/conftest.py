@@ -6,9 +6,18 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
+from pathlib import Path
 
 import pytest
+import tomli_w
 from hypothesis import settings
+
+from common import files
+from topo.planfile import plan_document
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ROOT / "p4"
 
 settings.register_profile("topo", deadline=None)  # a machine that runs a fabric may stall any example
 settings.load_profile("topo")
@@ -51,10 +60,7 @@ def private_run():
 
 @pytest.fixture(scope="session")
 def pipelines(tmp_path_factory):
-    """Both P4 programs, by our compiler or by p4c, whichever is here."""
-    from controller import read_pipelines
-    from controller.pipelines import PROGRAMS
-
+    """The folder of both P4 programs, compiled by our compiler or by p4c, whichever is here."""
     out = tmp_path_factory.mktemp("p4")
     for name in ("leaf", "spine"):
         source, info = str(PROGRAMS / f"{name}.p4"), str(out / f"{name}.p4info.txtpb")
@@ -63,20 +69,37 @@ def pipelines(tmp_path_factory):
         commands = [ours] + ([p4c] if shutil.which("p4c") else [])
         if not any(subprocess.run(argv, capture_output=True, check=False).returncode == 0 for argv in commands):
             pytest.skip("needs a P4 compiler: ours or p4c")
-    return read_pipelines(out)
+    return out
 
 
 @pytest.fixture(scope="session")
-def provision(pipelines):
+def control(pipelines, tmp_path_factory):
+    """`control("push" or "verify", lab, switches)`: the controller's command, which ends with 1 when anything differs.
+
+    A process of its own: BMv2's P4Runtime sockets are in this thread's private /run, which the threads that gRPC has
+    once started in this process do not see.
+    """
+
+    def run(verb, lab, switches):
+        directory = tmp_path_factory.mktemp("controller")
+        plan, addresses = directory / "plan.toml", directory / "addresses.json"
+        plan.write_text(tomli_w.dumps(plan_document(lab.plan)), encoding="utf-8")
+        places = {switch.name: lab.p4runtime(switch) for switch in switches}
+        files.write_json(
+            addresses, {name: {"grpc": grpc, "device_id": number} for name, (grpc, number) in places.items()}
+        )
+        words = ["--plan", plan, "--addresses", addresses, "--pipelines", pipelines, *places]
+        argv = [sys.executable, "-m", "scenarios", "controller", verb, *words]
+        done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def provision(control):
     """What the command line passes to `Lab.up`: the controller, with its tables read back and compared."""
-    from controller import Address, push
-
-    def install(lab, switches):
-        addresses = {switch.name: Address(*lab.p4runtime(switch)) for switch in switches}
-        report = push(lab.plan, addresses, pipelines=pipelines)
-        assert report.ok, [str(difference) for difference in report.differences]
-
-    return install
+    return partial(control, "push")
 
 
 @pytest.fixture(scope="session")

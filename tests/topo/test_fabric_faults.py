@@ -260,11 +260,7 @@ def test_a_reboot_empties_the_switch_and_ends_with_the_tables_as_planned_and_lin
     assert all(lab.carrier(PortRef(leaf(0, 1), port)) for port in range(1, 5))
     assert works(H0, H2, VIA_S0)
     if lab.kind != "linux":
-        from controller import Address, verify
-
-        addresses = {switch.name: Address(*lab.p4runtime(switch)) for switch in lab.plan.switches()}
-        report = verify(lab.plan, addresses, pipelines=request.getfixturevalue("pipelines"))
-        assert report.ok, [str(difference) for difference in report.differences]
+        request.getfixturevalue("control")("verify", lab, lab.plan.switches())
 
 
 def test_a_fault_on_a_cable_outlives_the_crash_of_its_switch(lab):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from common.files import write_json
 from topo.emulation import namespace, process, state
 from topo.emulation.lab import Lab, down
 from topo.emulation.state import LabError, LabRunningError, NoLabError
@@ -144,7 +145,7 @@ def test_down_ends_a_lab_of_another_version(nothing_left):
     Lab.up(KERNEL_TINY)
     record = json.loads((state.ROOT / "lab.json").read_text())
     record["plan"]["links"]["colour"] = "green"
-    state.write_json(state.ROOT / "lab.json", record)
+    write_json(state.ROOT / "lab.json", record)
     with pytest.raises(LabError, match=r"another version .*links.colour is no key.*`down` removes it"):
         Lab.attach()
     assert down() is True

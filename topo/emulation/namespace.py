@@ -76,16 +76,24 @@ def delete(name: str) -> bool:
     return True
 
 
+def enter(path: Path) -> None:
+    """This thread from now on in the namespace of this file, such as `/proc/7/ns/net`."""
+    there = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _check(_libc.setns(there, _CLONE_NEWNET), f"cannot enter network namespace {path}")
+    finally:
+        os.close(there)
+
+
 @contextmanager
 def entered(name: str) -> Iterator[None]:
-    """This thread, for a while, in the namespace of this name. Sockets and /proc/sys/net are then that namespace's."""
+    """This thread, for a while, in the namespace of this name, or path.
+
+    Sockets and /proc/sys/net are then that namespace's.
+    """
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        there = os.open(path_of(name), os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            _check(_libc.setns(there, _CLONE_NEWNET), f"cannot enter network namespace {name}")
-        finally:
-            os.close(there)
+        enter(path_of(name))
         try:
             yield
         finally:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
 from endpoint.core import frame as frames
 from endpoint.core import wire
 from endpoint.core.endpoint import Endpoint
 from endpoint.transport import Completion
 from tests.endpoint.core.virtual_wire import trim
-from tests.endpoint.nic_profiles import profile as profile_data
 
 
 @dataclass

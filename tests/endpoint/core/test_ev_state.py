@@ -8,12 +8,12 @@ from random import Random
 
 import pytest
 
+from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
 from endpoint.core.config import NEVER
 from endpoint.core.endpoint import Endpoint
 from endpoint.core.ev_set import EvPath, EvSet
 from endpoint.core.ev_state import TRANSITIONS, EvCause, EvState, IllegalTransition, transition
-from tests.endpoint.nic_profiles import profile as profile_data
 
 G, S, B, D = EvState.GOOD, EvState.SKIP, EvState.ASSUMED_BAD, EvState.DENIED
 

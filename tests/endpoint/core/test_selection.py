@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
 from endpoint.core.endpoint import Endpoint
 from endpoint.core.ev_set import EvSet
@@ -15,7 +16,6 @@ from endpoint.core.ev_state import EvCause
 from endpoint.core.selection import find_selection
 from tests.endpoint.core.flows import Flow
 from tests.endpoint.core.virtual_wire import Wire
-from tests.endpoint.nic_profiles import profile as profile_data
 
 ALL = 0b1111
 

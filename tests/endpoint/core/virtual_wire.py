@@ -16,12 +16,12 @@ from random import Random
 from typing import Any
 from zlib import crc32
 
+from benchmarks.rig.profiles import DSCP
+from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
 from endpoint.core import frame as frames
 from endpoint.core.endpoint import Endpoint
 from endpoint.transport import Transport
-from tests.endpoint.nic_profiles import DSCP
-from tests.endpoint.nic_profiles import profile as profile_data
 
 
 @dataclass

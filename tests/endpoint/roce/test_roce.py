@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
 from endpoint.core import wire as shared
 from endpoint.core.config import ConfigError
@@ -18,7 +19,6 @@ from endpoint.transport import CompletionStatus, QPState, Transport
 from tests.endpoint.core.flows import Flow
 from tests.endpoint.core.test_fuzz import mutate
 from tests.endpoint.core.virtual_wire import Faults, Wire
-from tests.endpoint.nic_profiles import profile as profile_data
 
 GBPS = 1_000_000_000
 

@@ -25,6 +25,7 @@ from tests.switch.native.leaf_traffic import (
     ipv6_frame,
     usid_address,
 )
+from topo.emulation.namespace import entered
 
 pytestmark = pytest.mark.root
 FRAME = ipv6_frame(usid_address(OWN_USID, 0x2000, 0x3000), bytes(946))
@@ -71,17 +72,8 @@ class Wires:
 
     def inside(self, make: Callable[[], socket.socket]) -> socket.socket:
         """A socket made in the hosts' namespace."""
-        opened: list[socket.socket] = []
-
-        def enter() -> None:
-            with Path(f"/run/netns/{self.hosts}").open() as namespace:
-                setns(namespace.fileno())
-                opened.append(make())
-
-        thread = threading.Thread(target=enter)
-        thread.start()
-        thread.join()
-        return opened[0]
+        with entered(self.hosts):
+            return make()
 
     def open(self, port: int) -> socket.socket:
         """A packet socket at the host's end."""
@@ -99,13 +91,6 @@ class Wires:
     def close(self) -> None:
         for name in (self.hosts, self.switches):
             subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True, timeout=30)
-
-
-def setns(descriptor: int) -> None:
-    import ctypes
-
-    if ctypes.CDLL(None, use_errno=True).setns(descriptor, 0x40000000):
-        raise OSError(ctypes.get_errno(), "setns")
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.rig.namespaces import back_to_back
+from benchmarks.rig.profiles import profile as example
 from common.client import ControlClient
-from tests.endpoint.nic_namespaces import back_to_back, enter
-from tests.endpoint.nic_profiles import profile as example
+from topo.emulation.namespace import enter, path_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,7 +40,7 @@ class AgentProcess:
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            preexec_fn=lambda: enter(namespace),
+            preexec_fn=lambda: enter(path_of(namespace)),
         )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()

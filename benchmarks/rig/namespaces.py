@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_CLONE_NEWNET = 0x40000000
 _numbers = itertools.count()
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def ip(*words: str) -> None:
@@ -36,29 +33,3 @@ def back_to_back(planes: int = 4, mtu: int = 4338) -> Iterator[list[str]]:
     finally:
         for name in names:
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
-
-
-@contextmanager
-def inside(namespace: str) -> Iterator[None]:
-    """This thread is in the namespace meanwhile; sockets opened and processes started there stay there."""
-    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-    try:
-        enter(namespace)
-        yield
-    finally:
-        _setns(own)
-        os.close(own)
-
-
-def enter(namespace: str) -> None:
-    """This thread is in the namespace from now on."""
-    descriptor = os.open(f"/run/netns/{namespace}", os.O_RDONLY)
-    try:
-        _setns(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _setns(descriptor: int) -> None:
-    if _libc.setns(descriptor, _CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), "setns")

@@ -1,0 +1,50 @@
+"""The contracts of imports in pyproject.toml: kept by the tree, and broken by a planted import each."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LINT = str(Path(sys.executable).with_name("lint-imports"))
+PACKAGES = ("common", "switch", "topo", "controller", "endpoint", "scenarios")
+PLANTED = {
+    "Imports point one way": {"topo/bad.py": "import switch.engine"},
+    "The endpoint's agent drives": {"endpoint/core/bad.py": "import endpoint.driver"},
+    "Judging reads a run": {"scenarios/judging/bad.py": "import scenarios.running.runner"},
+    "The clock and the wire are arguments": {"endpoint/core/bad.py": "import time"},
+    "A switch's engines take the clock": {"switch/reference/bad.py": "import socket"},
+    "Mininet in one place": {"topo/bad.py": "import mininet.net"},
+    "gRPC in two places": {"topo/bad.py": "import grpc"},
+    "Sockets in few places": {"topo/bad.py": "import socket"},
+    "No circles": {"topo/bad.py": "import topo.worse", "topo/worse.py": "import topo.bad"},
+}
+
+
+def contracts() -> list[str]:
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    return [contract["name"] for contract in listed]
+
+
+@pytest.mark.parametrize("contract", contracts())
+def test_a_planted_import_breaks_the_contract(contract: str, tmp_path: Path) -> None:
+    (planted,) = [files for name, files in PLANTED.items() if contract.startswith(name)]
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for name, text in planted.items():
+        (tmp_path / name).write_text(text)
+    done = subprocess.run([LINT, "--no-cache"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    broken = " ".join(done.stdout.split())
+    assert f"{contract} BROKEN" in broken
+    assert done.returncode == 1
+
+
+def test_the_contracts_of_imports_are_kept() -> None:
+    done = subprocess.run([LINT, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
