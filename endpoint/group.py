@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from common.client import ControlError, ControlTimeoutError
@@ -19,7 +19,10 @@ class Client(Protocol):
 
 
 class Group:
-    """Prepares and connects the workload `name` on all `ranks` when it is made; removes it again if that fails."""
+    """Prepares and connects the workload `name` on all `ranks` when it is made; removes it again if that fails.
+
+    `clock` is the agents' clock in nanoseconds: CLOCK_MONOTONIC, or a world's virtual time.
+    """
 
     def __init__(
         self,
@@ -29,11 +32,13 @@ class Group:
         kind: str,
         ranks: Sequence[str],
         options: Mapping[str, Any] | None = None,
+        clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         missing = [host for host in ranks if host not in clients]
         if missing:
             raise ControlError(f"no agent for {', '.join(missing)}; there are agents for {', '.join(sorted(clients))}")
         self.name = name
+        self._clock = clock
         self.ranks = list(ranks)
         self._clients = {host: clients[host] for host in ranks}
         prepare = {"name": name, "kind": kind, "ranks": self.ranks, "options": dict(options or {})}
@@ -52,8 +57,8 @@ class Group:
             raise
 
     def start(self, at_ns: int | None = None) -> int:
-        """Start on every host at `at_ns` (CLOCK_MONOTONIC, which all hosts share), or shortly; return the time."""
-        when_ns = time.monotonic_ns() + START_AHEAD_NS if at_ns is None else at_ns
+        """Start on every host at `at_ns` of the clock, which all hosts share, or shortly; return the time."""
+        when_ns = self._clock() + START_AHEAD_NS if at_ns is None else at_ns
         self._all("workload.start", {host: {"name": self.name, "at_ns": when_ns} for host in self.ranks})
         return when_ns
 
@@ -64,13 +69,13 @@ class Group:
     def wait(self, timeout_s: float) -> dict[str, dict[str, Any]]:
         """Every rank's status once all are over, or as it is after `timeout_s`: a rank whose peer's QP has died, for
         example, may wait for ever. Raises ControlError when an agent is gone."""
-        deadline = time.monotonic() + timeout_s
+        deadline_ns = self._clock() + round(timeout_s * 1e9)
         idents = {host: self._clients[host].send("workload.wait", name=self.name) for host in self.ranks}
         statuses = {}
         for host, ident in idents.items():
             client = self._clients[host]
             try:
-                statuses[host] = client.result(ident, max(0.001, deadline - time.monotonic()))
+                statuses[host] = client.result(ident, max(0.001, (deadline_ns - self._clock()) / 1e9))
             except ControlTimeoutError:
                 statuses[host] = client.result(client.send("workload.status", name=self.name))
         return statuses

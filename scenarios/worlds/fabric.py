@@ -1,79 +1,84 @@
-"""All switches of the simulated world. A world needs no more of them than `SwitchFabric`, however they are run."""
+"""All switches of the simulated world and every cable, by the plan's names."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import asdict, replace
+from functools import partial
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 from controller import compiled_pipelines
-from scenarios.worlds.events import Events
-from scenarios.worlds.switch import Deliver, SimulatedSwitch
-from topo.fault import PortState, SwitchState
-from topo.graph import PortRef
-from topo.node import Switch
+from scenarios.worlds.switch import SimulatedSwitch
+from switch.fabric import End, Fabric, NicPort
+from switch.native.fabric import NativeFabric
+from topo.fault import PortState, SwitchState, healthy
+from topo.graph import PortRef, links, ports
+from topo.node import Host, Switch
 from topo.plan import Plan
 
+MakeFabric = Callable[[Sequence[int], int, int], Fabric]
+"""A fabric of a switch for each seed, so many hosts, so many ports a host."""
 
-class SwitchFabric(Protocol):
-    """Every switch of a plan and the cables between them, up and provisioned."""
 
-    def receive(self, ref: PortRef, frame: bytes) -> None:
-        """A frame reaches this port of a switch now."""
+class SimulatedFabric:
+    """Every switch of a plan, provisioned, and the cables between switches and to hosts, up."""
+
+    def __init__(self, plan: Plan, seed: int, make: MakeFabric = NativeFabric) -> None:
+        seeds = Random(seed)
+        pipelines = compiled_pipelines()
+        self._switch_numbers = {node: number for number, node in enumerate(plan.switches())}
+        self.host_numbers = {host: number for number, host in enumerate(plan.hosts())}
+        engine_seeds = [seeds.getrandbits(64) for _ in self._switch_numbers]
+        self.fabric = make(engine_seeds, len(self.host_numbers), plan.planes + 1)
+        for link in links(plan):
+            self.fabric.connect(self._end(link.a), self._end(link.b))
+        self.switches = {
+            node: SimulatedSwitch(plan, node, pipelines, partial(self.fabric.switch, number), self._now_ns)
+            for node, number in self._switch_numbers.items()
+        }
+        for host in self.host_numbers:
+            for ref in ports(plan, host):
+                self.set_port(ref, healthy(plan, ref))
 
     def set_port(self, ref: PortRef, state: PortState) -> None:
         """A port's carrier and transmit side."""
+        if isinstance(ref.node, Switch):
+            self.switches[ref.node].set_port(ref.port, state)
+        else:
+            config = NicPort(**asdict(state))
+            config = replace(config, delay_ns=max(config.delay_ns, 1))
+            self.fabric.configure_nic_port(self.host_numbers[ref.node], ref.port, config)
 
     def set_switch(self, switch: Switch, state: SwitchState) -> None:
         """Stop, crash, or run again; after a crash without tables."""
-
-    def provision(self, switch: Switch) -> None:
-        """Program and static tables."""
-
-    def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
-        """The tables that a routing protocol would have without these links."""
-
-    def differences(self) -> int:
-        """How many entries of all switches are not the plan's."""
-
-    def counters(self) -> Iterator[tuple[Switch, list[dict[str, Any]]]]:
-        """Every switch with its ports' totals, as in a `sample` line."""
-
-
-class EngineFabric:
-    """A native engine a switch. `deliver` is called when a frame reaches the other end of a cable."""
-
-    def __init__(self, plan: Plan, seed: int, events: Events, deliver: Deliver) -> None:
-        seeds = Random(seed)
-        pipelines = compiled_pipelines()
-        self.switches = {
-            node: SimulatedSwitch(plan, node, pipelines, seeds.getrandbits(64), events, deliver)
-            for node in plan.switches()
-        }
-
-    def receive(self, ref: PortRef, frame: bytes) -> None:
-        self._of(ref).receive(ref.port, frame)
-
-    def set_port(self, ref: PortRef, state: PortState) -> None:
-        self._of(ref).set_port(ref.port, state)
-
-    def set_switch(self, switch: Switch, state: SwitchState) -> None:
         self.switches[switch].set_state(state)
 
     def provision(self, switch: Switch) -> None:
+        """Program and static tables."""
         self.switches[switch].provision()
 
     def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
+        """The tables that a routing protocol would have without these links."""
         for switch in self.switches.values():
             switch.reconverge(dead_links)
 
     def differences(self) -> int:
+        """How many entries of all switches are not the plan's."""
         return sum(switch.differences() for switch in self.switches.values())
 
     def counters(self) -> Iterator[tuple[Switch, list[dict[str, Any]]]]:
+        """Every switch with its ports' totals, as in a `sample` line."""
         for node, switch in self.switches.items():
             yield node, switch.counters()
 
-    def _of(self, ref: PortRef) -> SimulatedSwitch:
-        assert isinstance(ref.node, Switch)
-        return self.switches[ref.node]
+    def close(self) -> None:
+        self.fabric.close()
+
+    def _now_ns(self) -> int:
+        return max(self.fabric.reached_ns - 1, 0)
+
+    def _end(self, ref: PortRef) -> End:
+        if isinstance(ref.node, Host):
+            return End("host", self.host_numbers[ref.node], ref.port)
+        return End("switch", self._switch_numbers[ref.node], ref.port)

@@ -1,8 +1,9 @@
-"""A host of the simulated world: its NIC on the event queue."""
+"""A host of the simulated world: its NIC in virtual time."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from common import bpf
@@ -10,30 +11,47 @@ from common.client import ControlError, ControlTimeoutError
 from endpoint import prober
 from endpoint.denylist import FAULTS
 from endpoint.host import Host as HostNic
-from scenarios.worlds.cables import Cables
-from scenarios.worlds.events import Alarm, Events
+from scenarios.worlds.virtual_time import VirtualTime
 from scenarios.worlds.world import call
+from switch.fabric import Fabric, HostFrame
 from topo.fault import DenialChange, PortState
-from topo.graph import PortRef
 from topo.node import Host
 
 BATCH_FRAMES = 64
 TURNS_MAX = 10_000  # of one host at one instant: more means that its timers do not move
 ANSWER_S = 30.0  # of virtual time, for a control operation
+_PROBE_PORT = prober.UDP_PORT.to_bytes(2, "big")
+_HEADERS_BYTES = 128  # in which a probe has its port
+
+
+def is_probe(frame: bytes) -> bool:
+    """Whether a frame is the path prober's. Most are not, which a search for its port tells fast."""
+    return frame.find(_PROBE_PORT, 0, _HEADERS_BYTES) >= 0 and bool(bpf.run(prober.FRAMES, frame))
 
 
 class SimulatedHost:
     """A host's NIC; also the client of its control operations (`endpoint.group.Client`)."""
 
-    def __init__(self, node: Host, nic: HostNic, events: Events, cables: Cables) -> None:
+    def __init__(self, node: Host, number: int, time: VirtualTime, fabric: Fabric) -> None:
+        """`number` is the fabric's. A NIC, whose clock is `clock`, is attached before anything else."""
         self.node = node
-        self.nic = nic
-        self._events = events
-        self._cables = cables
-        self._alarm = Alarm(events, self.turn)
-        self._ports = {ref.port: ref for ref in cables.ports(node)}
+        self.nic: HostNic
+        self.due_ns: int | None = None
+        self._number = number
+        self._time = time
+        self._fabric = fabric
+        self._now_ns = 0
+        self._up: dict[int, bool] = {}
         self._answers: dict[int, dict[str, Any]] = {}
         self._sent = 0
+
+    def clock(self) -> int:
+        """The host's own time: ahead of the world's while the host lives through a turn."""
+        return max(self._now_ns, self._time.now_ns)
+
+    def attach(self, nic: HostNic) -> None:
+        self.nic = nic
+        self.due_ns = nic.next_timer_ns()
 
     # endpoint.group.Client
 
@@ -42,18 +60,15 @@ class SimulatedHost:
         ident = self._sent
         # What crosses the control socket elsewhere is JSON: here too, so that both worlds see the same values.
         request = json.loads(json.dumps({"id": ident, "op": op, **arguments}))
-        self.nic.control(request, self._events.now_ns, lambda answer: self._answers.update({ident: answer}))
-        self.turn()
+        self.nic.control(request, self._time.now_ns, lambda answer: self._answers.update({ident: answer}))
+        self._act()
         return ident
 
     def result(self, ident: int, timeout_s: float | None = None) -> Any:
         """Lets virtual time pass until the answer is there."""
-        limit_ns = self._events.now_ns + round((ANSWER_S if timeout_s is None else timeout_s) * 1e9)
-        while ident not in self._answers:
-            next_ns = self._events.next_ns
-            if next_ns is None or next_ns > limit_ns:
-                raise ControlTimeoutError(f"{self.node} did not answer within its virtual time")
-            self._events.step()
+        limit_ns = self._time.now_ns + round((ANSWER_S if timeout_s is None else timeout_s) * 1e9)
+        if not self._time.pass_until(lambda: ident in self._answers, limit_ns):
+            raise ControlTimeoutError(f"{self.node} did not answer within its virtual time")
         answer = self._answers.pop(ident)
         if not answer["ok"]:
             raise ControlError(answer["error"])
@@ -61,11 +76,12 @@ class SimulatedHost:
 
     # changes
 
-    def set_port(self, ref: PortRef, state: PortState) -> None:
+    def set_port(self, port: int, state: PortState) -> None:
         """The NIC sees a carrier that comes or goes."""
-        if self._cables.set_state(ref, state):
-            self.nic.port_changed(ref.port, state.up, self._events.now_ns)
-            self.turn()
+        if state.up != self._up.get(port, True):
+            self._up[port] = state.up
+            self.nic.port_changed(port, state.up, self._time.now_ns)
+            self._act()
 
     def set_denied(self, change: DenialChange) -> None:
         """Adds to and takes from what faults make the NIC deny; the NIC keeps it apart from its own reasons."""
@@ -74,31 +90,55 @@ class SimulatedHost:
         wanted = sorted((denied - change.remove) | change.add)
         call(self, "denylist.set", owner=FAULTS, denied=[{"host": name, "ev": ev} for name, ev in wanted])
 
-    # events
+    def _act(self) -> None:
+        """What follows at once from something that was done to the NIC between turns."""
+        frames: list[HostFrame] = []
+        self._turn(self._time.now_ns, self.nic.next_timer_ns(), frames)
+        self._time.wake(self._number)
+        self._fabric.send(frames)
 
-    def receive(self, port: int, frame: bytes) -> None:
-        """A frame has reached this port."""
-        if not self._cables.state(self._ports[port]).up:
-            return
-        if bpf.run(prober.FRAMES, frame):
-            self.nic.receive_probes(port, [frame], self._events.now_ns)
-        else:
-            self.nic.receive(port, [frame], self._events.now_ns)
-        self.turn()
+    # scenarios.worlds.virtual_time.Resident
 
-    def turn(self) -> None:
-        """Timers that are due, then frames that may leave, until neither is left; then sleep until the next."""
-        now_ns = self._events.now_ns
+    def live(self, arrivals: Sequence[HostFrame], horizon_ns: int) -> list[HostFrame]:
+        frames: list[HostFrame] = []
+        place, count = 0, len(arrivals)
+        while True:
+            now_ns = arrivals[place].t_ns if place < count else horizon_ns
+            due_ns = self.due_ns
+            if due_ns is not None and due_ns < now_ns:
+                now_ns = due_ns
+            if now_ns >= horizon_ns:
+                return frames
+            self._now_ns = now_ns
+            while place < count and arrivals[place].t_ns == now_ns:
+                place = self._receive(arrivals, place)
+            self._turn(now_ns, due_ns, frames)
+
+    def _receive(self, arrivals: Sequence[HostFrame], first: int) -> int:
+        """Hand over what reaches one port at one instant; the place of what comes after."""
+        now_ns, _, port, _ = arrivals[first]
+        end = first + 1
+        while end < len(arrivals) and arrivals[end].port == port and arrivals[end].t_ns == now_ns:
+            end += 1
+        frames = [arrival.frame for arrival in arrivals[first:end]]
+        probes = [frame for frame in frames if is_probe(frame)]
+        if probes:
+            self.nic.receive_probes(port, probes, now_ns)
+            frames = [frame for frame in frames if not is_probe(frame)]
+        if frames:
+            self.nic.receive(port, frames, now_ns)
+        return end
+
+    def _turn(self, now_ns: int, due_ns: int | None, frames: list[HostFrame]) -> None:
+        """Timers that are due, then frames that may leave, until neither is left: as the driver's loop does."""
+        nic, number = self.nic, self._number
         for _ in range(TURNS_MAX):
-            deadline_ns = self.nic.next_timer_ns()
-            due = deadline_ns is not None and deadline_ns <= now_ns
-            if due:
-                self.nic.handle_timer(now_ns)
-            sent = self.nic.packets_to_send(now_ns, BATCH_FRAMES)
-            for port, frame in sent:
-                self._cables.transmit(self._ports[port], frame)
-            if not sent and not due:
-                break
-        else:
-            raise RuntimeError(f"{self.node} is never done at {now_ns} ns of virtual time")
-        self._alarm.set(deadline_ns)
+            if due_ns is not None and due_ns <= now_ns:
+                nic.handle_timer(now_ns)
+            sent = nic.packets_to_send(now_ns, BATCH_FRAMES)
+            frames += [HostFrame(now_ns, number, port, frame) for port, frame in sent]
+            due_ns = nic.next_timer_ns()
+            if len(sent) < BATCH_FRAMES and (due_ns is None or due_ns > now_ns):
+                self.due_ns = due_ns
+                return
+        raise RuntimeError(f"{self.node} is never done at {now_ns} ns of virtual time")

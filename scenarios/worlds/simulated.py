@@ -14,10 +14,10 @@ from endpoint import factory, profile
 from endpoint.host import Host as HostNic
 from scenarios.running.directory import RunDirectory
 from scenarios.running.transport import Transport
-from scenarios.worlds.cables import Cables
-from scenarios.worlds.events import Events
-from scenarios.worlds.fabric import EngineFabric, SwitchFabric
+from scenarios.worlds.fabric import MakeFabric, SimulatedFabric
 from scenarios.worlds.host import SimulatedHost
+from scenarios.worlds.virtual_time import VirtualTime
+from switch.native.fabric import NativeFabric
 from topo.fault import (
     Board,
     CarrierChange,
@@ -29,8 +29,7 @@ from topo.fault import (
     RoutingChange,
     SwitchChange,
 )
-from topo.graph import PortRef
-from topo.node import Host, Switch
+from topo.node import Host
 from topo.plan import Plan
 from topo.profile import nic_profile
 
@@ -45,42 +44,33 @@ class SimulatedWorld:
         seed: int,
         directory: RunDirectory,
         tell: Callable[[str], None],
+        make_fabric: MakeFabric = NativeFabric,
     ) -> None:
         self.plan = plan
-        self.events = Events()
         self.board = Board(plan, self)
-        self._switch_journal = Journal(directory.journal("switches"), "switches", lambda: self.events.now_ns)
-        self._journals: list[Journal] = [self._switch_journal]
         tell(f"simulating {plan.switch_count} switches and {plan.host_count} hosts in virtual time")
-        self.fabric: SwitchFabric = EngineFabric(plan, seed, self.events, self.deliver)
-        self._cables = Cables(plan, self.events, self.fabric.receive)
+        self.fabric = SimulatedFabric(plan, seed, make_fabric)
+        self.time = VirtualTime(self.fabric.fabric, plan.links.host_delay_ns)
+        self._switch_journal = Journal(directory.journal("switches"), "switches", self.now_ns)
+        self._journals: list[Journal] = [self._switch_journal]
         self._hosts = {
-            host: SimulatedHost(host, self._nic(host, transport, seed, directory), self.events, self._cables)
-            for host in plan.hosts()
+            host: SimulatedHost(host, number, self.time, self.fabric.fabric)
+            for host, number in self.fabric.host_numbers.items()
         }
+        for host, simulated in self._hosts.items():
+            simulated.attach(self._nic(host, simulated.clock, transport, seed, directory))
+        self.time.settle(list(self._hosts.values()))
         self._by_name = {host.name: simulated for host, simulated in self._hosts.items()}
 
-    def _nic(self, host: Host, transport: Transport, seed: int, directory: RunDirectory) -> HostNic:
+    def _nic(
+        self, host: Host, clock: Callable[[], int], transport: Transport, seed: int, directory: RunDirectory
+    ) -> HostNic:
         own = profile.parse(nic_profile(self.plan, host))
-        journal = Journal(directory.journal(host.name), host.name, lambda: self.events.now_ns)
+        journal = Journal(directory.journal(host.name), host.name, clock)
         self._journals.append(journal)
         journal.write_process("agent", pid=0, realtime_ns=0)
         nic = factory.make(transport.agent, own, seed, transport.settings, 0)
-        return HostNic(
-            own,
-            nic,
-            journal.write_at,
-            transport_name=transport.agent,
-            clock=lambda: self.events.now_ns,
-            now_ns=0,
-        )
-
-    def deliver(self, to: PortRef, frame: bytes) -> None:
-        """A frame that a switch sent has reached the other end of the cable."""
-        if isinstance(to.node, Host):
-            self._hosts[to.node].receive(to.port, frame)
-        else:
-            self.fabric.receive(to, frame)
+        return HostNic(own, nic, journal.write_at, transport_name=transport.agent, clock=clock, now_ns=0)
 
     # scenarios.worlds.world.World
 
@@ -89,10 +79,10 @@ class SimulatedWorld:
         return self._by_name
 
     def now_ns(self) -> int:
-        return self.events.now_ns
+        return self.time.now_ns
 
     def wait_until(self, t_ns: int) -> None:
-        self.events.run_until(t_ns)
+        self.time.run_until(t_ns)
 
     def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
         return self.board.inject(verb, target, value, seed)
@@ -112,11 +102,12 @@ class SimulatedWorld:
     def close(self) -> None:
         """Ends every NIC, and journals what the switches counted: their totals, once."""
         for host in self._hosts.values():
-            host.nic.close(self.events.now_ns)
+            host.nic.close(self.time.now_ns)
         for switch, counters in self.fabric.counters():
             self._switch_journal.write("sample", node=switch.name, device=switch.name, ports=counters)
         for journal in self._journals:
             journal.close()
+        self.fabric.close()
 
     # topo.fault.Fabric
 
@@ -126,10 +117,9 @@ class SimulatedWorld:
     def carry_out(self, change: Change) -> None:
         match change:
             case PortChange(ref=ref):
-                if isinstance(ref.node, Switch):
-                    self.fabric.set_port(ref, change.state)
-                else:
-                    self._hosts[ref.node].set_port(ref, change.state)
+                self.fabric.set_port(ref, change.state)
+                if isinstance(ref.node, Host):
+                    self._hosts[ref.node].set_port(ref.port, change.state)
             case SwitchChange():
                 self.fabric.set_switch(change.switch, change.state)
             case Provisioning():

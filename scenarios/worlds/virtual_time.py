@@ -1,0 +1,102 @@
+"""Virtual time: the fabric and the hosts in turns, each for as long as the other cannot interfere.
+
+The result is that of one instant after the other (`switch.fabric`). A host is served once a turn with everything that
+reaches it, each at its own time. Control operations happen between turns, after everything of their instant.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from switch.fabric import Fabric, HostFrame
+
+
+class Resident(Protocol):
+    """Who lives at the fabric's edge."""
+
+    due_ns: int | None
+    """When it acts next if nothing reaches it."""
+
+    def live(self, arrivals: Sequence[HostFrame], horizon_ns: int) -> list[HostFrame]:
+        """Everything that it does before `horizon_ns`; the frames that it hands to its ports meanwhile."""
+
+
+class VirtualTime:
+    """`now_ns` is the instant that has been reached: everything up to and at it has happened."""
+
+    def __init__(self, fabric: Fabric, tick_ns: int) -> None:
+        """Whoever waits for something looks once a `tick_ns`."""
+        self.now_ns = 0
+        self._fabric = fabric
+        self._tick_ns = max(tick_ns, 1)
+        self._residents: Sequence[Resident] = ()
+        self._alarms: list[tuple[int, int]] = []  # (time, number); stale when the resident's due_ns is another
+
+    def settle(self, residents: Sequence[Resident]) -> None:
+        """The hosts, in the fabric's order of numbers."""
+        self._residents = residents
+        self._alarms.clear()
+        for number in range(len(residents)):
+            self.wake(number)
+
+    def wake(self, number: int) -> None:
+        """Note when a resident is due, after something was done with it."""
+        due_ns = self._residents[number].due_ns
+        if due_ns is not None:
+            heapq.heappush(self._alarms, (due_ns, number))
+
+    @property
+    def next_ns(self) -> int | None:
+        """When anything happens next."""
+        return min((t_ns for t_ns in (self._fabric.next_ns, self._alarm_ns()) if t_ns is not None), default=None)
+
+    def run_until(self, t_ns: int) -> None:
+        """Everything up to and at `t_ns`, which is then the time."""
+        end_ns = t_ns + 1
+        while self._fabric.reached_ns < end_ns or not self._over(end_ns):
+            horizon_ns = min(self._fabric.run(self._alarm_ns(), end_ns), end_ns)
+            inboxes: dict[int, list[HostFrame]] = defaultdict(list)
+            for arrival in self._fabric.collect(horizon_ns):
+                inboxes[arrival.host].append(arrival)
+            for number in self._due(horizon_ns):
+                inboxes[number]  # makes an empty one
+            frames: list[HostFrame] = []
+            for number, inbox in inboxes.items():
+                resident = self._residents[number]
+                before_ns = resident.due_ns
+                frames += resident.live(inbox, horizon_ns)
+                if resident.due_ns != before_ns:
+                    self.wake(number)
+            if frames:
+                self._fabric.send(frames)
+        self.now_ns = max(self.now_ns, t_ns)
+
+    def pass_until(self, happened: Callable[[], bool], limit_ns: int) -> bool:
+        """Let time pass until something has happened, looking once a tick; False when it has not by `limit_ns`."""
+        while not happened():
+            if self.now_ns >= limit_ns:
+                return False
+            next_ns = self.next_ns
+            tick_ns = limit_ns if next_ns is None else -(-next_ns // self._tick_ns) * self._tick_ns
+            self.run_until(min(tick_ns, limit_ns))
+        return True
+
+    def _over(self, end_ns: int) -> bool:
+        next_ns = self.next_ns
+        return next_ns is None or next_ns >= end_ns
+
+    def _alarm_ns(self) -> int | None:
+        alarms = self._alarms
+        while alarms and self._residents[alarms[0][1]].due_ns != alarms[0][0]:
+            heapq.heappop(alarms)
+        return alarms[0][0] if alarms else None
+
+    def _due(self, before_ns: int) -> list[int]:
+        """Who is due before a time; their alarms are taken away, they will be due anew."""
+        numbers = []
+        while (due_ns := self._alarm_ns()) is not None and due_ns < before_ns:
+            numbers.append(heapq.heappop(self._alarms)[1])
+        return numbers
