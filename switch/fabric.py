@@ -8,8 +8,8 @@ this order:
   (`switch.reference.fabric.arrival_order`), so that no port always comes first; those of one port in the order of
   sending;
 - a host is given its frames by port, then in the order of sending;
-- the delay of every port with a cable is at least a nanosecond, so what happens at one switch or host changes nothing
-  elsewhere in the same one.
+- every port with a cable has a rate or a delay, so that what happens at one switch or host changes nothing elsewhere in
+  the same nanosecond.
 
 Hosts are outside: they hand frames in and are handed frames, each with its time. `switch.native.fabric` runs ahead of
 them for as long as it can; `switch.reference.fabric` takes one instant after the other and says what is right.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from random import Random
 from typing import Any
@@ -46,9 +46,7 @@ class SimulatedFabric:
         if isinstance(ref.node, Switch):
             self.switches[ref.node].set_port(ref.port, state)
         else:
-            config = NicPort(**asdict(state))
-            config = replace(config, delay_ns=max(config.delay_ns, 1))
-            self.fabric.configure_nic_port(self.host_numbers[ref.node], ref.port, config)
+            self.fabric.configure_nic_port(self.host_numbers[ref.node], ref.port, NicPort(**asdict(state)))
 
     def set_switch(self, switch: Switch, state: SwitchState) -> None:
         """Stop, crash, or run again; after a crash without tables."""

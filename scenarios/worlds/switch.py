@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from controller.direct import DirectControl
 from controller.pipelines import Pipelines
@@ -16,13 +16,13 @@ from topo.plan import Plan
 
 
 class SimulatedSwitch:
-    """One switch of a fabric. `engine` fetches its engine, with everything done that is due; `clock` gives the time."""
+    """One switch of a fabric. `fetch` gives its engine, with everything done that is due; `clock` gives the time."""
 
     def __init__(
-        self, plan: Plan, node: Switch, pipelines: Pipelines, engine: Callable[[], Engine], clock: Callable[[], int]
+        self, plan: Plan, node: Switch, pipelines: Pipelines, fetch: Callable[[], Engine], clock: Callable[[], int]
     ) -> None:
         self.node = node
-        self.engine = engine
+        self._fetch = fetch
         self.running = True
         self._plan = plan
         self._pipeline = pipelines[node.role]
@@ -34,16 +34,21 @@ class SimulatedSwitch:
             self.set_port(ref.port, healthy(plan, ref))
         self.provision()
 
+    @property
+    def engine(self) -> Engine:
+        """The switch's engine at this instant."""
+        return self._fetch()
+
     # changes
 
     def provision(self) -> None:
         """Program and static tables, as the controller installs them, without the wire between them."""
-        self._control = DirectControl(self.engine(), self._pipeline)
+        self._control = DirectControl(self.engine, self._pipeline)
         self._control.install(tables(self._plan, self.node, virtual_time=True))
 
     def set_state(self, state: SwitchState) -> None:
         """Stop, crash, or run again; after a crash without tables."""
-        engine = self.engine()
+        engine = self.engine
         if state == "crashed":
             engine.reset()
             self._control = None
@@ -52,26 +57,25 @@ class SimulatedSwitch:
 
     def set_port(self, port: int, state: PortState) -> None:
         """A port's carrier and transmit side: the fields of a PortState are those of the engine's PortConfig."""
-        config = PortConfig(**asdict(state), queues=self._queues)
-        self.engine().configure_port(port, replace(config, delay_ns=max(config.delay_ns, 1)), self._clock())
+        self.engine.configure_port(port, PortConfig(**asdict(state), queues=self._queues), self._clock())
 
     # tables
 
     def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
         """The tables that a routing protocol would have without these links; a crashed switch cannot be reached."""
         if self._control is not None:
-            self.engine()
+            self._fetch()
             self._control.install(tables(self._plan, self.node, dead_links=dead_links, virtual_time=True))
 
     def differences(self) -> int:
         """How many updates would bring the switch to the plan's tables: none, when nothing was changed."""
         if self._control is None:
             return 1
-        self.engine()
+        self._fetch()
         return self._control.install(tables(self._plan, self.node, virtual_time=True))
 
     def counters(self) -> list[dict[str, int]]:
         """Every port's totals, as in a `sample` line."""
-        engine, now_ns = self.engine(), self._clock()
+        engine, now_ns = self.engine, self._clock()
         numbers = [ref.port for ref in ports(self._plan, self.node)]
         return [{"port": port, **asdict(engine.port_counters(port, now_ns))} for port in numbers]

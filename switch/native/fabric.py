@@ -53,8 +53,8 @@ class SwitchInFabric(NativeEngine):
 
     def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None:
         self._fabric.check_reached(now_ns)
-        if config.delay_ns < 1:
-            raise EngineError(f"port {port}: a cable of a fabric takes at least 1 ns, not {config.delay_ns}")
+        if not (config.delay_ns or config.rate_bps or config.rate_pps):
+            raise EngineError(f"port {port}: a cable of a fabric takes time; give a delay or a rate")
         super().configure_port(port, config, now_ns)
 
     def port_counters(self, port: int, now_ns: int) -> PortCounters:
@@ -121,8 +121,10 @@ class NativeFabric:
     def configure_nic_port(self, host: int, port: int, config: NicPort) -> None:
         if not 0 <= config.loss <= 1:
             raise EngineError(f"port {port} of host {host}: a loss is a share of 0 to 1, not {config.loss}")
-        if min(config.rate_bps, config.delay_ns - 1, host, port) < 0:
-            raise EngineError(f"port {port} of host {host}: nothing can be negative, a delay at least 1 ns")
+        if min(config.rate_bps, config.delay_ns, host, port) < 0:
+            raise EngineError(f"port {port} of host {host}: numbers, rates and delays cannot be negative")
+        if not (config.delay_ns or config.rate_bps):
+            raise EngineError(f"port {port} of host {host}: a cable of a fabric takes time; give a delay or a rate")
         values = [config.rate_bps, config.delay_ns, int(config.loss * LOSS_UNIT), config.loss_seed & NEVER]
         code = self._c.fabric_configure_nic_port(self.address, host, port, words([*values, int(config.up)]))
         self._check(code, f"port {port} of host {host}")

@@ -80,8 +80,10 @@ class SteppedFabric:
 
     def configure_nic_port(self, host: int, port: int, config: NicPort) -> None:
         nic_port = self._nic_port(host, port)
-        if not 0 <= config.loss <= 1 or config.rate_bps < 0 or config.delay_ns < 1:
-            raise EngineError(f"port {port} of host {host}: a loss is a share, a delay at least 1 ns")
+        if not 0 <= config.loss <= 1 or min(config.rate_bps, config.delay_ns) < 0:
+            raise EngineError(f"port {port} of host {host}: a loss is a share, rates and delays cannot be negative")
+        if not (config.delay_ns or config.rate_bps):
+            raise EngineError(f"port {port} of host {host}: a cable of a fabric takes time; give a delay or a rate")
         if (config.loss, config.loss_seed) != (nic_port.config.loss, nic_port.config.loss_seed):
             nic_port.loss = SplitMix64(config.loss_seed)
         nic_port.config = config

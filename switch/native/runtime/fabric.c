@@ -31,6 +31,7 @@ struct fabric {
     struct pool *pool;
     u64 now_ns;   /* everything before has happened */
     u64 bound_ns; /* of this run: a host may interfere from here */
+    u64 end_ns;   /* switches are run until here, each alone */
     u64 between_ns, up_ns, down_ns; /* the shortest way from switch to switch, from host to leaf, from leaf to host */
     bool changed; /* a port was configured since those were computed */
     u64 hops;
@@ -99,9 +100,11 @@ static bool leave(struct joint *joint, const struct port *port, struct packet *p
     const struct fabric_end *to = &place->peer[port->number];
     f->hops++;
     switch (to->kind) {
-    case END_SWITCH:
+    case END_SWITCH: /* only a frame of no bytes on a cable of no delay could be earlier */
+        p->t_ns = greater(p->t_ns, f->end_ns);
         return give_to_switch(f, to, p);
     case END_HOST:
+        p->t_ns = greater(p->t_ns, fabric_horizon_ns(f));
         return give_to_host(f, to, p);
     default:
         pool_give(f->pool, p);
@@ -324,10 +327,10 @@ u64 fabric_run(struct fabric *f, u64 host_ns, u64 limit_ns)
         u64 first_ns = fabric_next_ns(f);
         if (first_ns >= f->bound_ns)
             break;
-        u64 end_ns = lesser(plus(first_ns, ahead_ns), f->bound_ns);
+        f->end_ns = lesser(plus(first_ns, ahead_ns), f->bound_ns);
         for (u32 i = 0; i < f->switches; i++)
-            if (f->due_ns[i] < end_ns)
-                run_place(f, i, end_ns);
+            if (f->due_ns[i] < f->end_ns)
+                run_place(f, i, f->end_ns);
     }
     f->now_ns = greater(f->now_ns, f->bound_ns);
     return f->now_ns;

@@ -1,6 +1,7 @@
 /* A fabric: switches, the cables between them and to hosts, and the frames on the way, in virtual time.
  *
- * Equal to taking one event after the other in the order that switch/fabric.py says. A cable takes at least a nanosecond.
+ * Equal to taking one event after the other in the order that switch/fabric.py says. A cable takes at least a nanosecond: its port has
+ * a rate or a delay.
  *
  * So a switch may be run alone for as long as the shortest cable takes: what others do meanwhile reaches it later. The
  * whole may run ahead of the hosts until the earliest frame that a host could still send might reach its leaf. */

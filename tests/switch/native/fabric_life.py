@@ -99,17 +99,18 @@ class Kind(NamedTuple):
     frames: Sequence[bytes]
     values: Sequence[int] = ()
     populate: Callable[[Life], None] | None = None
+    delays_ns: Sequence[int] = (1, 1000, 1000)
 
 
 class SwitchLife(Life):
-    """A switch in both fabrics. A cable takes a nanosecond at least; little is unlimited, so that loops stay small."""
+    """A switch in both fabrics. A cable takes time; little is unlimited, so that loops stay small."""
 
     kind: Kind
 
     def port_config(self) -> PortConfig:
         config = super().port_config()
         rate_bps = self.random.choice((80_000_000, 800_000_000, 8_000_000_000, 99_999_937))
-        delay_ns = self.random.choice((1, 1000, 1000, 5000, 12_345))
+        delay_ns = self.random.choice((*self.kind.delays_ns, 5000, 12_345))
         loss = self.random.choice((0.0, 0.0, 0.0, 0.25))
         return replace(config, rate_bps=rate_bps, rate_pps=0, delay_ns=delay_ns, loss=loss)
 
@@ -125,6 +126,8 @@ class SwitchLife(Life):
 
 class FabricLife:
     """`stepped` makes the engines of the slow side, one for each seed."""
+
+    bytes_min = 0  # of a frame: one of no bytes takes no time where there is no delay, which only the fast side mends
 
     def __init__(
         self,
@@ -159,7 +162,7 @@ class FabricLife:
             if frame and draw.random() < 0.4:
                 frame[draw.randrange(len(frame))] = draw.getrandbits(8)
             if draw.random() < 0.1:
-                del frame[draw.randrange(len(frame) + 1) :]
+                del frame[draw.randrange(self.bytes_min, len(frame) + 1) :]
             agenda.append((t_ns, draw.randrange(HOST_PORTS), bytes(frame)))
         return agenda
 

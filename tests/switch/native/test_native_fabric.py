@@ -48,6 +48,15 @@ def test_random_fabrics_agree_with_one_instant_after_the_other(block: int, kinds
     assert sum(FabricLife(seed, kinds, native).live() for seed in range(block * 25, block * 25 + 25)) > 300
 
 
+class WithoutDelay(FabricLife):
+    bytes_min = 1
+
+
+def test_random_fabrics_with_cables_of_no_delay_agree(kinds: list[Kind]) -> None:
+    near = [kind._replace(delays_ns=(0, 0, 0, 1)) for kind in kinds if kind.populate]
+    assert sum(WithoutDelay(seed, near, native).live() for seed in range(2000, 2025)) > 100
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(20))
 def test_thousands_of_random_fabrics_agree_with_one_instant_after_the_other(block: int, kinds: list[Kind]) -> None:
@@ -131,7 +140,7 @@ def test_calls_that_cannot_be_are_refused_by_name(fabric: NativeFabric) -> None:
         switch.advance(0)
     with pytest.raises(EngineError, match="5 ns is ahead of the fabric"):
         switch.set_running(False, 5)
-    with pytest.raises(EngineError, match="takes at least 1 ns, not 0"):
+    with pytest.raises(EngineError, match="a cable of a fabric takes time"):
         switch.configure_port(1, PortConfig(), 0)
     with pytest.raises(EngineError, match="one of the ports has a cable already"):
         fabric.connect(End("host", 0, 0), End("switch", 0, 9))
@@ -141,6 +150,8 @@ def test_calls_that_cannot_be_are_refused_by_name(fabric: NativeFabric) -> None:
         fabric.connect(End("switch", 1, 0), End("switch", 0, 9))
     with pytest.raises(EngineError, match="no such port"):
         fabric.configure_nic_port(0, 1, NicPort())
+    with pytest.raises(EngineError, match="a cable of a fabric takes time"):
+        fabric.configure_nic_port(0, 0, NicPort(delay_ns=0))
     with pytest.raises(EngineError, match="a loss is a share"):
         fabric.configure_nic_port(0, 0, NicPort(loss=1.5))
     with pytest.raises(EngineError, match="100 bytes by port 3 of host 0"):
