@@ -56,7 +56,7 @@ class EndpointOperations:
             return
         response = wire.Eeth.unpack(data, at)
         if response.op == EndpointOp.PORT_STATUS_UPDATE:
-            peer.answered(request_id, self._ports.up)
+            peer.answered(request_id, self._ports.up, now_ns)
         elif response.op == EndpointOp.EV_PROBE:
             asked, route, answered = self._probes.get(request_id, (None, None, None))
             if asked is peer and route is not None and answered is not None:

@@ -7,42 +7,39 @@ peer's mask says directly which of our ports still lead to it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Set
 from random import Random
 from typing import TYPE_CHECKING
 
 from endpoint.core import wire
 from endpoint.core.config import NEVER
+from endpoint.core.heard_updates import HeardUpdates, Standing
 from endpoint.core.packet import Route
-from endpoint.core.psn import expand
 from endpoint.core.wire import EndpointOp, Opcode
 
 if TYPE_CHECKING:
     from endpoint import profile
     from endpoint.core.port import Port
 
-REQUEST_BITS = 16
-OVERTAKEN_INTERVALS = 4096
-"""An update this much younger than the last has not been overtaken by it: its id, of 16 bits, may have gone round.
-
-Fewer than half of the ids are used up meanwhile, and no frame is under way for that long."""
+REQUEST_IDS = 1 << 16
+OWN_IDS_KEPT = 64
 PORTS_ALL = (1 << 32) - 1
 
 
 class Peer:
     """`interval_ns` is the time between repetitions, `ports_all` the mask of our ports, which a peer takes to be up.
 
-    A peer tells old updates from new by their ids. They count intervals of the clock, or faster where ports flap often,
-    so that they grow over a new start too. An update that comes too late is not answered: whoever is not heeded goes
-    on telling.
+    Our updates have ids that count up from a random one, so that a new start does not use the same again. An update
+    that comes too late is not answered: whoever is not heeded goes on telling.
     """
 
     __slots__ = (
         "_control_class",
+        "_heard",
         "_interval_ns",
+        "_own_ids",
         "_ports_all",
-        "_remote_id",
-        "_remote_ns",
         "_rng",
         "_update_id",
         "address",
@@ -83,9 +80,10 @@ class Peer:
         """QPs to this peer that can receive."""
         self.ports = PORTS_ALL
         """The peer's own ports that it says are up."""
-        self._remote_id: int | None = None
-        self._remote_ns = 0
-        self._update_id = 0
+        self._heard = HeardUpdates(interval_ns)
+        self._update_id = rng.randrange(REQUEST_IDS)
+        self._own_ids: deque[int] = deque(maxlen=OWN_IDS_KEPT)
+        """Ids of our last updates."""
         self.told: int | None = ports_all
         """Our ports as the peer knows them; None while it may have heard another update or not."""
         self.asked: dict[int, int] = {}
@@ -117,8 +115,8 @@ class Peer:
 
     def announce(self, ports: int, now_ns: int) -> None:
         """Send our port mask on every port that is up; `due_ns` is when to repeat it under another id."""
-        self._update_id = max(self._update_id + 1, now_ns // self._interval_ns)
-        request_id = self._update_id & ((1 << REQUEST_BITS) - 1)
+        request_id = self._update_id = (self._update_id + 1) % REQUEST_IDS
+        self._own_ids.append(request_id)
         if ports != self.told:
             self.told = None
         for route in self.routes_on(ports & self.ports).values() or self.routes_on(ports).values():
@@ -130,16 +128,19 @@ class Peer:
             del self.asked[next(iter(self.asked))]
         self.due_ns = now_ns + self._interval_ns
 
-    def answered(self, request_id: int, ports: int) -> bool:
-        """A response came. True if it ends the announcement: it answers an update that says what is true now."""
-        if request_id not in self.asked:
-            return False
-        if self.asked[request_id] != ports:
-            return False
-        self.told = ports
-        self.asked.clear()
-        self.due_ns = NEVER
-        return True
+    def answered(self, request_id: int, ports: int, now_ns: int) -> None:
+        """A response came: it ends the announcement if it answers an update that says what is true now.
+
+        A response to an update that we never sent means that the peer has heeded one of a process before this: tell
+        the peer again.
+        """
+        if self.asked.get(request_id) == ports:
+            self.told = ports
+            self.asked.clear()
+            self.due_ns = NEVER
+        elif request_id not in self._own_ids and self.users:
+            self.told = None
+            self.due_ns = min(self.due_ns, now_ns + self._interval_ns)
 
     def probe(self, route: Route, request_id: int) -> None:
         """Send an EV probe."""
@@ -157,14 +158,11 @@ class Peer:
     def heard(self, request_id: int, ports: int, now_ns: int) -> bool | None:
         """A port status update came. True if it changes anything; None if it is not to be heeded or answered.
 
-        That is one that a newer has overtaken, or that says another thing by the same id, after a new start.
+        Not heeded is an update that a newer has overtaken, or that says another thing by the same id.
         """
-        serial = request_id
-        if self._remote_id is not None and now_ns < self._remote_ns + OVERTAKEN_INTERVALS * self._interval_ns:
-            serial = expand(request_id, self._remote_id, REQUEST_BITS)
-            if serial <= self._remote_id:
-                return False if serial == self._remote_id and ports == self.ports else None
-        self._remote_id, self._remote_ns = serial, now_ns
+        standing = self._heard.standing(request_id, now_ns)
+        if standing is not Standing.NEWS:
+            return False if standing is Standing.REPEATED and ports == self.ports else None
         changed = ports != self.ports
         self.ports = ports
         return changed

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from random import Random
 
 import pytest
 
+from endpoint import profile as profiles
+from endpoint.core.endpoint import Endpoint
 from endpoint.core.wire import EndpointOp, Erth, Opcode
-from endpoint.transport import QPState
-from tests.endpoint.core.bench import Bench
+from endpoint.transport import QPInfo, QPState
+from tests.endpoint.core.bench import Bench, Packet
 from tests.endpoint.core.flows import Flow
 from tests.endpoint.core.virtual_wire import Faults, Wire
+from tests.endpoint.nic_profiles import profile as profile_data
 
 
 def run(wire: Wire, *flows: Flow, round_trips: int = 5000) -> None:
@@ -137,6 +141,70 @@ def test_an_overtaken_port_status_update_changes_nothing() -> None:
     assert bench.qp_b.reachable == 0b1111
     bench.to_b(*old)
     assert bench.qp_b.reachable == 0b1111
+
+
+def foreign_update(bench: Bench, request_id: int, ports: int) -> Packet:
+    """A port status update of `a` to `b`, as another implementation may number its requests."""
+    peer = bench.a.peers.named("h1")
+    peer._request(peer.routes[0], request_id, EndpointOp.PORT_STATUS_UPDATE, ports)
+    (packet,) = bench.out(bench.a, Opcode.ENDPOINT_REQUEST)
+    return packet
+
+
+@pytest.mark.parametrize("second", [30_000, 40_001, 0, 65_535, 7_233, 7_231])
+def test_ids_of_port_status_updates_need_to_be_unique_only(second: int) -> None:
+    """The API asks no more of them: a peer that starts anew, or draws them at random, is heard at once."""
+    bench = Bench(planes=4)
+    bench.to_b(foreign_update(bench, 40_000, 0b1111))
+    bench.answers()
+    bench.to_b(foreign_update(bench, second, 0b1101))
+    assert bench.qp_b.reachable == 0b1101
+    assert len(bench.answers(Opcode.ENDPOINT_RESPONSE)) == 1
+
+
+def test_a_hundred_updates_with_random_ids_are_each_heeded() -> None:
+    bench, rng = Bench(planes=4), Random(9)
+    for request_id in rng.sample(range(1 << 16), 100):
+        bench.wait(20)
+        ports = rng.randrange(1, 16)
+        bench.to_b(foreign_update(bench, request_id, ports))
+        assert bench.qp_b.reachable == ports
+        assert len(bench.answers(Opcode.ENDPOINT_RESPONSE)) == 1
+
+
+def test_a_process_that_starts_anew_does_not_use_the_ids_of_the_one_before() -> None:
+    def ids(seed: int) -> set[int]:
+        endpoint = Endpoint(profiles.parse(profile_data(0)), rng=Random(seed), now_ns=0)
+        endpoint.create_qp(endpoint.create_cq(1)).connect(QPInfo("h1", 1, 0, 8, 8), 0)
+        found: set[int] = set()
+        for flap in range(20):
+            endpoint.port_changed(2, bool(flap % 2), 0)
+            found |= {Packet(port, frame).psn for port, frame in endpoint.packets_to_send(0, 64)}
+        assert len(found) == 20
+        return found
+
+    assert ids(1).isdisjoint(ids(2))
+
+
+def test_an_answer_to_an_update_of_the_process_before_makes_a_host_tell_its_ports_again() -> None:
+    """The peer has heeded an update that this process did not send, perhaps after ours."""
+    bench = Bench(planes=4)
+    bench.a.port_changed(2, False, bench.now_ns)
+    bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
+    bench.to_a(*bench.answers(Opcode.ENDPOINT_RESPONSE))
+    bench.wait(20)
+    stray = foreign_update(bench, 12_345, 0b1111)
+    bench.to_b(stray)
+    assert bench.qp_b.reachable == 0b1111
+    bench.to_a(*bench.answers(Opcode.ENDPOINT_RESPONSE))
+    bench.wait(3)
+    bench.timers()
+    bench.to_b(*bench.out(bench.a, Opcode.ENDPOINT_REQUEST))
+    assert bench.qp_b.reachable == 0b1101
+    bench.to_a(*bench.answers(Opcode.ENDPOINT_RESPONSE))
+    bench.wait(20)
+    bench.timers()
+    assert bench.out(bench.a, Opcode.ENDPOINT_REQUEST) == []
 
 
 def test_an_answer_to_an_older_update_does_not_end_the_announcement() -> None:
