@@ -49,7 +49,7 @@ class Settings:
     """EVs in rotation per QP, in equal numbers per plane, where the fabric has that many."""
     evs_backup: int = 64
     evs_min_active_share: float = 0.25
-    """Floor: silent loss never takes an EV out of rotation when fewer than this share would be left."""
+    """Floor of each plane: with no more than this share of its EVs left, a loss that chance explains takes none out."""
     probes_to_resurrect: int = 2
     """Probes in a row that must come back unmarked before an ASSUMED_BAD EV is used again; doubled on each relapse."""
     sack_threshold_bytes: int | None = None

@@ -3,6 +3,14 @@
 A random subset of each plane's paths is active, the same number in every plane; what is left serves as backups. An EV
 that goes out is replaced by a backup of its own plane, so that planes stay equally loaded; where there is no backup
 the plane carries its share on what is left. An EV that comes back fills its plane up again or becomes a backup.
+
+A silent loss takes an EV out at once while its plane has more EVs than its floor, for there losing a sound EV costs
+nothing. At the floor the plane would lose its share, so there what else became of the EV's packets decides. Each EV
+carries a suspicion: a loss adds a point, two if nothing sent on the EV since has been acknowledged, and each
+acknowledged packet takes a quarter of a point off. Four points take the EV out all the same. So a path that loses one
+packet in fifty stays, a path that loses more than one in five goes within some packets, and a dead path with its
+second loss. A plane carries the same suspicion for all its EVs together, and sixteen points take the whole plane out:
+with many EVs each of them would have to lose a packet first. The last EV of all stays, whatever it loses.
 """
 
 from __future__ import annotations
@@ -20,6 +28,17 @@ PROBE_BACKOFF_MAX = 8
 RELAPSE_PROBES = 32
 """An EV lost again within this many probe intervals of its return has relapsed."""
 
+SUSPECT_LOSS = 4
+"""What a loss adds to an EV's suspicion, in quarters of a point."""
+SUSPECT_SILENT_LOSS = 8
+"""The same if nothing sent on the EV after the lost packet has been acknowledged."""
+PLANE_SUSPECT_MAX = 64
+"""At this suspicion of a plane all its EVs go."""
+SUSPECT_RETURNED = 8
+"""The suspicion of an EV that probes have brought back."""
+SUSPECT_MAX = 16
+"""At this suspicion an EV goes, even if its plane is at its floor."""
+
 GOOD, SKIP, BAD, DENIED = EvState.GOOD, EvState.SKIP, EvState.ASSUMED_BAD, EvState.DENIED
 
 
@@ -28,6 +47,7 @@ class EvPath:
 
     __slots__ = (
         "active",
+        "alive_ns",
         "answered",
         "backoff",
         "ev",
@@ -40,6 +60,7 @@ class EvPath:
         "sent",
         "state",
         "streak",
+        "suspicion",
     )
 
     def __init__(self, route: Route, plane: PlaneEvs, needed: int) -> None:
@@ -50,6 +71,10 @@ class EvPath:
         self.state = GOOD
         self.active = False
         self.sent = 0
+        self.alive_ns = -1
+        """When the latest packet that was sent on this EV, and is acknowledged, was sent."""
+        self.suspicion = 0
+        """In quarters of a point; acknowledged packets take one off each."""
         self.needed = needed
         """Probes in a row that bring it back."""
         self.streak = 0
@@ -62,7 +87,20 @@ class EvPath:
 class PlaneEvs:
     """One plane's EVs of one QP."""
 
-    __slots__ = ("_at", "_rng", "active", "backups", "bit", "number", "out", "port", "quota", "wanted")
+    __slots__ = (
+        "_at",
+        "_rng",
+        "active",
+        "backups",
+        "bit",
+        "floor",
+        "number",
+        "out",
+        "port",
+        "quota",
+        "suspicion",
+        "wanted",
+    )
 
     def __init__(self, port: Port, rng: Random) -> None:
         self.port = port
@@ -74,6 +112,10 @@ class PlaneEvs:
         self.out: list[EvPath] = []
         """ASSUMED_BAD and DENIED."""
         self.quota = 0
+        self.floor = 1
+        """With no more EVs than this in rotation, a loss must be more than chance to take another out."""
+        self.suspicion = 0
+        """As of an EV, but of all of the plane's packets."""
         self.wanted = True
         """Whether the port is up and the peer has not said that its own is down."""
         self._rng = rng
@@ -139,13 +181,11 @@ class EvSet:
             paths = [EvPath(route, plane, probes_needed) for route in chosen]
             plane.active, plane.backups = paths[:equal], paths[equal:]
             plane.quota = len(plane.active)
+            plane.floor = max(1, int(plane.quota * floor_share))
             for path in plane.active:
                 path.active = True
             self.planes.append(plane)
             self.paths.update((path.ev, path) for path in paths)
-        self._floor_share = floor_share
-        self.floor = 1
-        """Silent loss takes no EV out of rotation when no more than this are left."""
         self.out_count = 0
         self.live: list[PlaneEvs] = []
         """Planes to spread over: wanted, and with an EV in rotation."""
@@ -155,7 +195,6 @@ class EvSet:
 
     def refresh(self) -> None:
         """Find the live planes anew."""
-        self.floor = max(1, int(sum(plane.quota for plane in self.planes if plane.wanted) * self._floor_share))
         live = [plane for plane in self.planes if plane.wanted and plane.active]
         if live != self.live:
             self.live = live
@@ -167,12 +206,38 @@ class EvSet:
             plane.wanted = bool(plane.bit & ports)
         self.refresh()
 
+    def lose(self, path: EvPath, sent_ns: int, now_ns: int, *, proved: bool) -> None:
+        """A packet sent on this EV at `sent_ns` vanished: take the EV out, unless its plane is at its floor and chance
+        explains the loss. `proved`: something sent later has arrived, so the peer at least is there."""
+        plane = path.plane
+        if proved:
+            path.suspicion += SUSPECT_LOSS if path.alive_ns >= sent_ns else SUSPECT_SILENT_LOSS
+            alive_ns = max(other.alive_ns for other in self.paths.values() if other.plane is plane)
+            plane.suspicion += SUSPECT_LOSS if alive_ns >= sent_ns else SUSPECT_SILENT_LOSS
+            if plane.suspicion >= PLANE_SUSPECT_MAX and path.active and not self._last(plane):
+                plane.suspicion = 0
+                for other in [*plane.backups, *plane.active]:
+                    self.signal(other, EvCause.LOSS, now_ns)
+                return
+        tolerated = path.state in SENDABLE and self._tolerated(path)
+        self.signal(path, EvCause.LOSS_AT_FLOOR if tolerated else EvCause.LOSS, now_ns)
+
+    def _tolerated(self, path: EvPath) -> bool:
+        plane = path.plane
+        if not path.active or plane.backups or len(plane.active) > plane.floor:
+            return False
+        return path.suspicion < SUSPECT_MAX or (len(plane.active) == 1 and self._last(plane))
+
+    def _last(self, plane: PlaneEvs) -> bool:
+        """Whether no other plane is live."""
+        return all(other is plane for other in self.live)
+
     def signal(self, path: EvPath, cause: EvCause, now_ns: int) -> None:
         """Apply a cause to an EV by the table, then move EVs between rotation, backups and the bench."""
         old = path.state
-        if cause is EvCause.LOSS and old in SENDABLE and self._at_floor(path):
-            cause = EvCause.LOSS_AT_FLOOR
         new = transition(old, cause)
+        if cause is EvCause.LATE_ACK:
+            path.suspicion = 0
         if new is old:
             return
         path.state = new
@@ -186,11 +251,6 @@ class EvSet:
             return
         self.refresh()
         self._on_change(path, old, cause)
-
-    def _at_floor(self, path: EvPath) -> bool:
-        if not path.active or path.plane.backups:
-            return False
-        return sum(len(plane.active) for plane in self.planes if plane.wanted) <= self.floor
 
     def _remove(self, path: EvPath, now_ns: int) -> None:
         plane = path.plane
@@ -216,6 +276,7 @@ class EvSet:
         plane.out.remove(path)
         self.out_count -= 1
         path.returned_ns = now_ns if cause is not EvCause.LATE_ACK else -1
+        path.suspicion = SUSPECT_RETURNED if cause in (EvCause.PROBED, EvCause.PROBED_MARKED) else 0
         if len(plane.active) < plane.quota:
             path.active = True
             plane.active.append(path)

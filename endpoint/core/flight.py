@@ -88,7 +88,7 @@ class Flight:
     def take_acked(self, fresh: int, now_ns: int) -> int:
         """Account for newly acknowledged PSNs (bits from `una`); returns their bytes."""
         una, mask, lost = self.una, self.mask, self.lost
-        sizes, tries, sent_ns, messages = self.sizes, self.tries, self.sent_ns, self.messages
+        sizes, tries, sent_ns, messages, paths = self.sizes, self.tries, self.sent_ns, self.messages, self.paths
         self.acked |= fresh
         rule = self.rule
         newest_ns = rule.newest_ns
@@ -113,6 +113,14 @@ class Flight:
                         rule.true_loss()
                 if sent > newest_ns:
                     newest_ns = sent
+                path = paths[slot]
+                if path is not None and sent >= 0:
+                    if sent > path.alive_ns:
+                        path.alive_ns = sent
+                    if path.suspicion:
+                        path.suspicion -= 1
+                    if path.plane.suspicion:
+                        path.plane.suspicion -= 1
             message = messages[slot]
             if message is not None:
                 message.unacked -= 1
@@ -170,16 +178,16 @@ class Flight:
                 found.append(index)
         return found
 
-    def lose(self, index: int) -> tuple[EvPath, int]:
-        """Take a packet for lost, by the fault of its path; returns the path and the packet's size."""
+    def lose(self, index: int) -> tuple[EvPath, int, int]:
+        """Take a packet for lost, by the fault of its path; returns the path, the size and the time of sending."""
         slot = (self.una + index) & self.mask
         path, size = self.paths[slot], self.sizes[slot]
         assert path is not None  # it was sent
         self.lost |= 1 << index
         self.inflight_bytes -= size
         self.blamed[slot] = path
-        self._blamed_ns[slot] = self.sent_ns[slot]
-        return path, size
+        sent_ns = self._blamed_ns[slot] = self.sent_ns[slot]
+        return path, size, sent_ns
 
     def refused(self, index: int, entropy: int) -> tuple[EvPath, int] | None:
         """A NACK came for the copy on this EV: the packet is to be sent again, and its path is not to blame.

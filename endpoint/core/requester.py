@@ -299,7 +299,7 @@ class Requester:
                 self.cc.on_ack(now_ns, acked, rtt_ns, marked == PathMark.SKIP_ONCE, flight.inflight_bytes)
             self._retry.acknowledged(now_ns)
         for index in flight.overdue():
-            self._lose(index, now_ns)
+            self._lose(index, now_ns, proved=True)
         self._agenda.wake()
 
     def _sample_rtt(self, slot: int, now_ns: int) -> int | None:
@@ -385,11 +385,12 @@ class Requester:
         self.spurious += 1
         self._signal(path, EvCause.LATE_ACK, now_ns)
 
-    def _lose(self, index: int, now_ns: int) -> None:
-        path, size = self.flight.lose(index)
+    def _lose(self, index: int, now_ns: int, *, proved: bool) -> None:
+        """Take a packet for lost; `proved` if one sent later is known to have arrived."""
+        path, size, sent_ns = self.flight.lose(index)
         self.cc.on_loss(now_ns, size, self.flight.inflight_bytes)
-        if path.plane.wanted:  # a port that is known to be down explains the loss
-            self._signal(path, EvCause.LOSS, now_ns)
+        if path.plane.wanted and self._selection.heeds_signals:  # a port that is known to be down explains the loss
+            self._evs.lose(path, sent_ns, now_ns, proved=proved)
 
     def probe(self, path: EvPath, now_ns: int) -> None:
         """Send a reliability probe on this EV."""
@@ -454,6 +455,6 @@ class Requester:
             return
         self.cc.on_timeout(now_ns)
         for index in self.flight.waiting():
-            self._lose(index, now_ns)
+            self._lose(index, now_ns, proved=False)
         self._rule.log.clear()
         self._agenda.wake()

@@ -123,25 +123,93 @@ def test_a_plane_without_evs_left_is_no_longer_live_and_comes_back_with_one() ->
     assert victim.state is G
 
 
+def lose(evs: EvSet, path: EvPath, *, alive: bool, proved: bool = True) -> None:
+    """A packet is lost on the EV; `alive`: another that was sent later has been acknowledged."""
+    path.alive_ns = 200 if alive else 50
+    evs.lose(path, 100, 300, proved=proved)
+
+
 def test_silent_loss_stops_taking_evs_out_at_the_floor() -> None:
     evs, _ = make_set(planes=2, evs_per_plane=4, floor=0.25)
     for _ in range(3):
         for plane in evs.planes:
             for path in list(plane.active):
-                evs.signal(path, EvCause.LOSS, 0)
+                lose(evs, path, alive=True)
     left = [path for plane in evs.planes for path in plane.active]
     assert len(left) == 2
     assert all(path.state is S for path in left)
 
 
-def test_the_floor_counts_only_planes_that_can_be_used() -> None:
+def test_each_plane_has_a_floor_of_its_own() -> None:
     evs, _ = make_set(planes=4, evs_per_plane=8, floor=0.25)
-    assert evs.floor == 8
-    evs.set_wanted(evs.planes[0].bit)
-    assert evs.floor == 2
+    assert [plane.floor for plane in evs.planes] == [2, 2, 2, 2]
     for path in list(evs.planes[0].active):
-        evs.signal(path, EvCause.LOSS, 0)
-    assert len(evs.planes[0].active) == 2
+        lose(evs, path, alive=True)
+    assert [len(plane.active) for plane in evs.planes] == [2, 8, 8, 8]
+
+
+def test_at_the_floor_the_second_loss_with_nothing_acknowledged_since_takes_the_ev_out() -> None:
+    evs, _ = make_set(planes=4, evs_per_plane=1)
+    (victim,) = evs.planes[2].active
+    lose(evs, victim, alive=False)
+    assert victim.state is S
+    lose(evs, victim, alive=False)
+    assert victim.state is B
+    assert [plane.number for plane in evs.live] == [0, 1, 3]
+
+
+@pytest.mark.parametrize(("acked_between", "stays"), [(16, True), (4, True), (3, False), (1, False)])
+def test_at_the_floor_an_ev_that_loses_one_packet_in_five_stays_and_one_that_loses_more_goes(
+    acked_between: int, stays: bool
+) -> None:
+    evs, _ = make_set(planes=4, evs_per_plane=1)
+    (victim,) = evs.planes[2].active
+    for _ in range(40):
+        if victim.state is not B:
+            lose(evs, victim, alive=True)
+        for one in (victim, victim.plane):
+            one.suspicion = max(0, one.suspicion - acked_between)
+    assert (victim.state is not B) is stays
+
+
+def test_a_plane_whose_every_packet_vanishes_goes_as_a_whole_before_each_ev_has_lost_one() -> None:
+    evs, changes = make_set(planes=4, evs_per_plane=48)
+    plane = evs.planes[1]
+    assert len(plane.active) + len(plane.backups) == 48
+    losses = 0
+    while plane.active:
+        lose(evs, plane.active[0], alive=False)
+        losses += 1
+    assert losses == 8
+    assert len(plane.out) == 48
+    assert {cause for *_, cause in changes} == {"loss"}
+
+
+def test_the_last_ev_of_all_stays_whatever_it_loses() -> None:
+    evs, _ = make_set(planes=4, evs_per_plane=1)
+    for _ in range(50):
+        for path in evs.paths.values():
+            lose(evs, path, alive=False)
+    assert sum(len(plane.active) for plane in evs.planes) == 1
+    assert len(evs.live) == 1
+
+
+def test_losses_in_a_silence_of_the_whole_peer_raise_no_suspicion() -> None:
+    """A retransmission timeout blames every path alike."""
+    evs, _ = make_set(planes=4, evs_per_plane=1)
+    for _ in range(50):
+        for path in evs.paths.values():
+            lose(evs, path, alive=False, proved=False)
+    assert len(evs.live) == 4
+
+
+def test_an_ev_whose_packet_was_only_late_is_free_of_suspicion() -> None:
+    evs, _ = make_set(planes=4, evs_per_plane=1)
+    (victim,) = evs.planes[2].active
+    lose(evs, victim, alive=False)
+    evs.signal(victim, EvCause.LATE_ACK, 0)
+    lose(evs, victim, alive=False)
+    assert victim.state is S
 
 
 def test_a_controller_may_go_below_the_floor() -> None:
