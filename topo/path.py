@@ -1,7 +1,10 @@
 """Paths from NIC to NIC, the EV of each, and its uSID list.
 
-An EV is 32 bits: the high half is the plane, the low half `0xC000 + spine`, or 0xFFFF for the path under one leaf.
+An EV is 32 bits: the high half is the plane, the low half `0xC000 + spine`, or counts down from 0xFFFF under one leaf.
 The low half travels in the UDP source port (so from the dynamic range), the high half in the inner flow label.
+
+Under one leaf a plane has one path, and as many EVs for it as a plane has spines, so that two neighbours have as many
+EVs as any other pair of hosts: an EV need not choose a path.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ class Path:
 
     @property
     def ev(self) -> int:
-        """The entropy value that takes this path, 32 bits."""
+        """The entropy value that takes this path, 32 bits; under one leaf the first of several (`evs`)."""
         return self.plane << 16 | (EV_LOCAL if self.spine is None else EV_SPINE_BASE + self.spine)
 
     @property
@@ -63,18 +66,29 @@ def paths(plan: Plan, source: Host, destination: Host) -> Iterator[Path]:
             yield Path(source, destination, plane, index)
 
 
+def evs(plan: Plan, source: Host, destination: Host) -> Iterator[tuple[int, Path]]:
+    """Every EV of a pair of hosts with its path, plane by plane; as many of them under one leaf as under two."""
+    for path in paths(plan, source, destination):
+        if path.spine is None:
+            for number in range(plan.spines):
+                yield path.ev - number, path
+        else:
+            yield path.ev, path
+
+
 def path_count(plan: Plan, *, local: bool) -> int:
     """How many distinct paths two hosts have, under one leaf (`local`) or two."""
     return plan.planes if local else plan.planes * plan.spines
 
 
 def path_of_ev(plan: Plan, source: Host, destination: Host, ev: int) -> Path:
-    """The inverse of `Path.ev`; ValueError for an EV that names no path of this pair."""
+    """The path of an EV, the inverse of `evs`; ValueError for an EV that names no path of this pair."""
     plane, low = ev >> 16, ev & 0xFFFF
-    index = None if low == EV_LOCAL else low - EV_SPINE_BASE
+    index = None if low > EV_LOCAL - plan.spines else low - EV_SPINE_BASE
     local = plan.leaf_of(source) == plan.leaf_of(destination)
     if not 0 <= plane < plan.planes or (index is None) != local or (index is not None and not 0 <= index < plan.spines):
-        low_valid = f"{EV_LOCAL:#06x}" if local else f"{EV_SPINE_BASE:#06x} to {EV_SPINE_BASE + plan.spines - 1:#06x}"
+        first = EV_LOCAL - plan.spines + 1 if local else EV_SPINE_BASE
+        low_valid = f"{first:#06x} to {first + plan.spines - 1:#06x}"
         raise ValueError(
             f"EV {ev:#010x} names no path {source} → {destination}: the high half is a plane, 0 to {plan.planes - 1},"
             f" the low half {low_valid}"

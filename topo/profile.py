@@ -10,7 +10,7 @@ from typing import Any
 from topo.address import host_address, nic_usid, port_address, usid_address
 from topo.graph import PortRef, peer
 from topo.node import Host, leaf, spine
-from topo.path import EV_SPINE_BASE, path_da, paths, self_probe
+from topo.path import EV_SPINE_BASE, evs, path_da, self_probe
 from topo.plan import BASELINE_EVS, Plan
 
 PROFILE_VERSION = 1
@@ -81,7 +81,7 @@ def _destination(plan: Plan, host: Host, other: Host) -> dict[str, Any]:
         ]
     else:
         rows = [
-            {"ev": path.ev, "port": path.port, "plane": path.plane, "via": path.via, "da": str(path_da(plan, path))}
-            for path in paths(plan, host, other)
+            {"ev": ev, "port": path.port, "plane": path.plane, "via": path.via, "da": str(path_da(plan, path))}
+            for ev, path in evs(plan, host, other)
         ]
     return {"index": other.index, "address": address, "paths": rows}

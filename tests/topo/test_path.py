@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from topo.address import nic_usid, usid_address
 from topo.graph import PortRef
 from topo.node import Host, leaf, spine
-from topo.path import hops, path_count, path_da, path_of_ev, paths, self_probe, usid_list, walk
+from topo.path import evs, hops, path_count, path_da, path_of_ev, paths, self_probe, usid_list, walk
 from topo.plan import Plan
 from topo.planfile import load_plan
 from topo.profile import nic_profile
@@ -57,10 +57,19 @@ def test_ev_to_path_to_ev_is_the_identity(pair):
     assert [path_of_ev(plan, source, destination, ev) for ev in evs] == found
 
 
+@given(pairs())
+def test_every_pair_of_hosts_has_as_many_evs_and_each_names_its_path(pair):
+    plan, source, destination = pair
+    found = list(evs(plan, source, destination))
+    assert len({ev for ev, _ in found}) == len(found) == plan.planes * plan.spines
+    assert [path_of_ev(plan, source, destination, ev) for ev, _ in found] == [path for _, path in found]
+    assert {path.ev for path in paths(plan, source, destination)} <= {ev for ev, _ in found}
+
+
 @given(pairs(), st.integers(0, 2**32 - 1))
 def test_an_ev_of_no_path_is_refused(pair, ev):
     plan, source, destination = pair
-    if ev in {path.ev for path in paths(plan, source, destination)}:
+    if ev in {known for known, _ in evs(plan, source, destination)}:
         return
     with pytest.raises(ValueError, match="names no path"):
         path_of_ev(plan, source, destination, ev)
@@ -113,7 +122,7 @@ def test_profiles_name_every_destination_and_path_once(plan):
         assert [port["port"] for port in profile["ports"]] == list(range(1, plan.planes + 1))
         assert set(profile["destinations"]) == {h.name for h in plan.hosts()} - {host.name}
         for name, destination in profile["destinations"].items():
-            wanted = {path.ev for path in paths(plan, host, plan.host(name))}
+            wanted = {ev for ev, _ in evs(plan, host, plan.host(name))}
             assert {row["ev"] for row in destination["paths"]} == wanted
             assert len(destination["paths"]) == len(wanted)
             assert all(row["port"] == row["plane"] + 1 for row in destination["paths"])
