@@ -6,6 +6,7 @@ from collections import Counter
 from random import Random
 
 import pytest
+from tests.endpoint.nic_profiles import profile as profile_data
 
 from endpoint import profile as profiles
 from endpoint.core.endpoint import Endpoint
@@ -14,7 +15,6 @@ from endpoint.transport import QPInfo, QPState
 from tests.endpoint.core.bench import Bench, Packet
 from tests.endpoint.core.flows import Flow
 from tests.endpoint.core.virtual_wire import Faults, Wire
-from tests.endpoint.nic_profiles import profile as profile_data
 
 
 def run(wire: Wire, *flows: Flow, round_trips: int = 5000) -> None:
