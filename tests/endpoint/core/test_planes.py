@@ -6,8 +6,8 @@ from collections import Counter
 from random import Random
 
 import pytest
-from tests.endpoint.nic_profiles import profile as profile_data
 
+from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
 from endpoint.core.endpoint import Endpoint
 from endpoint.core.wire import EndpointOp, Erth, Opcode
