@@ -26,6 +26,7 @@ from endpoint.stackguard import StackGuard
 LINE_BYTES_MAX = 16 << 20
 """Of a request: offers of many queue pairs and denylists are long."""
 _PR_SET_PDEATHSIG = 1
+_STALLS_A_ROUND_TRIP = 4  # being late by less than a quarter of a base round trip is what every host is now and then
 _WORTHWHILE_NS = 1_000_000  # a sleep of less than this saves too few wake-ups to be worth its delay
 
 
@@ -84,6 +85,7 @@ class _Agent:
             probe_udp_ports=(prober.UDP_PORT,),
             ring_bytes=options.ring_bytes,
             moderation_ns=_moderation_ns(profile) if options.moderation_ns is None else options.moderation_ns,
+            stall_ns=profile.base_rtt_ns // _STALLS_A_ROUND_TRIP,
         )
         stack.callback(self._driver.close)
         interfaces = [port.interface for port in profile.ports]
@@ -106,7 +108,8 @@ class _Agent:
 
     def run(self, started_ns: int) -> None:
         def write_cpu(now_ns: int) -> None:
-            spent = {"process_ns": time.process_time_ns(), "wall_ns": now_ns - started_ns}
+            wall_ns = now_ns - started_ns
+            spent = {"process_ns": time.process_time_ns(), "wall_ns": wall_ns, "late_ns": self._driver.late_ns}
             waited = waited_ns()
             self._journal.write_at(now_ns, "cpu", spent if waited is None else {**spent, "wait_ns": waited})
 

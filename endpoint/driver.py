@@ -25,6 +25,7 @@ RING_BYTES = 4 << 20
 _GLANCE_NS = 1_000_000
 # So many turns with full batches may pass before timers are handled although more frames wait.
 _LATE_TURNS_MAX = 32
+STALL_NS = 10_000_000  # where nobody says what a round trip takes
 _WAIT_MAX_NS = 3600 * 1_000_000_000  # `select` cannot express every deadline that a request may set
 
 
@@ -36,6 +37,9 @@ class Device(Protocol):
 
     def receive_probes(self, port: int, frames: Sequence[bytes], now_ns: int) -> None: ...
     def port_changed(self, port: int, up: bool, now_ns: int) -> None: ...
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        """The host did not run for so long; told before the frames that came meanwhile."""
+
     def handle_timer(self, now_ns: int) -> None: ...
     def next_timer_ns(self) -> int | None: ...
     def packets_to_send(self, now_ns: int, limit: int) -> Sequence[tuple[int, bytes]]: ...
@@ -76,6 +80,9 @@ class Driver:
     `moderation_ns` is what NICs call interrupt moderation: after a turn that moved frames the loop sleeps that long,
     whatever arrives, and then takes everything at once. Waking a Python process costs tens of microseconds in cold
     caches, several times what a frame costs in a warm loop. After an idle turn the next frame wakes it at once.
+
+    The loop knows when it wanted to run: at its deadline, or when a frame arrived while it slept. A device that is
+    served `stall_ns` later than that is told so; `late_ns` is the sum of all lateness beyond the moderation.
     """
 
     def __init__(
@@ -87,10 +94,13 @@ class Driver:
         probe_udp_ports: Sequence[int],
         ring_bytes: int = RING_BYTES,
         moderation_ns: int = 0,
+        stall_ns: int = STALL_NS,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._clock = clock
         self._moderation_ns = moderation_ns
+        self._stall_ns = stall_ns
+        self.late_ns = 0
         self._stopped = False
         self._readers: dict[int, Callable[[], None] | None] = {}
         programs = tuple(
@@ -140,8 +150,14 @@ class Driver:
         glance_ns = clock() + _GLANCE_NS
         late_turns = 0
         deadline_ns = device.next_timer_ns()
+        now_ns, slept = clock(), False
         while not self._stopped:
-            now_ns = clock()
+            before_ns, now_ns = now_ns, clock()
+            late_ns = now_ns - max(deadline_ns, before_ns) if deadline_ns is not None else 0
+            if slept:
+                late_ns = max(late_ns, min(self._waited_ns(), now_ns - before_ns))
+            if late_ns > self._moderation_ns:
+                self._was_late(device, late_ns, now_ns)
             busy, drained = False, True
             for port in ports:
                 if frames := port.data.receive(BATCH_FRAMES):
@@ -165,6 +181,7 @@ class Driver:
             more = not drained or len(outgoing) == BATCH_FRAMES
             # Asked once a turn: what became due meanwhile is served in the next turn, which then comes at once.
             deadline_ns = device.next_timer_ns()
+            slept = False
             if more and now_ns < glance_ns:
                 continue
             if more:
@@ -173,7 +190,18 @@ class Driver:
                 self._wait(device, now_ns + self._moderation_ns - clock(), with_data=False)
             else:
                 self._wait(device, None if deadline_ns is None else deadline_ns - clock(), with_data=True)
+                slept = True
             glance_ns = clock() + _GLANCE_NS
+
+    def _waited_ns(self) -> int:
+        """For how long the oldest frame has been waiting."""
+        found = [arrived_ns for port in self._ports.values() if (arrived_ns := port.data.oldest_ns()) is not None]
+        return time.time_ns() - min(found) if found else 0
+
+    def _was_late(self, device: Device, late_ns: int, now_ns: int) -> None:
+        self.late_ns += late_ns - self._moderation_ns
+        if late_ns >= self._stall_ns:
+            device.host_was_late(late_ns, now_ns)
 
     def _send(self, outgoing: Sequence[tuple[int, bytes]]) -> None:
         ports = self._ports

@@ -97,6 +97,13 @@ class Host:
             self._prober.port_changed(port, up)
         self._step(now_ns)
 
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        """Nothing of this host ran for so long: whoever waits for answers has to know, and so has the judge."""
+        self.transport.host_was_late(late_ns, now_ns)
+        if self._prober is not None:
+            self._prober.host_was_late(late_ns, now_ns)
+        self._journal(now_ns, "stall", {"late_ns": late_ns})
+
     def handle_timer(self, now_ns: int) -> None:
         deadline_ns = self.transport.next_timer_ns()
         if deadline_ns is not None and deadline_ns <= now_ns:

@@ -109,6 +109,11 @@ class Prober:
         if self._turn == 0:
             self._judge(now_ns)
 
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        """This host did not run for `late_ns`, until now: probes under way count as sent so much later."""
+        for target in self._targets:
+            target.waiting = {number: min(sent + late_ns, now_ns) for number, sent in target.waiting.items()}
+
     def packets_to_send(self, now_ns: int) -> list[tuple[int, bytes]]:
         frames, self._outgoing = self._outgoing, []
         return frames

@@ -29,8 +29,9 @@ SO_ATTACH_FILTER = 26
 SO_SNDBUFFORCE = 32
 SO_RCVBUFFORCE = 33
 
-# struct tpacket2_hdr in 32-bit words: status, wire length, captured length, then mac and net offsets of 16 bits.
-_STATUS, _SNAPLEN = 0, 2
+# struct tpacket2_hdr in 32-bit words: status, wire length, captured length, then mac and net offsets of 16 bits, and
+# when the frame arrived by CLOCK_REALTIME, in seconds and nanoseconds.
+_STATUS, _SNAPLEN, _SECONDS, _NANOSECONDS = 0, 2, 4, 5
 # The frame starts at TPACKET_ALIGN(header 32 + sockaddr_ll 20 + 16 for the link layer), less its 14 bytes of Ethernet.
 _FRAME_OFFSET = 66
 _ETHERNET_BYTES = 14
@@ -89,6 +90,13 @@ class PacketSocket:
                 position = 0
         self._next = position
         return frames
+
+    def oldest_ns(self) -> int | None:
+        """When the frame that `receive` would give first has arrived, by CLOCK_REALTIME; None if there is none."""
+        words, word = self._words, self._slots[self._next] >> 2
+        if not words[word + _STATUS] & TP_STATUS_USER:
+            return None
+        return words[word + _SECONDS] * 1_000_000_000 + words[word + _NANOSECONDS]
 
     def release(self) -> None:
         """Give the slots of the frames received since the last release back to the kernel."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
@@ -48,6 +49,16 @@ class DeviceEvent(Enum):
     REMOVED = "removed"
 
 
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """How late frames left: how often and by how much together since the start, and the longest spans, each from when
+    something was due to when it was done, since the last time that somebody asked."""
+
+    count: int
+    sum_ns: int
+    spans: tuple[tuple[int, int], ...]
+
+
 class DataPlane(Protocol):
     """Drives engines in real time over interfaces. Thread-safe."""
 
@@ -75,6 +86,9 @@ class DataPlane(Protocol):
 
     def packet_out(self, device_id: int, frame: bytes) -> None:
         """Let a frame arrive at the device's CPU port."""
+
+    def lateness(self) -> Lateness:
+        """How late the thread served its devices."""
 
     def close(self) -> None:
         """Destroy all devices at once and end the thread."""

@@ -92,7 +92,8 @@ async def serve(config: ServeConfig, *, ready_file: Path | None = None, exit_wit
         journal = Journal(config.journal, "switches")
         stack.callback(journal.close)
         journal.write_process("switch")
-        devices = DeviceTable(_data_plane())
+        data_plane = _data_plane()
+        devices = DeviceTable(data_plane)
         stack.callback(devices.close)
         devices.observe(lambda device, event: _journal_state(journal, device, event))
         for device in config.devices:
@@ -102,7 +103,7 @@ async def serve(config: ServeConfig, *, ready_file: Path | None = None, exit_wit
         stack.push_async_callback(server.stop)
         control = SwitchControl(devices, config.control, journal=journal, on_shutdown=shut_down)
         stack.callback(control.close)
-        sampler = asyncio.ensure_future(_sample(devices, journal, config.sample_interval_ns))
+        sampler = asyncio.ensure_future(_sample(devices, data_plane, journal, config.sample_interval_ns))
         stack.callback(sampler.cancel)
         _announce(
             {
@@ -166,8 +167,9 @@ def _journal_state(journal: Journal, device: Device, event: DeviceEvent) -> None
         journal.write("switch", node=device.name, state=event.value)
 
 
-async def _sample(devices: DeviceTable, journal: Journal, interval_ns: int) -> None:
-    """Each interval, this process's CPU time, and the counters of every device that has changed since its last line."""
+async def _sample(devices: DeviceTable, data_plane: DataPlane, journal: Journal, interval_ns: int) -> None:
+    """Each interval, this process's CPU time, how late frames left, and the counters of every device that has changed
+    since its last line."""
     if not journal.enabled or not interval_ns:
         return
     start_ns = time.monotonic_ns()
@@ -183,4 +185,8 @@ async def _sample(devices: DeviceTable, journal: Journal, interval_ns: int) -> N
                 written[device.name] = counters
                 ports = [{"port": port, **asdict(values)} for port, values in counters.items()]
                 journal.write("sample", node=device.name, device=device.name, ports=ports)
-        journal.write("cpu", process_ns=time.process_time_ns(), wall_ns=time.monotonic_ns() - start_ns)
+        late = data_plane.lateness()
+        for due_ns, done_ns in late.spans:
+            journal.write("stall", t_ns=done_ns, late_ns=done_ns - due_ns)
+        wall_ns = time.monotonic_ns() - start_ns
+        journal.write("cpu", process_ns=time.process_time_ns(), wall_ns=wall_ns, late_ns=late.sum_ns)

@@ -71,9 +71,9 @@ def run_command(arguments: argparse.Namespace) -> int:
     from scenarios.judging.judge import judge
     from scenarios.running import calibration, estimate
     from scenarios.running.live import Watcher
-    from scenarios.running.processor import ProcessorSampler
     from scenarios.running.rehearsal import rehearse
     from scenarios.running.runner import Runner
+    from scenarios.running.watch import watched
     from scenarios.worlds.emulated import EmulatedWorld
     from scenarios.worlds.simulated import SimulatedWorld
 
@@ -97,7 +97,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         watcher.tell(f"this run takes {needed.words()}")
         make_world = partial(kind, choices.running_plan, choices.transport, choices.seed, directory, watcher.tell)
         try:
-            runner.run(make_world, None if simulated else ProcessorSampler)
+            runner.run(make_world, None if simulated else partial(watched, directory))
         finally:
             # An interrupted run is judged too: it is unknown, and its directory opens like any other.
             verdict = judge(directory.path, list(scenario.checks(runner.setting)), scenario.story)

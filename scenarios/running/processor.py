@@ -23,6 +23,11 @@ def jiffies() -> tuple[int, int]:
     return sum(fields) - nice - idle - waiting, sum(fields)
 
 
+def stolen() -> int:
+    """Jiffies since boot, over all CPUs, that a hypervisor gave to others while ours had work to do."""
+    return int(first_line("/proc/stat").split()[8])
+
+
 def first_line(path: str) -> str:
     return Path(path).read_text().split("\n", 1)[0]
 
@@ -54,12 +59,16 @@ class ProcessorSampler:
 
     def _run(self) -> None:
         before, wall_ns, process_ns = self._read(), time.monotonic_ns(), time.process_time_ns()
+        stolen_before = stolen()
         while not self._ended.wait(INTERVAL_S):
             after, wall_now_ns, process_now_ns = self._read(), time.monotonic_ns(), time.process_time_ns()
+            stolen_after = stolen()
             self._journal.write(
                 "cpu",
                 process_ns=process_now_ns - process_ns,
                 wall_ns=wall_now_ns - wall_ns,
                 host_busy=round(share(before, after), 4),
+                steal=round((stolen_after - stolen_before) / max(1, after[1] - before[1]), 4),
             )
+            stolen_before = stolen_after
             before, wall_ns, process_ns = after, wall_now_ns, process_now_ns

@@ -63,6 +63,7 @@ class Runner:
         self.choices = choices
         self.directory = directory
         self.tell = tell
+        self._late_ns = 0  # how long after its time on the timeline what happens now happens
         factor = choices.time_factor
         self.phases = [replace(phase, seconds=phase.seconds * factor) for phase in scenario.phases]
         lengths = {phase.name: phase.seconds for phase in self.phases}
@@ -173,7 +174,9 @@ class Runner:
                 agenda.append((at_s + self.choices.reconvergence_s, 5, partial(self._reconverge, world)))
         origin_ns = world.now_ns()
         for at_s, _, act in sorted(agenda, key=lambda item: item[:2]):
-            world.wait_until(origin_ns + round(at_s * 1e9))
+            due_ns = origin_ns + round(at_s * 1e9)
+            world.wait_until(due_ns)
+            self._late_ns = world.now_ns() - due_ns
             act()
         self.tell("draining workloads")
         for running in groups.values():
@@ -200,7 +203,8 @@ class Runner:
         state = "begin" if moment.begin else "end"
         arguments = {} if fault.value is None else {"value": fault.value}
         # Written first: what the fault does to others is journalled before `inject` returns.
-        journal.write("fault", verb=fault.verb, target=fault.target, state=state, arguments=arguments)
+        late_ns = self._late_ns
+        journal.write("fault", verb=fault.verb, target=fault.target, state=state, arguments=arguments, late_ns=late_ns)
         carrier.carry_out(moment)
         self.tell(f"{fault.verb} {fault.target}" + ("" if moment.begin else " undone"))
 

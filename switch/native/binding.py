@@ -16,6 +16,7 @@ from switch.native.emit import emit
 NEVER = (1 << 64) - 1
 NO_ACTION = (1 << 32) - 1
 TARGET_ACTION, TARGET_MEMBER, TARGET_GROUP = range(3)
+DRIVER_STALLS = 16  # of driver.h
 TABLE_FULL, TABLE_DUPLICATE, TABLE_NO_MEMORY, TABLE_NO_SUCH, TABLE_WEIGHTS = -1, -2, -3, -4, -5
 
 _WORDS = POINTER(c_uint64)
@@ -69,6 +70,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "driver_enter": (None, (c_void_p,)),
     "driver_leave": (None, (c_void_p, c_void_p)),
     "driver_now_ns": (c_uint64, ()),
+    "driver_lateness": (c_uint32, (c_void_p, _WORDS, _WORDS)),
     "driver_cpu_ns": (c_uint64, (c_void_p,)),
     "driver_add": (c_int, (c_void_p, c_void_p, c_uint64)),
     "driver_remove": (None, (c_void_p, c_void_p)),

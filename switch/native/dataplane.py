@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from switch.config import ConfigError, DeviceConfig, PortSpec
+from switch.device import Lateness
 from switch.engine import FRAME_BYTES_MAX, EngineError, PortConfig, PortCounters, Transmitted
 from switch.native import binding
 from switch.native.engine import CLOSED, NativeEngine
@@ -117,6 +118,11 @@ class _Driver:
         used: int = self.c.driver_cpu_ns(self.handle)
         return used
 
+    def lateness(self) -> Lateness:
+        total, spans = binding.words([0, 0]), binding.words([0] * (2 * binding.DRIVER_STALLS))
+        count = self.c.driver_lateness(self.handle, total, spans)
+        return Lateness(total[0], total[1], tuple((spans[2 * i], spans[2 * i + 1]) for i in range(count)))
+
     def close(self) -> None:
         self.c.driver_end_takes(self.handle)
         if threading.current_thread() is not self._taker:
@@ -198,6 +204,12 @@ class NativeDataPlane:
     def cpu_ns(self) -> int:
         """CPU time of the driver threads."""
         return sum(driver.cpu_ns() for driver in self._drivers)
+
+    def lateness(self) -> Lateness:
+        """How late frames left, of all driver threads together."""
+        found = [driver.lateness() for driver in self._drivers]
+        spans = tuple(sorted(span for one in found for span in one.spans))
+        return Lateness(sum(one.count for one in found), sum(one.sum_ns for one in found), spans)
 
     def close(self) -> None:
         for device_id in list(self._devices):

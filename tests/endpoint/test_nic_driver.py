@@ -48,6 +48,7 @@ class Recorder:
         self.timer_ns: int | None = None
         self.fired_ns: int | None = None
         self.turns = 0
+        self.late: list[tuple[int, int]] = []
 
     def receive(self, port: int, frames: Sequence[memoryview], now_ns: int) -> None:
         self.received += [(port, bytes(one)) for one in frames]
@@ -57,6 +58,9 @@ class Recorder:
 
     def port_changed(self, port: int, up: bool, now_ns: int) -> None:
         self.links.append((port, up))
+
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        self.late.append((late_ns, now_ns))
 
     def handle_timer(self, now_ns: int) -> None:
         self.fired_ns, self.timer_ns = now_ns, None
@@ -307,3 +311,44 @@ def ones_complement(data: bytes) -> bytes:
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return (~total & 0xFFFF).to_bytes(2, "big")
+
+
+def test_a_loop_that_slept_through_a_deadline_tells_the_device_by_how_much(pair):
+    left, _ = pair
+    eventually(lambda: len(left.device.links) == 4, "the first link states")
+    due: list[int] = []
+
+    def oversleep() -> None:
+        left.device.timer_ns = time.monotonic_ns() + 20_000_000
+        due.append(left.device.timer_ns)
+
+    left.call(oversleep)
+    left.call(lambda: time.sleep(0.1))  # the host does not run
+    eventually(lambda: left.device.fired_ns is not None, "the timer")
+    ((late_ns, now_ns),) = left.device.late
+    assert late_ns == now_ns - due[0]
+    assert late_ns > 50_000_000
+    assert left.driver.late_ns == late_ns
+
+
+def test_a_loop_that_let_frames_lie_tells_the_device_for_how_long(pair):
+    left, right = pair
+    eventually(lambda: len(right.device.links) == 4, "the first link states")
+    asleep, wake = threading.Event(), threading.Event()
+
+    def stand_still() -> None:
+        asleep.set()
+        wake.wait(10)
+
+    right.call(stand_still)
+    assert asleep.wait(10)
+    began_ns = time.monotonic_ns()
+    left.send([(1, frame(0, 0, b"early"))])
+    eventually(lambda: left.driver.counts()[1].tx_packets == 1, "the frame leaves")
+    left_ns = time.monotonic_ns()
+    threading.Event().wait(0.1)
+    wake_ns = time.monotonic_ns()
+    wake.set()
+    eventually(lambda: bool(right.device.received), "the frame is missing")
+    ((late_ns, now_ns),) = right.device.late
+    assert wake_ns - left_ns <= late_ns <= now_ns - began_ns

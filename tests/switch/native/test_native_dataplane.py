@@ -160,6 +160,25 @@ def test_the_rate_of_a_port_holds_in_real_time(wires: Wires, plane: NativeDataPl
     assert took_ns >= 50 * 1_000_000 + 1_000_000
 
 
+def test_how_late_a_frame_left_is_told_once(wires: Wires, plane: NativeDataPlane, leaf: Program) -> None:
+    engine = start(plane, device(wires, delay_ns=20_000_000), leaf)
+    plane.lateness()
+    with wires.open(1) as source, wires.open(2) as sink:
+        source.send(FRAME)
+        until(lambda: engine.port_counters(1, plane.now_ns()).rx_packets == 1)
+        driver = engine.driver
+        driver.c.driver_enter(driver.handle)  # nothing moves while the gate is held
+        time.sleep(0.1)
+        driver.c.driver_leave(driver.handle, None)
+        sink.recv(65536)
+    found = plane.lateness()
+    ((due_ns, done_ns),) = [span for span in found.spans if span[1] - span[0] > 40_000_000]
+    assert 60_000_000 < done_ns - due_ns < 10**9
+    assert found.sum_ns >= done_ns - due_ns
+    again = plane.lateness()
+    assert (again.spans, again.sum_ns) == ((), found.sum_ns)
+
+
 @pytest.mark.parametrize(("end", "delay_ns", "counted_min"), [("near", 2_000_000_000, 20), ("far", 200_000_000, 0)])
 def test_frames_that_were_propagating_when_the_cable_was_pulled_died_of_the_port(
     wires: Wires, plane: NativeDataPlane, leaf: Program, end: str, delay_ns: int, counted_min: int

@@ -1,0 +1,88 @@
+"""The hiccup meter sees a processor that was away, and goes away itself with whoever started it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from scenarios.running.hiccup import HiccupMeter
+
+Line = dict[str, object]
+
+
+def lines(path: Path) -> list[Line]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def eventually(condition: Callable[[], bool], what: str, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
+
+
+def nodes(path: Path) -> set[object]:
+    return {line["node"] for line in lines(path) if line["kind"] == "hiccup"}
+
+
+def test_a_frozen_meter_says_since_when_and_how_long_on_every_processor(tmp_path: Path) -> None:
+    path = tmp_path / "meter.jsonl"
+    every = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    with HiccupMeter(path) as meter:
+        eventually(lambda: nodes(path) == every, "all threads measure")
+        os.kill(meter.pid, signal.SIGSTOP)
+        frozen_ns = time.monotonic_ns()
+        time.sleep(0.2)
+        thawed_ns = time.monotonic_ns()
+        os.kill(meter.pid, signal.SIGCONT)
+
+        def seen() -> set[object]:
+            return {
+                line["node"]
+                for line in lines(path)
+                if line["kind"] == "stall"
+                and int(str(line["late_ns"])) > 150_000_000
+                and int(str(line["t_ns"])) >= thawed_ns
+                and int(str(line["t_ns"])) - int(str(line["late_ns"])) <= frozen_ns + 10_000_000
+            }
+
+        eventually(lambda: seen() == every, "the stall is journalled")
+
+
+def test_sums_only_grow(tmp_path: Path) -> None:
+    path = tmp_path / "meter.jsonl"
+    with HiccupMeter(path):
+        eventually(lambda: sum(line["kind"] == "hiccup" for line in lines(path)) >= 4, "sums")
+    sums = [int(str(line["late_ns"])) for line in lines(path) if line["node"] == "cpu0" and line["kind"] == "hiccup"]
+    assert sums == sorted(sums)
+    assert lines(path)[0]["kind"] == "process"
+
+
+def test_the_meter_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "meter.jsonl"
+    program = (
+        "import sys, time; from pathlib import Path; from scenarios.running.hiccup import HiccupMeter\n"
+        f"with HiccupMeter(Path({str(path)!r})) as meter:\n    print(meter.pid, flush=True); time.sleep(60)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    eventually(lambda: bool(lines(path)), "the meter has begun")
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+
+    def gone() -> bool:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except FileNotFoundError:
+            return True
+        return state == "Z"  # nobody is left to wait for it but init
+
+    eventually(gone, "the meter is gone")
