@@ -10,27 +10,22 @@ macvlan in passthru mode on top of each port, `p0l0-bm3` on `p0l0-eth3`, which s
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from topo.emulation import namespace, process, tc
+from topo.emulation import bmv2_process, namespace, process, tc
+from topo.emulation.bmv2_process import PROGRAM
 from topo.emulation.driver import Progress, Site
 from topo.emulation.state import LabError
-from topo.emulation.thrift import SimpleSwitchClient, ThriftError
+from topo.emulation.thrift import SimpleSwitchClient
 from topo.fault import VERBS, CarrierChange, PortState, SwitchState
 from topo.graph import PortRef, device_id, link_at, port_queues, ports
 from topo.node import Switch
-from topo.plan import PRIORITIES, PRIORITY_CONTROL, PRIORITY_DATA, Plan
+from topo.plan import PRIORITY_CONTROL, PRIORITY_DATA, Plan
 
-PROGRAM = "simple_switch_grpc"
 THRIFT_PORT_BASE = 9090
-CPU_PORT = 510
-START_TIMEOUT_S = 30.0
-_POLL_S = 0.02
 
 
 def queue_settings(plan: Plan, rate_bps: int) -> list[tuple[int, int, int]]:
@@ -70,7 +65,7 @@ class Bmv2Driver:
                 self.site.details["bmv2"]["macvlan"] = False  # a kernel without it: then no port is switched off
             with namespace.entered(switch.name):
                 namespace.set_up(["lo", *(ref.interface for ref in refs), *map(self._opened, refs)])
-        self.site.root.joinpath("bmv2").mkdir(exist_ok=True)
+        self._folder.mkdir(exist_ok=True)
         self._launch(switches, progress)
 
     def p4runtime(self, switch: Switch) -> tuple[str, int] | None:
@@ -120,8 +115,12 @@ class Bmv2Driver:
         """The interface that BMv2 reads and writes."""
         return _macvlan(ref) if self.site.details["bmv2"]["macvlan"] else ref.interface
 
+    @property
+    def _folder(self) -> Path:
+        return self.site.root / "bmv2"
+
     def _grpc_path(self, switch: Switch) -> Path:
-        return self.site.root / "bmv2" / f"{switch.name}.sock"
+        return bmv2_process.grpc_path(self._folder, str(switch))
 
     def _thrift_port(self, switch: Switch) -> int:
         return THRIFT_PORT_BASE + device_id(self.site.plan, switch)
@@ -131,18 +130,9 @@ class Bmv2Driver:
         return [pid for pid in process.find(self.site.token) if pid in inside]
 
     def _argv(self, switch: Switch) -> list[str]:
-        number = str(device_id(self.site.plan, switch))
-        interfaces = [
-            word for ref in ports(self.site.plan, switch) for word in ("-i", f"{ref.port}@{self._opened(ref)}")
-        ]
-        return [
-            *(PROGRAM, "--no-p4", "--device-id", number, *interfaces),
-            *("--thrift-port", str(self._thrift_port(switch))),
-            *("--notifications-addr", f"ipc://{self.site.root}/bmv2/{switch.name}-notifications.ipc"),
-            *("--log-level", "warn", "--log-console", "--"),
-            *("--grpc-server-addr", f"unix:{self._grpc_path(switch)}", "--cpu-port", str(CPU_PORT)),
-            *("--priority-queues", str(PRIORITIES)),
-        ]
+        interfaces = [f"{ref.port}@{self._opened(ref)}" for ref in ports(self.site.plan, switch)]
+        number = device_id(self.site.plan, switch)
+        return bmv2_process.command(self._folder, str(switch), number, self._thrift_port(switch), interfaces)
 
     def _launch(self, switches: Sequence[Switch], progress: Progress) -> None:
         started = {}
@@ -155,31 +145,23 @@ class Bmv2Driver:
                 netns=namespace.path_of(switch.name),
             )
         progress("BMv2 switches", 0, len(started))
-        deadline = time.monotonic() + START_TIMEOUT_S
         with ThreadPoolExecutor(max_workers=4) as pool:
-            ready = [pool.submit(self._finish, switch, popen, deadline) for switch, popen in started.items()]
+            ready = [pool.submit(self._finish, switch, popen) for switch, popen in started.items()]
             for done, future in enumerate(ready, 1):
                 future.result()
                 progress("BMv2 switches", done, len(started))
 
-    def _finish(self, switch: Switch, popen: subprocess.Popen[bytes], deadline: float) -> None:
-        """Waits for both servers and sets the queues. Thrift's listens before its services are there."""
+    def _finish(self, switch: Switch, popen: subprocess.Popen[bytes]) -> None:
+        """Waits for both servers and sets the queues."""
         plan = self.site.plan
         rates_bps = {ref.port: link_at(plan, ref).rate_bps for ref in ports(plan, switch)}
-        while True:
-            try:
-                with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as grpc:
-                    grpc.connect(str(self._grpc_path(switch)))
-                self._set_queues(switch, rates_bps)
-            except (OSError, ThriftError) as error:
-                if popen.poll() is not None or time.monotonic() > deadline:
-                    log = self.site.root / f"logs/{switch.name}.log"
-                    ended = popen.poll() is not None
-                    what = f"ended with status {popen.returncode}" if ended else f"does not answer ({error})"
-                    raise LabError(f"{PROGRAM} of {switch} {what}; {log} ends with:\n{process.log_tail(log)}") from None
-                time.sleep(_POLL_S)
-            else:
-                return
+        bmv2_process.wait_until_serving(
+            popen,
+            f"{PROGRAM} of {switch}",
+            self._grpc_path(switch),
+            self.site.root / f"logs/{switch.name}.log",
+            lambda: self._set_queues(switch, rates_bps),
+        )
 
     def _set_queues(self, switch: Switch, rates_bps: Mapping[int, int]) -> None:
         """Depth and rate of the queues of these ports, by their line rates."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from topo.emulation import namespace, tc
+from topo.emulation import bmv2_process, namespace, tc
 
 _SCRATCH = "mrclab-doctor"
 
@@ -32,6 +32,8 @@ def examine() -> list[Finding]:
     root = os.geteuid() == 0
     findings = [Finding("root", root, "needed", "no emulated lab; plans, paths and simulation work", "sudo")]
     findings += _userland(versions=True)
+    if shutil.which(bmv2_process.PROGRAM):
+        findings.append(_bmv2())
     return findings + (_kernel() if root and shutil.which("ip") else [])
 
 
@@ -93,6 +95,13 @@ def _compiler() -> Finding:
         "no native switch; the reference interpreter is slow",
         "apt-get install gcc libc6-dev",
     )
+
+
+def _bmv2() -> Finding:
+    """By starting it: a build without Thrift looks like any other until then."""
+    trouble = bmv2_process.trial()
+    cost = f"no switches of kind bmv2 ({trouble.splitlines()[0]})" if trouble else "no switches of kind bmv2"
+    return Finding("BMv2 serves P4Runtime and Thrift", trouble is None, "useful", cost, bmv2_process.THRIFT_REMEDY)
 
 
 def _kernel() -> list[Finding]:

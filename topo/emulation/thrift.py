@@ -32,6 +32,9 @@ class SimpleSwitchClient:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._socket.close()
 
     def set_queue_depth(self, port: int, priority: int, depth_packets: int) -> None:

@@ -1,0 +1,97 @@
+"""When a BMv2 process counts as serving, and builds without Thrift: found by name, not by the end of a log."""
+
+import os
+import stat
+import sys
+
+import pytest
+
+from topo.emulation import bmv2_process, doctor
+from topo.emulation.lab import Lab
+from topo.emulation.state import LabError
+from topo.planfile import load_plan
+
+# A stand-in with a switch's command line: it serves what it is told to and says in --help what it would take.
+STAND_IN = """#!{python}
+import socket, sys, time
+words = sys.argv[1:]
+if "--help" in words:
+    print("Options:", {help!r})
+    sys.exit(0)
+if {dies!r}:
+    print("Error while parsing command line arguments")
+    sys.exit(1)
+grpc = socket.socket(socket.AF_UNIX)
+grpc.bind(words[words.index("--grpc-server-addr") + 1].removeprefix("unix:"))
+grpc.listen()
+if {thrift!r}:
+    thrift = socket.create_server(("127.0.0.1", int(words[words.index("--thrift-port") + 1])))
+print({says!r}, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def build(tmp_path, monkeypatch):
+    """Puts a simple_switch_grpc on PATH that was built so."""
+
+    def make(*, takes_thrift_port=True, thrift=True, dies=False, says=""):
+        file = tmp_path / bmv2_process.PROGRAM
+        shown = "--thrift-port arg" if takes_thrift_port else "--device-id arg"
+        file.write_text(STAND_IN.format(python=sys.executable, help=shown, dies=dies, thrift=thrift, says=says))
+        file.chmod(file.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+
+    return make
+
+
+def finding():
+    return next(row for row in doctor.examine() if row.name.startswith("BMv2 serves"))
+
+
+def test_a_build_with_both_servers_serves(build):
+    build()
+    assert bmv2_process.trial() is None
+    assert finding().present
+
+
+def test_a_build_that_does_not_know_the_thrift_port_lacks_thrift_by_name(build):
+    build(takes_thrift_port=False, dies=True)
+    assert bmv2_process.NO_THRIFT in bmv2_process.trial()
+
+
+def test_a_build_that_takes_the_port_and_warns_lacks_thrift_at_once(build):
+    warning = "You used the '--thrift-port' command-line option, but this target was compiled without Thrift support."
+    build(thrift=False, says=warning)
+    assert bmv2_process.NO_THRIFT in bmv2_process.trial()
+
+
+def test_a_build_that_takes_the_port_in_silence_lacks_thrift_when_nobody_listens(build, monkeypatch):
+    monkeypatch.setattr(bmv2_process, "THRIFT_TIMEOUT_S", 0.5)
+    build(thrift=False)
+    assert bmv2_process.NO_THRIFT in bmv2_process.trial()
+
+
+def test_a_switch_that_ends_for_another_reason_is_not_blamed_on_thrift(build):
+    build(dies=True)
+    trouble = bmv2_process.trial()
+    assert bmv2_process.NO_THRIFT not in trouble
+    assert "ended with status 1" in trouble
+    assert "Error while parsing command line arguments" in trouble
+
+
+def test_doctor_says_by_name_that_thrift_is_missing_and_what_to_install(build):
+    build(takes_thrift_port=False, dies=True)
+    row = finding()
+    assert not row.present
+    assert "was built without Thrift" in row.cost
+    assert "p4lang-bmv2" in row.remedy
+    assert "--with-thrift" in row.remedy
+
+
+@pytest.mark.root
+def test_up_says_by_name_that_thrift_is_missing_and_leaves_nothing(build, private_run):
+    build(thrift=False, says="this target was compiled without Thrift support.")
+    with pytest.raises(LabError, match=r"simple_switch_grpc of p0[ls]\d: .*built without Thrift.*\n.*p4lang-bmv2"):
+        Lab.up(load_plan("tiny", {"switch": "bmv2"}))
+    assert os.listdir("/run/netns") == []

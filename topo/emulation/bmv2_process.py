@@ -1,0 +1,112 @@
+"""A `simple_switch_grpc` process: its command line, when both its servers answer, and why Thrift's may never do so.
+
+P4Runtime's server starts first, then Thrift's, which listens before its services are there. Whether there is a Thrift
+server at all was decided when BMv2 was built: the configure of targets/simple_switch_grpc has a --with-thrift of its
+own, off unless asked for, so that a build may take --thrift-port and serve nothing there (behavioral-model #1366; newer
+builds warn of it, older ones are silent).
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from topo.emulation import process
+from topo.emulation.state import LabError
+from topo.emulation.thrift import SimpleSwitchClient, ThriftError
+from topo.plan import PRIORITIES
+
+PROGRAM = "simple_switch_grpc"
+CPU_PORT = 510
+START_TIMEOUT_S = 30.0
+THRIFT_TIMEOUT_S = 10.0  # after P4Runtime answers; a server that exists takes milliseconds
+THRIFT_REMEDY = (
+    "install p4lang-bmv2 (Ubuntu, p4lang's packages), or build behavioral-model with --with-pi --with-thrift, given to"
+    " targets/simple_switch_grpc's configure too"
+)
+NO_THRIFT = f"{PROGRAM} was built without Thrift, by which alone its queues can be set"
+_WARNING = "compiled without Thrift"
+_POLL_S = 0.02
+
+
+def command(folder: Path, name: str, device_id: int, thrift_port: int, interfaces: Sequence[str]) -> list[str]:
+    """`interfaces` are `port@interface`; P4Runtime listens at `grpc_path(folder, name)`, Thrift on every address."""
+    return [
+        *(PROGRAM, "--no-p4", "--device-id", str(device_id)),
+        *(word for interface in interfaces for word in ("-i", interface)),
+        *("--thrift-port", str(thrift_port)),
+        *("--notifications-addr", f"ipc://{folder}/{name}-notifications.ipc"),
+        *("--log-level", "warn", "--log-console", "--"),
+        *("--grpc-server-addr", f"unix:{grpc_path(folder, name)}", "--cpu-port", str(CPU_PORT)),
+        *("--priority-queues", str(PRIORITIES)),
+    ]
+
+
+def grpc_path(folder: Path, name: str) -> Path:
+    return folder / f"{name}.sock"
+
+
+def wait_until_serving(
+    popen: subprocess.Popen[bytes], what: str, grpc: Path, log: Path, use_thrift: Callable[[], None]
+) -> None:
+    """Returns when P4Runtime takes connections and `use_thrift` has raised neither OSError nor ThriftError.
+
+    LabError when that does not come to pass, with Thrift's absence by name; `what` is the process's name in it.
+    """
+    for attempt, timeout_s in ((lambda: _connect(grpc), START_TIMEOUT_S), (use_thrift, THRIFT_TIMEOUT_S)):
+        deadline = time.monotonic() + timeout_s
+        while (error := _failure(attempt)) is not None:
+            ended = popen.poll() is not None
+            late = time.monotonic() > deadline
+            refused = late and attempt is use_thrift and isinstance(error, ConnectionRefusedError)
+            if refused or _WARNING in process.log_tail(log) or (ended and not _takes_thrift_port()):
+                raise LabError(f"{what}: {NO_THRIFT}\n{THRIFT_REMEDY}")
+            if ended or late:
+                how = f"ended with status {popen.returncode}" if ended else f"does not answer ({error})"
+                raise LabError(f"{what} {how}; {log} ends with:\n{process.log_tail(log)}")
+            time.sleep(_POLL_S)
+
+
+def trial() -> str | None:
+    """Starts a switch without ports or program, as anyone may; returns what keeps it from serving a lab, or None."""
+    with tempfile.TemporaryDirectory(prefix="mrclab-bmv2-") as name:
+        folder = Path(name)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        log = folder / "log"
+        with log.open("wb") as output:
+            popen = subprocess.Popen(
+                command(folder, "trial", 0, port, []), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+            )
+        try:
+            wait_until_serving(
+                popen, PROGRAM, grpc_path(folder, "trial"), log, lambda: SimpleSwitchClient("127.0.0.1", port).close()
+            )
+        except LabError as error:
+            return str(error)
+        finally:
+            popen.kill()
+            popen.wait()
+    return None
+
+
+def _connect(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.connect(str(path))
+
+
+def _failure(attempt: Callable[[], None]) -> OSError | ThriftError | None:
+    try:
+        attempt()
+    except (OSError, ThriftError) as error:
+        return error
+    return None
+
+
+def _takes_thrift_port() -> bool:
+    done = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=False, timeout=START_TIMEOUT_S)
+    return "--thrift-port" in done.stdout + done.stderr
