@@ -145,9 +145,9 @@ def merged(faults: Sequence[TimedFault]) -> list[TimedFault]:
     Two planes' links that are down together are one link that is down for as long as either is.
     """
     kept: list[TimedFault] = []
-    open_at: dict[tuple[str, str, str], int] = {}
+    open_at: dict[tuple[str, str, tuple[str, ...]], int] = {}
     for fault in sorted(faults, key=lambda fault: (fault.phase, fault.at_s)):
-        key = (fault.phase, fault.verb, fault.target)
+        key = (fault.phase, fault.verb, tuple(sorted(fault.target.split("-"))))  # a cable is named from either end
         index = open_at.get(key)
         if index is not None:
             earlier = kept[index]

@@ -118,6 +118,11 @@ def test_a_target_in_any_plane_becomes_the_one_of_the_single_plane(target: str, 
     assert on_single_plane(fault) == TimedFault(1.0, "loss", mapped, 2.0, 20.0, 9)
 
 
+def test_two_planes_links_that_are_one_on_the_single_plane_are_merged_however_they_are_named() -> None:
+    faults = [TimedFault(1.0, "link-down", "p1l0-p1s2", 4.0), TimedFault(2.0, "link-down", "p3s2-p3l0", 6.0)]
+    assert merged([on_single_plane(fault) for fault in faults]) == [TimedFault(1.0, "link-down", "p0l0-p0s2", 7.0)]
+
+
 @pytest.mark.parametrize("name", library.NAMES)
 def test_on_the_single_plane_no_target_is_held_twice_at_once_and_no_outage_is_cut_short(name: str) -> None:
     scenario = library.find(name)
