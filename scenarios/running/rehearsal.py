@@ -9,7 +9,7 @@ from endpoint import factory, profile
 from endpoint.workloads import KINDS
 from scenarios.running.directory import RunDirectory
 from scenarios.running.runner import Choices, Runner, starts
-from scenarios.running.timeline import moments, rehearsed
+from scenarios.running.timeline import check_times, moments, rehearsed
 from scenarios.scenario import Scenario, Workload
 from topo.plan import Plan
 from topo.profile import nic_profile
@@ -20,7 +20,9 @@ def rehearse(scenario: Scenario, choices: Choices) -> None:
     runner = Runner(scenario, choices, RunDirectory(Path()), tell=lambda event: None)
     plan = choices.running_plan
     starts_s, _ = starts(runner.phases)
-    rehearsed(plan, moments(runner.faults(), starts_s))
+    faults = runner.faults()
+    check_times(faults, {phase.name: phase.seconds for phase in runner.phases})
+    rehearsed(plan, moments(faults, starts_s))
     check_workloads(list(scenario.workloads(runner.setting)), plan, list(starts_s))
     scenario.checks(runner.setting)
     check_settings(choices, plan)

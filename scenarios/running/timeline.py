@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scenarios.scenario import TimedFault
 from topo.fault import Board, Change, Fault, FaultError, RoutingChange
 from topo.plan import Plan
+
+EXACT_S = 1e-6  # lengths and times are scaled by factors; nobody means less than a microsecond
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,34 @@ class Moment:
     at_s: float
     begin: bool
     fault: TimedFault
+
+
+def check_times(faults: Sequence[TimedFault], lengths_s: Mapping[str, float]) -> None:
+    """ValueError for a fault that begins outside of its phase, lasts no time, or would lengthen the run.
+
+    `lengths_s` are the lengths of the phases, in their order.
+    """
+    total_s, begins_s = 0.0, {}
+    for name, seconds in lengths_s.items():
+        begins_s[name] = total_s
+        total_s += seconds
+    for fault in faults:
+        if fault.phase not in lengths_s:
+            raise ValueError(f"{fault.verb} {fault.target}: no phase {fault.phase!r}: there is {', '.join(lengths_s)}")
+        length_s = lengths_s[fault.phase]
+        if not -EXACT_S <= fault.at_s <= length_s + EXACT_S:
+            raise ValueError(
+                f"{fault.verb} {fault.target} at {fault.at_s:g} s: phase {fault.phase!r} lasts {length_s:g} s, so a"
+                f" fault in it begins at 0 to {length_s:g}"
+            )
+        if fault.for_s is None:
+            continue
+        left_s = total_s - begins_s[fault.phase] - fault.at_s
+        if not 0 < fault.for_s <= left_s + EXACT_S:
+            raise ValueError(
+                f"{fault.verb} {fault.target} at {fault.at_s:g} s for {fault.for_s:g} s: the run ends {left_s:g} s after"
+                f" that, so it may last up to {left_s:g} s; without for_s it stays"
+            )
 
 
 def moments(faults: Sequence[TimedFault], starts_s: dict[str, float]) -> list[Moment]:

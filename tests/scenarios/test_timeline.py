@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from scenarios import library
 from scenarios.running.directory import RunDirectory
+from scenarios.running.rehearsal import rehearse
 from scenarios.running.runner import Choices, Runner
 from scenarios.running.timeline import moments
 from scenarios.running.transport import TRANSPORTS, transport
@@ -168,3 +171,41 @@ def test_an_unknown_transport_is_refused_with_the_choices() -> None:
 def test_an_unknown_scenario_is_refused_with_the_choices() -> None:
     with pytest.raises(library.ScenarioError, match="no scenario 'nope': valid are smoke, link-flap"):
         library.find("nope")
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (TimedFault(-1.0, "link-down", "p0l0-p0s0", 1.0), "at -1 s: phase 'faults' lasts 4.5 s"),
+        (TimedFault(4.6, "link-down", "p0l0-p0s0"), "at 4.6 s: phase 'faults' lasts 4.5 s"),
+        (TimedFault(1.0, "link-down", "p0l0-p0s0", 60.0), "for 60 s: the run ends 5.5 s after that"),
+        (TimedFault(1.0, "link-down", "p0l0-p0s0", 0.0), "it may last up to 5.5 s; without for_s it stays"),
+        (TimedFault(1.0, "link-down", "p0l0-p0s0", phase="later"), "no phase 'later': there is warmup, "),
+        (TimedFault(float("nan"), "link-down", "p0l0-p0s0"), "a fault in it begins at 0 to 4.5"),
+    ],
+)
+def test_a_fault_at_no_time_of_the_run_is_refused_with_the_times_there_are(fault: TimedFault, said: str) -> None:
+    scenario = replace(library.find("smoke"), timeline=lambda setting: [fault])
+    with pytest.raises(ValueError, match=re.escape(said)):
+        rehearse(scenario, Choices(transport("mrc"), load_plan("tiny"), seed=1))
+
+
+def test_the_same_fault_twice_is_refused_and_one_after_the_other_is_not() -> None:
+    first = TimedFault(0.0, "link-down", "p0l0-p0s0", 2.0)
+    choices = Choices(transport("mrc"), load_plan("tiny"), seed=1)
+    for second, fine in ((replace(first, at_s=1.0), False), (first, False), (replace(first, at_s=2.0), True)):
+        scenario = replace(library.find("smoke"), timeline=lambda setting, second=second: [first, second])
+        if fine:
+            rehearse(scenario, choices)
+        else:
+            with pytest.raises(ValueError, match="link-down p0l0-p0s0 is in force already"):
+                rehearse(scenario, choices)
+
+
+@pytest.mark.parametrize("factor", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("name", library.NAMES)
+def test_every_shipped_timeline_keeps_within_its_run(name: str, factor: float) -> None:
+    scenario = library.find(name)
+    for seed in range(5):
+        chosen = Choices(transport("mrc", scenario.settings), load_plan(scenario.plan), seed=seed, time_factor=factor)
+        rehearse(scenario, chosen)
