@@ -7,7 +7,7 @@ interpreter where no lab runs. The lab's switches are not touched: each hop is a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Any, Protocol
@@ -22,6 +22,7 @@ from switch.engine import PortConfig
 from switch.reference.engine import ReferenceEngine
 from switch.reference.trace import Trace
 from topo.emulation.lab import Lab
+from topo.fault import Condition, Fault, at_switch, leaving
 from topo.graph import PortRef, peer, ports
 from topo.node import Host, Switch
 from topo.path import Path, path_da
@@ -42,11 +43,19 @@ class Explanation:
 
 
 class Explainer(Protocol):
+    """Somewhere to follow a packet."""
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """Those in force there."""
+
     def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation: ...
 
 
 class PlanExplainer:
-    """Reference interpreters that hold exactly the plan's tables."""
+    """Reference interpreters that hold exactly the plan's tables, with nothing wrong anywhere."""
+
+    faults: Sequence[Fault] = ()
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -71,12 +80,16 @@ class LabExplainer:
             raise ValueError("the running lab has no embedded switches: only they can explain themselves")
         self._lab = lab
         self._client = ControlClient(lab.switch_control)
+        self.faults: Sequence[Fault] = lab.faults()
 
     def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
         place = self._lab.p4runtime(switch)
         if self._lab.plan.kind_of(switch) != "embedded" or place is None:
             kind = self._lab.plan.kind_of(switch)
             raise ValueError(f"{switch} is a {kind} switch: only embedded ones can explain themselves")
+        programs = {device["device_id"]: device["program"] for device in self._client.call("devices")}
+        if not programs.get(place[1]):
+            return Explanation([{"kind": "drop", "reason": f"{switch} has no program: it forwards nothing"}], "", [])
         answer = self._client.call("trace", device=place[1], port=port, frame=frame.hex())
         sent = [(int(item["port"]), bytes.fromhex(item["frame"])) for item in answer["sent"]]
         return Explanation(answer["steps"], answer["text"], sent)
@@ -84,7 +97,10 @@ class LabExplainer:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One switch on the way. `port_out` None: the packet ended here, for `reason`."""
+    """One switch on the way. `port_out` None: the packet ended in it, for `reason`.
+
+    `conditions` are the faults that the packet met in it and on the cable behind it; one of them may have ended it.
+    """
 
     switch: Switch
     port_in: int
@@ -94,6 +110,29 @@ class Hop:
     port_out: int | None
     frame_out: bytes
     reason: str
+    conditions: tuple[Condition, ...] = ()
+
+    @property
+    def lost(self) -> bool:
+        """Whether the packet got no further than this switch and the cable behind it."""
+        return self.port_out is None or any(condition.ends for condition in self.conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """Every switch that a packet crossed, and the host it reached, None if it was lost.
+
+    `start` are the faults on the sender's own cable.
+    """
+
+    start: tuple[Condition, ...]
+    hops: list[Hop]
+    reached: Host | None
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """Every fault that the packet met, in order."""
+        return [*self.start, *(condition for hop in self.hops for condition in hop.conditions)]
 
 
 def data_frame(plan: Plan, path: Path, payload_bytes: int) -> bytes:
@@ -125,24 +164,41 @@ def data_frame(plan: Plan, path: Path, payload_bytes: int) -> bytes:
     return frames.seal(front, transport)
 
 
-def follow(plan: Plan, explainer: Explainer, path: Path, frame: bytes) -> tuple[list[Hop], Host | None]:
-    """Every switch that the frame crosses, and the host it reaches, if it does."""
-    here = peer(plan, PortRef(path.source, path.port))
+def follow(plan: Plan, explainer: Explainer, path: Path, frame: bytes) -> Journey:
+    """The frame from its sender to where it ends, with the faults in force where it meets them."""
+    faults = explainer.faults
+    out = PortRef(path.source, path.port)
+    start = tuple(leaving(plan, faults, out))
     hops: list[Hop] = []
+    if any(condition.ends for condition in start):
+        return Journey(start, hops, None)
+    here = peer(plan, out)
     while len(hops) < HOPS_MAX:
-        assert isinstance(here.node, Switch)
-        told = explainer.explain(here.node, here.port, frame)
-        if not told.sent:
-            reason = next((step["reason"] for step in told.steps if step["kind"] == "drop"), "it never left")
-            hops.append(Hop(here.node, here.port, frame, told.steps, told.text, None, b"", str(reason)))
-            return hops, None
-        port_out, leaving = told.sent[0]
-        hops.append(Hop(here.node, here.port, frame, told.steps, told.text, port_out, leaving, ""))
-        here = peer(plan, PortRef(here.node, port_out))
-        frame = leaving
+        hop = through(plan, explainer, here, frame)
+        hops.append(hop)
+        if hop.lost or hop.port_out is None:
+            return Journey(start, hops, None)
+        here, frame = peer(plan, PortRef(hop.switch, hop.port_out)), hop.frame_out
         if isinstance(here.node, Host):
-            return hops, here.node
-    return hops, None
+            return Journey(start, hops, here.node)
+    return Journey(start, hops, None)
+
+
+def through(plan: Plan, explainer: Explainer, here: PortRef, frame: bytes) -> Hop:
+    """One switch: what is wrong with it, what its tables say, and what is wrong with the cable they choose."""
+    switch = here.node
+    assert isinstance(switch, Switch)
+    met = at_switch(plan, explainer.faults, switch)
+    if any(condition.ends for condition in met):
+        reason = next(str(condition) for condition in met if condition.ends)
+        return Hop(switch, here.port, frame, [], "", None, b"", reason, tuple(met))
+    told = explainer.explain(switch, here.port, frame)
+    if not told.sent:
+        reason = next((step["reason"] for step in told.steps if step["kind"] == "drop"), "it never left")
+        return Hop(switch, here.port, frame, told.steps, told.text, None, b"", str(reason), tuple(met))
+    port_out, out = told.sent[0]
+    met += leaving(plan, explainer.faults, PortRef(switch, port_out))
+    return Hop(switch, here.port, frame, told.steps, told.text, port_out, out, "", tuple(met))
 
 
 def outer_destination(frame: bytes) -> IPv6Address:
@@ -158,7 +214,7 @@ def hop_limit(frame: bytes) -> int:
 def tables_hit(steps: Steps) -> list[tuple[str, str]]:
     """(table, what it said) for each lookup that hit: the action with its arguments."""
     found: list[tuple[str, str]] = []
-    for step, following in zip(steps, [*steps[1:], {"kind": ""}], strict=True):
+    for step, following in zip(steps, [*steps[1:], {"kind": ""}], strict=False):  # no steps: none follows
         if step["kind"] == "table" and step["hit"]:
             said = ""
             if following["kind"] == "action":

@@ -94,10 +94,12 @@ def run_paths(arguments: argparse.Namespace) -> int:
         raise PlanError(f"plan {plan.name!r} has no uSID paths: its switches choose by ECMP")
     source, destination = plan.host(arguments.source), plan.host(arguments.destination)
     chosen = chosen_paths(plan, source, destination, arguments.ev)
+    # A plan that is named is a plan on paper; without a name it is the running lab, with what is wrong with it.
+    faults = state.read_faults() if arguments.plan is None and state.read_record() is not None else []
     if arguments.format == "json":
-        print(json.dumps(paths_json(plan, chosen), indent=1))
+        print(json.dumps(paths_json(plan, chosen, faults), indent=1))
     else:
-        print(show_paths(plan, chosen))
+        print(show_paths(plan, chosen, faults))
     return 0
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from topo.count import THREE_TIER_NICS, THREE_TIER_OPTICS, THREE_TIER_SWITCHES, Census, census
+from topo.fault import Condition, Fault, arrival, conditions
 from topo.node import Host
 from topo.path import Path, hops, path_da, path_of_ev, paths
 from topo.plan import Plan
@@ -115,22 +116,56 @@ def chosen_paths(plan: Plan, source: Host, destination: Host, ev: int | None = N
     return list(paths(plan, source, destination)) if ev is None else [path_of_ev(plan, source, destination, ev)]
 
 
-def show_paths(plan: Plan, chosen: list[Path]) -> str:
-    """One line a path; each switch with the port the packet leaves by and the destination it leaves with."""
+def show_paths(plan: Plan, chosen: list[Path], faults: Sequence[Fault] = ()) -> str:
+    """One line a path; each switch with the port the packet leaves by and the destination it leaves with.
+
+    With the faults in force, what a packet meets on its way stands where it meets it, up to where it ends.
+    """
     lines = []
     for path in chosen:
         via = path.via or "(same leaf)"
-        lines.append(f"EV {path.ev:#010x}  plane {path.plane}  {via:12} {path_da(plan, path)}")
-        for hop in hops(plan, path):
+        met = conditions(plan, faults, path)
+        lines.append(f"EV {path.ev:#010x}  plane {path.plane}  {via:12} {path_da(plan, path)}{_outcome(met)}")
+        here = f"{path.source}>"
+        lines += _met(met, here)
+        for hop in hops(plan, path) if not _ended(met, here) else ():
+            lines += _met(met, hop.switch.name, exactly=True)
+            if _ended(met, hop.switch.name, exactly=True):
+                break
             lines.append(
                 f"    {hop.switch.name:8} in {hop.port_in:<3} takes {hop.usid:04x}, out {hop.port_out:<3} {hop.da_out}"
             )
-        lines.append(f"    {path.destination.name:8} in {path.plane + 1:<3} decapsulates")
+            here = f"{hop.switch.name}>"
+            lines += _met(met, here)
+            if _ended(met, here):
+                break
+        if arrival(met):
+            lines.append(f"    {path.destination.name:8} in {path.plane + 1:<3} decapsulates")
     return "\n".join(lines)
 
 
-def paths_json(plan: Plan, chosen: list[Path]) -> list[dict[str, Any]]:
-    """What `topo paths --format json` prints: each path hop by hop, addresses and uSIDs as text."""
+def _outcome(met: Sequence[Condition]) -> str:
+    share = arrival(met)
+    return "" if share == 1 else f"  LOSES {1 - share:.3g}" if share else "  DEAD"
+
+
+def _at(met: Sequence[Condition], place: str, exactly: bool) -> list[Condition]:
+    return [c for c in met if c.place == place or (not exactly and c.place.startswith(place))]
+
+
+def _met(met: Sequence[Condition], place: str, exactly: bool = False) -> list[str]:
+    return [f"    {'✗' if c.ends else '!'} {c}" for c in _at(met, place, exactly)]
+
+
+def _ended(met: Sequence[Condition], place: str, exactly: bool = False) -> bool:
+    return any(c.ends for c in _at(met, place, exactly))
+
+
+def paths_json(plan: Plan, chosen: list[Path], faults: Sequence[Fault] = ()) -> list[dict[str, Any]]:
+    """What `topo paths --format json` prints: each path hop by hop, addresses and uSIDs as text.
+
+    `conditions` are the faults on its way; `arrival` is the share of packets that gets through them.
+    """
     return [
         {
             "source": path.source.name,
@@ -140,6 +175,8 @@ def paths_json(plan: Plan, chosen: list[Path]) -> list[dict[str, Any]]:
             "port": path.port,
             "via": path.via,
             "da": str(path_da(plan, path)),
+            "arrival": arrival(conditions(plan, faults, path)),
+            "conditions": [condition.as_json() for condition in conditions(plan, faults, path)],
             "hops": [
                 {
                     "switch": hop.switch.name,

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from topo.emulation.lab import Lab
 from topo.emulation.state import NoLabError
-from topo.node import Host
+from topo.fault import Condition, arrival
 from topo.path import Path, path_of_ev, paths
 from topo.plan import Plan
 from topo.planfile import load_plan
 
 if TYPE_CHECKING:
-    from scenarios.tracing import Explainer, Hop
+    from scenarios.tracing import Explainer, Journey
 
 EXAMPLES = """examples:
   ./lab trace h0 h5                      the first path, in the running lab or else in plan lab
@@ -74,21 +74,24 @@ def trace_command(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--size: 0 to {plan.packets.pmtu_bytes} bytes is wanted, not {arguments.size}")
     path = chosen_path(plan, arguments.source, arguments.destination, arguments.ev)
     frame = data_frame(plan, path, arguments.size)
-    hops, reached = follow(plan, explainer, path, frame)
+    journey = follow(plan, explainer, path, frame)
     if arguments.format == "json":
-        sys.stdout.write(json.dumps(as_json(path, hops, reached), indent=2) + "\n")
+        sys.stdout.write(json.dumps(as_json(path, journey), indent=2) + "\n")
     else:
-        sys.stdout.write("\n".join(as_text(path, where, frame, hops, reached, arguments.full)) + "\n")
-    return 0 if reached == path.destination else 1
+        sys.stdout.write("\n".join(as_text(path, where, frame, journey, arguments.full)) + "\n")
+    return 0 if journey.reached == path.destination else 1
 
 
-def as_text(path: Path, where: str, frame: bytes, hops: Sequence[Hop], reached: Host | None, full: bool) -> list[str]:
+def as_text(path: Path, where: str, frame: bytes, journey: Journey, full: bool) -> list[str]:
+    """A line for each thing that happens to the packet; faults stand where it meets them."""
     from scenarios.tracing import hop_limit, outer_destination, tables_hit
 
     lines = [f"{path.source} → {path.destination} by EV {path.ev:#010x}, {len(frame)} bytes, in {where}"]
     lines.append(f"{path.source}  sends to {outer_destination(frame)}, hop limit {hop_limit(frame)}")
-    for hop in hops:
+    lines += met(journey.start)
+    for hop in journey.hops:
         lines.append(f"{hop.switch}  in by port {hop.port_in}")
+        lines += met([c for c in hop.conditions if c.place == hop.switch.name and not c.ends])
         if full:
             lines += [f"      {line}" for line in hop.text.splitlines()]
         else:
@@ -98,18 +101,30 @@ def as_text(path: Path, where: str, frame: bytes, hops: Sequence[Hop], reached: 
         else:
             destination = outer_destination(hop.frame_out)
             lines.append(f"      out by port {hop.port_out} to {destination}, hop limit {hop_limit(hop.frame_out)}")
-    lines.append(f"{reached} receives {len(hops[-1].frame_out)} bytes" if reached else "nobody receives it")
-    return lines
+        lines += met([c for c in hop.conditions if c.place != hop.switch.name])
+    if journey.reached is None:
+        return [*lines, "nobody receives it"]
+    share = arrival(journey.conditions)
+    chance = "" if share == 1 else f", if it is not lost on the way: {share:.3g} of such packets are not"
+    return [*lines, f"{journey.reached} receives {len(journey.hops[-1].frame_out)} bytes{chance}"]
 
 
-def as_json(path: Path, hops: Sequence[Hop], reached: Host | None) -> dict[str, object]:
+def met(conditions: Sequence[Condition]) -> list[str]:
+    """Faults as lines of a trace."""
+    return [f"      {'LOST' if condition.ends else 'FAULT'}: {condition}" for condition in conditions]
+
+
+def as_json(path: Path, journey: Journey) -> dict[str, object]:
+    """`arrival` is the share of such packets that reach the end; `conditions` are the faults on the way."""
     from scenarios.tracing import outer_destination, short, tables_hit
 
     return {
         "source": path.source.name,
         "destination": path.destination.name,
         "ev": path.ev,
-        "reached": reached.name if reached else None,
+        "reached": journey.reached.name if journey.reached else None,
+        "arrival": arrival(journey.conditions) if journey.reached else 0.0,
+        "conditions": [condition.as_json() for condition in journey.conditions],
         "hops": [
             {
                 "switch": hop.switch.name,
@@ -119,7 +134,8 @@ def as_json(path: Path, hops: Sequence[Hop], reached: Host | None) -> dict[str, 
                 "da_out": str(outer_destination(hop.frame_out)) if hop.frame_out else None,
                 "tables": [{"table": short(table), "action": said} for table, said in tables_hit(hop.steps)],
                 "drop": hop.reason or None,
+                "conditions": [condition.as_json() for condition in hop.conditions],
             }
-            for hop in hops
+            for hop in journey.hops
         ],
     }

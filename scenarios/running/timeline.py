@@ -44,8 +44,8 @@ def check_times(faults: Sequence[TimedFault], lengths_s: Mapping[str, float]) ->
         left_s = total_s - begins_s[fault.phase] - fault.at_s
         if not 0 < fault.for_s <= left_s + EXACT_S:
             raise ValueError(
-                f"{fault.verb} {fault.target} at {fault.at_s:g} s for {fault.for_s:g} s: the run ends {left_s:g} s after"
-                f" that, so it may last up to {left_s:g} s; without for_s it stays"
+                f"{fault.verb} {fault.target} at {fault.at_s:g} s for {fault.for_s:g} s: the run ends {left_s:g} s"
+                f" after that, so it may last up to {left_s:g} s; without for_s it stays"
             )
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from topo.emulation import driver, state
 from topo.emulation.doctor import examine
 from topo.emulation.lab import Lab, Provision, down
-from topo.emulation.shell import describe, open_shell, parse_injection, show_faults, undo_faults
+from topo.emulation.shell import open_shell, parse_injection, show_faults, undo_faults
 from topo.fault import VERBS, verb_table
 from topo.plan import SWITCH_KINDS, Plan
 from topo.planfile import load_plan, shipped_plans
@@ -183,7 +183,7 @@ def run_fault(arguments: argparse.Namespace, provision: Provision | None) -> int
         return 0
     target, value = parse_injection(arguments.words, arguments.verb)
     fault = lab.inject(arguments.verb, target, value, arguments.seed)
-    print(describe(fault) + ("" if VERBS[fault.verb].lasting else ": done"))
+    print(fault.words() + ("" if VERBS[fault.verb].lasting else ": done"))
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from topo.emulation.lab import Lab
-from topo.fault import VERBS, Fault, FaultError, verb_table
+from topo.fault import VERBS, FaultError, verb_table
 from topo.path import path_of_ev, paths
 from topo.show import show_paths
 
@@ -32,12 +32,7 @@ def words(lab: Lab) -> dict[str, Word]:
 
 def show_faults(lab: Lab) -> str:
     faults = lab.faults()
-    return "\n".join(f"{number}  {describe(fault)}" for number, fault in enumerate(faults, 1)) or "no fault in force"
-
-
-def describe(fault: Fault) -> str:
-    argument = VERBS[fault.verb].argument
-    return f"{fault.verb} {fault.target}" + (f" {fault.value:g} {argument.name}" if argument else "")
+    return "\n".join(f"{number}  {fault.words()}" for number, fault in enumerate(faults, 1)) or "no fault in force"
 
 
 def parse_injection(given: list[str], verb: str) -> tuple[str, float | None]:
@@ -60,7 +55,7 @@ def _injector(lab: Lab, verb: str) -> Callable[[list[str]], str]:
     def inject(given: list[str]) -> str:
         target, value = parse_injection(given, verb)
         fault = lab.inject(verb, target, value)
-        return describe(fault) + ("" if VERBS[verb].lasting else ": done")
+        return fault.words() + ("" if VERBS[verb].lasting else ": done")
 
     return inject
 
@@ -84,14 +79,15 @@ def undo_faults(lab: Lab, which: str | None) -> str:
     if not 1 <= number <= len(faults):
         raise FaultError(f"undo: {which!r} is no number of a fault in force, 1 to {len(faults)}, nor 'all'")
     lab.undo(faults[number - 1])
-    return f"undone: {describe(faults[number - 1])}"
+    return f"undone: {faults[number - 1].words()}"
 
 
 def _paths(lab: Lab) -> Callable[[list[str]], str]:
     def show(given: list[str]) -> str:
         if len(given) != 2:
             raise FaultError("usage: paths H1 H2")
-        return show_paths(lab.plan, list(paths(lab.plan, lab.plan.host(given[0]), lab.plan.host(given[1]))))
+        chosen = list(paths(lab.plan, lab.plan.host(given[0]), lab.plan.host(given[1])))
+        return show_paths(lab.plan, chosen, lab.faults())
 
     return show
 

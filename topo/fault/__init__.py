@@ -9,6 +9,7 @@ changes out.
 | `fault.py` | a verb with a target, checked against a plan |
 | `meaning.py` | what a set of faults means for ports, carriers, switches, denylists and routing |
 | `change.py` | what changes between two sets of faults, as a list of typed changes |
+| `condition.py` | what the faults in force make of one path, in the order of its way |
 | `board.py` | the faults in force in one world, and the rules for adding and removing one |
 """
 
@@ -23,6 +24,7 @@ from topo.fault.change import (
     SwitchChange,
     changes,
 )
+from topo.fault.condition import Condition, arrival, at_switch, conditions, leaving
 from topo.fault.fault import Fault, make_fault, targets, transmitters
 from topo.fault.meaning import carriers_off, dead_links, denied_evs, healthy, port_states, switch_state
 from topo.fault.verb import VERBS, Argument, FaultError, PortState, SwitchState, TargetKind, Verb, verb_table
@@ -33,6 +35,7 @@ __all__ = [
     "Board",
     "CarrierChange",
     "Change",
+    "Condition",
     "DenialChange",
     "Fabric",
     "Fault",
@@ -48,11 +51,15 @@ __all__ = [
     "SwitchState",
     "TargetKind",
     "Verb",
+    "arrival",
+    "at_switch",
     "carriers_off",
     "changes",
+    "conditions",
     "dead_links",
     "denied_evs",
     "healthy",
+    "leaving",
     "make_fault",
     "port_states",
     "switch_state",

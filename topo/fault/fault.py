@@ -29,6 +29,11 @@ class Fault:
         """Verb and target, as messages name a fault."""
         return f"{self.verb} {self.target}"
 
+    def words(self) -> str:
+        """The same with its number, as `fault` takes it."""
+        argument = VERBS[self.verb].argument
+        return str(self) + (f" {self.value:g} {argument.name}" if argument and self.value is not None else "")
+
 
 def make_fault(plan: Plan, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
     """A checked fault with its target in canonical spelling. FaultError says what is wrong and what would be valid."""

@@ -1,0 +1,101 @@
+"""What the faults in force make of one path: where a packet on it is lost, at risk or late, in the order of its way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from topo.fault.fault import Fault, transmitters
+from topo.fault.meaning import healthy, switch_state
+from topo.fault.verb import VERBS, PortState
+from topo.graph import PortRef, peer
+from topo.node import Switch
+from topo.path import Path, hops
+from topo.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One fault on the way. `place` is a switch, or a direction of a link such as p0l0>p0s0.
+
+    `ends`: no packet gets further; else `loss` is the share that does not.
+    """
+
+    place: str
+    text: str
+    fault: str
+    ends: bool = False
+    loss: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.place} {self.text} (fault: {self.fault})"
+
+    def as_json(self) -> dict[str, Any]:
+        return {"place": self.place, "text": self.text, "fault": self.fault, "ends": self.ends, "loss": self.loss}
+
+
+def at_switch(plan: Plan, faults: Sequence[Fault], switch: Switch) -> list[Condition]:
+    """What a packet meets in a switch: the state of the whole switch, and whether NICs avoid it."""
+    found = []
+    for fault in faults:
+        verb = VERBS[fault.verb]
+        if verb.target != "switch" or fault.target != switch.name:
+            continue
+        state = switch_state([fault], switch)
+        if state == "crashed":
+            found.append(Condition(switch.name, "has crashed: no program, no tables", fault.words(), ends=True))
+        elif state == "stopped":
+            found.append(Condition(switch.name, "is stopped: it forwards nothing", fault.words(), ends=True))
+        if verb.denies:
+            found.append(Condition(switch.name, "is drained: NICs send nothing across it", fault.words()))
+    return found
+
+
+def leaving(plan: Plan, faults: Sequence[Fault], ref: PortRef) -> list[Condition]:
+    """What a packet meets that leaves by this port: the transmit side and the cable behind it."""
+    place, found = f"{ref.node}>{peer(plan, ref).node}", []
+    usual = healthy(plan, ref)
+    for fault in faults:
+        impairs = VERBS[fault.verb].impairs
+        if impairs is None or ref not in transmitters(plan, fault):
+            continue
+        state = impairs(usual, fault.value or 0.0, fault.seed)
+        ends = not state.up or state.loss >= 1
+        found.append(Condition(place, _impairment(state, usual), fault.words(), ends, min(state.loss, 1.0)))
+    return found
+
+
+def _impairment(state: PortState, usual: PortState) -> str:
+    """How a port differs from what it usually is, for a sentence that begins with its name."""
+    if not state.up:
+        return "is down"
+    if state.loss >= 1:
+        return "loses every packet silently"
+    said = [f"loses {state.loss:.3g} of its packets"] if state.loss else []
+    if state.delay_ns != usual.delay_ns:
+        said.append(f"takes {state.delay_ns / 1e6:g} ms instead of {usual.delay_ns / 1e6:g}")
+    if state.rate_bps != usual.rate_bps:
+        said.append(f"runs at {state.rate_bps / 1e6:g} Mb/s instead of {usual.rate_bps / 1e6:g}")
+    return " and ".join(said) or "is as usual"
+
+
+def conditions(plan: Plan, faults: Sequence[Fault], path: Path) -> list[Condition]:
+    """Every fault on a path, in the order in which a packet meets them; those behind one that ends it are left out."""
+    way = [leaving(plan, faults, PortRef(path.source, path.port))]
+    for hop in hops(plan, path):
+        way += [at_switch(plan, faults, hop.switch), leaving(plan, faults, PortRef(hop.switch, hop.port_out))]
+    found: list[Condition] = []
+    for met in way:
+        found += met
+        if any(condition.ends for condition in met):
+            break
+    return found
+
+
+def arrival(found: Sequence[Condition]) -> float:
+    """The share of packets that get through all of these, 0 to 1."""
+    share = 1.0
+    for condition in found:
+        share *= 0.0 if condition.ends else 1 - condition.loss
+    return share
