@@ -20,7 +20,7 @@ from switch.entries import ActionCall, Match
 from switch.p4rt import codec, wire
 from switch.p4rt.errors import P4RuntimeError, choices, invalid
 from switch.p4rt.meters import unconfigured_cell
-from switch.p4rt.p4info import Action, P4Info, Table
+from switch.p4rt.p4info import Action, P4Info, TableInfo
 from switch.p4rt.profiles import encode_group
 
 TABLE_ENTRY, DEFAULT, MEMBER, GROUP, METER = "entry", "default action", "member", "group", "meter"
@@ -87,7 +87,7 @@ def _encode_entry(p4info: P4Info, entity: TableEntry | GroupEntry) -> Item:
     return Item(TABLE_ENTRY, before + after, wire.block(_TABLE_ENTRY, before + action + after), entity)
 
 
-def _matches(table: Table, match: dict[str, Match]) -> list[Match]:
+def _matches(table: TableInfo, match: dict[str, Match]) -> list[Match]:
     matches = [match.pop(info.name) if info.name in match else codec.wildcard(info) for info in table.fields]
     if match:
         raise invalid(f"table {table.name}: no match field {next(iter(match))!r}; fields: {choices(table.fields)}")

@@ -25,7 +25,7 @@ from switch.config import (
     parse_address,
     parse_device,
 )
-from switch.device import Device, DeviceTable
+from switch.device import Device, Devices
 from switch.engine import FRAME_BYTES_MAX, EngineError, PortConfig
 
 LINE_BYTES_MAX = 1 << 20
@@ -38,7 +38,7 @@ class SwitchControl:
 
     def __init__(
         self,
-        devices: DeviceTable,
+        devices: Devices,
         address: str,
         *,
         journal: Journal | None = None,

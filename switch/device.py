@@ -1,9 +1,9 @@
 """The devices of one switch process: what P4Runtime, the control socket and the data plane share.
 
-A `Device` is one switch: its engine, its loaded pipeline, its ports, whether it runs. `DeviceTable` finds them by
+A `Device` is one switch: its engine, its loaded pipeline, its ports, whether it runs. `Devices` finds them by
 device id. A `DataPlane` (`switch/native/dataplane.py`) owns sockets, clock and thread; everything here only asks the
 data plane. Calls may come from the gRPC loop and from the control socket's thread: `Device.lock` guards one device,
-`DeviceTable.lock` the set of them.
+`Devices.lock` the set of them.
 
 Life of a device, as on a real switch whose management processor shares its power:
 
@@ -163,7 +163,7 @@ class Device:
             }
 
 
-class DeviceTable:
+class Devices:
     """The devices of this process by id, and the verbs of the control socket that concern a whole device."""
 
     def __init__(self, data_plane: DataPlane) -> None:

@@ -24,7 +24,7 @@ from typing import Any
 from common.files import write_json
 from common.journal import Journal
 from switch.config import ConfigError, ServeConfig, load_config
-from switch.device import DataPlane, Device, DeviceEvent, DeviceTable
+from switch.device import DataPlane, Device, DeviceEvent, Devices
 
 EXAMPLES = """\
 examples:
@@ -93,7 +93,7 @@ async def serve(config: ServeConfig, *, ready_file: Path | None = None, exit_wit
         stack.callback(journal.close)
         journal.write_process("switch")
         data_plane = _data_plane()
-        devices = DeviceTable(data_plane)
+        devices = Devices(data_plane)
         stack.callback(devices.close)
         devices.observe(lambda device, event: _journal_state(journal, device, event))
         for device in config.devices:
@@ -167,7 +167,7 @@ def _journal_state(journal: Journal, device: Device, event: DeviceEvent) -> None
         journal.write("switch", node=device.name, state=event.value)
 
 
-async def _sample(devices: DeviceTable, data_plane: DataPlane, journal: Journal, interval_ns: int) -> None:
+async def _sample(devices: Devices, data_plane: DataPlane, journal: Journal, interval_ns: int) -> None:
     """Each interval, this process's CPU time, how late frames left, and the counters of every device that has changed
     since its last line."""
     if not journal.enabled or not interval_ns:

@@ -221,7 +221,7 @@ class Branch(Stmt):
 class Apply(Stmt):
     """Apply a table; then `hit` or `miss`, or the case of the action that ran (None: `default`)."""
 
-    table: Table
+    table: TableDef
     hit: list[Stmt] | None = None
     miss: list[Stmt] | None = None
     cases: dict[str, list[Stmt]] = field(default_factory=dict)
@@ -354,7 +354,7 @@ class TableEntry(Declared):
 
 
 @dataclass(eq=False, slots=True)
-class Table(Declared):
+class TableDef(Declared):
     name: str
     keys: list[Key]
     actions: list[tuple[ActionDef, list[Annotation]]]
@@ -378,7 +378,7 @@ class ActionProfile(Declared):
     size: int
     algorithm: str | None  # of a selector
     inputs: list[Expr]
-    tables: list[Table] = field(default_factory=list)
+    tables: list[TableDef] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
@@ -388,7 +388,7 @@ class Counter(Declared):
     name: str
     unit: str
     size: int | None
-    table: Table | None = None
+    table: TableDef | None = None
     index_type: Type | None = None
 
 
@@ -397,7 +397,7 @@ class Meter(Declared):
     name: str
     unit: str
     size: int | None
-    table: Table | None = None
+    table: TableDef | None = None
     result: FieldRef | None = None
     index_type: Type | None = None
 
@@ -451,7 +451,7 @@ class ValueSetDef:
 class Pipeline:
     name: str
     body: list[Stmt]
-    tables: list[Table] = field(default_factory=list)
+    tables: list[TableDef] = field(default_factory=list)
     profiles: list[ActionProfile] = field(default_factory=list)
     span: Span = NOWHERE
 

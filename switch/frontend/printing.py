@@ -39,7 +39,7 @@ def intermediate(form: str, path: Path, include_paths: Sequence[Path], definitio
 
 def tree(node: ast.Node, typed: bool, indent: int = 0, label: str = "") -> str:
     """A node with its plain attributes in one line, its children below; `typed` adds what the checker found."""
-    head = f"{'  ' * indent}{label}{type(node).__name__}"
+    head = f"{'  ' * indent}{label}{type(node).__name__.removesuffix('Decl')}"
     children: list[tuple[str, ast.Node]] = []
     for name in _attributes(type(node)):
         value = getattr(node, name, None)

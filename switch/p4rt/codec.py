@@ -16,14 +16,14 @@ from switch.entries import ActionCall, Exact, Lpm, Match, Optional, Range, Terna
 from switch.p4rt import wire
 from switch.p4rt.bytestring import encode, misfit
 from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
-from switch.p4rt.p4info import Action, Field, MatchKind, Table
+from switch.p4rt.p4info import Action, Field, MatchKind, TableInfo
 
 _NO_CALLER_CHOICE: frozenset[int] = frozenset()
 
 # --- decoding -----------------------------------------------------------------------------------------------
 
 
-def decode_matches(table: Table, messages: Iterable[Any]) -> tuple[Match, ...]:
+def decode_matches(table: TableInfo, messages: Iterable[Any]) -> tuple[Match, ...]:
     """One engine match per field of the table, in its order; absent fields match anything.
 
     Raises P4RuntimeError (INVALID_ARGUMENT).
@@ -63,18 +63,18 @@ def wildcard(field: Field) -> Match:
     return Optional(None)
 
 
-def _integer(table: Table, field: Field, value: bytes, part: str = "") -> int:
+def _integer(table: TableInfo, field: Field, value: bytes, part: str = "") -> int:
     result = int.from_bytes(value, "big")
     if not value or result >> field.bits:
         raise misfit(value, field.bits, f"table {table.name}: field {field}{part}")
     return result
 
 
-def _exact(table: Table, field: Field, message: Any) -> Match:
+def _exact(table: TableInfo, field: Field, message: Any) -> Match:
     return Exact(_integer(table, field, message.value))
 
 
-def _lpm(table: Table, field: Field, message: Any) -> Match:
+def _lpm(table: TableInfo, field: Field, message: Any) -> Match:
     length = message.prefix_len
     if not 0 < length <= field.bits:
         hint = "; leave the field out to match anything" if length == 0 else ""
@@ -88,7 +88,7 @@ def _lpm(table: Table, field: Field, message: Any) -> Match:
     return Lpm(value, length)
 
 
-def _ternary(table: Table, field: Field, message: Any) -> Match:
+def _ternary(table: TableInfo, field: Field, message: Any) -> Match:
     value = _integer(table, field, message.value)
     mask = _integer(table, field, message.mask, " mask")
     if not mask:
@@ -101,7 +101,7 @@ def _ternary(table: Table, field: Field, message: Any) -> Match:
     return Ternary(value, mask)
 
 
-def _range(table: Table, field: Field, message: Any) -> Match:
+def _range(table: TableInfo, field: Field, message: Any) -> Match:
     low = _integer(table, field, message.low, " low")
     high = _integer(table, field, message.high, " high")
     if low > high:
@@ -113,11 +113,11 @@ def _range(table: Table, field: Field, message: Any) -> Match:
     return Range(low, high)
 
 
-def _optional(table: Table, field: Field, message: Any) -> Match:
+def _optional(table: TableInfo, field: Field, message: Any) -> Match:
     return Optional(_integer(table, field, message.value))
 
 
-_DECODERS: dict[MatchKind, Callable[[Table, Field, Any], Match]] = {
+_DECODERS: dict[MatchKind, Callable[[TableInfo, Field, Any], Match]] = {
     MatchKind.EXACT: _exact,
     MatchKind.LPM: _lpm,
     MatchKind.TERNARY: _ternary,
@@ -202,7 +202,7 @@ _PARAM_ID = wire.tag(p4rt.Action.Param, "param_id")
 _PARAM_VALUE = wire.tag(p4rt.Action.Param, "value")
 
 
-def encode_key(table: Table, matches: Iterable[Match], priority: int) -> tuple[bytes, bytes]:
+def encode_key(table: TableInfo, matches: Iterable[Match], priority: int) -> tuple[bytes, bytes]:
     """A TableEntry's fields before its action (table id and matches), and after it (priority)."""
     parts = [_TABLE_ID, wire.varint(table.id)]
     for field, match in zip(table.fields, matches, strict=True):

@@ -7,11 +7,11 @@ from typing import Any
 from switch.entries import Lpm, Match, Range, Ternary
 from switch.p4rt.codec import decode_matches
 from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
-from switch.p4rt.p4info import PRIORITISED, Table
+from switch.p4rt.p4info import PRIORITISED, TableInfo
 from switch.p4rt.store import Row, RowKey, Store
 
 
-def find_table(store: Store, table_id: int) -> Table:
+def find_table(store: Store, table_id: int) -> TableInfo:
     """Raises P4RuntimeError (INVALID_ARGUMENT) naming those that exist."""
     table = store.pipeline.p4info.tables.get(table_id)
     if table is None:
@@ -20,7 +20,7 @@ def find_table(store: Store, table_id: int) -> Table:
     return table
 
 
-def decode_key(table: Table, message: Any) -> RowKey:
+def decode_key(table: TableInfo, message: Any) -> RowKey:
     """Priority and matches, checked. Raises P4RuntimeError."""
     priority = message.priority
     if table.needs_priority:
@@ -35,7 +35,7 @@ def decode_key(table: Table, message: Any) -> RowKey:
     return priority, decode_matches(table, message.match)
 
 
-def find_row(store: Store, table: Table, key: RowKey) -> Row:
+def find_row(store: Store, table: TableInfo, key: RowKey) -> Row:
     """The entry with this key. Raises P4RuntimeError (NOT_FOUND)."""
     row = store.rows[table.id].get(key)
     if row is None:
@@ -43,7 +43,7 @@ def find_row(store: Store, table: Table, key: RowKey) -> Row:
     return row
 
 
-def key_words(table: Table, key: RowKey) -> str:
+def key_words(table: TableInfo, key: RowKey) -> str:
     """An entry's key for people: each field that it restricts, then the priority."""
     parts = []
     for field, match in zip(table.fields, key[1], strict=True):

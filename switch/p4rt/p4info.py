@@ -88,7 +88,7 @@ class Indexed:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableInfo:
     id: int
     name: str
     alias: str
@@ -127,7 +127,7 @@ class PacketHeader:
     bits: int
 
 
-Named = TypeVar("Named", Table, Action, Profile, Indexed)
+Named = TypeVar("Named", TableInfo, Action, Profile, Indexed)
 
 
 class P4Info:
@@ -150,7 +150,7 @@ class P4Info:
         self.packet_out = headers.get("packet_out")
         self._by_name: dict[str, dict[str, Any]] = {}
 
-    def _table(self, item: Any) -> Table:
+    def _table(self, item: Any) -> TableInfo:
         name = item.preamble.name
         fields = tuple(_match_field(name, index, entry) for index, entry in enumerate(item.match_fields))
         references = {reference.id: reference for reference in item.action_refs}
@@ -160,7 +160,7 @@ class P4Info:
         if item.implementation_id and item.implementation_id not in self.profiles:
             raise invalid(f"P4Info: table {name}: action profile id {item.implementation_id} is not declared")
         resources = item.direct_resource_ids
-        return Table(
+        return TableInfo(
             id=item.preamble.id,
             name=name,
             alias=item.preamble.alias,
@@ -201,7 +201,7 @@ class P4Info:
             raise invalid(f"no {kind} {name!r} in the P4Info; {kind}s: {choices(i.name for i in items.values())}")
         return found
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> TableInfo:
         """By full name or alias. Raises P4RuntimeError naming the choices; so do the others."""
         return self._named("table", self.tables, name)
 

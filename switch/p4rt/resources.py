@@ -17,7 +17,7 @@ from switch.p4rt import codec, wire
 from switch.p4rt.bytestring import decode, encode
 from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
 from switch.p4rt.keys import decode_key, find_row, find_table
-from switch.p4rt.p4info import Indexed, Table
+from switch.p4rt.p4info import Indexed, TableInfo
 from switch.p4rt.store import Row, Store
 
 _INDEX_VALUE = wire.tag(p4rt.Index, "index")
@@ -85,12 +85,12 @@ def only_modify(owner: str, kind: int) -> None:
 # --- direct resources -------------------------------------------------------------------------------------------
 
 
-def _require_direct(table: Table, kind: str) -> None:
+def _require_direct(table: TableInfo, kind: str) -> None:
     if (table.direct_counter if kind == "counter" else table.direct_meter) is None:
         raise invalid(f"table {table.name}: has no direct {kind}")
 
 
-def find_direct(store: Store, entry: Any, kind: str) -> tuple[Table, Row]:
+def find_direct(store: Store, entry: Any, kind: str) -> tuple[TableInfo, Row]:
     """The entry that a direct `kind` ("counter", "meter") belongs to. Raises P4RuntimeError (NOT_FOUND)."""
     table = find_table(store, entry.table_id)
     _require_direct(table, kind)
@@ -99,7 +99,7 @@ def find_direct(store: Store, entry: Any, kind: str) -> tuple[Table, Row]:
     return table, find_row(store, table, decode_key(table, entry))
 
 
-def select_direct(store: Store, message: Any, kind: str) -> Iterator[tuple[Table, Row, bytes]]:
+def select_direct(store: Store, message: Any, kind: str) -> Iterator[tuple[TableInfo, Row, bytes]]:
     """Entries that a read asks for, each with the serialised `table_entry` field (table, match, priority)."""
     entry = message.table_entry
     if not entry.table_id:

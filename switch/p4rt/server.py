@@ -14,7 +14,7 @@ from typing import Any
 import grpc
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from switch.device import Device, DeviceEvent, DeviceTable
+from switch.device import Device, DeviceEvent, Devices
 from switch.engine import EngineError
 from switch.p4rt import batch, wire
 from switch.p4rt.errors import Code, P4RuntimeError, invalid
@@ -36,7 +36,7 @@ _STATUS_DETAILS = "grpc-status-details-bin"
 class P4RuntimeServer:
     """Serves the devices of a table. `start` and `stop` belong to one running loop."""
 
-    def __init__(self, devices: DeviceTable, load_program: ProgramLoader) -> None:
+    def __init__(self, devices: Devices, load_program: ProgramLoader) -> None:
         self._devices = devices
         self._pipelines = PipelineCache(load_program)
         self._loop: asyncio.AbstractEventLoop

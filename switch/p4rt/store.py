@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from switch.engine import Engine, MeterConfig, Replica
 from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm, Match, MemberRef, Optional, Range, Ternary
-from switch.p4rt.p4info import Field, MatchKind, Table
+from switch.p4rt.p4info import Field, MatchKind, TableInfo
 from switch.p4rt.pipeline import Pipeline
 
 RowKey = tuple[int, tuple[Match, ...]]  # priority and matches: what identifies an entry
@@ -87,7 +87,7 @@ class Store:
         for table in info.tables.values():
             self._add_initial_entries(table)
 
-    def _add_initial_entries(self, table: Table) -> None:
+    def _add_initial_entries(self, table: TableInfo) -> None:
         compiled = self.pipeline.program_tables[table.name]
         for handle, entry in enumerate(compiled.entries):
             matches = tuple(_as_declared(info, match) for info, match in zip(table.fields, entry.matches, strict=True))
@@ -142,7 +142,7 @@ class Store:
         for group_id, group in state.groups.items():
             engine.set_group(name, group_id, group.members)
 
-    def references(self, table: Table, action: object, change: int) -> None:
+    def references(self, table: TableInfo, action: object, change: int) -> None:
         """Count that an entry starts (+1) or ceases (-1) to refer to a member or group."""
         if table.profile is None:
             return
@@ -152,7 +152,7 @@ class Store:
         elif isinstance(action, GroupRef):
             state.groups[action.group_id].rows += change
 
-    def all_rows(self) -> Iterator[tuple[Table, Row]]:
+    def all_rows(self) -> Iterator[tuple[TableInfo, Row]]:
         for table_id, rows in self.rows.items():
             table = self.pipeline.p4info.tables[table_id]
             for row in rows.values():

@@ -13,7 +13,7 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from switch.device import Device, DeviceTable
+from switch.device import Device, Devices
 from switch.engine import EngineError
 from switch.p4rt import packetio
 from switch.p4rt.arbitration import Arbitration, Notification
@@ -33,7 +33,7 @@ _STATUS_WORDS = {
 }
 
 
-def find_device(devices: DeviceTable, device_id: int) -> Device:
+def find_device(devices: Devices, device_id: int) -> Device:
     """Raises P4RuntimeError (NOT_FOUND) naming those that exist."""
     device = devices.get(device_id)
     if device is None:
@@ -93,7 +93,7 @@ class Client:
 class Streams:
     """The streams of all devices, and who is primary of which."""
 
-    def __init__(self, devices: DeviceTable, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, devices: Devices, loop: asyncio.AbstractEventLoop) -> None:
         self._devices = devices
         self._loop = loop
         self._arbitration: dict[int, Arbitration] = {}

@@ -12,7 +12,7 @@ from switch.p4rt import wire
 from switch.p4rt.codec import encode_key, encode_table_action
 from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
 from switch.p4rt.keys import decode_key, find_table
-from switch.p4rt.p4info import Table
+from switch.p4rt.p4info import TableInfo
 from switch.p4rt.resources import counter_bytes
 from switch.p4rt.store import Row, Store
 
@@ -46,7 +46,7 @@ def read(store: Store, message: Any) -> Iterator[bytes]:
             yield encode_entity(store, table, row, counters=counters, meters=meters)
 
 
-def _select(store: Store, table: Table, message: Any) -> Iterator[Row]:
+def _select(store: Store, table: TableInfo, message: Any) -> Iterator[Row]:
     if message.is_default_action:
         if message.match or message.priority:
             raise invalid(f"table {table.name}: the default entry has neither match fields nor priority")
@@ -71,7 +71,7 @@ def _select(store: Store, table: Table, message: Any) -> Iterator[Row]:
         yield row
 
 
-def _wanted_action(table: Table, message: Any) -> str | None:
+def _wanted_action(table: TableInfo, message: Any) -> str | None:
     if not message.HasField("action"):
         return None
     if message.action.WhichOneof("type") != "action" or table.profile is not None:
@@ -85,7 +85,7 @@ def _wanted_action(table: Table, message: Any) -> str | None:
     return action.name
 
 
-def default_row(store: Store, table: Table) -> Row:
+def default_row(store: Store, table: TableInfo) -> Row:
     """The default entry: what was written, else the program's own, which has no action when a miss does nothing."""
     row = store.defaults.get(table.id)
     if row is not None:
@@ -96,7 +96,7 @@ def default_row(store: Store, table: Table) -> Row:
     return Row(Entry((), ActionCall(compiled.action.name, tuple(compiled.args))), None)
 
 
-def encode_entity(store: Store, table: Table, row: Row, *, counters: bool = False, meters: bool = False) -> bytes:
+def encode_entity(store: Store, table: TableInfo, row: Row, *, counters: bool = False, meters: bool = False) -> bytes:
     """A serialised Entity; direct resources only when asked for, as the specification says."""
     body = row.encoded
     if body is None:
@@ -110,7 +110,7 @@ def encode_entity(store: Store, table: Table, row: Row, *, counters: bool = Fals
     return wire.block(_ENTITY, body)
 
 
-def _encode_row(store: Store, table: Table, row: Row) -> bytes:
+def _encode_row(store: Store, table: TableInfo, row: Row) -> bytes:
     action = row.entry.action
     if row.action_set is not None:
         action_bytes = wire.block(_ACTION, row.action_set)
@@ -139,7 +139,7 @@ def _encode_row(store: Store, table: Table, row: Row) -> bytes:
     )
 
 
-def _action_named(table: Table, name: str) -> Any:
+def _action_named(table: TableInfo, name: str) -> Any:
     for action in table.actions.values():
         if action.name == name:
             return action

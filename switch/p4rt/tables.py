@@ -12,7 +12,7 @@ from switch.p4rt.codec import decode_action
 from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
 from switch.p4rt.keys import decode_key, find_row, find_table, key_words
 from switch.p4rt.meters import decode_meter_config
-from switch.p4rt.p4info import Table
+from switch.p4rt.p4info import TableInfo
 from switch.p4rt.resources import decode_counter
 from switch.p4rt.store import Row, RowKey, Store
 
@@ -42,7 +42,7 @@ def write(store: Store, kind: int, message: Any) -> None:
         _delete(store, table, key)
 
 
-def _insert(store: Store, table: Table, key: RowKey, message: Any) -> None:
+def _insert(store: Store, table: TableInfo, key: RowKey, message: Any) -> None:
     if not message.HasField("action"):
         raise invalid(f"table {table.name}: the action is missing; actions: {choices(table.entry_actions())}")
     _check_unsupported(table, message)
@@ -74,7 +74,7 @@ def _insert(store: Store, table: Table, key: RowKey, message: Any) -> None:
         row.meter, row.meter_bytes = meter, meter_bytes
 
 
-def _insert_one_shot(store: Store, table: Table, key: RowKey, message: Any) -> Row:
+def _insert_one_shot(store: Store, table: TableInfo, key: RowKey, message: Any) -> Row:
     group_id = oneshot.create(store, table, message.action.action_profile_action_set)
     entry = Entry(key[1], GroupRef(group_id), key[0])
     try:
@@ -85,7 +85,7 @@ def _insert_one_shot(store: Store, table: Table, key: RowKey, message: Any) -> R
     return Row(entry, handle, action_set=message.action.SerializeToString(), group=group_id)
 
 
-def _modify(store: Store, table: Table, key: RowKey, message: Any) -> None:
+def _modify(store: Store, table: TableInfo, key: RowKey, message: Any) -> None:
     row = find_row(store, table, key)
     if row.const and message.HasField("action"):
         raise P4RuntimeError(
@@ -109,7 +109,7 @@ def _modify(store: Store, table: Table, key: RowKey, message: Any) -> None:
         row.meter, row.meter_bytes = meter, meter_bytes
 
 
-def _modify_action(store: Store, table: Table, row: Row, message: Any) -> None:
+def _modify_action(store: Store, table: TableInfo, row: Row, message: Any) -> None:
     assert row.handle is not None
     old, old_group = row.entry.action, row.group
     action_set, group = None, 0
@@ -135,7 +135,7 @@ def _modify_action(store: Store, table: Table, row: Row, message: Any) -> None:
     row.action_set, row.group = action_set, group
 
 
-def _delete(store: Store, table: Table, key: RowKey) -> None:
+def _delete(store: Store, table: TableInfo, key: RowKey) -> None:
     row = find_row(store, table, key)
     if row.const:
         raise P4RuntimeError(
@@ -150,7 +150,7 @@ def _delete(store: Store, table: Table, key: RowKey) -> None:
         store.references(table, row.entry.action, -1)
 
 
-def _write_default(store: Store, table: Table, kind: int, message: Any) -> None:
+def _write_default(store: Store, table: TableInfo, kind: int, message: Any) -> None:
     if kind != MODIFY:
         raise invalid(f"table {table.name}: the default entry always exists; it can only be modified")
     if message.match:
@@ -192,7 +192,7 @@ def _write_default(store: Store, table: Table, kind: int, message: Any) -> None:
     )
 
 
-def _decode_entry_action(store: Store, table: Table, message: Any, replaced_one_shots: int = 0) -> EntryAction:
+def _decode_entry_action(store: Store, table: TableInfo, message: Any, replaced_one_shots: int = 0) -> EntryAction:
     kind = message.WhichOneof("type")
     profile = table.profile
     if profile is None:
@@ -236,7 +236,7 @@ def _decode_entry_action(store: Store, table: Table, message: Any, replaced_one_
     )
 
 
-def _check_unsupported(table: Table, message: Any) -> None:
+def _check_unsupported(table: TableInfo, message: Any) -> None:
     if message.idle_timeout_ns or message.HasField("time_since_last_hit"):
         code = Code.UNIMPLEMENTED if table.idle_timeout else Code.INVALID_ARGUMENT
         raise P4RuntimeError(code, f"table {table.name}: idle timeouts are not supported")
@@ -244,7 +244,7 @@ def _check_unsupported(table: Table, message: Any) -> None:
         raise P4RuntimeError(Code.UNIMPLEMENTED, f"table {table.name}: counters per meter colour are not supported")
 
 
-def _decode_resources(table: Table, message: Any) -> tuple[Any, Any, bytes]:
+def _decode_resources(table: TableInfo, message: Any) -> tuple[Any, Any, bytes]:
     """Direct counter value, direct meter configuration, and the latter as the client wrote it."""
     counter = meter = None
     meter_bytes = b""

@@ -13,7 +13,7 @@ import pytest
 from common.journal import Journal
 from switch.config import ConfigError, DeviceConfig, PortSpec
 from switch.control import OPERATIONS, SwitchControl
-from switch.device import DeviceTable
+from switch.device import Devices
 from switch.native.dataplane import NativeDataPlane
 
 
@@ -47,7 +47,7 @@ def journal(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(journal: Path) -> Iterator[Client]:
-    devices = DeviceTable(NativeDataPlane())
+    devices = Devices(NativeDataPlane())
     devices.add(DeviceConfig(1, "p0l0", (PortSpec(1), PortSpec(2))))
     devices.add(DeviceConfig(2, "p0l1", (PortSpec(1),)))
     server = SwitchControl(devices, "127.0.0.1:0", journal=Journal(journal, "switches"))
@@ -128,7 +128,7 @@ def test_what_is_not_json_is_answered_too(client: Client) -> None:
 
 
 def test_a_taken_address_is_refused() -> None:
-    devices = DeviceTable(NativeDataPlane())
+    devices = Devices(NativeDataPlane())
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

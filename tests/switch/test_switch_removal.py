@@ -14,7 +14,7 @@ import pytest
 
 from common.journal import Journal
 from switch.config import ConfigError, DeviceConfig, PortSpec
-from switch.device import Device, DeviceTable
+from switch.device import Device, Devices
 from switch.engine import EngineError, PortConfig
 from switch.native.dataplane import NativeDataPlane
 from switch.serve import _sample
@@ -24,17 +24,17 @@ WAIT_S = 20
 
 
 @pytest.fixture
-def devices() -> Iterator[DeviceTable]:
-    devices = DeviceTable(NativeDataPlane())
+def devices() -> Iterator[Devices]:
+    devices = Devices(NativeDataPlane())
     yield devices
     devices.close()
 
 
-def add(devices: DeviceTable, device_id: int = 1) -> Device:
+def add(devices: Devices, device_id: int = 1) -> Device:
     return devices.add(DeviceConfig(device_id, f"sw{device_id}", (PortSpec(1), PortSpec(2))))
 
 
-def test_a_removed_device_is_refused_by_name(devices: DeviceTable) -> None:
+def test_a_removed_device_is_refused_by_name(devices: Devices) -> None:
     device = add(devices)
     devices.remove(1)
     with pytest.raises(ConfigError, match="device sw1: it has been removed"):
@@ -48,7 +48,7 @@ def test_a_removed_device_is_refused_by_name(devices: DeviceTable) -> None:
 
 
 def test_devices_are_refused_after_the_whole_table_is_closed() -> None:
-    devices = DeviceTable(NativeDataPlane())
+    devices = Devices(NativeDataPlane())
     device = add(devices)
     devices.close()
     with pytest.raises(ConfigError, match="device sw1: it has been removed"):
@@ -57,7 +57,7 @@ def test_devices_are_refused_after_the_whole_table_is_closed() -> None:
         device.engine.reset()
 
 
-def test_devices_come_and_go_under_those_who_read_and_configure_them(devices: DeviceTable) -> None:
+def test_devices_come_and_go_under_those_who_read_and_configure_them(devices: Devices) -> None:
     switch_interval_s = sys.getswitchinterval()
     done = threading.Event()
     answers: list[set[str]] = []
@@ -102,11 +102,11 @@ def test_devices_come_and_go_under_those_who_read_and_configure_them(devices: De
         assert seen <= {"answered", *refusals}
 
 
-def test_sampling_skips_a_device_that_went_meanwhile(devices: DeviceTable, tmp_path: Path) -> None:
+def test_sampling_skips_a_device_that_went_meanwhile(devices: Devices, tmp_path: Path) -> None:
     gone, left = add(devices, 1), add(devices, 2)
     devices.remove(1)
 
-    class Stale(DeviceTable):
+    class Stale(Devices):
         """As if the removal came between the list and the reading."""
 
         def __iter__(self) -> Iterator[Device]:

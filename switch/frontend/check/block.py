@@ -57,7 +57,7 @@ def _open(cx: Context, d: ast.Control | ast.Parser, symbol: Symbol) -> None:
 
 
 def _local(cx: Context, d: ast.Declaration) -> None:
-    if isinstance(d, ast.Table):
+    if isinstance(d, ast.TableDecl):
         check_table(cx, d)
     elif isinstance(d, ast.Variable):
         declare_variable(cx, d)

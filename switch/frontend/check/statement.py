@@ -107,10 +107,10 @@ def _switch_on_action(cx: Context, s: ast.Switch) -> None:
             _block(cx, case.body)
 
 
-def _table_of(call: ast.Expression) -> ast.Table | None:
+def _table_of(call: ast.Expression) -> ast.TableDecl | None:
     if isinstance(call, ast.Call) and call.target is not None and call.target.base is not None:
         t = call.target.base.type
-        if isinstance(t, Applicable) and isinstance(t.declaration, ast.Table):
+        if isinstance(t, Applicable) and isinstance(t.declaration, ast.TableDecl):
             return t.declaration
     return None
 

@@ -18,7 +18,7 @@ _PROPERTIES = """
 TABLE_PROPERTIES = _PROPERTIES.split()
 
 
-def check_table(cx: Context, d: ast.Table) -> None:
+def check_table(cx: Context, d: ast.TableDecl) -> None:
     symbol = Symbol("table", d.name, d, Applicable("table", d.name, d))
     for key in d.keys:
         _key(cx, d, key)
@@ -44,7 +44,7 @@ def check_table(cx: Context, d: ast.Table) -> None:
     cx.declare(symbol, d.span)
 
 
-def _key(cx: Context, d: ast.Table, key: ast.KeyElement) -> None:
+def _key(cx: Context, d: ast.TableDecl, key: ast.KeyElement) -> None:
     t = cx.expression(key.expression)
     if key.match_kind not in cx.match_kinds:
         note = choices(key.match_kind, cx.match_kinds, "match kinds")
@@ -74,7 +74,7 @@ def _action_ref(cx: Context, ref: ast.ActionRef, complete: bool) -> None:
     ref.bound = callee.arguments
 
 
-def _same_bound(cx: Context, d: ast.Table, ref: ast.ActionRef) -> None:
+def _same_bound(cx: Context, d: ast.TableDecl, ref: ast.ActionRef) -> None:
     """Arguments for directed parameters are bound in the action list; elsewhere they can only be repeated."""
     listed = next((a for a in d.actions if a.name == ref.name), None)
     if listed is None or ref.target is None:
@@ -85,7 +85,7 @@ def _same_bound(cx: Context, d: ast.Table, ref: ast.ActionRef) -> None:
             cx.type_error(message, here.span)
 
 
-def _entry(cx: Context, d: ast.Table, entry: ast.Entry, names: set[str]) -> None:
+def _entry(cx: Context, d: ast.TableDecl, entry: ast.Entry, names: set[str]) -> None:
     if len(entry.keys) != len(d.keys):
         cx.type_error(f"table {d.name} has {len(d.keys)} keys, this entry {len(entry.keys)}", entry.span)
         return
@@ -112,7 +112,7 @@ def _entry(cx: Context, d: ast.Table, entry: ast.Entry, names: set[str]) -> None
         constant_number(cx, entry.priority, "an entry's priority", 0)
 
 
-def _property(cx: Context, d: ast.Table, p: ast.Property) -> None:
+def _property(cx: Context, d: ast.TableDecl, p: ast.Property) -> None:
     if p.name not in TABLE_PROPERTIES:
         note = choices(p.name, TABLE_PROPERTIES, "properties")
         cx.diagnostics.error("target", f"BMv2 tables have no property {p.name}", p.span, note)
@@ -135,5 +135,5 @@ def _property(cx: Context, d: ast.Table, p: ast.Property) -> None:
         constant_number(cx, p.value, "priority_delta", 1)
 
 
-def _tagged(d: ast.Table, action: str, annotation: str) -> bool:
+def _tagged(d: ast.TableDecl, action: str, annotation: str) -> bool:
     return any(a.name == annotation for ref in d.actions if ref.name == action for a in ref.annotations)

@@ -335,7 +335,7 @@ class _Emitter:
         match = "ternary" if k.match == "optional" else k.match
         return {"match_type": match, "name": k.name, "target": [k.target.header, k.target.field], "mask": mask}
 
-    def _entry(self, t: ir.Table, e: ir.TableEntry) -> Json:
+    def _entry(self, t: ir.TableDef, e: ir.TableEntry) -> Json:
         keys: list[Json] = []
         for value, key in zip(e.keys, t.keys, strict=True):
             digits = ((width(strip(key.target.type)) or 1) + 7) // 8 * 2
@@ -359,7 +359,7 @@ class _Emitter:
         return self._placed(made, e.span)
 
 
-def match_type(t: ir.Table) -> str:
+def match_type(t: ir.TableDef) -> str:
     """The table's own match type, the most general of its keys'."""
     kinds = {k.match for k in t.keys}
     if "range" in kinds:

@@ -19,7 +19,7 @@ class TableNode:
     """`next` maps actions, or `__HIT__` and `__MISS__`, to nodes; None is the pipeline's end."""
 
     name: str
-    table: ir.Table
+    table: ir.TableDef
     next: dict[str, str | None]
     default_next: str | None
 
@@ -53,7 +53,7 @@ class _Builder:
         self.program = program
         self.diagnostics = diagnostics
         self.names = names
-        self.nodes: dict[ir.Table, TableNode] = {}
+        self.nodes: dict[ir.TableDef, TableNode] = {}
         self.graph = Graph()
         self.made: list[ir.ActionDef] = []
 
@@ -143,7 +143,7 @@ class _Builder:
         action = ir.ActionDef(name, [], run, span=span, hidden=True)
         self.made.append(action)
         table_name = self.unique(f"tbl_{name}")
-        table = ir.Table(table_name, [], [(action, [])], action, [], True, None, False, 0, span=span, hidden=True)
+        table = ir.TableDef(table_name, [], [(action, [])], action, [], True, None, False, 0, span=span, hidden=True)
         ends = _quits(run)
         if ends == "always":
             following = None

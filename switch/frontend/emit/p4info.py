@@ -248,7 +248,7 @@ class _Writer:
         if isinstance(t, NewType):
             made.add("type_name", Message().add("name", t.name))
 
-    def _table(self, t: ir.Table) -> Message:
+    def _table(self, t: ir.TableDef) -> Message:
         made = Message()
         made.add("preamble", self._preamble("table", t.name, t.annotations))
         ids = iter(member_ids([k.all_annotations for k in t.all_keys]))
@@ -291,7 +291,7 @@ class _Writer:
             made.add("has_initial_entries", Word("true"))
         return made
 
-    def _default(self, t: ir.Table, action_id: int) -> Message:
+    def _default(self, t: ir.TableDef, action_id: int) -> Message:
         made = Message().add("action_id", action_id)
         ids = member_ids([a for _, _, a in t.default.parameters])
         for number, (_, kind, _), value in zip(ids, t.default.parameters, t.default_arguments, strict=True):

@@ -54,7 +54,7 @@ def bind_block(cx: Context, block: BlockValue, e: ast.Call, callee: Callee) -> l
         if value is not None and info.direction in ("out", "inout"):
             back.append((pinned(cx, value, span), storage))
         bound.append(storage)
-    has_tables = any(isinstance(d, ast.Table) for d in block.declaration.locals)
+    has_tables = any(isinstance(d, ast.TableDecl) for d in block.declaration.locals)
     if block.bound is not None and has_tables and not _alike(block.bound, bound):
         raise RefusalError(f"{block.name} is applied twice with other arguments: make two instances", e.span)
     block.bound = bound

@@ -52,7 +52,7 @@ def make_locals(cx: Context, block: BlockValue) -> None:
                 variable(cx, d)
             elif isinstance(d, ast.Instance) and first:
                 instance(cx, d, symbol, block.frame)
-            elif isinstance(d, ast.Table) and first:
+            elif isinstance(d, ast.TableDecl) and first:
                 name = control_plane_name(d, block.name)
                 block.frame.bind(symbol, TableValue(d, name, block.frame))
             elif isinstance(d, ast.Action) and first:

@@ -10,7 +10,7 @@ from switch.frontend.lower.values import TableValue
 from switch.frontend.parse import ast
 
 
-def add_key(cx: Context, value: TableValue, table: ir.Table, key: ast.KeyElement) -> None:
+def add_key(cx: Context, value: TableValue, table: ir.TableDef, key: ast.KeyElement) -> None:
     named = next((a for a in key.annotations if a.name == "name" and a.expressions), None)
     if named is not None and isinstance(named.expressions[0], ast.String):
         name = named.expressions[0].text

@@ -33,7 +33,7 @@ def apply_table(
     return applied
 
 
-def _table(cx: Context, value: TableValue) -> ir.Table:
+def _table(cx: Context, value: TableValue) -> ir.TableDef:
     d = value.declaration
     assert cx.pipeline is not None
     cx.claim("table", value.name, d.span)
@@ -42,7 +42,7 @@ def _table(cx: Context, value: TableValue) -> ir.Table:
         value.actions[ref.name] = _listed_action(cx, ref)
         actions.append((value.actions[ref.name], ref.annotations))
     default, default_arguments, default_const = _default_action(cx, value, actions)
-    table = ir.Table(
+    table = ir.TableDef(
         value.name, [], actions, default, default_arguments, default_const, None, d.entries_const, 0, span=d.span
     )
     table.annotations = d.annotations
@@ -113,7 +113,7 @@ def _define_action(cx: Context, action: ActionValue, arguments: list[ast.Express
     return definition
 
 
-def action_name(cx: Context, table: ir.Table, label: ast.Name, call: ast.Call) -> str:
+def action_name(cx: Context, table: ir.TableDef, label: ast.Name, call: ast.Call) -> str:
     callee = call.target
     assert isinstance(callee, Callee)
     assert isinstance(callee.base, ast.Name)
@@ -122,7 +122,7 @@ def action_name(cx: Context, table: ir.Table, label: ast.Name, call: ast.Call) -
     return value.actions[label.name].name
 
 
-def _selector(cx: Context, table: ir.Table, profile: ir.ActionProfile) -> None:
+def _selector(cx: Context, table: ir.TableDef, profile: ir.ActionProfile) -> None:
     inputs = [k.target for k in table.all_keys if k.match == "selector"]
     if not inputs:
         raise RefusalError(f"table {table.name} uses a selector but has no key of match kind selector", table.span)
@@ -132,7 +132,7 @@ def _selector(cx: Context, table: ir.Table, profile: ir.ActionProfile) -> None:
     profile.inputs = inputs
 
 
-def _table_properties(cx: Context, d: ast.Table, table: ir.Table) -> None:
+def _table_properties(cx: Context, d: ast.TableDecl, table: ir.TableDef) -> None:
     for p in d.properties.values():
         if p.name == "size":
             table.size = int(p.value.value)
@@ -144,7 +144,7 @@ def _table_properties(cx: Context, d: ast.Table, table: ir.Table) -> None:
             _attach(cx, table, value, p)
 
 
-def _made_in_place(cx: Context, table: ir.Table, p: ast.Property) -> Value:
+def _made_in_place(cx: Context, table: ir.TableDef, p: ast.Property) -> Value:
     """`implementation = action_profile(…)`: the object takes its name from `@name` before the property."""
     made = p.value
     assert isinstance(made, ast.Call)
@@ -160,7 +160,7 @@ def _made_in_place(cx: Context, table: ir.Table, p: ast.Property) -> Value:
     return extern_object(cx, d, callee.returns, callee, name)
 
 
-def _attach(cx: Context, table: ir.Table, value: ExternValue, p: ast.Property) -> None:
+def _attach(cx: Context, table: ir.TableDef, value: ExternValue, p: ast.Property) -> None:
     assert cx.pipeline is not None
     if isinstance(value.object, ir.ActionProfile):
         table.profile = value.object

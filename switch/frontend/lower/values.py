@@ -117,10 +117,10 @@ class BlockValue:
 class TableValue:
     """A table of a control instance. `prepared` are key expressions that are computed into scalars before it."""
 
-    declaration: ast.Table
+    declaration: ast.TableDecl
     name: str
     frame: Frame
-    table: ir.Table | None = None
+    table: ir.TableDef | None = None
     actions: dict[str, ir.ActionDef] = field(default_factory=dict)  # by the name in its action list
     prepared: list[tuple[ir.FieldRef, ast.Expression]] = field(default_factory=list)
 

@@ -425,7 +425,7 @@ class Property(Node):
 
 
 @dataclass(eq=False, slots=True)
-class Table(Declaration):
+class TableDecl(Declaration):
     keys: list[KeyElement] = field(default_factory=list)
     actions: list[ActionRef] = field(default_factory=list)
     default: ActionRef | None = None

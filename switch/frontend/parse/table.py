@@ -8,10 +8,10 @@ from switch.frontend.parse.cursor import Cursor, SyntaxFailureError
 from switch.frontend.parse.expression import read_arguments, read_expression, read_key_sets
 
 
-def read_table(p: Cursor) -> ast.Table:
+def read_table(p: Cursor) -> ast.TableDecl:
     p.take()
     word = p.name("the table's name")
-    table = ast.Table(word.span, word.text)
+    table = ast.TableDecl(word.span, word.text)
     p.expect("{")
     while not p.on("}") and p.token.kind != "end":
         level = p.level
@@ -23,7 +23,7 @@ def read_table(p: Cursor) -> ast.Table:
     return table
 
 
-def _property(p: Cursor, table: ast.Table) -> None:
+def _property(p: Cursor, table: ast.TableDecl) -> None:
     annotations = read_annotations(p)
     const = p.accept("const") is not None
     word = p.token

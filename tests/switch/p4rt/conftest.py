@@ -18,7 +18,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 from p4.v1 import p4runtime_pb2_grpc
 
 from switch.config import DeviceConfig, PortSpec
-from switch.device import DeviceTable
+from switch.device import Devices
 from switch.engine import CounterValue, EngineError, PortCounters
 from switch.entries import ActionCall, Entry, Exact
 from switch.p4rt.pipeline import PipelineCache
@@ -280,7 +280,7 @@ class Harness:
 
     def __init__(self):
         self.data_plane = RememberingDataPlane()
-        self.devices = DeviceTable(self.data_plane)
+        self.devices = Devices(self.data_plane)
         for device_id in (1, 2):
             self.devices.add(DeviceConfig(device_id, f"s{device_id}", ports=(PortSpec(1), PortSpec(2))))
         self.loop = asyncio.new_event_loop()
