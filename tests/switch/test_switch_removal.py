@@ -116,7 +116,7 @@ def test_sampling_skips_a_device_that_went_meanwhile(devices: Devices, tmp_path:
     stale = Stale(devices.data_plane)
 
     async def sample() -> None:
-        sampler = asyncio.ensure_future(_sample(stale, Journal(path, "switches"), 1_000_000))
+        sampler = asyncio.ensure_future(_sample(stale, devices.data_plane, Journal(path, "switches"), 1_000_000))
         while not any(line["kind"] == "cpu" for line in map(json.loads, path.read_text().splitlines())):
             assert not sampler.done(), sampler.exception()
             await asyncio.sleep(0.001)
