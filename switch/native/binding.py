@@ -16,7 +16,7 @@ from switch.native.emit import emit
 NEVER = (1 << 64) - 1
 NO_ACTION = (1 << 32) - 1
 TARGET_ACTION, TARGET_MEMBER, TARGET_GROUP = range(3)
-DRIVER_STALLS = 16  # of driver.h
+STALLS = 16  # of lateness.h
 TABLE_FULL, TABLE_DUPLICATE, TABLE_NO_MEMORY, TABLE_NO_SUCH, TABLE_WEIGHTS = -1, -2, -3, -4, -5
 
 _WORDS = POINTER(c_uint64)

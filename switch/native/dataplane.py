@@ -119,7 +119,7 @@ class _Driver:
         return used
 
     def lateness(self) -> Lateness:
-        total, spans = binding.words([0, 0]), binding.words([0] * (2 * binding.DRIVER_STALLS))
+        total, spans = binding.words([0, 0]), binding.words([0] * (2 * binding.STALLS))
         count = self.c.driver_lateness(self.handle, total, spans)
         return Lateness(total[0], total[1], tuple((spans[2 * i], spans[2 * i + 1]) for i in range(count)))
 

@@ -18,7 +18,6 @@ enum {
     EVENTS = 64,
     BATCHES_A_TURN = 4,  /* of one interface before the others have theirs */
     DUE_SLACK_NS = 5000, /* what is due so soon is sent with what is due now: less than a sleep takes */
-    STALL_NS = 2000000,  /* lateness from which on a span is kept; whoever judges knows what a round trip takes */
 };
 
 struct interface {
@@ -31,15 +30,6 @@ struct slot {
     struct device *device;
     u64 id;
     u64 next_ns; /* as in the heap; NEVER: not in it */
-};
-
-/* How late frames left, and the longest spans in which nothing left although something was due. */
-struct lateness {
-    u64 packets, sum_ns;
-    u32 count;
-    struct {
-        u64 due_ns, done_ns;
-    } stall[DRIVER_STALLS];
 };
 
 /* Frames to be sent in one system call. */
@@ -159,32 +149,6 @@ static void reschedule(struct driver *d, struct device *device)
         slot->next_ns = NEVER;
 }
 
-/* Something was due at `due_ns` and is done only now. Overlapping spans are one; of too many the shortest goes. */
-static void note_late(struct lateness *late, u64 due_ns, u64 now_ns)
-{
-    late->packets++;
-    late->sum_ns += now_ns - due_ns;
-    if (now_ns - due_ns < STALL_NS)
-        return;
-    u32 at = late->count;
-    if (at && due_ns <= late->stall[at - 1].done_ns) {
-        late->stall[at - 1].done_ns = now_ns;
-        return;
-    }
-    if (at == DRIVER_STALLS) {
-        u32 shortest = 0;
-        for (u32 i = 1; i < at; i++)
-            if (late->stall[i].done_ns - late->stall[i].due_ns <
-                late->stall[shortest].done_ns - late->stall[shortest].due_ns)
-                shortest = i;
-        memmove(late->stall + shortest, late->stall + shortest + 1, (at - 1 - shortest) * sizeof *late->stall);
-        at--;
-    }
-    late->stall[at].due_ns = due_ns;
-    late->stall[at].done_ns = now_ns;
-    late->count = at + 1;
-}
-
 static void work_off(struct driver *d, u64 now_ns)
 {
     u64 sent_ns = now_ns - DUE_SLACK_NS;
@@ -195,7 +159,7 @@ static void work_off(struct driver *d, u64 now_ns)
             continue;
         slot->next_ns = NEVER;
         if (item.t_ns < sent_ns)
-            note_late(&d->late, item.t_ns, sent_ns);
+            lateness_note(&d->late, item.t_ns, sent_ns);
         device_advance(slot->device, now_ns);
         send_due(d, slot->device, now_ns);
         reschedule(d, slot->device);
@@ -373,14 +337,7 @@ u64 driver_cpu_ns(struct driver *d)
 u32 driver_lateness(struct driver *d, u64 *total, u64 *span)
 {
     gate_enter(&d->gate);
-    u32 count = d->late.count;
-    total[0] = d->late.packets;
-    total[1] = d->late.sum_ns;
-    for (u32 i = 0; i < count; i++) {
-        span[2 * i] = d->late.stall[i].due_ns;
-        span[2 * i + 1] = d->late.stall[i].done_ns;
-    }
-    d->late.count = 0;
+    u32 count = lateness_take(&d->late, total, span);
     gate_leave(&d->gate);
     return count;
 }

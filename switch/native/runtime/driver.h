@@ -6,6 +6,7 @@
 #define MRCLAB_DRIVER_H
 
 #include "device.h"
+#include "lateness.h"
 
 struct driver;
 
@@ -24,8 +25,7 @@ u64 driver_cpu_ns(struct driver *d);
 
 /* How late devices were served: `total` gets how often and by how much together since the start, `span` the longest
  * spans since the last call, as pairs of when something was due and when it was done. Returns their number. */
-enum { DRIVER_STALLS = 16 };
-u32 driver_lateness(struct driver *d, u64 total[2], u64 span[2 * DRIVER_STALLS]);
+u32 driver_lateness(struct driver *d, u64 total[2], u64 span[2 * STALLS]);
 
 /* With the gate held: */
 /* `id` comes back with the frames that leave by ports without an interface. */
