@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +14,37 @@ SECOND = 1_000_000_000
 HOSTS = ("h0", "h1", "h2", "h3")
 PLANES = 2
 RATE = 8_000_000  # bit/s a port
+
+
+def samples(
+    dip: float, plane_skew: float, trims: int, socket_drops: int, waiting: float
+) -> Iterator[tuple[float, str, dict[str, Any]]]:
+    """What one agent counts every 100 ms: (time, kind, fields)."""
+    acked = 0.0
+    sent = [0.0] * PLANES
+    for tick in range(241):
+        t_s = tick / 10
+        share = dip if 14 < t_s <= 16 else 1.0
+        if tick:
+            acked += RATE * PLANES * 0.8 * share / 8 / 10
+            for plane in range(PLANES):
+                skew = 1 + plane_skew * (1 if plane else -1)
+                sent[plane] += RATE * 0.85 * share * skew / 8 / 10
+        counters = {
+            "acked_bytes": round(acked),
+            "data_packets": tick,
+            "retransmits": 3,
+            "rto": 0,
+            "trims": trims if tick else 0,
+        }
+        qps = [{"qp": 1, "peer": "h1", **counters}]
+        ports = [
+            {"port": plane + 1, "plane": plane, "tx_bytes": round(sent[plane]), "drop_socket": socket_drops}
+            for plane in range(PLANES)
+        ]
+        yield t_s, "sample", {"ports": ports, "qps": qps}
+        waited_ns = round(waiting * tick * SECOND / 10)
+        yield t_s, "cpu", {"process_ns": 0, "wall_ns": tick * SECOND // 10, "wait_ns": waited_ns}
 
 
 def made_up_lines(
@@ -55,32 +86,8 @@ def made_up_lines(
     for host in HOSTS:
         add(0, host, "process", role="agent", pid=2)
         add(0, host, "workload", name="main", state="start", options={})
-        acked = 0.0
-        sent = [0.0] * PLANES
-        for tick in range(241):
-            t_s = tick / 10
-            share = dip if 14 < t_s <= 16 else 1.0
-            if tick:
-                acked += RATE * PLANES * 0.8 * share / 8 / 10
-                for plane in range(PLANES):
-                    skew = 1 + plane_skew * (1 if plane else -1)
-                    sent[plane] += RATE * 0.85 * share * skew / 8 / 10
-            counters = {
-                "acked_bytes": round(acked),
-                "data_packets": tick,
-                "retransmits": 3,
-                "rto": 0,
-                "trims": trims if tick else 0,
-            }
-            qps = [{"qp": 1, "peer": "h1", **counters}]
-            ports = [
-                {"port": plane + 1, "plane": plane, "tx_bytes": round(sent[plane]), "drop_socket": socket_drops}
-                for plane in range(PLANES)
-            ]
-            add(t_s, host, "sample", ports=ports, qps=qps)
-            add(
-                t_s, host, "cpu", process_ns=0, wall_ns=tick * SECOND // 10, wait_ns=round(waiting * tick * SECOND / 10)
-            )
+        for t_s, kind, fields in samples(dip, plane_skew, trims, socket_drops, waiting):
+            add(t_s, host, kind, **fields)
         for step in range(23):
             if 1.0 + step > halts_s:
                 break

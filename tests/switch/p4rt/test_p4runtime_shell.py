@@ -281,10 +281,8 @@ def exchange(namespace, received, *frames):
 
 @pytest.mark.root
 def test_what_the_shell_programs_happens_to_packets_and_what_happens_can_be_read(namespace, artefacts, tmp_path):
-    ports = [
-        {"port": number, "interface": f"{pair}1", "netns": f"/run/netns/{namespace}"}
-        for number, pair in ((1, "a"), (2, "b"))
-    ]
+    netns = f"/run/netns/{namespace}"
+    ports = [{"port": number, "interface": f"{pair}1", "netns": netns} for number, pair in ((1, "a"), (2, "b"))]
 
     def frame(destination, type_, source=2):
         return destination.to_bytes(6, "big") + source.to_bytes(6, "big") + type_.to_bytes(2, "big") + bytes(46)

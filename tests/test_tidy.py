@@ -1,0 +1,138 @@
+"""The house rules that a program can check: functions of a tree, each shown to fail on a planted violation."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MODULE_LINES_MAX, TESTS_LINES_MAX, FUNCTION_LINES_MAX, MARKDOWN_COLUMNS_MAX, FILES_WITHOUT_README_MAX = (
+    500,
+    600,
+    70,
+    150,
+    4,
+)
+POINTER = re.compile(r"`([\w.-]+(?:/[\w.-]+)*\.(?:py|p4|md|toml|stf|c|h|lua))(?::(\w+))?`")
+ELSEWHERE = {"my_cut.py", "plan.toml", "docs/JSON_format.md"}  # the reader's own, a run's, behavioral-model's
+
+Rule = Callable[[Path, list[Path]], Iterable[str]]
+
+
+def files_of(root: Path) -> list[Path]:
+    """What git tracks, or would: nothing that was built or downloaded."""
+    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(words, cwd=root, capture_output=True, text=True, check=True).stdout
+    return sorted(path for line in listed.splitlines() if (path := root / line).is_file())
+
+
+def modules_are_short(root: Path, files: list[Path]) -> Iterator[str]:
+    for path in files:
+        lines = len(path.read_text().splitlines()) if path.suffix in (".py", ".c", ".h") else 0
+        most = TESTS_LINES_MAX if path.name.startswith("test_") else MODULE_LINES_MAX
+        if lines > most:
+            yield f"{path.relative_to(root)} has {lines} lines; at most {most}"
+
+
+def functions_are_short(root: Path, files: list[Path]) -> Iterator[str]:
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text())) if path.suffix == ".py" else ():
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > FUNCTION_LINES_MAX:
+                    yield f"{path.relative_to(root)}: {node.name} has {lines} lines; at most {FUNCTION_LINES_MAX}"
+
+
+def folders_have_readmes(root: Path, files: list[Path]) -> Iterator[str]:
+    """A folder of many files says what it holds; one without Python may leave that to a folder above."""
+    for folder in sorted({path.parent for path in files}):
+        inside = [path for path in files if path.parent == folder]
+        if len(inside) > FILES_WITHOUT_README_MAX:
+            data = not any(path.suffix == ".py" for path in inside)
+            places = [folder, *(folder.parents if data and folder != root else ())]
+            if not any(place / "README.md" in files for place in places if place != root or folder == root):
+                yield f"{folder.relative_to(root)} has {len(inside)} files and no README.md"
+
+
+def pointers_exist(root: Path, files: list[Path]) -> Iterator[str]:
+    """A file named in a page is there: from the page's folder, from the root, or by a name that only one has."""
+    for page in (path for path in files if path.suffix == ".md" and path.name != "CHANGELOG.md"):
+        for name, member in POINTER.findall(page.read_text()):
+            found = [path for path in files if path == root / name or str(path).endswith(f"/{name}")]
+            if not found and name not in ELSEWHERE:
+                yield f"{page.relative_to(root)} names {name}, which is not there"
+            elif found and member and not any(re.search(rf"\b{member}\b", path.read_text()) for path in found):
+                yield f"{page.relative_to(root)} names {name}:{member}, which is not there"
+
+
+def markdown_is_narrow(root: Path, files: list[Path]) -> Iterator[str]:
+    """What a program prints, quoted as `text`, is as wide as the program makes it."""
+    for page in (path for path in files if path.suffix == ".md"):
+        quoted = False
+        for number, line in enumerate(page.read_text().splitlines(), 1):
+            if line.lstrip().startswith("```"):
+                quoted = line.lstrip().startswith("```text")
+            if not quoted and len(line) > MARKDOWN_COLUMNS_MAX:
+                yield f"{page.relative_to(root)}:{number} has {len(line)} columns; at most {MARKDOWN_COLUMNS_MAX}"
+
+
+def nobody_imports_tests(root: Path, files: list[Path]) -> Iterator[str]:
+    for path in (path for path in files if path.suffix == ".py" and path.relative_to(root).parts[0] != "tests"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if any(name.split(".")[0] == "tests" for name in names):
+                yield f"{path.relative_to(root)}:{node.lineno} imports from tests"
+
+
+def imports_make_no_circles(root: Path, files: list[Path]) -> Iterator[str]:
+    """Files that import each other, however far round; what only type checkers read counts."""
+    packages = sorted({path.parent.name for path in files if path.name == "__init__.py" and path.parents[1] == root})
+    program = f"import grimp\ng = grimp.build_graph(*{packages!r}, cache_dir=None)\nfor m in sorted(g.modules):\n"
+    program += "    print(m, *sorted(g.find_modules_directly_imported_by(m)))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
+    left = {words[0]: set(words[1:]) for line in done.stdout.splitlines() if (words := line.split())}
+    while free := [module for module, imported in left.items() if not imported & left.keys()]:
+        for module in free:
+            del left[module]
+    while free := [module for module in left if not any(module in imported for imported in left.values())]:
+        for module in free:
+            del left[module]
+    if left:
+        yield f"files that import each other: {', '.join(sorted(left))}"
+
+
+RULES: dict[Rule, dict[str, str]] = {
+    modules_are_short: {"topo/long.py": "x = 1\n" * 501},
+    functions_are_short: {"topo/long.py": "def far() -> None:\n" + "    x = 1\n" * 70},
+    folders_have_readmes: {f"topo/many/{name}.py": "" for name in "abcde"},
+    pointers_exist: {"topo/README.md": "Begin with `gone.py` and `topo/plan.py:load_plan`.\n", "topo/plan.py": ""},
+    markdown_is_narrow: {"docs/wide.md": "a " * 76},
+    nobody_imports_tests: {"benchmarks/fast.py": "def f():\n    from tests.endpoint import flows\n"},
+    imports_make_no_circles: {
+        "topo/__init__.py": "",
+        "topo/a.py": "from topo import b\n",
+        "topo/b.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from topo.c import C\n",
+        "topo/c.py": "import topo.a\nclass C: ...\n",
+    },
+}
+"""Each rule with a made-up tree that breaks it."""
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_tree_keeps_the_rule(rule: Rule) -> None:
+    assert list(rule(ROOT, files_of(ROOT))) == []
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_a_planted_violation_breaks_the_rule(rule: Rule, tmp_path: Path) -> None:
+    for name, text in RULES[rule].items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert list(rule(tmp_path, sorted(path for path in tmp_path.rglob("*") if path.is_file())))
