@@ -91,7 +91,8 @@ def fault_rows(run: Run) -> list[list[str]]:
     rows = []
     for fault in run.faults:
         length = "stays" if fault.stop_ns is None else f"{(fault.stop_ns - fault.start_ns) / 1e9:.2f} s"
-        rows.append([f"{run.seconds(fault.start_ns):.2f} s", fault.verb, fault.target, length])
+        target = f"{fault.target} (by hand)" if fault.by_hand else fault.target
+        rows.append([f"{run.seconds(fault.start_ns):.2f} s", fault.verb, target, length])
     return rows
 
 
@@ -239,8 +240,15 @@ def subtitle(run: Run) -> str:
         worded(changes(run)),
         worded(options.get("setting_changes") or {}),
         "virtual time" if options.get("world") == "simulated" else "",
+        by_hand(run),
     ]
     return " · ".join(str(part) for part in parts if part)
+
+
+def by_hand(run: Run) -> str:
+    """How many faults the timeline did not hold; "" when none."""
+    count = sum(fault.by_hand for fault in run.faults)
+    return f"{count} fault{'s' if count > 1 else ''} by hand" if count else ""
 
 
 def changes(run: Run) -> dict[str, object]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -43,11 +43,45 @@ class FaultSpan:
     arguments: Mapping[str, Any]
     start_ns: int
     stop_ns: int | None
+    by_hand: bool = False  # not of the timeline: somebody did it during the run
 
     @property
     def title(self) -> str:
-        details = " ".join(f"{key}={value}" for key, value in sorted(self.arguments.items()))
-        return f"{self.verb} {self.target}" + (f" ({details})" if details else "")
+        details = [f"{key}={value}" for key, value in sorted(self.arguments.items())] + ["by hand"] * self.by_hand
+        return f"{self.verb} {self.target}" + (f" ({', '.join(details)})" if details else "")
+
+
+def fault_spans(lines: Iterable[Line]) -> list[FaultSpan]:
+    """Faults from `fault` lines: those of the runner, and those of the lab that the runner did not announce.
+
+    The runner journals a fault before it has it carried out, and the lab journals each as it carries it out, whoever
+    asked for it. So a line of the lab that no line of the runner precedes is somebody's own doing.
+    """
+    spans: list[FaultSpan] = []
+    opened: dict[tuple[str, ...], int] = {}
+    announced: Counter[tuple[str, ...]] = Counter()
+    for line in lines:
+        key = (str(line.get("verb")), *ends(str(line.get("target"))))
+        state = str(line.get("state"))
+        by_hand = line["node"] != RUNNER
+        if not by_hand:
+            announced[(*key, state)] += 1
+        elif announced[(*key, state)]:
+            announced[(*key, state)] -= 1
+            continue
+        if state == "begin":
+            opened[key] = len(spans)
+            arguments = line.get("arguments") or {}
+            spans.append(FaultSpan(key[0], str(line["target"]), arguments, int(line["t_ns"]), None, by_hand))
+        elif key in opened:
+            index = opened.pop(key)
+            spans[index] = replace(spans[index], stop_ns=int(line["t_ns"]))
+    return spans
+
+
+def ends(target: str) -> tuple[str, ...]:
+    """A target without the order in which the ends of a link are named; the direction of a one-way fault stays."""
+    return (target,) if ">" in target else tuple(sorted(re.split("[-–]", target)))
 
 
 class Run:
@@ -110,22 +144,8 @@ class Run:
 
     @cached_property
     def faults(self) -> list[FaultSpan]:
-        """Faults in order of their beginning."""
-        spans: list[FaultSpan] = []
-        opened: dict[str, int] = {}
-        for line in self.kind("fault"):
-            if line["node"] != RUNNER:
-                continue  # the lab journals the same verbs as it carries them out
-            key = json.dumps([line.get("verb"), line.get("target")])
-            if line.get("state") == "begin":
-                opened[key] = len(spans)
-                arguments = line.get("arguments") or {}
-                spans.append(FaultSpan(str(line["verb"]), str(line["target"]), arguments, int(line["t_ns"]), None))
-            elif key in opened:
-                index = opened.pop(key)
-                span = spans[index]
-                spans[index] = FaultSpan(span.verb, span.target, span.arguments, span.start_ns, int(line["t_ns"]))
-        return spans
+        """Faults in order of their beginning: the timeline's, and what people did by hand meanwhile."""
+        return fault_spans(self.kind("fault"))
 
     def seconds(self, t_ns: int) -> float:
         """Seconds since the first phase began: the time that a reader sees."""

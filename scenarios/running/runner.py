@@ -15,11 +15,11 @@ from common.journal import Journal
 from endpoint.group import Group
 from scenarios.running import identity
 from scenarios.running.directory import RunDirectory
-from scenarios.running.timeline import Carrier, Moment, moments, noticed
+from scenarios.running.timeline import Moment, moments, noticed
 from scenarios.running.transport import Transport
 from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out
-from scenarios.worlds.world import World, call
-from topo.fault import dead_links
+from scenarios.worlds.world import World, WorldGoneError, call
+from topo.fault import VERBS, dead_links, make_fault
 from topo.plan import Plan
 from topo.show import switch_kinds
 
@@ -124,6 +124,7 @@ class Runner:
             stack.callback(journal.close)
             journal.write_process("runner")
             journal.write("options", **options)
+            world: World | None = None
             try:
                 world = make_world()
                 clock = world.now_ns
@@ -136,7 +137,11 @@ class Runner:
                 self.tell("verifying tables")
                 journal.write("tables", action="verify", differences=world.verify())
             except BaseException as error:
-                journal.write("error", message=f"{type(error).__name__}: {error}", fatal=True)
+                gone = isinstance(error, Exception) and world is not None and not world.is_up()
+                why = str(WorldGoneError()) if gone else f"{type(error).__name__}: {error}"
+                journal.write("error", message=why, fatal=True)
+                if gone:
+                    raise WorldGoneError from error
                 raise
 
     def _sample(self, world: World) -> None:
@@ -166,9 +171,8 @@ class Runner:
         for workload in workloads:
             agenda.append((starts_s[workload.phase], 3, partial(start, groups[workload.name], world)))
         timeline = moments(self.faults(), starts_s)
-        carrier = Carrier(world.inject, world.undo)
         for moment in timeline:
-            agenda.append((moment.at_s, 4, partial(self._carry_out, carrier, journal, moment)))
+            agenda.append((moment.at_s, 4, partial(self._carry_out, world, journal, moment)))
         if self.choices.reconvergence_s is not None:
             for at_s in noticed(self.choices.running_plan, timeline):
                 agenda.append((at_s + self.choices.reconvergence_s, 5, partial(self._reconverge, world)))
@@ -198,15 +202,23 @@ class Runner:
         if state == "start":
             self.tell(f"phase {phase.name}, {phase.seconds:g} s")
 
-    def _carry_out(self, carrier: Carrier, journal: Journal, moment: Moment) -> None:
-        fault = moment.fault
+    def _carry_out(self, world: World, journal: Journal, moment: Moment) -> None:
+        """Inject or undo a fault of the timeline, unless somebody has done so by hand already."""
+        timed = moment.fault
+        fault = make_fault(self.choices.running_plan, timed.verb, timed.target, timed.value, timed.seed)
+        what = str(fault) + ("" if moment.begin else " undone")
+        if (fault in world.faults()) == moment.begin and VERBS[fault.verb].lasting:
+            self.tell(f"{what}: by hand already")
+            return
         state = "begin" if moment.begin else "end"
         arguments = {} if fault.value is None else {"value": fault.value}
         # Written first: what the fault does to others is journalled before `inject` returns.
-        late_ns = self._late_ns
-        journal.write("fault", verb=fault.verb, target=fault.target, state=state, arguments=arguments, late_ns=late_ns)
-        carrier.carry_out(moment)
-        self.tell(f"{fault.verb} {fault.target}" + ("" if moment.begin else " undone"))
+        journal.write("fault", verb=fault.verb, target=fault.target, state=state, arguments=arguments)
+        if moment.begin:
+            world.inject(fault.verb, fault.target, fault.value, fault.seed)
+        elif VERBS[fault.verb].lasting:
+            world.undo(fault)
+        self.tell(what)
 
 
 def group(workload: Workload, world: World) -> Group:

@@ -14,6 +14,7 @@ from common.client import ControlClient, ControlError
 from scenarios.running.directory import RunDirectory
 from scenarios.running.transport import Transport
 from scenarios.worlds import provision
+from scenarios.worlds.world import WorldGoneError
 from topo.emulation.lab import Lab
 from topo.fault import Fault
 from topo.node import Host
@@ -21,6 +22,7 @@ from topo.plan import Plan
 
 READY_S = 30.0
 POLL_S = 0.05
+LOOK_S = 0.5  # how often a waiting run looks whether its lab is still there
 
 
 class EmulatedWorld:
@@ -54,7 +56,10 @@ class EmulatedWorld:
         return time.monotonic_ns()
 
     def wait_until(self, t_ns: int) -> None:
-        self._pause.wait(max(0, t_ns - self.now_ns()) / 1e9)
+        while (left_s := (t_ns - self.now_ns()) / 1e9) > 0:
+            self._pause.wait(min(left_s, LOOK_S))
+            if not self.is_up():
+                raise WorldGoneError
 
     def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
         return self.lab.inject(verb, target, value, seed)
@@ -70,6 +75,9 @@ class EmulatedWorld:
 
     def verify(self) -> int:
         return provision.differences(self.lab)
+
+    def is_up(self) -> bool:
+        return self.lab.is_up()
 
     def close(self) -> None:
         self._open.close()

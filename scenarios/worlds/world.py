@@ -9,6 +9,13 @@ from endpoint.group import Client
 from topo.fault import Fault
 
 
+class WorldGoneError(RuntimeError):
+    """Somebody took the lab down while a run was going on in it."""
+
+    def __init__(self) -> None:
+        super().__init__("the lab was taken down while the run was going on; what was journalled until then is judged")
+
+
 class World(Protocol):
     """A fabric with an agent in every host, up and provisioned."""
 
@@ -20,7 +27,7 @@ class World(Protocol):
         """The clock of the journal."""
 
     def wait_until(self, t_ns: int) -> None:
-        """Returns when the clock shows `t_ns`, at once if that is past."""
+        """Returns when the clock shows `t_ns`, at once if that is past. WorldGoneError when it is taken down."""
 
     def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
         """Break something, by the rules of `topo.fault.Board`; the error says why not, and what would be valid."""
@@ -36,6 +43,9 @@ class World(Protocol):
 
     def verify(self) -> int:
         """Read all tables back; the number of differences from the plan's."""
+
+    def is_up(self) -> bool:
+        """Whether it is still there: others may take a lab down."""
 
     def close(self) -> None:
         """Take everything down."""

@@ -32,11 +32,15 @@ def lab() -> Iterator[None]:
     subprocess.run([*MRCLAB, "down"], check=False, timeout=LIMIT_S, capture_output=True)
 
 
-def start_smoke(runs: Path) -> subprocess.Popen[str]:
+def start_smoke(runs: Path, stderr: int | None = None) -> subprocess.Popen[str]:
     words = [*MRCLAB, "run", "smoke", "--plain", "--rate", "2", "--seed", "1", "--runs", str(runs)]
     # Whoever started us may ignore SIGINT, and children inherit that.
     return subprocess.Popen(
-        words, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+        words,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
@@ -92,3 +96,32 @@ def test_after_kill_9_down_leaves_nothing_and_the_run_still_opens(lab: None, tmp
     status, text = reported(tmp_path)
     assert status == 3
     assert "unknown" in text.splitlines()[0]
+
+
+def test_down_during_a_run_ends_it_with_a_word_and_an_unknown_verdict(lab: None, tmp_path: Path) -> None:
+    process = start_smoke(tmp_path, stderr=subprocess.PIPE)
+    until(process, "phase reference")
+    down = subprocess.run([*MRCLAB, "down"], capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    assert down.returncode == 0, down.stderr
+    _, said = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 2
+    assert said.splitlines()[-1] == (
+        "mrclab: the lab was taken down while the run was going on; what was journalled until then is judged"
+    )
+    assert left_behind() == set()
+    status, text = reported(tmp_path)
+    assert status == 3
+    assert "unknown" in text.splitlines()[0]
+
+
+def test_a_fault_by_hand_during_a_run_is_in_its_report(lab: None, tmp_path: Path) -> None:
+    process = start_smoke(tmp_path)
+    until(process, "phase faults")
+    for words in (["fault", "blackhole", "p1l0-p1s0"], ["undo", "1"]):
+        done = subprocess.run([*MRCLAB, *words], capture_output=True, text=True, check=False, timeout=LIMIT_S)
+        assert done.returncode == 0, done.stderr
+    out, _ = process.communicate(timeout=LIMIT_S)
+    assert process.returncode in (0, 1, 3), out
+    _, text = reported(tmp_path)
+    assert "blackhole p1l0-p1s0 (by hand)" in text
+    assert "by hand" in text.splitlines()[1]

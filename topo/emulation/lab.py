@@ -111,9 +111,15 @@ class Lab:
         journals = record.details.get("journals")
         return cls(record, root, provision, Path(journals) if journals else None)
 
+    def is_up(self) -> bool:
+        """Whether it is this lab that is on record: another process may have taken it down, or brought up another."""
+        remains = state.read_remains(self.root)
+        return remains is not None and remains.token == self.record.token
+
     def down(self) -> None:
-        """End the lab, as `down` does, and reap what was started through this object."""
-        down(self.root)
+        """End this lab, as `down` does, unless somebody has; reap what was started through this object."""
+        if self.is_up():
+            down(self.root)
         for popen in self._processes:
             popen.wait()  # it has ended; this only reaps it
 

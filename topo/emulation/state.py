@@ -152,8 +152,11 @@ def remove(root: Path = ROOT, *, keep_lock: bool = False) -> None:
 
 @contextmanager
 def faults_locked(root: Path = ROOT) -> Iterator[None]:
-    """The right to change `faults.json`, among processes; waits for it."""
-    fd = os.open(root / "faults.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    """The right to change `faults.json`, among processes; waits for it. NoLabError when the lab has gone."""
+    try:
+        fd = os.open(root / "faults.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except FileNotFoundError:
+        raise NoLabError("the lab was taken down") from None
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
         yield
