@@ -57,17 +57,19 @@ def leaving(plan: Plan, faults: Sequence[Fault], ref: PortRef) -> list[Condition
     place, found = f"{ref.node}>{peer(plan, ref).node}", []
     usual = healthy(plan, ref)
     for fault in faults:
-        impairs = VERBS[fault.verb].impairs
-        if impairs is None or ref not in transmitters(plan, fault):
+        verb = VERBS[fault.verb]
+        if verb.impairs is None or ref not in transmitters(plan, fault):
             continue
-        state = impairs(usual, fault.value or 0.0, fault.seed)
+        state = verb.impairs(usual, fault.value or 0.0, fault.seed)
         ends = not state.up or state.loss >= 1
-        found.append(Condition(place, _impairment(state, usual), fault.words(), ends, min(state.loss, 1.0)))
+        found.append(
+            Condition(place, _impairment(state, usual, verb.meaning), fault.words(), ends, min(state.loss, 1.0))
+        )
     return found
 
 
-def _impairment(state: PortState, usual: PortState) -> str:
-    """How a port differs from what it usually is, for a sentence that begins with its name."""
+def _impairment(state: PortState, usual: PortState, meaning: str) -> str:
+    """How a port differs from what it usually is, for a sentence that begins with its name; else the verb's meaning."""
     if not state.up:
         return "is down"
     if state.loss >= 1:
@@ -77,7 +79,7 @@ def _impairment(state: PortState, usual: PortState) -> str:
         said.append(f"takes {state.delay_ns / 1e6:g} ms instead of {usual.delay_ns / 1e6:g}")
     if state.rate_bps != usual.rate_bps:
         said.append(f"runs at {state.rate_bps / 1e6:g} Mb/s instead of {usual.rate_bps / 1e6:g}")
-    return " and ".join(said) or "is as usual"
+    return " and ".join(said) or ("is as usual" if state == usual else f"is impaired: {meaning}")
 
 
 def conditions(plan: Plan, faults: Sequence[Fault], path: Path) -> list[Condition]:
