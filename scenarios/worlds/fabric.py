@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from functools import partial
 from random import Random
 from typing import Any
@@ -19,6 +19,7 @@ from topo.plan import Plan
 
 MakeFabric = Callable[[Sequence[int], int, int], Fabric]
 """A fabric of a switch for each seed, so many hosts, so many ports a host."""
+NIC_FIELDS = tuple(spec.name for spec in fields(NicPort))
 
 
 class SimulatedFabric:
@@ -46,7 +47,9 @@ class SimulatedFabric:
         if isinstance(ref.node, Switch):
             self.switches[ref.node].set_port(ref.port, state)
         else:
-            self.fabric.configure_nic_port(self.host_numbers[ref.node], ref.port, NicPort(**asdict(state)))
+            # A NIC has fewer ways to suffer than a switch: no verb with `host_side` may need others.
+            nic_port = NicPort(**{name: getattr(state, name) for name in NIC_FIELDS})
+            self.fabric.configure_nic_port(self.host_numbers[ref.node], ref.port, nic_port)
 
     def set_switch(self, switch: Switch, state: SwitchState) -> None:
         """Stop, crash, or run again; after a crash without tables."""

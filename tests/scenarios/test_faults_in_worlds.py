@@ -21,11 +21,12 @@ from scenarios.running.runner import Choices
 from scenarios.running.transport import transport
 from scenarios.scenario import Scenario, TimedFault, phases
 from scenarios.worlds.emulated import EmulatedWorld
+from scenarios.worlds.fabric import NIC_FIELDS
 from scenarios.worlds.simulated import SimulatedWorld
 from scenarios.worlds.world import World, call
 from topo.emulation import state
 from topo.emulation.embedded import EmbeddedDriver, wire_delay_ns
-from topo.fault import VERBS, Board, Fault, denied_evs, healthy, port_states, switch_state, targets
+from topo.fault import VERBS, Board, Fault, Verb, denied_evs, healthy, port_states, switch_state, targets
 from topo.graph import PortRef, device_id, ports
 from topo.node import Host
 from topo.planfile import load_plan
@@ -131,6 +132,14 @@ def links_that_fail(world: World) -> list[str]:
         blamed += [f"{name}: {link}" for link in call(client, "prober.map")["links"] if link["state"] != "ok"]
         call(client, "prober.stop")
     return blamed
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS.values() if verb.impairs and verb.host_side])
+def test_what_a_verb_does_to_a_nics_port_the_simulated_nic_can_have(verb: Verb) -> None:
+    usual = healthy(TINY, PortRef(H0, 1))
+    assert verb.impairs is not None
+    changed = verb.impairs(usual, verb.argument.high if verb.argument else 0.0, 1)
+    assert {name for name in PORT_FIELDS if getattr(changed, name) != getattr(usual, name)} <= set(NIC_FIELDS)
 
 
 @st.composite
