@@ -144,12 +144,12 @@ class Transport(Protocol):
     def create_cq(self, capacity: int) -> CompletionQueue:
         """A queue for at most `capacity` requests that are posted and not yet polled."""
 
-    def create_qp(self, cq: CompletionQueue, **attributes: Any) -> QueuePair:
+    def create_qp(self, cq: Any, **attributes: Any) -> QueuePair:
         """A QP in RESET. Raises ValueError for an attribute that the transport does not have or that is out of
         range, naming the valid ones, and QueueFull when the NIC has all the QPs that it can have."""
 
-    def destroy_qp(self, qp: QueuePair, now_ns: int) -> None:
-        """Forget the QP; what is posted on it disappears without completions. Raises ValueError for another's."""
+    def destroy_qp(self, qp: Any, now_ns: int) -> None:
+        """Forget a QP that this NIC made; what is posted on it disappears without completions. Raises ValueError."""
 
     # wire and clock
     def receive(self, port: int, frames: Sequence[bytes | memoryview], now_ns: int) -> None:

@@ -85,8 +85,9 @@ def markdown_is_narrow(root: Path, files: list[Path]) -> Iterator[str]:
 def nobody_imports_tests(root: Path, files: list[Path]) -> Iterator[str]:
     for path in (path for path in files if path.suffix == ".py" and path.relative_to(root).parts[0] != "tests"):
         for node in ast.walk(ast.parse(path.read_text())):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                continue
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
             if any(name.split(".")[0] == "tests" for name in names):
                 yield f"{path.relative_to(root)}:{node.lineno} imports from tests"
 

@@ -51,7 +51,8 @@ def connected(server: ControlServer) -> socket.socket:
 
 @pytest.mark.parametrize("kind", ["tcp", "tcp6", "unix"])
 def test_requests_are_answered_on_every_kind_of_address(kind: str, serve: Serve, tmp_path: Path) -> None:
-    wanted = {"tcp": "127.0.0.1:0", "tcp6": "[::1]:0", "unix": tmp_path / "socket"}[kind]
+    addresses: dict[str, str | Path] = {"tcp": "127.0.0.1:0", "tcp6": "[::1]:0", "unix": tmp_path / "socket"}
+    wanted = addresses[kind]
     server = serve(wanted)
     with ControlClient(wanted if isinstance(wanted, Path) else server.address) as client:
         assert client.call("echo", word="a" * 5000) == "a" * 5000

@@ -2,13 +2,13 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 
 import pytest
 
 from controller import Address
+from tests.switch_process import ready_words, stop
 from topo.graph import device_id, ports
 from topo.planfile import load_plan
 
@@ -35,13 +35,11 @@ class Serving:
         path = directory / f"{plan.name}.json"
         path.write_text(json.dumps(config))
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "switch", "serve", "--config", path, "--exit-with-parent"],
+            [sys.executable, "-m", "switch", "serve", "--config", str(path), "--exit-with-parent"],
             stdout=subprocess.PIPE,
             text=True,
         )
-        ready = self.process.stdout.readline()
-        assert ready.startswith("ready "), ready
-        words = dict(word.split("=", 1) for word in ready.split()[1:])
+        words = ready_words(self.process)
         self.grpc, self.control = words["grpc"], words["control"]
         self.addresses = {s.name: Address(self.grpc, device_id(plan, s)) for s in plan.switches()}
 
@@ -53,14 +51,7 @@ class Serving:
         return path
 
     def close(self):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            assert self.process.wait(WAIT_S) == 0
-        finally:
-            if self.process.poll() is None:
-                self.process.kill()
-                self.process.wait()
-            self.process.stdout.close()
+        stop(self.process)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from controller import Address, ProvisionError, compiled_pipelines, provision, p
 from controller.client import DELETE, INSERT, MODIFY, Channels, Client, ClientError
 from controller.entries import DefaultAction, MeterCell, TableEntry
 from controller.items import encode
-from controller.pipelines import PROGRAMS
+from controller.pipelines import PROGRAMS, Pipelines
 from controller.push import read_switch
 from controller.tables import tables
 from controller.words import line
@@ -175,7 +175,7 @@ def test_reconvergence_rewrites_only_groups_and_can_be_undone(leaf_and_spine, pi
 def test_another_pipeline_is_replaced_and_its_absence_is_a_difference(tiny, leaf_and_spine, pipelines):
     _, addresses = leaf_and_spine
     push(tiny, addresses, pipelines=pipelines)
-    swapped = {"leaf": pipelines["spine"], "spine": pipelines["leaf"]}
+    swapped: Pipelines = {"leaf": pipelines["spine"], "spine": pipelines["leaf"]}
     wrong = verify(tiny, {"p0s0": addresses["p0s0"]}, pipelines=swapped)
     (difference,) = wrong.differences
     assert difference.kind == "pipeline"

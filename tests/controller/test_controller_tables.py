@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from ipaddress import IPv6Address
+from typing import Any
 
 import pytest
 
@@ -9,13 +10,15 @@ from controller.entries import DefaultAction, Group, GroupEntry, Member, MeterCe
 from controller.items import compare, decode, encode
 from controller.tables import ROCE, TRIMMABLE, tables
 from controller.words import line
+from switch.engine import MeterConfig
 from switch.entries import Exact, Lpm
 from switch.p4rt.errors import P4RuntimeError
 from switch.p4rt.p4info import parse_p4info_text
 from topo.address import host_address
 from topo.graph import PortRef, link_at, peer, port_count, towards_host
-from topo.node import Host
+from topo.node import Host, Switch
 from topo.path import hops, path_da, paths
+from topo.plan import Plan
 from topo.planfile import load_plan
 
 
@@ -30,19 +33,24 @@ def p4infos(pytestconfig):
     return {role: parse_p4info_text((golden / f"{role}.p4info.txtpb").read_text()) for role in ("leaf", "spine")}
 
 
+def rows(plan: Plan, switch: Switch) -> list[Any]:
+    """The entries, whatever they match on."""
+    return list(tables(plan, switch))
+
+
 class Lookup:
     """One switch's entries by table, with longest prefix match: no more than a reader of the tables would do."""
 
     def __init__(self, entities):
         self.entities = entities
-        self.exact = {}
-        self.lpm = {}
+        self.exact: dict[Any, Any] = {}
+        self.lpm: dict[str, list[Any]] = {}
         self.groups = {e.group_id: e.members for e in entities if isinstance(e, Group)}
         self.members = {e.member_id: e.args[0] for e in entities if isinstance(e, Member)}
         for entity in entities:
             if not isinstance(entity, TableEntry | GroupEntry):
                 continue
-            values = tuple(match for _, match in entity.match)
+            values: Any = tuple(match for _, match in entity.match)
             if all(isinstance(m, Exact) for m in values):
                 self.exact[entity.table, tuple(m.value for m in values)] = entity
             else:
@@ -103,6 +111,7 @@ def test_adjacency_usids_leave_by_their_port_alone_and_behind_the_own_usid(plan)
         for entity in lookup.entities:
             if isinstance(entity, TableEntry) and entity.action in ("end_ua", "end_un_ua"):
                 ((_, match),) = entity.match
+                assert isinstance(match, Lpm)
                 behind = 0x1234 << (128 - match.prefix_len - 16)
                 address, (port, _, _) = lookup.forward(match.value | behind)
                 assert port == entity.args[0]
@@ -150,12 +159,12 @@ def test_after_reconvergence_no_flow_uses_a_dead_link_and_without_any_spine_it_i
 def test_the_baseline_plan_has_no_segments_and_marks_ecn_on_the_last_hop_too(plan):
     plan = plan.single_plane()
     for switch in plan.switches():
-        entities = tables(plan, switch)
+        entities = rows(plan, switch)
         assert not [e for e in entities if isinstance(e, TableEntry) and e.table == "my_sid"]
         marked = {
             e.match[0][1].value
             for e in entities
-            if isinstance(e, TableEntry) and e.table == "ecn_profile" and e.match[1][1].value == ROCE
+            if getattr(e, "table", "") == "ecn_profile" and e.match[1][1].value == ROCE
         }
         assert marked == set(range(1, port_count(plan, switch) + 1))
 
@@ -164,8 +173,8 @@ def test_thresholds_are_packets_of_the_mtu_and_ordered_below_the_queue(plan):
     for switch in plan.switches():
         limits = {
             (e.match[0][1].value, e.match[1][1].value): (e.action, *e.args)
-            for e in tables(plan, switch)
-            if isinstance(e, TableEntry) and e.table == "queue_limit"
+            for e in rows(plan, switch)
+            if getattr(e, "table", "") == "queue_limit"
         }
         for port in range(1, port_count(plan, switch) + 1):
             ref = PortRef(switch, port)
@@ -202,7 +211,7 @@ def test_no_two_entries_of_a_switch_have_the_same_key_and_all_fit_the_p4info(pla
         assert len({(item.kind, item.key) for item in encoded}) == len(entities)
         for item in encoded:
             assert decode(p4infos[switch.role], item.body) == item
-            assert decode(p4infos[switch.role], item.body).entity == item.entity
+            assert getattr(decode(p4infos[switch.role], item.body), "entity", None) == item.entity
 
 
 def test_a_comparison_finds_what_is_missing_different_and_unexpected(p4infos):
@@ -240,7 +249,7 @@ def test_lines_show_addresses_as_addresses(p4infos):
         (TableEntry("nat", (), "drop"), "no table 'nat' in the P4Info; tables: .*my_sid"),
         (TableEntry("my_sid", (("dst", Lpm(0, 1)),), "end_un"), "no match field 'dst'; fields: dst_addr"),
         (TableEntry("my_sid", (), "set_class", (1, 1)), "my_sid: no action 'set_class'; actions: .*end_un"),
-        (MeterCell("trim", 1, None), "no meter 'trim'.*trimmed_meter"),
+        (MeterCell("trim", 1, MeterConfig(1, 1, 1, 1)), "no meter 'trim'.*trimmed_meter"),
     ],
 )
 def test_a_p4info_that_lacks_something_is_refused_by_name(p4infos, entity, message):

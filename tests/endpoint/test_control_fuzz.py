@@ -30,7 +30,9 @@ names = st.sampled_from(["a", "b", ""]) | anything
 host_names = st.sampled_from([f"h{index}" for index in range(HOSTS)])
 # Small: a test of words, not of memory.
 option_values = st.integers(1, 64) | st.booleans() | st.floats() | st.lists(anything, max_size=2) | st.just(-1)
-options = st.dictionaries(st.sampled_from(OPTIONS), option_values, max_size=3) | st.just({}) | anything
+options: st.SearchStrategy[Any] = (
+    st.dictionaries(st.sampled_from(OPTIONS), option_values, max_size=3) | st.just({}) | anything
+)
 qp_infos = st.fixed_dictionaries(
     {"host": host_names | anything, "qpn": numbers | anything, "psn": numbers | anything},
     optional={"mpr": numbers | anything, "max_write_imm": numbers | anything, "trim_nack": anything, "x": anything},

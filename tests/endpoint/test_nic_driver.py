@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -77,7 +78,7 @@ class Recorder:
 class Running:
     """A driver in a thread; `call` runs something in its loop."""
 
-    def __init__(self, namespace: str, host: int, **options: int) -> None:
+    def __init__(self, namespace: str, host: int, **options: Any) -> None:
         nic = profile.parse(example(host))
         self.device = Recorder()
         with entered(namespace):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -185,7 +186,7 @@ BTH = st.fixed_dictionaries(
 )
 
 
-def bth_pair(opcode: int, f: dict[str, int], ts: int = 0, pad: int = 0) -> tuple[wire.Bth, layers.Mrc]:
+def bth_pair(opcode: int, f: dict[str, Any], ts: int = 0, pad: int = 0) -> tuple[wire.Bth, layers.Mrc]:
     flags = f["a"] * wire.ACK_REQUEST | f["rtx"] * wire.RETRANSMISSION | ts * wire.TIMESTAMP
     mine = wire.Bth(opcode, f["dqpn"], f["psn"], flags, pad, bool(f["se"]), bool(f["m"]), f["pkey"], f["variant"])
     return mine, layers.Mrc(opcode=opcode, ts=ts, pad=pad, **f)

@@ -141,7 +141,8 @@ class FakeNet:
         self.hosts: dict[str, Host] = {}
         for index in range(hosts):
             nic = profile.parse(example(index, hosts))
-            transport = self.transports[nic.host] = FakeTransport(self, nic.host)
+            transport: Any = FakeTransport(self, nic.host)
+            self.transports[nic.host] = transport
             self.hosts[nic.host] = Host(
                 nic, transport, self._journal(nic.host), clock=lambda: self.now_ns, now_ns=self.now_ns
             )

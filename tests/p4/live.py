@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import grpc
 from google.protobuf import text_format
@@ -83,7 +83,7 @@ class LiveSwitch:
 
     # --- what a packet test writes ---
 
-    def _find(self, kind: str, name: str) -> object:
+    def _find(self, kind: str, name: str) -> Any:
         found = [item for item in getattr(self.p4info, kind) if name in (item.preamble.name, item.preamble.alias)]
         assert len(found) == 1, f"{kind}: {name}"
         return found[0]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from switch.engine import Engine, MeterConfig, PortConfig, Transmitted
+from switch.engine import MeterConfig, PortConfig, Transmitted
 from switch.entries import ActionCall, Entry, Exact, Lpm, Match
 from switch.model import Program
 
@@ -31,7 +32,7 @@ def destination(port: int) -> str:
 
 @dataclass
 class Node:
-    engine: Engine
+    engine: Any  # an engine; tests of live switches look into theirs
     program: Program
     now_ns: int = 1_000_000_000  # long after start: an account of age zero is then stale, as on an old switch
     sent: list[Transmitted] = field(default_factory=list)
@@ -40,14 +41,15 @@ class Node:
     def __post_init__(self) -> None:
         self.engine.load(self.program)
         p = self.program
-        for item in (*p.tables, *p.actions, *p.counters, *p.registers, *p.meters):
+        items: list[Any] = [*p.tables, *p.actions, *p.counters, *p.registers, *p.meters]
+        for item in items:
             self._names[item.name.rpartition(".")[2]] = item.name
 
     # --- control ---
 
     def add(self, table: str, matches: tuple[Match, ...], action: str, *args: int) -> int:
         call = ActionCall(self._names[action], args)
-        return self.engine.insert_entry(self._names[table], Entry(matches, call))
+        return int(self.engine.insert_entry(self._names[table], Entry(matches, call)))
 
     def default(self, table: str, action: str, *args: int) -> None:
         self.engine.set_default_action(self._names[table], ActionCall(self._names[action], args))
@@ -76,11 +78,11 @@ class Node:
     # --- what it shows ---
 
     def counter(self, name: str, port: int, traffic_class: int) -> int:
-        return self.engine.read_counter(self._names[name], port * 8 + traffic_class).packets
+        return int(self.engine.read_counter(self._names[name], port * 8 + traffic_class).packets)
 
     def account(self, port: int, priority: int = DATA_PRIORITY) -> int:
         """Packets waiting, as the program believes."""
-        return self.engine.read_register("queue_account", port * 8 + priority) & 0xFFFF
+        return int(self.engine.read_register("queue_account", port * 8 + priority)) & 0xFFFF
 
     # --- time and packets ---
 

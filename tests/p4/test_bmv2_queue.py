@@ -70,7 +70,9 @@ def arrivals(node: Node, count: int) -> list[bytes]:
 
 def account(node: Node) -> int:
     text = node.engine.cli(f"register_read queue_account {OUT * 8}")
-    return int(re.search(r"queue_account\[\d+\]= *(\d+)", text)[1]) & 0xFFFF
+    found = re.search(r"queue_account\[\d+\]= *(\d+)", text)
+    assert found is not None
+    return int(found[1]) & 0xFFFF
 
 
 def eventually(condition: Callable[[], bool], pause_s: float = 0.02) -> None:

@@ -42,7 +42,7 @@ def node(switch: Embedded) -> Iterator[Node]:
 
 
 def configured(switch: Embedded) -> Node:
-    made = Node(switch, compiled("leaf").program)  # type: ignore[arg-type]
+    made = Node(switch, compiled("leaf").program)
     made.wire(IN, OUT)
     made.limit(OUT, TRIMMABLE, "trim_beyond", LIMIT, PATIENCE_US)
     switch.control("port.set", port=OUT, rate_bps=RATE_BPS)

@@ -85,10 +85,11 @@ def seen(world: World) -> Facts:
     """Every switch port, switch and denylist, as the world's own switches and NICs have them."""
     facts: Facts = {f"denied {host}": denied(world, host) for host in TINY.hosts()}
     if isinstance(world, SimulatedWorld):
-        for node, switch in world.fabric.switches.items():  # type: ignore[attr-defined]
+        for node, switch in world.fabric.switches.items():
             facts[f"state {node}"] = "running" if switch.running else "not running"
             for ref in ports(TINY, node):
-                config = switch.engine._ports[ref.port]
+                engine: Any = switch.engine
+                config = engine._ports[ref.port]
                 facts[str(ref)] = {name: getattr(config, name) for name in PORT_FIELDS}
         return facts
     assert isinstance(world, EmulatedWorld)
@@ -168,7 +169,10 @@ def any_order(world: World, told: list[Any]) -> None:
                 continue
             world.undo(in_force.pop(action % len(in_force)))
         else:
-            fault = world.inject(*action) if not _held(in_force, action) else _refused(world, action)
+            held = _held(in_force, action)
+            if held:
+                _refused(world, action)
+            fault = None if held else world.inject(*action)
             if fault is not None and VERBS[fault.verb].lasting:
                 in_force.append(fault)
         assert world.faults() == in_force

@@ -17,7 +17,7 @@ EXPLAINER = PlanExplainer(PLAN)
 
 
 @pytest.mark.parametrize("path", list(paths(PLAN, PLAN.host("h0"), PLAN.host("h3"))), ids=lambda path: hex(path.ev))
-def test_a_packet_crosses_the_switches_of_its_ev_and_reaches_the_host(path) -> None:  # type: ignore[no-untyped-def]
+def test_a_packet_crosses_the_switches_of_its_ev_and_reaches_the_host(path) -> None:
     frame = data_frame(PLAN, path, 100)
     journey = follow(PLAN, EXPLAINER, path, frame)
     crossed, reached = journey.hops, journey.reached

@@ -1,13 +1,14 @@
 """The serve configuration: what it accepts, and that its errors name the key, the rule and the valid choices."""
 
 import json
+from typing import Any
 
 import pytest
 
 from switch.config import ConfigError, changed_port, changed_queue, load_config, parse_config, parse_device
 from switch.engine import PortConfig, QueueConfig
 
-EXAMPLE = {
+EXAMPLE: dict[str, Any] = {
     "grpc": "127.0.0.1:9559",
     "control": "127.0.0.1:9560",
     "journal": "switch.jsonl",

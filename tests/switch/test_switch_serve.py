@@ -8,10 +8,13 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from typing import Any
 
 import grpc
 import pytest
 from p4.v1 import p4runtime_pb2 as p4rt
+
+from tests.switch_process import ready_words, stop
 
 WAIT_S = 20
 DEVICES = [
@@ -35,9 +38,7 @@ def running(config, *words):
     """(process, the ready line's words)."""
     process = subprocess.Popen(command(config, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        line = process.stdout.readline()
-        assert line.startswith("ready "), process.stderr.read()
-        yield process, dict(word.split("=", 1) for word in line.split()[1:])
+        yield process, ready_words(process)
     finally:
         if process.poll() is None:
             process.kill()
@@ -103,7 +104,7 @@ def test_the_control_socket_can_shut_it_down_with_a_stream_open(tmp_path):
             request_serializer=p4rt.StreamMessageRequest.SerializeToString,
             response_deserializer=p4rt.StreamMessageResponse.FromString,
         )
-        done = []
+        done: list[Any] = []
 
         def requests():
             yield request
@@ -124,6 +125,7 @@ def test_it_ends_when_its_parent_is_killed(tmp_path):
     starter = f"import subprocess; p = subprocess.Popen({words!r}, stdout=subprocess.PIPE); "
     starter += "p.stdout.readline(); print(p.pid, flush=True); p.wait()"
     parent = subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
     child = int(parent.stdout.readline())
     try:
         assert not ended(child)
@@ -140,7 +142,7 @@ def test_a_thread_that_started_it_may_end_without_ending_it(tmp_path):
     import threading
 
     config = write_config(tmp_path)
-    started = []
+    started: list[subprocess.Popen[str]] = []
     thread = threading.Thread(
         target=lambda: started.append(
             subprocess.Popen(command(config, "--exit-with-parent"), stdout=subprocess.PIPE, text=True)
@@ -150,12 +152,10 @@ def test_a_thread_that_started_it_may_end_without_ending_it(tmp_path):
     thread.join()
     (process,) = started
     try:
-        address = dict(w.split("=", 1) for w in process.stdout.readline().split()[1:])["grpc"]
+        address = ready_words(process)["grpc"]
         assert capabilities(address) == "1.4.1"
     finally:
-        process.terminate()
-        assert process.wait(WAIT_S) == 0
-        process.stdout.close()
+        stop(process)
 
 
 def test_the_journal_tells_who_runs_how_long_and_what_happened_to_devices(tmp_path):

@@ -57,24 +57,24 @@ def test_a_build_with_both_servers_serves(build):
 
 def test_a_build_that_does_not_know_the_thrift_port_lacks_thrift_by_name(build):
     build(takes_thrift_port=False, dies=True)
-    assert bmv2_process.NO_THRIFT in bmv2_process.trial()
+    assert bmv2_process.NO_THRIFT in str(bmv2_process.trial())
 
 
 def test_a_build_that_takes_the_port_and_warns_lacks_thrift_at_once(build):
     warning = "You used the '--thrift-port' command-line option, but this target was compiled without Thrift support."
     build(thrift=False, says=warning)
-    assert bmv2_process.NO_THRIFT in bmv2_process.trial()
+    assert bmv2_process.NO_THRIFT in str(bmv2_process.trial())
 
 
 def test_a_build_that_takes_the_port_in_silence_lacks_thrift_when_nobody_listens(build, monkeypatch):
     monkeypatch.setattr(bmv2_process, "THRIFT_TIMEOUT_S", 0.5)
     build(thrift=False)
-    assert bmv2_process.NO_THRIFT in bmv2_process.trial()
+    assert bmv2_process.NO_THRIFT in str(bmv2_process.trial())
 
 
 def test_a_switch_that_ends_for_another_reason_is_not_blamed_on_thrift(build):
     build(dies=True)
-    trouble = bmv2_process.trial()
+    trouble = str(bmv2_process.trial())
     assert bmv2_process.NO_THRIFT not in trouble
     assert "ended with status 1" in trouble
     assert "Error while parsing command line arguments" in trouble

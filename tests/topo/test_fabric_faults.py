@@ -7,6 +7,7 @@ import struct
 import threading
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from scapy.layers.inet import UDP
@@ -38,7 +39,7 @@ LOCAL = 0xFFFF
 def lab(request, private_run, require_kind):
     require_kind(request.param)
     provision = None if request.param == "linux" else request.getfixturevalue("provision")
-    running = Lab.up(replace(TINY, switch=request.param), provision=provision)
+    running: Any = Lab.up(replace(TINY, switch=request.param), provision=provision)
     running.kind = request.param
     yield running
     running.down()
@@ -297,7 +298,9 @@ def test_overlapping_faults_on_one_node_are_undone_in_any_order(lab):
 def test_any_faults_undone_in_any_order_leave_a_healthy_fabric(lab, seed):
     generator = random.Random(seed)
     links = [link.name for link in fabric_links(TINY)]
-    possible = [(verb, link, None) for verb in ("link-down", "blackhole") for link in links]
+    possible: list[tuple[str, str, float | None]] = [
+        (verb, link, None) for verb in ("link-down", "blackhole") for link in links
+    ]
     possible += [("loss", link, 30.0) for link in links]
     possible += [("rate", link, 3.0) for link in links if not link.startswith("h")]
     possible += [("port-down", f"h{host}.p{plane}", None) for host in range(4) for plane in range(2)]

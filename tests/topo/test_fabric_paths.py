@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from scapy.layers.inet import UDP
@@ -154,7 +155,7 @@ def test_every_pair_and_ev_takes_its_path_with_the_exact_outer_address_at_every_
                 stack.enter_context(socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)).bind(("::", UDP_PORT))
         before = {node: lab.counters(node) for node in plan.nodes()}
         taps = Taps(plan, stack)
-        wanted = Counter()
+        wanted: Counter[Any] = Counter()
         for number, path in enumerate(every):
             with namespace.entered(path.source.name):
                 sender = stack.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))

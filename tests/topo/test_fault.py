@@ -1,6 +1,7 @@
 """Faults as values: what is refused by name, and what a set of them means for ports and switches."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -33,7 +34,8 @@ def test_each_number_lands_in_its_unit():
             make_fault(LAB, "rate", "p1l0>p1s2", 1.5),
         ],
     )
-    expected = replace(healthy(LAB, UP), loss=pytest.approx(0.2), delay_ns=2_500_000, rate_bps=1_500_000, loss_seed=7)
+    loss: Any = pytest.approx(0.2)
+    expected = replace(healthy(LAB, UP), loss=loss, delay_ns=2_500_000, rate_bps=1_500_000, loss_seed=7)
     assert states == {UP: expected}
 
 

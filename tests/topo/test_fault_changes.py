@@ -25,7 +25,7 @@ from topo.fault import (
     targets,
 )
 from topo.graph import PortRef, ports
-from topo.node import leaf, spine
+from topo.node import Host, leaf, spine
 from topo.planfile import load_plan
 
 TINY = load_plan("tiny")
@@ -36,9 +36,9 @@ UPPER, LOWER = PortRef(spine(0, 0), 1), PortRef(leaf(0, 0), 3)
 
 
 def test_a_switch_knows_that_its_port_is_down_before_the_cable_is_and_that_it_is_up_only_afterwards():
-    down = [(type(change), change.ref) for change in changes(TINY, [], [CUT])[:4]]
+    down = [(type(change), getattr(change, "ref", None)) for change in changes(TINY, [], [CUT])[:4]]
     assert down == [(PortChange, LOWER), (PortChange, UPPER), (CarrierChange, LOWER), (CarrierChange, UPPER)]
-    up = [(type(change), change.ref) for change in changes(TINY, [CUT], [])[:4]]
+    up = [(type(change), getattr(change, "ref", None)) for change in changes(TINY, [CUT], [])[:4]]
     assert up == [(CarrierChange, LOWER), (CarrierChange, UPPER), (PortChange, LOWER), (PortChange, UPPER)]
 
 
@@ -76,8 +76,8 @@ class Fabric:
         self.off = set()
         self.switches = dict.fromkeys(TINY.switches(), "running")
         self.with_tables = set(TINY.switches())
-        self.denied = {host: set() for host in TINY.hosts()}
-        self.dead = frozenset()
+        self.denied: dict[Host, set[tuple[str, int]]] = {host: set() for host in TINY.hosts()}
+        self.dead: frozenset[tuple[str, str]] = frozenset()
         self.broken = False
 
     def refusal(self, change):

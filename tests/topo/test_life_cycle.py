@@ -133,6 +133,7 @@ def test_a_down_that_was_killed_is_finished_by_the_next(nothing_left):
         argv = [sys.executable, "-c", "print('begin', flush=True); from topo.emulation.lab import down; down()"]
         project = str(Path(__file__).parents[2])
         with subprocess.Popen(argv, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": project}) as ending:
+            assert ending.stdout is not None
             assert ending.stdout.readline() == b"begin\n"
             threading.Event().wait(generator.uniform(0, 0.4))  # importing takes most of it
             ending.kill()

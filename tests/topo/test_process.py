@@ -30,6 +30,7 @@ def test_a_process_is_found_by_its_token_and_ended(tmp_path):
 
 def test_a_pid_with_another_start_time_is_another_process():
     ticks = process.start_ticks(os.getpid())
+    assert ticks is not None
     assert process.alive(os.getpid(), ticks)
     assert not process.alive(os.getpid(), ticks + 1)
 

@@ -26,8 +26,8 @@ class Flow:
         self.guard_region = receiver.register_memory(self.guard)
         self.cq = sender.create_cq(100_000)
         self.remote_cq = receiver.create_cq(100_000)
-        self.qp = sender.create_qp(self.cq, **attributes)
-        self.remote = receiver.create_qp(self.remote_cq, **attributes)
+        self.qp: Any = sender.create_qp(self.cq, **attributes)
+        self.remote: Any = receiver.create_qp(self.remote_cq, **attributes)
         self.qp.connect(self.remote.info(), wire.now_ns)
         self.remote.connect(self.qp.info(), wire.now_ns)
         self.posted: dict[int, tuple[int, int, int | None]] = {}

@@ -88,5 +88,5 @@ def test_many_qps_come_and_go() -> None:
         a.destroy_qp(qp, wire.now_ns)
         b.destroy_qp(peer, wire.now_ns)
     assert len(numbers) == 300
-    assert a.qps == b.qps == {}  # type: ignore[attr-defined]
+    assert a.qps == b.qps == {}
     assert a.next_timer_ns() is None

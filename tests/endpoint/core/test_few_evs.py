@@ -34,7 +34,7 @@ def goodput(wire: Wire, flow: Flow, round_trips: int, rate_bps: int) -> float:
     before, began_ns = flow.remote.responder.received_bytes, wire.now_ns
     wire.run(began_ns + round_trips * wire.base_rtt_ns)
     line = PLANES * rate_bps * (wire.now_ns - began_ns) / 8e9 * 4096 / 4234
-    return (flow.remote.responder.received_bytes - before) / line
+    return float((flow.remote.responder.received_bytes - before) / line)
 
 
 def under_loss(evs_per_plane: int, loss: float, rate_bps: int = 10 * GBPS) -> tuple[float, float]:

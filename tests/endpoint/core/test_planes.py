@@ -308,13 +308,13 @@ def test_an_answer_from_another_host_refreshes_no_reverse_ev_and_takes_no_probe_
     wire = Wire(hosts=3)
     flow = Flow(wire)
     h1 = wire.transports["h1"]
-    route = h1.peers.named("h0").routes[3]  # type: ignore[attr-defined]
+    route = h1.peers.named("h0").routes[3]
     flow.remote.probe_ev(route)
-    operations = h1._operations  # type: ignore[attr-defined]
+    operations = h1._operations
     request_id = operations._request_id
     h2 = wire.transports["h2"]
     request = Erth(EndpointOp.EV_PROBE)
-    h2.peers.named("h1").respond(h2.ports[0], 0, 0b1111, request_id, request)  # type: ignore[attr-defined]
+    h2.peers.named("h1").respond(h2.ports[0], 0, 0b1111, request_id, request)
     ((port, forged),) = h2.packets_to_send(wire.now_ns, 8)
     h1.receive(port, [forged], wire.now_ns)
     assert flow.remote.reverse.routes[route.port.number] is not route

@@ -118,7 +118,7 @@ class PacketMaker:
         return chosen.next_state
 
 
-def _type_of(into: StackNext | object):  # type: ignore[no-untyped-def]
+def _type_of(into: StackNext | object):
     if isinstance(into, StackNext):
         return into.stack.type
     return into.stack.unions[0].headers[into.member_index].type  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from google.protobuf import text_format
@@ -74,7 +75,7 @@ def unordered(message: object) -> object:
     """A message as nested sets: the order of tables, actions and the like means nothing."""
     if not hasattr(message, "ListFields"):
         return message
-    parts = []
+    parts: list[Any] = []
     for field, value in message.ListFields():
         repeated = field.label == field.LABEL_REPEATED and not isinstance(value, dict) and hasattr(value, "append")
         if repeated or isinstance(value, list):

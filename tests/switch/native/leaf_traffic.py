@@ -7,6 +7,7 @@ from ipaddress import IPv6Address
 
 from switch.engine import Engine
 from switch.entries import ActionCall, Entry, Exact, Lpm, Match
+from switch.model import Program
 
 BLOCK = "fcbb:bbbb"
 OWN_USID = 0x1000
@@ -29,12 +30,12 @@ def ipv6_frame(
 
 
 def table_name(engine: Engine, suffix: str) -> str:
-    program = engine._loaded.program  # type: ignore[attr-defined]
+    program: Program = engine._loaded.program  # type: ignore[attr-defined]
     return next(table.name for table in program.tables if table.name.endswith(suffix))
 
 
 def action_name(engine: Engine, table: str, suffix: str) -> str:
-    program = engine._loaded.program  # type: ignore[attr-defined]
+    program: Program = engine._loaded.program  # type: ignore[attr-defined]
     return next(a.name for t in program.tables if t.name == table for a in t.actions if a.name.endswith(suffix))
 
 

@@ -259,7 +259,7 @@ def counts(counters: PortCounters) -> tuple[int, int]:
 
 
 def ones_complement_sum(data: bytes) -> int:
-    total = sum(struct.unpack(f">{(len(data) + 1) // 2}H", data + bytes(len(data) % 2)))
+    total: int = sum(struct.unpack(f">{(len(data) + 1) // 2}H", data + bytes(len(data) % 2)))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return total

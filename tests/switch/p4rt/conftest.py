@@ -8,6 +8,7 @@ import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import grpc
 import pytest
@@ -18,7 +19,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 from p4.v1 import p4runtime_pb2_grpc
 
 from switch.config import DeviceConfig, PortSpec
-from switch.device import Devices
+from switch.device import Devices, Lateness
 from switch.engine import CounterValue, EngineError, PortCounters
 from switch.entries import ActionCall, Entry, Exact
 from switch.p4rt.pipeline import PipelineCache
@@ -168,6 +169,9 @@ class RememberingDataPlane:
     def now_ns(self):
         return time.monotonic_ns()
 
+    def lateness(self):
+        return Lateness(0, 0, ())
+
     def prepare(self, program):
         self.prepared.append(program)
 
@@ -193,7 +197,7 @@ class Stream:
     """A StreamChannel as a client sees it."""
 
     def __init__(self, stub, device_id=1, election_id=None, role=None):
-        self.requests = queue.Queue()
+        self.requests: queue.Queue[Any] = queue.Queue()
         self.call = stub.StreamChannel(iter(self.requests.get, None))
         self.device_id = device_id
         if election_id is not None:
@@ -279,7 +283,7 @@ class Harness:
     """A server with devices 1 and 2 in a thread of its own."""
 
     def __init__(self):
-        self.data_plane = RememberingDataPlane()
+        self.data_plane: Any = RememberingDataPlane()
         self.devices = Devices(self.data_plane)
         for device_id in (1, 2):
             self.devices.add(DeviceConfig(device_id, f"s{device_id}", ports=(PortSpec(1), PortSpec(2))))
@@ -336,7 +340,7 @@ def store():
     config = p4rt.ForwardingPipelineConfig(p4_device_config=P4INFO_TEXT.encode())
     text_format.Parse(P4INFO_TEXT, config.p4info)
     pipeline = PipelineCache(load_program).read(config.SerializeToString())
-    engine = RememberingEngine()
+    engine: Any = RememberingEngine()
     engine.load(pipeline.program)
     return Store(pipeline, engine)
 

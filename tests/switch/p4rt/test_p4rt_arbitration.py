@@ -1,6 +1,7 @@
 """Election of a primary: the rules of the specification, first as a pure state machine, then over streams."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -93,7 +94,8 @@ def test_streams_are_limited():
 )
 def test_whatever_happens_there_is_at_most_one_primary_and_its_id_is_the_highest_ever(steps):
     arbitration = Arbitration()
-    live, highest = {}, {}
+    live: dict[Any, Any] = {}
+    highest: dict[Any, Any] = {}
     for client, role, election_id, leave in steps:
         if leave:
             arbitration.disconnect(client)

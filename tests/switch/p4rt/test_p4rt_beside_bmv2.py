@@ -14,6 +14,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -23,6 +24,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 from p4.v1 import p4runtime_pb2_grpc
 
 from switch.frontend import compile_program
+from tests.switch_process import ready_words
 
 PROGRAM = Path(__file__).parent / "everything.p4"
 CONVERSATION = Path(__file__).parent / "beside_bmv2.txt"
@@ -40,10 +42,18 @@ def cases():
 def ours(directory):
     config = {"grpc": "127.0.0.1:0", "control": "127.0.0.1:0", "devices": [{"device_id": 1, "name": "one"}]}
     (directory / "config.json").write_text(json.dumps(config))
-    command = [sys.executable, "-m", "switch", "serve", "--config", directory / "config.json", "--exit-with-parent"]
+    command = [
+        sys.executable,
+        "-m",
+        "switch",
+        "serve",
+        "--config",
+        str(directory / "config.json"),
+        "--exit-with-parent",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            yield dict(word.split("=", 1) for word in process.stdout.readline().split()[1:])["grpc"]
+            yield ready_words(process)["grpc"]
         finally:
             process.send_signal(signal.SIGTERM)
 
@@ -66,7 +76,7 @@ def bmv2(directory):
 
 def converse(address, compiled, updates):
     """The code that each update is answered with."""
-    requests = queue.Queue()
+    requests: queue.Queue[Any] = queue.Queue()
     with grpc.insecure_channel(address) as channel:
         stub = p4runtime_pb2_grpc.P4RuntimeStub(channel)
         stream = stub.StreamChannel(iter(requests.get, None))

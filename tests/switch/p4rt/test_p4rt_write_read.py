@@ -1,5 +1,7 @@
 """What is written reaches the engine, and what is read is what was written (read-write symmetry)."""
 
+from typing import Any
+
 import grpc
 import pytest
 from google.protobuf import text_format
@@ -215,7 +217,7 @@ def test_a_read_returns_what_is_valid_and_an_error_for_each_request_that_is_not(
     for entity in ("table_entry { table_id: 33554433 }", "table_entry { table_id: 5 }", "digest_entry { }"):
         text_format.Parse(entity, request.entities.add())
     stream = client.stub.Read(request)
-    received = []
+    received: list[Any] = []
     with pytest.raises(grpc.RpcError) as caught:
         received.extend(entity for response in stream for entity in response.entities)
     assert received == [parsed(host(2))]

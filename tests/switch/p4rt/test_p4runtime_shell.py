@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from switch.frontend import compile_program
+from tests.switch_process import ready_words, stop
 
 PROGRAM = Path(__file__).parent / "everything.p4"
 WAIT_S = 30
@@ -35,17 +35,15 @@ def serving(directory, ports):
     }
     (directory / "config.json").write_text(json.dumps(config))
     process = subprocess.Popen(
-        [sys.executable, "-m", "switch", "serve", "--config", directory / "config.json", "--exit-with-parent"],
+        [sys.executable, "-m", "switch", "serve", "--config", str(directory / "config.json"), "--exit-with-parent"],
         stdout=subprocess.PIPE,
         text=True,
     )
     try:
-        words = dict(word.split("=", 1) for word in process.stdout.readline().split()[1:])
+        words = ready_words(process)
         yield words["grpc"]
     finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(WAIT_S) == 0
-        process.stdout.close()
+        stop(process)
 
 
 def shell(grpc, artefacts, script, *, load=True):
@@ -341,6 +339,8 @@ counter_entry["I.seen"](index=1).read(lambda c: print("GOT", c.packet_count))
             stdout=subprocess.PIPE,
             text=True,
         )
+        assert sender.stdin is not None
+        assert sender.stdout is not None
         sender.stdin.write('print("REA" + "DY")\n')
         sender.stdin.flush()
         while "READY" not in (line := sender.stdout.readline()):

@@ -22,7 +22,7 @@ MATCHING = HERE / "matching.p4"
 
 
 @pytest.fixture(scope="module")
-def program():  # type: ignore[no-untyped-def]
+def program():
     return load(compile_program(MATCHING).json)
 
 
@@ -64,7 +64,7 @@ def test_a_line_is_one_statement_and_comments_are_nothing() -> None:
         ("check_port 1 packets == 0", r"a port has no counter 'packets'; there are: rx_packets"),
     ],
 )
-def test_a_mistake_is_named_with_its_line_and_the_choices(program, line: str, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_mistake_is_named_with_its_line_and_the_choices(program, line: str, message: str) -> None:
     with pytest.raises(StfError, match=message):
         run(ReferenceEngine(), program, parse(line))
 
@@ -77,7 +77,7 @@ def test_values_are_numbers_or_addresses() -> None:
     assert time_ns("2s") == 2 * time_ns("1000ms") == 2_000_000_000
 
 
-def test_matches_may_have_stars_masks_and_ranges(program) -> None:  # type: ignore[no-untyped-def]
+def test_matches_may_have_stars_masks_and_ranges(program) -> None:
     ternary, ranged = program.table("In.ternary_table"), program.table("In.range_table")
     assert match("0x0b00****", find_key(ternary, "a")) == Ternary(0x0B000000, 0xFFFF0000)
     assert match(None, find_key(ternary, "a")) == Ternary(0, 0)
@@ -85,7 +85,7 @@ def test_matches_may_have_stars_masks_and_ranges(program) -> None:  # type: igno
     assert match("0x0a******", find_key(program.table("In.lpm_table"), "a")) == Lpm(0x0A000000, 8)
 
 
-def test_what_differs_is_shown_where_it_differs(program) -> None:  # type: ignore[no-untyped-def]
+def test_what_differs_is_shown_where_it_differs(program) -> None:
     text = "packet 0 07 12345678 0000 00\nexpect 1 07 12345678 0000 00 00 0002\npacket 0 01 00000000 0000 00\nno_packet"
     first, second = run(ReferenceEngine(), program, parse(text))
     assert (first.line, second.line) == (2, 4)
