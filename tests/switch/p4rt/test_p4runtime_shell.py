@@ -332,7 +332,6 @@ counter_entry["I.seen"](index=1).read(lambda c: print("GOT", c.packet_count))
             load=False,
         )
         assert got == ["3 180", "6"], output
-
         sender = subprocess.Popen(
             [sys.executable, "-m", "p4runtime_sh", "--grpc-addr", grpc, "--device-id", "7", "--election-id", "0,1"],
             stdin=subprocess.PIPE,
