@@ -7,8 +7,10 @@ place. And nothing is deleted link by link: deleting the namespaces is enough (s
 
 from __future__ import annotations
 
+import readline
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mininet.cli import CLI
@@ -21,7 +23,6 @@ from mininet.topo import Topo
 from topo.address import host_address
 from topo.emulation import namespace
 from topo.emulation.wiring import link_commands, sysctls
-from topo.fault import VERBS, TargetKind, verb_table
 from topo.graph import links
 from topo.plan import Plan
 
@@ -154,49 +155,93 @@ class FabricNet(Mininet):  # type: ignore[misc]
             node.terminate()
 
 
+# What Mininet's own help lists and this network cannot do, with what can.
+REFUSED = {
+    "iperf": "Mininet's iperf speaks IPv4: use h0 iperf3 …, or ./lab traffic write_bw h0 h3",
+    "iperfudp": "Mininet's iperf speaks IPv4: use h0 iperf3 -u …, or ./lab traffic write_bw h0 h3",
+    "dpctl": "there is no OpenFlow here: use ./lab controller show SWITCH",
+    "switch": "use: switch-stop NAME, switch-crash NAME, switch-reboot NAME, undo",
+    "link": "use: link-down A-B, undo",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A verb of our own at the prompt. `complete` gives what may follow, from the words so far."""
+
+    usage: str
+    run: Callable[[list[str]], str]
+    complete: Callable[[list[str]], Iterable[str]] = lambda words: ()
+
+
 class FabricCLI(CLI):  # type: ignore[misc]
-    """Mininet's prompt with further verbs: `name -> function(words) -> text`."""
+    """Mininet's prompt with further verbs, by name. No word ends it, whatever it raises."""
 
     prompt = "mrclab> "
+    identchars = CLI.identchars + "-"  # or `link-down` would be `link` to cmd.Cmd
 
-    def __init__(self, net: FabricNet, verbs: dict[str, tuple[str, Callable[[list[str]], str]]], **kwargs: Any) -> None:
+    def __init__(self, net: FabricNet, verbs: Mapping[str, Word], **kwargs: Any) -> None:
         self.verbs = verbs
         super().__init__(net, **kwargs)
 
+    @classmethod
+    def initReadline(cls) -> None:  # noqa: N802
+        """Mininet's, but names keep their hyphens when they are completed."""
+        super().initReadline()
+        readline.set_completer_delims(" \t\n")
+
     def onecmd(self, line: str) -> Any:
-        """Our verbs first: to `cmd.Cmd` a word ends at its hyphen, and a hyphenated verb would be Mininet's word."""
+        """Our verbs first; what cannot be done is said in one line."""
         words = line.split()
-        if not words or words[0] not in self.verbs:
-            return super().onecmd(line)
         try:
-            output(self.verbs[words[0]][1](words[1:]) + "\n")
+            if words and words[0] in self.verbs:
+                output(self.verbs[words[0]].run(words[1:]) + "\n")
+                return None
+            if words and words[0] in REFUSED:
+                error(f"*** {words[0]}: {REFUSED[words[0]]}\n")
+                return None
+            return super().onecmd(line)
         except (ValueError, RuntimeError) as problem:
             error(f"*** {problem}\n")
+        except Exception as problem:  # Mininet's own words raise whatever they like
+            error(f"*** {words[0]}: {type(problem).__name__}: {problem}\n")
         return None
+
+    def do_source(self, line: str) -> None:
+        """Read commands from an input file.
+        Usage: source <file>"""
+        try:
+            with open(line.strip()) as file:  # Mininet keeps one file, and loses it to a script that reads another
+                for command in file:
+                    self.onecmd(command)
+        except OSError as problem:
+            error(f"*** source: {problem}\n")
 
     def do_help(self, line: str) -> None:
         if line in self.verbs:
-            output(self.verbs[line][0] + "\n")
+            output(self.verbs[line].usage + "\n")
+            return
+        if line in REFUSED:
+            output(f"{line}: {REFUSED[line]}\n")
             return
         super().do_help(line)
         if not line:
-            output("mrclab's own:\n" + "".join(f"  {text}\n" for text, _ in self.verbs.values()) + "\n")
+            output("mrclab's own:\n" + "".join(f"  {word.usage}\n" for word in self.verbs.values()) + "\n")
+
+    def get_names(self) -> list[str]:
+        """What help lists and Tab offers, without what would only be refused."""
+        return [name for name in super().get_names() if name.removeprefix("do_") not in REFUSED]
 
     def completenames(self, text: str, *_ignored: Any) -> list[str]:
-        return [*super().completenames(text), *(verb for verb in self.verbs if verb.startswith(text))]
+        nodes = [name for name in self.mn if name.startswith(text)]
+        return [*super().completenames(text), *(verb for verb in self.verbs if verb.startswith(text)), *nodes]
 
-    def do_switch(self, line: str) -> None:
-        """Mininet's own `switch NAME start|stop` does not know our switches: the fault verbs do."""
-        error(f"*** use: {_usages('switch')}, undo\n")
-
-    def do_link(self, line: str) -> None:
-        """Mininet's own `link A B up|down` would be unknown to the list of faults in force."""
-        error(f"*** use: {_usages('link')}, undo\n")
-
-
-def _usages(target: TargetKind) -> str:
-    """The verbs for this kind of target, with their words."""
-    return ", ".join(usage for usage, *_ in verb_table() if VERBS[usage.split()[0]].target == target)
+    def completedefault(self, text: str, line: str, *_ignored: Any) -> list[str]:
+        """What may follow one of our verbs: targets of a fault, hosts, numbers."""
+        words = line.split()
+        word = self.verbs.get(words[0]) if words else None
+        given = words[1:] if line.endswith(" ") else words[1:-1]
+        return [offer for offer in word.complete(given) if offer.startswith(text)] if word else []
 
 
 def network(plan: Plan) -> FabricNet:
@@ -205,7 +250,7 @@ def network(plan: Plan) -> FabricNet:
     return FabricNet(plan)
 
 
-def prompt(net: FabricNet, verbs: dict[str, tuple[str, Callable[[list[str]], str]]], script: str | None = None) -> None:
+def prompt(net: FabricNet, verbs: Mapping[str, Word], script: str | None = None) -> None:
     """Mininet's prompt, or its commands from a file."""
     setLogLevel("output")
     try:

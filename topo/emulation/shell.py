@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from topo.emulation.lab import Lab
-from topo.fault import VERBS, FaultError, verb_table
+from topo.fault import VERBS, FaultError, targets, verb_table
 from topo.path import path_of_ev, paths
 from topo.show import show_paths
 
-Word = tuple[str, Callable[[list[str]], str]]  # usage, what it does
+if TYPE_CHECKING:
+    from topo.emulation.network import Word
 
 
 def open_shell(lab: Lab, script: str | None = None) -> None:
@@ -20,13 +22,34 @@ def open_shell(lab: Lab, script: str | None = None) -> None:
 
 
 def words(lab: Lab) -> dict[str, Word]:
-    usages = {row[0].split()[0]: f"{row[0]:38} {row[1]}" for row in verb_table()}
+    """Our words at the prompt: every fault verb, and a few more."""
+    from topo.emulation.network import Word
+
+    def usage(words: str, meaning: str) -> str:
+        return f"{words:38} {meaning}"
+
+    def hosts(given: list[str]) -> list[str]:
+        return [host.name for host in lab.plan.hosts() if host.name not in given] if len(given) < 2 else []
+
+    def evs(given: list[str]) -> list[str]:
+        if len(given) != 2:
+            return hosts(given)
+        pair = (lab.plan.host(name) for name in given)
+        return ["off", *(f"{path.ev:#010x}" for path in paths(lab.plan, *pair))]
+
+    def numbers(given: list[str]) -> list[str]:
+        return [] if given else ["all", *(str(number) for number, _ in enumerate(lab.faults(), 1))]
+
+    def fault(name: str) -> Callable[[list[str]], list[str]]:
+        return lambda given: [] if given else list(targets(lab.plan, name))
+
+    usages = {row[0].split()[0]: usage(row[0], row[1]) for row in verb_table()}
     return {
-        **{name: (usages[name], _injector(lab, name)) for name in VERBS},
-        "faults": ("faults                                 those in force, numbered", lambda _: show_faults(lab)),
-        "undo": ("undo [NUMBER|all]                      the last fault, one by its number, or all", _undoer(lab)),
-        "paths": ("paths H1 H2                            the paths between two hosts", _paths(lab)),
-        "steer": ("steer H1 H2 EV|off                     H1's kernel sends to H2 along one path", _steer(lab)),
+        **{name: Word(usages[name], _injector(lab, name), fault(name)) for name in VERBS},
+        "faults": Word(usage("faults", "those in force, numbered"), lambda _: show_faults(lab)),
+        "undo": Word(usage("undo [NUMBER|all]", "the last fault, one by its number, or all"), _undoer(lab), numbers),
+        "paths": Word(usage("paths H1 H2", "the paths between two hosts"), _paths(lab), hosts),
+        "steer": Word(usage("steer H1 H2 EV|off", "H1's kernel sends to H2 along one path"), _steer(lab), evs),
     }
 
 
