@@ -80,6 +80,8 @@ def run_draw(arguments: argparse.Namespace) -> int:
     if arguments.output is None:
         print(draw_text(plan))
         return 0
+    if arguments.output.suffix != ".svg":
+        raise ValueError(f"{arguments.output}: `topo draw` writes .svg; `./lab graph` writes .png, .dot and .mmd too")
     bold = []
     if arguments.path:
         bold = chosen_paths(plan, plan.host(arguments.path[0]), plan.host(arguments.path[1]), arguments.ev)

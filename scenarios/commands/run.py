@@ -93,6 +93,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     kind = SimulatedWorld if simulated else EmulatedWorld
     with Watcher(console, scenario, directory, plain=arguments.plain) as watcher:
         runner = Runner(scenario, choices, directory, watcher.tell)
+        watcher.seconds = runner.seconds
         watcher.options(runner.options())
         watcher.tell(f"this run takes {needed.words()}")
         make_world = partial(kind, choices.running_plan, choices.transport, choices.seed, directory, watcher.tell)

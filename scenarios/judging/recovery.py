@@ -22,6 +22,7 @@ class Recovery:
     faults: tuple[FaultSpan, ...]
     dip: float  # lowest goodput of a bin after the fault, as a share of the reference
     after_ns: int | None
+    next_fault: bool = False  # whether another fault ended the time that was looked at, or the run
     left_ns: int | None = None  # until every path that was given up had been given up once; None: none was
 
     @property
@@ -55,10 +56,10 @@ def recoveries(run: Run, bin_ns: int) -> list[Recovery]:
     together = bursts(run.faults)
     ends = [faults[0].start_ns for faults in together[1:]] + [stop_ns] * bool(together)
     result = []
-    for faults, next_ns in zip(together, ends, strict=True):
+    for index, (faults, next_ns) in enumerate(zip(together, ends, strict=True), 1):
         span = Span("after", faults[0].start_ns, min(next_ns, stop_ns))
         found = after(run, faults, span, normal, bin_ns)
-        result.append(replace(found, left_ns=last_path_left(run, span)))
+        result.append(replace(found, left_ns=last_path_left(run, span), next_fault=index < len(together)))
     return result
 
 

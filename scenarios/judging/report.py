@@ -72,7 +72,8 @@ def recovery_rows(run: Run) -> list[list[str]]:
     rows = []
     for item in recovery.recoveries(run, recovery.bin_ns(run)):
         trips = item.round_trips(base_rtt_ns) if base_rtt_ns else None
-        after = "not before the next fault" if item.after_ns is None else f"{item.after_ns / 1e6:.0f} ms"
+        limit = "the next fault" if item.next_fault else "the end"
+        after = f"not before {limit}" if item.after_ns is None else f"{item.after_ns / 1e6:.0f} ms"
         rows.append(
             [
                 f"{run.seconds(item.start_ns):.2f} s",

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -120,7 +119,7 @@ class Watcher:
         self._directory = directory
         self._plain = plain or not console.is_terminal
         self._events: deque[str] = deque(maxlen=EVENTS_SHOWN)
-        self._began = time.monotonic()
+        self.seconds: Callable[[], float | None] = lambda: None
         self._picture = Picture()
         self._tail = Tail(directory.journals)
         self._port_rate_bps = 0.0
@@ -153,8 +152,12 @@ class Watcher:
         self._console.print(Text(words, style="dim"), soft_wrap=True)
 
     def tell(self, event: str) -> None:
-        """An event of the run: stamped, printed or shown among the last."""
-        stamp = f"{time.monotonic() - self._began:7.2f} s  {event}"
+        """An event of the run: printed or shown among the last, with the time that the report will give it.
+
+        `seconds` is the run's clock; it shows nothing before the first phase, and then nothing stands before events.
+        """
+        seconds = self.seconds()
+        stamp = f"{'' if seconds is None else f'{seconds:.2f} s':>9}  {event}"
         if self._plain:
             self._console.print(stamp, highlight=False, soft_wrap=True)
         self._events.append(stamp)

@@ -63,6 +63,7 @@ class Runner:
         self.choices = choices
         self.directory = directory
         self.tell = tell
+        self._clock: Callable[[], float] | None = None
         self._late_ns = 0  # how long after its time on the timeline what happens now happens
         factor = choices.time_factor
         self.phases = [replace(phase, seconds=phase.seconds * factor) for phase in scenario.phases]
@@ -71,6 +72,10 @@ class Runner:
         self.setting = Setting(
             choices.plan, transport.name, choices.seed, lengths, transport.queue_pairs, transport.single_plane
         )
+
+    def seconds(self) -> float | None:
+        """What the run's clock shows: since the first phase began, as in its report. None before that."""
+        return self._clock() if self._clock is not None else None
 
     def options(self) -> dict[str, Any]:
         """Everything about the run that was chosen or follows from it, as journalled and stored."""
@@ -177,6 +182,7 @@ class Runner:
             for at_s in noticed(self.choices.running_plan, timeline):
                 agenda.append((at_s + self.choices.reconvergence_s, 5, partial(self._reconverge, world)))
         origin_ns = world.now_ns()
+        self._clock = lambda: (world.now_ns() - origin_ns) / 1e9
         for at_s, _, act in sorted(agenda, key=lambda item: item[:2]):
             due_ns = origin_ns + round(at_s * 1e9)
             world.wait_until(due_ns)

@@ -67,6 +67,7 @@ def test_on_a_terminal_planes_health_goodput_and_events_are_drawn(directory: Run
 def test_without_a_terminal_events_are_lines(directory: RunDirectory) -> None:
     text = io.StringIO()
     with Watcher(Console(file=text, width=40), library.find("smoke"), directory) as watcher:
+        watcher.seconds = lambda: 42.0
         watcher.tell("link-down " + "x" * 60)
     (line,) = text.getvalue().splitlines()
     assert line.endswith("s  link-down " + "x" * 60)

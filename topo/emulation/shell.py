@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from topo.emulation.lab import Lab
 from topo.fault import VERBS, FaultError, targets, verb_table
+from topo.node import parse_node
 from topo.path import path_of_ev, paths
 from topo.show import show_paths
 
@@ -68,10 +69,22 @@ def parse_injection(given: list[str], verb: str) -> tuple[str, float | None]:
             value = float(rest[-1].rstrip("%"))
             rest.pop()
         except ValueError:
-            pass
+            if len(rest) > 1 and not _is_node(rest[-1]):
+                raise FaultError(
+                    f"{verb}: {rest[-1]!r} is no number: {argument.name} ({argument.meaning}) is wanted,"
+                    f" {argument.low:g} to {argument.high:g}"
+                ) from None
     if not rest or len(rest) > 2:
         raise FaultError(f"usage: {next(row[0] for row in verb_table() if row[0].split()[0] == verb)}")
     return "-".join(rest), value
+
+
+def _is_node(word: str) -> bool:
+    try:
+        parse_node(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _injector(lab: Lab, verb: str) -> Callable[[list[str]], str]:

@@ -45,7 +45,8 @@ def make_fault(plan: Plan, verb: str, target: str, value: float | None = None, s
     if spec.argument is not None:
         arg = spec.argument
         if value is None or not arg.low <= value <= arg.high:
-            raise FaultError(f"{verb} needs {arg.name} ({arg.meaning}) from {arg.low:g} to {arg.high:g}, not {value}")
+            got = "and none was given" if value is None else f"not {value:g}"
+            raise FaultError(f"{verb} needs {arg.name} ({arg.meaning}) from {arg.low:g} to {arg.high:g}, {got}")
     fault = Fault(verb, target.strip().replace("–", "-"), value, seed)
     if spec.target == "switch":
         _refuse_kind(plan, spec, _switch(plan, fault.target))
