@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scenarios import cli
-from scenarios.judging import report
+from scenarios.judging import recovery, report
 from scenarios.judging.recovery import Recovery
 from scenarios.judging.run import FaultSpan, Run
 from scenarios.running.directory import find
@@ -39,7 +39,7 @@ def test_goodput_that_is_not_back_after_the_last_fault_was_not_back_before_the_e
 ) -> None:
     faults = [(FaultSpan("loss", target, {}, 14 * 10**9, None),) for target in ("p0l0-p0s0", "p0l0-p0s1")]
     found = [Recovery(faults[0], 0.2, None, next_fault=True), Recovery(faults[1], 0.2, None)]
-    monkeypatch.setattr(report.recovery, "recoveries", lambda *_: found)
+    monkeypatch.setattr(recovery, "recoveries", lambda *_: found)
     assert [row[3] for row in report.recovery_rows(made_up())] == ["not before the next fault", "not before the end"]
 
 
