@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.judging import checks, counters
+from scenarios.judging import checks, counters, stalls
 from scenarios.judging.checks import Check
 from scenarios.judging.paths import PathKey
 from scenarios.judging.run import SECOND_NS, Run, Span
@@ -48,7 +48,10 @@ def losses_fade(share: float = 0.1) -> Check:
             return Finding("losses fade", None, "there was no phase 'faults'")
         quarter = span.length_ns // 4
         first = counters.qp_totals(run, Span("first", span.start_ns, span.start_ns + quarter))["retransmits"]
-        last = counters.qp_totals(run, Span("last", span.stop_ns - quarter, span.stop_ns))["retransmits"]
+        kept = stalls.pieces(run, Span("last", span.stop_ns - quarter, span.stop_ns))
+        if not kept:
+            return Finding("losses fade", None, stalls.told(run, span))
+        last = counters.qp_totals_in(run, kept)["retransmits"]
         figures = {"first_quarter": first, "last_quarter": last}
         if not first:
             return Finding("losses fade", None, "nothing was lost at the start, so nothing was shown", figures)

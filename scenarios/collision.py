@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.judging import checks, enough, planes
+from scenarios.judging import checks, enough, planes, stalls
 from scenarios.judging.checks import Check
 from scenarios.judging.run import Run
 from scenarios.judging.story import PaperRow
@@ -35,12 +35,16 @@ def at_line_rate(setting: Setting, at_least: float = 0.90) -> Check:
         span = run.phases.get("reference")
         if span is None:
             return Finding("line rate", None, "there was no reference phase")
-        share = sum(planes.bytes_sent(run, span).values()) * 8e9
-        share /= span.length_ns * rate_bps
+        kept = stalls.pieces(run, span)
+        if not kept:
+            return Finding("line rate", None, stalls.left_out_words(run, span, kept))
+        share = sum(planes.bytes_sent_in(run, kept).values()) * 8e9
+        share /= stalls.total_ns(kept) * rate_bps
         reason = f"hosts sent {share:.1%} of their line rate (at least {at_least:.0%})"
-        error = enough.rate_error(run, span.length_ns)
+        error = len(kept) * enough.rate_error(run, stalls.total_ns(kept))
         found = enough.holds(1 - share, 1 - at_least, error)
-        return Finding("line rate", found, reason + enough.doubt(found, error), {"share": round(share, 4)})
+        doubt = enough.doubt(found, error, stalls.told(run, span))
+        return Finding("line rate", found, reason + doubt, {"share": round(share, 4)})
 
     return check
 

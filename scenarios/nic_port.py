@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.judging import checks, enough, goodput
+from scenarios.judging import checks, enough, goodput, stalls
 from scenarios.judging.checks import Check
 from scenarios.judging.run import Run, Span
 from scenarios.judging.story import PaperRow
@@ -49,29 +49,32 @@ def plateaus(setting: Setting, name: str, phase: str, wanted: int, limit: float 
         reference, span = run.phases.get("reference"), run.phases.get(phase)
         if reference is None or span is None:
             return Finding(name, None, f"phases 'reference' and {phase!r} are both needed")
-        normal = goodput.over(run, reference)
+        before = stalls.pieces(run, reference)
+        before_error = len(before) * enough.rate_error(run, stalls.total_ns(before))
+        normal = goodput.over_all(run, before)
         if normal <= 0:
             return Finding(name, None, "the reference phase carried nothing")
         rows, errors = [], []
         changes = sorted({t for f in run.faults for t in (f.start_ns, f.stop_ns) if t and span.contains(t)})
         for start_ns, stop_ns in zip(changes, [*changes[1:], span.stop_ns], strict=True):
             settled = Span("plateau", start_ns + SETTLE_ROUND_TRIPS * setting.plan.base_rtt_ns, stop_ns)
-            error = enough.rate_error(run, settled.length_ns, reference.length_ns)
+            kept = stalls.pieces(run, settled)
+            error = len(kept) * enough.rate_error(run, stalls.total_ns(kept)) + before_error
             if error > limit:
                 continue
             errors.append(error)
             middle = (settled.start_ns + settled.stop_ns) // 2
             down = sum(f.start_ns <= middle and (f.stop_ns is None or middle < f.stop_ns) for f in run.faults)
-            rows.append((down, goodput.over(run, settled) / normal, 1 - down / planes))
+            rows.append((down, goodput.over_all(run, kept) / normal, 1 - down / planes))
         if len(rows) < wanted:
             reason = f"{len(rows)} plateaus were long enough to measure ({wanted} are needed)"
-            return Finding(name, None, reason)
+            return Finding(name, None, "; ".join(filter(None, [reason, stalls.told(run, span)])))
         worst = max(abs(got - want) for _, got, want in rows)
         figures = {"plateaus": [{"ports_down": d, "share": round(g, 4), "expected": w} for d, g, w in rows]}
         shares = ", ".join(f"{got:.0%}" for _, got, _ in rows)
         reason = f"plateaus at {shares} of the reference; the farthest is {worst:.1%} of it off (limit {limit:.0%})"
         found = enough.holds(worst, limit, max(errors))
-        return Finding(name, found, reason + enough.doubt(found, max(errors)), figures)
+        return Finding(name, found, reason + enough.doubt(found, max(errors), stalls.told(run, span)), figures)
 
     return check
 

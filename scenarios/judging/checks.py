@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from common.journal import Line
-from scenarios.judging import counters, enough, flows, goodput, paths, planes, recovery, steps
+from scenarios.judging import counters, enough, flows, goodput, paths, planes, recovery, stalls, steps
 from scenarios.judging.run import SECOND_NS, Run, Span
 from scenarios.judging.verdict import Finding
 
@@ -92,7 +92,7 @@ def planes_even(limit: float = 0.05, phase: str = "reference") -> Check:
         span = run.phases.get(phase)
         if span is None:
             return Finding("planes even", None, f"there was no phase {phase!r}")
-        sent = planes.bytes_sent(run, span)
+        sent = planes.bytes_sent_in(run, stalls.pieces(run, span) or [span])
         if len(sent) < 2:
             return Finding("planes even", True, "one plane: nothing to balance", {"planes": sent})
         if not sum(sent.values()):
@@ -102,7 +102,8 @@ def planes_even(limit: float = 0.05, phase: str = "reference") -> Check:
         figures = {"spread": round(off, 4), "bytes": {str(plane): round(value) for plane, value in sent.items()}}
         reason = f"the farthest plane is {off:.1%} from the mean in phase {phase!r} (limit {limit:.0%})"
         found = enough.holds(off, limit, error)
-        return Finding("planes even", found, reason + enough.doubt(found, error, "few packets"), figures)
+        doubted = stalls.told(run, span) or "few packets"
+        return Finding("planes even", found, reason + enough.doubt(found, error, doubted), figures)
 
     return check
 
@@ -116,6 +117,9 @@ def paths_healed(except_for: Callable[[paths.PathKey], bool] = lambda path: Fals
         if run.options.get("single_plane"):
             return Finding("paths healed", True, "the baseline knows one path and nothing of its health")
         bad = [path for path in paths.not_good_at(run, run.end_ns) if not except_for(path)]
+        if bad and all(paths.left_for_a_stall(run, path) for path in bad):
+            reason = f"{len(bad)} paths are not good at the end, all since a stall: {stalls.told(run, run.span)}"
+            return Finding("paths healed", None, reason)
         if bad:
             path = bad[0]
             where = f"{path.host} → {path.peer}, plane {path.plane} via {path.via}"
@@ -198,11 +202,15 @@ def goodput_kept(limit: float = 0.03, phase: str = "faults", hosts: Sequence[str
         if before <= 0:
             return Finding("goodput kept", None, "the reference phase carried nothing")
         share = during / before
-        inside = [fault for fault in run.faults if span.contains(fault.start_ns)]
+        kept = steps.pieces(run, span)
+        if not kept or not steps.pieces(run, reference):
+            emptied = span if not kept else reference
+            return Finding("goodput kept", None, stalls.left_out_words(run, emptied, []))
+        inside = [fault for fault in run.faults if any(piece.contains(fault.start_ns) for piece in kept)]
         bursts = len(recovery.bursts(inside, enough.REPAIR_ROUND_TRIPS * enough.base_rtt_ns(run)))
-        repair = enough.repair_share(run, span, bursts)
+        repair = enough.repair_share(run, stalls.total_ns(kept), bursts)
         allowed = max(limit, repair)
-        error = enough.rate_error(run, steps.whole(run, reference).length_ns, steps.whole(run, span).length_ns)
+        error = steps.rate_error(run, reference) + steps.rate_error(run, span)
         found = enough.holds(1 - share, limit, error, repair)
         if share > 1 + limit + error:
             found = None  # more than there is: the reference is no measure
@@ -211,7 +219,8 @@ def goodput_kept(limit: float = 0.03, phase: str = "faults", hosts: Sequence[str
         if repair > limit:
             least = f"at least {1 - allowed:.1%}: {bursts} faults may cost {enough.REPAIR_ROUND_TRIPS} round trips each"
         reason = f"goodput in phase {phase!r} is {share:.1%} of the reference phase's ({least})"
-        return Finding("goodput kept", found, reason + enough.doubt(found, error), figures)
+        doubt = enough.doubt(found, error, stalls.told(run, reference) or stalls.told(run, span))
+        return Finding("goodput kept", found, reason + doubt, figures)
 
     return check
 
@@ -227,11 +236,12 @@ def step_p99_within(factor: float, phase: str = "faults") -> Check:
         reference, span = run.phases.get("reference"), run.phases.get(phase)
         if reference is None or span is None:
             return Finding("step times", None, f"phases 'reference' and {phase!r} are both needed")
-        before = steps.times(steps.of_phase(all_steps, reference))
-        during = steps.times(steps.of_phase(all_steps, span))
+        before = steps.times(steps.unspoilt(run, steps.of_phase(all_steps, reference)))
+        during = steps.times(steps.unspoilt(run, steps.of_phase(all_steps, span)))
         if before is None or during is None or before.count < enough.STEPS_MIN:
             return Finding("step times", None, f"too few training steps to compare ({enough.STEPS_MIN} are needed)")
-        p99_ns = max(during.p99_ns, steps.stalled_ns(all_steps, span))
+        halted = steps.halt(all_steps, span)
+        p99_ns = max(during.p99_ns, stalls.total_ns(stalls.pieces(run, halted)))
         share = p99_ns / before.p99_ns
         times = f"p99 step {p99_ns / 1e6:.0f} ms against {before.p99_ns / 1e6:.0f} ms"
         reason = f"{times}: {share:.2f} times (at most {factor:g})"
@@ -249,7 +259,7 @@ def retransmission_timeouts(at_most: int = 0) -> Check:
     def check(run: Run) -> Finding:
         if not run.agent_samples:
             return Finding("timeouts", None, "no host reported its queue pairs")
-        fired = counters.qp_totals(run)["rto"]
+        fired = counters.qp_totals_in(run, stalls.pieces(run, run.span))["rto"]
         return Finding(
             "timeouts", fired <= at_most, f"{fired} retransmission timeouts fired (at most {at_most})", {"rto": fired}
         )
@@ -299,10 +309,18 @@ def recovered(within_s: float) -> Check:
         items = recovery.recoveries(run, recovery.bin_ns(run))
         if not items:
             return Finding("recovery", None, "no fault, or no reference phase")
-        late = [item for item in items if item.after_ns is None or item.after_ns > within_s * SECOND_NS]
+        clean = [item for item in items if not item.spoilt]
+        if not clean:
+            return Finding("recovery", None, f"stalls came with every fault: {stalls.told(run, run.span)}")
+        late = [item for item in clean if item.after_ns is None or item.after_ns > within_s * SECOND_NS]
+        if late and all(item.after_ns is None and item.watched_ns < within_s * SECOND_NS for item in late):
+            reason = (
+                f"goodput was not back {late[0].watched_ns / SECOND_NS:.1f} s after {late[0].title}: too short a look"
+            )
+            return Finding("recovery", None, reason)
         if late:
             return Finding("recovery", False, f"goodput was not back {within_s:g} s after {late[0].title}")
-        slowest = max(item.after_ns or 0 for item in items) / 1e6
+        slowest = max(item.after_ns or 0 for item in clean) / 1e6
         return Finding("recovery", True, f"slowest recovery {slowest:.0f} ms", {"slowest_ms": round(slowest)})
 
     return check
@@ -324,9 +342,10 @@ def flows_even(workload: str, limit: float = 0.10, phase: str = "faults", skip_s
         off = max(abs(rate - mean) for rate in rates.values()) / mean
         error = flows.error(run, later, workload)
         found = enough.holds(off, limit, error)
+        doubt = enough.doubt(found, error, stalls.told(run, later))
         figures = {"mbps": {flow: round(rate / 1e6, 2) for flow, rate in rates.items()}, "spread": round(off, 4)}
         reason = f"{len(rates)} flows of {mean / 1e6:.1f} Mb/s, the farthest {off:.1%} off (limit {limit:.0%})"
-        return Finding(name, found, reason + enough.doubt(found, error), figures)
+        return Finding(name, found, reason + doubt, figures)
 
     return check
 
@@ -349,6 +368,7 @@ def flow_kept(workload: str, at_least: float = 0.95, phase: str = "faults", skip
         found = enough.holds(1 - share, 1 - at_least, error)
         figures = {"reference_mbps": round(before / 1e6, 2), "faults_mbps": round(during / 1e6, 2)}
         reason = f"{during / 1e6:.1f} of {before / 1e6:.1f} Mb/s, {share:.1%} (at least {at_least:.0%})"
-        return Finding(name, found, reason + enough.doubt(found, error), figures)
+        doubt = enough.doubt(found, error, stalls.told(run, reference) or stalls.told(run, later))
+        return Finding(name, found, reason + doubt, figures)
 
     return check

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -26,6 +27,12 @@ def qp_totals(run: Run, span: Span | None = None) -> dict[str, int]:
             total += last - (first if span.start_ns >= (times[0] if len(times) else 0) else 0)
         totals[field] = round(total)
     return totals
+
+
+def qp_totals_in(run: Run, spans: Sequence[Span]) -> dict[str, int]:
+    """The same over several spans together."""
+    found = [qp_totals(run, span) for span in spans]
+    return {field: sum(totals[field] for totals in found) for field in QP_FIELDS}
 
 
 # What a switch received and did not send, other than in these ways, its P4 program dropped. A port that is down also

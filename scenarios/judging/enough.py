@@ -16,7 +16,7 @@ error is no greater than the limit; in between, the evidence does not say.
 
 from __future__ import annotations
 
-from scenarios.judging.run import Run, Span
+from scenarios.judging.run import Run
 
 REPAIR_ROUND_TRIPS = 3
 """What one fault costs a sound transport: a round trip until the acknowledgement is missing, a second until that of a
@@ -40,9 +40,9 @@ def share_error(packets: float, queue_pairs: int) -> float:
     return queue_pairs / packets if packets > 0 else 1.0
 
 
-def repair_share(run: Run, span: Span, bursts: int) -> float:
-    """The share of a span that repairing so many bursts of faults takes."""
-    return bursts * REPAIR_ROUND_TRIPS * base_rtt_ns(run) / span.length_ns if span.length_ns > 0 else 1.0
+def repair_share(run: Run, length_ns: int, bursts: int) -> float:
+    """The share of a time that repairing so many bursts of faults takes."""
+    return bursts * REPAIR_ROUND_TRIPS * base_rtt_ns(run) / length_ns if length_ns > 0 else 1.0
 
 
 def holds(off: float, limit: float, error: float, repair: float = 0.0) -> bool | None:
@@ -58,6 +58,6 @@ def holds(off: float, limit: float, error: float, repair: float = 0.0) -> bool |
     return None
 
 
-def doubt(found: bool | None, error: float, what: str = "the phase is short") -> str:
-    """What to add to the reason of a finding that is unknown for want of evidence."""
-    return f"; known to within {error:.1%}: {what}" if found is None else ""
+def doubt(found: bool | None, error: float, what: str = "") -> str:
+    """What to add to the reason of a finding that is unknown for want of evidence; `what` is to blame."""
+    return f"; known to within {error:.1%}: {what or 'the phase is short'}" if found is None else ""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from common.journal import Line
-from scenarios.judging import counters
-from scenarios.judging.run import Run, Span
+from scenarios.judging import counters, stalls
+from scenarios.judging.run import SECOND_NS, Run, Span
 from scenarios.judging.verdict import Finding
 
 BUSY_MAX = 0.97  # a machine busier than this in a whole interval had no time to be on time
@@ -88,6 +88,23 @@ def waiting(run: Run, span: Span) -> float | None:
     return round(sum(shares) / len(shares), 3) if shares else None
 
 
+def punctual(run: Run) -> Finding:
+    """What stalls there were, and how much of the run they take away from the judgement. Never false: it is no fault of
+    the transport, and whatever is left too short to judge says so itself."""
+    if run.options.get("world") == "simulated":
+        return Finding("on time", True, "virtual time: nobody can be late")
+    found = stalls.stalls(run)
+    left_out_ns = stalls.total_ns(stalls.spoilt(run))
+    figures = {"stalls": len(found), "left_out_s": round(left_out_ns / SECOND_NS, 2)}
+    if not found:
+        return Finding("on time", True, "nobody was late by a quarter of a base round trip", figures)
+    longest = max(found, key=lambda stall: stall.length_ns)
+    reason = f"{len(found)} stalls, the longest {stalls.described(run, longest)}"
+    if left_out_ns:
+        reason += f"; {left_out_ns / SECOND_NS:.1f} s are left out of what is judged"
+    return Finding("on time", True, reason, figures)
+
+
 def complete(run: Run) -> Finding:
     """Every phase that began has ended, and no process died."""
     if not run.phases:
@@ -103,5 +120,5 @@ def complete(run: Run) -> Finding:
 
 
 def sound(run: Run) -> list[Finding]:
-    """All three; a finding of these that does not hold spoils the run."""
-    return [complete(run), sockets(run), processor(run)]
+    """All four; a finding of these that does not hold spoils the run."""
+    return [complete(run), sockets(run), processor(run), punctual(run)]

@@ -6,9 +6,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
 
+from scenarios.judging import stalls
 from scenarios.judging.run import Run
 
 GOOD = "GOOD"
+LATE_ACK = "late_ack"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class StateSpan:
     start_ns: int
     stop_ns: int
     cause: str
+    ended_by: str = ""  # the cause of what came next; "" when nothing did
 
 
 def histories(run: Run) -> dict[PathKey, list[StateSpan]]:
@@ -52,7 +55,8 @@ def histories(run: Run) -> dict[PathKey, list[StateSpan]]:
         for index, (t_ns, state, cause) in enumerate(events):
             stop_ns = events[index + 1][0] if index + 1 < len(events) else run.end_ns
             if state not in (GOOD, "SKIP"):
-                spans.append(StateSpan(state, t_ns, stop_ns, cause))
+                ended_by = events[index + 1][2] if index + 1 < len(events) else ""
+                spans.append(StateSpan(state, t_ns, stop_ns, cause, ended_by))
         result[key] = spans
     return result
 
@@ -111,7 +115,23 @@ def not_good_at(run: Run, t_ns: int) -> list[PathKey]:
     ]
 
 
+def for_a_stall(run: Run, span: StateSpan) -> bool:
+    """Whether a path was given up during a stall or in what it trails, and forgiven when its packets arrived."""
+    return span.state == "ASSUMED_BAD" and span.ended_by == LATE_ACK and stalls.spoils(run, span.start_ns)
+
+
+def left_for_a_stall(run: Run, path: PathKey) -> bool:
+    """Whether the path was last given up during a stall or in what it trails."""
+    spans = histories(run).get(path, [])
+    return bool(spans) and stalls.spoils(run, spans[-1].start_ns)
+
+
 def given_up(run: Run) -> tuple[int, int]:
-    """How many paths were ever given up, and for how long all of them together (ns)."""
-    spans = [own for own in histories(run).values() if own]
-    return len(spans), sum(span.stop_ns - span.start_ns for own in spans for span in own)
+    """How many paths were ever given up but for stalls, and for how long all of them together (ns)."""
+    kept = [[span for span in own if not for_a_stall(run, span)] for own in histories(run).values()]
+    return sum(bool(own) for own in kept), sum(span.stop_ns - span.start_ns for own in kept for span in own)
+
+
+def given_up_for_stalls(run: Run) -> int:
+    """How often a path was given up for a stall."""
+    return sum(for_a_stall(run, span) for own in histories(run).values() for span in own)

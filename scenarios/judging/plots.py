@@ -14,7 +14,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from scenarios.judging import goodput, paths, planes, steps
+from scenarios.judging import goodput, paths, planes, stalls, steps
 from scenarios.judging.run import SECOND_NS, FaultSpan, Run, Span
 
 INK = "#1f2933"
@@ -23,6 +23,7 @@ GRID = "#e4e7eb"
 FAULT = "#f7c9c4"
 BAD = "#c0392b"
 DENIED = "#7b8794"
+STALL = "#52606d"
 HEALTHY = "#d8eadf"
 PLANES = ("#1f6feb", "#d97706", "#0f9d8a", "#9b3fb5", "#c2410c", "#4d7c0f", "#be185d", "#475569")
 RUNS = ("#1f6feb", "#d97706")
@@ -74,6 +75,13 @@ def mark_faults(axes: Axes, run: Run, faults: Sequence[FaultSpan] | None = None)
         axes.axvline(start, color=BAD, linewidth=0.8)
 
 
+def mark_stalls(axes: Axes, run: Run) -> None:
+    """A grey bar for each stall, at least a hair wide: whatever happens there is the machine's doing."""
+    for stall in stalls.stalls(run):
+        start, stop = run.seconds(stall.start_ns), run.seconds(stall.stop_ns)
+        axes.axvspan(start, stop, facecolor=STALL, alpha=0.55, edgecolor=STALL, linewidth=0.6, zorder=1.5)
+
+
 def mark_phases(axes: Axes, run: Run) -> None:
     """A dotted line and a name where each phase begins."""
     for span in run.phases.values():
@@ -104,6 +112,8 @@ def goodput_over_time(runs: Sequence[tuple[str, Run]], bin_ns: int) -> str:
     drawing, axes = figure(2.9)
     mark_faults(axes, runs[0][1])
     mark_phases(axes, runs[0][1])
+    for _, run in runs:
+        mark_stalls(axes, run)
     for index, (name, run) in enumerate(runs):
         seconds, rates = goodput.series(run, bin_ns, whole(run))
         axes.plot(seconds, rates / 1e6, color=RUNS[index % len(RUNS)], linewidth=1.4, label=name)
@@ -120,6 +130,8 @@ def step_times(runs: Sequence[tuple[str, Run]]) -> str | None:
     drawing, axes = figure(2.6)
     mark_faults(axes, runs[0][1])
     mark_phases(axes, runs[0][1])
+    for _, run in runs:
+        mark_stalls(axes, run)
     for index, (name, run) in enumerate(runs):
         all_steps = steps.steps(run)
         ends = [run.seconds(step.end_ns) for step in all_steps]
@@ -136,6 +148,7 @@ def plane_load(run: Run, bin_ns: int) -> str:
     span = whole(run)
     drawing, axes = figure(2.4)
     mark_faults(axes, run)
+    mark_stalls(axes, run)
     edges = span.start_ns + bin_ns * np.arange(max(1, span.length_ns // bin_ns) + 1, dtype=float)
     centres = (edges[:-1] + bin_ns / 2 - run.start_ns) / SECOND_NS
     for plane, sent in planes.curves(run, edges).items():
@@ -172,6 +185,7 @@ def path_health(run: Run) -> str | None:
     axes.add_collection(PolyCollection(shapes, facecolors=colours, edgecolors="none", zorder=2))
     for fault in run.faults:
         axes.axvline(run.seconds(fault.start_ns), color=BAD, linewidth=0.8)
+    mark_stalls(axes, run)
     axes.set_xlim(0, run.seconds(whole(run).stop_ns) or 1)
     axes.set_ylim(len(strips), 0)
     axes.set_yticks(list(ticks), list(ticks.values()), fontsize=8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from scenarios.judging import goodput, steps
+from scenarios.judging import goodput, stalls, steps
 from scenarios.judging.arrays import np
 from scenarios.judging.run import FaultSpan, Run, Span
 
@@ -23,6 +23,8 @@ class Recovery:
     dip: float  # lowest goodput of a bin after the fault, as a share of the reference
     after_ns: int | None
     next_fault: bool = False  # whether another fault ended the time that was looked at, or the run
+    watched_ns: int = 0  # until the next fault or the end
+    spoilt: bool = False  # a stall came before goodput was back: what it cost is not the fault's
     left_ns: int | None = None  # until every path that was given up had been given up once; None: none was
 
     @property
@@ -59,7 +61,16 @@ def recoveries(run: Run, bin_ns: int) -> list[Recovery]:
     for index, (faults, next_ns) in enumerate(zip(together, ends, strict=True), 1):
         span = Span("after", faults[0].start_ns, min(next_ns, stop_ns))
         found = after(run, faults, span, normal, bin_ns)
-        result.append(replace(found, left_ns=last_path_left(run, span), next_fault=index < len(together)))
+        until_ns = span.stop_ns if found.after_ns is None else span.start_ns + found.after_ns + bin_ns
+        result.append(
+            replace(
+                found,
+                next_fault=index < len(together),
+                watched_ns=span.length_ns,
+                spoilt=stalls.touches(run, Span("recovery", span.start_ns, until_ns)),
+                left_ns=last_path_left(run, span),
+            )
+        )
     return result
 
 
@@ -78,27 +89,35 @@ def last_path_left(run: Run, span: Span) -> int | None:
     """From the beginning of a span until every path that is given up in it has been so once.
 
     A path that drops only some packets is revived by a probe and given up again; that says nothing of the first time.
+    Paths that are given up for a stall are not left for the fault.
     """
     first: dict[tuple[object, ...], int] = {}
     for line in run.within(span, "ev"):
-        if str(line.get("new", "")).upper() == "ASSUMED_BAD":
+        if str(line.get("new", "")).upper() == "ASSUMED_BAD" and not stalls.spoils(run, int(line["t_ns"])):
             first.setdefault((line["node"], line.get("qp"), line["ev"]), int(line["t_ns"]))
     return max(first.values()) - span.start_ns if first else None
 
 
 def after(run: Run, faults: tuple[FaultSpan, ...], span: Span, normal: float, bin_ns: int) -> Recovery:
-    """Goodput is back at the end of the first sliding bin that is not low and is followed by none that is for a bin."""
+    """Goodput is back at the end of the first sliding bin that is not low and is followed by none that is for a bin.
+
+    Bins that a stall touches are no evidence either way.
+    """
     step_ns = max(bin_ns // SLIDES, 1)
     ends = np.arange(span.start_ns + step_ns, span.stop_ns + 1, step_ns, dtype=float)
     if not len(ends):
         return Recovery(faults, 1.0, None)
     sums = goodput.acknowledged(run, ends) - goodput.acknowledged(run, ends - bin_ns)
     shares = sums * 8e9 / bin_ns / normal
-    low = np.flatnonzero(shares < BACK_AT)
-    dip = float(np.min(shares))
+    seen = np.ones(len(ends), dtype=bool)
+    for out in stalls.spoilt(run):
+        seen &= (ends <= out.start_ns) | (ends - bin_ns >= out.stop_ns)
+    low = np.flatnonzero((shares < BACK_AT) & seen)
+    dip = float(np.min(shares[seen], initial=1.0))
     if not len(low):
         return Recovery(faults, dip, 0)
+    shares = np.where(seen, shares, 1.0)
     for index in range(int(low[0]) + 1, len(shares)):
-        if (shares[index : index + SLIDES] >= BACK_AT).all():
+        if seen[index] and (shares[index : index + SLIDES] >= BACK_AT).all():
             return Recovery(faults, dip, int(ends[index] - span.start_ns))
     return Recovery(faults, dip, None)

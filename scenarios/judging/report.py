@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from scenarios.judging import counters, flows, goodput, page, paths, planes, plots, recovery, steps
+from scenarios.judging import counters, flows, goodput, page, paths, planes, plots, recovery, stalls, steps
 from scenarios.judging.run import Run
 from scenarios.judging.story import Story
 from scenarios.judging.verdict import WORDS, Finding, Verdict
@@ -27,6 +27,8 @@ COUNTER_TITLES = {
     "probes": "probes sent",
 }
 DROP_TITLES = {"drop_program": "by the P4 program"}
+STALLS_SHOWN = 20
+STALLS = "When something was due and nobody did it, in grey in every chart. The longest, in order of time."
 UNJUDGED = ("warmup", "heal")
 FLOWS_NOTE = "Bytes that receivers have verified, message by message, looked at every 100 ms."
 FLOW_HEAD = ["workload", "phase", "flows", "mean", "slowest", "fastest", "longest silence", "all began after"]
@@ -74,12 +76,14 @@ def recovery_rows(run: Run) -> list[list[str]]:
         trips = item.round_trips(base_rtt_ns) if base_rtt_ns else None
         limit = "the next fault" if item.next_fault else "the end"
         after = f"not before {limit}" if item.after_ns is None else f"{item.after_ns / 1e6:.0f} ms"
+        if item.spoilt:
+            after, trips = "a stall came first", None
         rows.append(
             [
                 f"{run.seconds(item.start_ns):.2f} s",
                 item.title,
                 f"{item.dip:.0%}",
-                after if item.after_ns != 0 else "never below 90 %",
+                after if item.after_ns != 0 or item.spoilt else "never below 90 %",
                 "" if not trips else f"{trips:.0f}",
                 "" if item.left_ns is None else f"{item.left_ns / 1e6:.0f} ms",
             ]
@@ -97,6 +101,21 @@ def fault_rows(run: Run) -> list[list[str]]:
     return rows
 
 
+def stall_rows(run: Run) -> list[list[str]]:
+    """When, for how long, in round trips, who was late: the longest, in order of time."""
+    found = sorted(stalls.stalls(run), key=lambda stall: -stall.length_ns)[:STALLS_SHOWN]
+    base_rtt_ns = int(run.options.get("base_rtt_ns") or 1)
+    return [
+        [
+            f"{run.seconds(stall.start_ns):.2f} s",
+            f"{stall.length_ns / 1e6:.0f} ms",
+            f"{stall.length_ns / base_rtt_ns:.1f}",
+            ", ".join(stall.who),
+        ]
+        for stall in sorted(found, key=lambda stall: stall.start_ns)
+    ]
+
+
 def plane_rows(run: Run) -> list[list[str]]:
     """Phase, and what was sent on each plane as a share of the mean."""
     rows = []
@@ -112,6 +131,8 @@ def counter_rows(run: Run) -> list[list[str]]:
     """What queue pairs counted over the whole run, paths given up, and what switches dropped."""
     totals = counters.qp_totals(run)
     rows = [[title, f"{totals[field]:,}"] for field, title in COUNTER_TITLES.items()]
+    if stalled := paths.given_up_for_stalls(run):
+        rows.append(["paths given up for a stall and forgiven", f"{stalled:,}"])
     left, for_ns = paths.given_up(run)
     rows.append(["paths given up", f"{left:,}" + (f" (for {for_ns / 1e9:.1f} s together)" if left else "")])
     for reason, count in sorted(counters.switch_drops(run).items()):
@@ -208,6 +229,11 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
             "Planes",
             plots.plane_load(run, step_ns),
             rows_or_none(["phase", *plane_titles(run)], plane_rows(run)),
+        ),
+        page.section(
+            "Stalls",
+            page.paragraph(STALLS, soft=True) if stall_rows(run) else None,
+            rows_or_none(["at", "for", "round trips", "who was late"], stall_rows(run)),
         ),
         page.section("Counters", page.table(["over the whole run", "packets"], counter_rows(run))),
         page.section(

@@ -90,6 +90,7 @@ class Run:
     def __init__(self, lines: Sequence[Line], directory: Path | None = None) -> None:
         self.lines = lines
         self.directory = directory
+        self.spoilt: list[Span] | None = None  # kept by `scenarios.judging.stalls`
 
     @classmethod
     def open(cls, directory: Path) -> Run:
@@ -129,6 +130,11 @@ class Run:
         """When the first phase began, or the time of the first line."""
         starts = [line["t_ns"] for line in self.kind("phase") if line.get("state") == "start"]
         return int(min(starts)) if starts else (int(self.lines[0]["t_ns"]) if self.lines else 0)
+
+    @property
+    def span(self) -> Span:
+        """From the first phase to the last line."""
+        return Span("run", self.start_ns, self.end_ns)
 
     @cached_property
     def phases(self) -> dict[str, Span]:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from scenarios.judging import enough, stalls
 from scenarios.judging.arrays import np
 from scenarios.judging.run import Run, Span
 
@@ -88,6 +89,11 @@ def stalled_ns(all_steps: Sequence[Step], span: Span) -> int:
     return max(0, span.stop_ns - max(ends)) if ends else 0
 
 
+def halt(all_steps: Sequence[Step], span: Span) -> Span:
+    """From the last step's end to that of a span, empty without steps: see `stalled_ns`."""
+    return Span("halt", span.stop_ns - stalled_ns(all_steps, span), span.stop_ns)
+
+
 def whole(run: Run, phase: Span) -> Span:
     """The time that the steps of a phase take; the phase itself where there are none.
 
@@ -99,6 +105,40 @@ def whole(run: Run, phase: Span) -> Span:
         return phase
     stop_ns = max(step.end_ns for step in chosen)
     return Span(phase.name, chosen[0].start_ns, stop_ns if phase.name == "reference" else max(stop_ns, phase.stop_ns))
+
+
+def pieces(run: Run, phase: Span) -> list[Span]:
+    """What no stall has spoilt of a phase: of `whole`, without all steps that a stall touches.
+
+    Without steps, the phase without the stalls.
+    """
+    chosen = of_phase(steps(run), phase)
+    span = whole(run, phase)
+    left_out = stalls.spoilt(run)
+    if len(chosen) < 2:
+        return stalls.without(span, left_out)
+    widened = []
+    for out in left_out:
+        touched = [step for step in chosen if step.end_ns > out.start_ns and step.start_ns < out.stop_ns]
+        start_ns = min((step.start_ns for step in touched), default=out.start_ns)
+        stop_ns = max((step.end_ns for step in touched), default=out.stop_ns)
+        widened.append(Span(out.name, min(start_ns, out.start_ns), max(stop_ns, out.stop_ns)))
+    return stalls.without(span, stalls.joined(widened))
+
+
+def unspoilt(run: Run, selected: Sequence[Step]) -> list[Step]:
+    """The steps that no stall touches."""
+    return [step for step in selected if not stalls.touches(run, Span("step", step.start_ns, step.end_ns))]
+
+
+def rate_error(run: Run, phase: Span) -> float:
+    """To within which share the goodput of a phase is known: a round trip for each piece, or one for all of its steps.
+
+    Between two steps nothing is under way that a rate could gain or lose.
+    """
+    kept = pieces(run, phase)
+    edges = 1 if len(of_phase(steps(run), phase)) > 1 else len(kept)
+    return edges * enough.rate_error(run, stalls.total_ns(kept))
 
 
 def times(selected: Sequence[Step]) -> StepTimes | None:
