@@ -7,11 +7,12 @@ data plane. Calls may come from the gRPC loop and from the control socket's thre
 
 Life of a device, as on a real switch whose management processor shares its power:
 
-- `stop`: forwards nothing; links stay up, tables and P4Runtime sessions are kept. `start` undoes it.
-- `crash`: pipeline, tables, externs and queues are gone and it forwards nothing; link and queue configuration stays.
-  Every P4Runtime stream to the device ends (UNAVAILABLE) and the highest election ids are forgotten, as after a
-  full restart (P4Runtime specification, "Client Arbitration Update"). Then it reports no pipeline
-  (FAILED_PRECONDITION) until one is pushed; `start` makes it forward again, empty or with what was pushed.
+- `stop`: forwards nothing; links stay up, tables and P4Runtime sessions are kept. `start` ends the stop.
+- `crash`: pipeline, tables, externs and queues are gone and the device forwards nothing; link and queue configuration
+  stays. Every P4Runtime stream to the device ends (UNAVAILABLE) and the highest election ids are forgotten, as after a
+  full restart (P4Runtime specification, "Client Arbitration Update"). Then the device reports no pipeline
+  (FAILED_PRECONDITION) until a client pushes a pipeline; after `start` the device forwards again, with that pipeline
+  or with none.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ PacketIn = Callable[[bytes], None]
 
 
 class DeviceState(Enum):
-    """What the control socket shows. A crashed device is stopped until it is started again."""
+    """The state that the control socket shows. A crashed device is stopped until a start."""
 
     RUNNING = "running"
     STOPPED = "stopped"
 
 
 class DeviceEvent(Enum):
-    """What observers are told; the journal's `switch` line carries the value as `state`."""
+    """The events that observers are told; the journal's `switch` line carries the value as `state`."""
 
     ADDED = "added"
     RUNNING = "running"
@@ -68,7 +69,7 @@ class DataPlane(Protocol):
     def prepare(self, program: Program) -> None:
         """Make `Engine.load(program)` quick (compile, cache). May take seconds; called without any lock held.
 
-        Raises whatever stops it; the message goes to the controller.
+        Raises the reason if that fails; the message goes to the controller.
         """
 
     def create(self, config: DeviceConfig, packet_in: PacketIn) -> Engine:
@@ -122,7 +123,7 @@ class Device:
             listener(frame)
 
     def check_present(self) -> None:
-        """To be called under the lock. Raises ConfigError once the device has been removed."""
+        """The caller holds the lock. Raises ConfigError once the device has been removed."""
         if self.removed:
             raise ConfigError(f"device {self.name}: it has been removed")
 
@@ -184,7 +185,7 @@ class Devices:
         return self._devices.get(device_id)
 
     def find(self, device_id: object) -> Device:
-        """The device, or ConfigError naming those that exist."""
+        """The device, or ConfigError naming the devices that exist."""
         device = self._devices.get(device_id) if isinstance(device_id, int) else None
         if device is None:
             known = ", ".join(f"{d.device_id} ({d.name})" for d in self) or "none"

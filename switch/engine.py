@@ -1,11 +1,11 @@
-"""What an execution of a P4 program offers: the seam between control (P4Runtime, control socket) and data plane.
+"""The engine of a P4 program: the seam between control (P4Runtime, control socket) and data plane.
 
 Two engines implement `Engine`: `switch.reference` (Python, traced) and `switch.native` (C emitted for the
 program). Neither reads a clock or opens a socket: `now_ns` and packets are arguments. Names are the fully
 qualified names of the BMv2 JSON (which P4Info repeats without a leading dot). Entries are those of `switch.entries`.
 
-The P4Runtime server validates before it calls, so an engine may raise `EngineError` for what only it can know
-(a full table, a duplicate) and must leave its state unchanged when it does.
+The P4Runtime server validates before it calls, so an engine raises `EngineError` only for what the server cannot know
+(a full table, a duplicate), and then leaves its state unchanged.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class PortCounters:
     drop_wiped: int = 0  # in a queue when the device was stopped or crashed
     drop_no_program: int = 0  # received while no pipeline was loaded, or while stopped
     drop_no_port: int = 0  # received here and sent by the program to a port that the device does not have
-    drop_passes: int = 0  # received here; then beyond `PASSES_MAX` or `COPIES_MAX` (each time), or grown too long
+    drop_passes: int = 0  # received here; later beyond `PASSES_MAX` or `COPIES_MAX` (each time), or grown too long
     drop_socket: int = 0  # lost by the kernel before we read it (PACKET_STATISTICS): outside the modelled fabric
     queue_packets: int = 0  # now waiting
     queue_bytes: int = 0
@@ -122,7 +122,7 @@ class Transmitted:
 
 
 class Engine(Protocol):
-    """One switch's data plane. Without a program it drops everything (drop_no_program).
+    """One switch's data plane. Without a program an engine drops everything (drop_no_program).
 
     Anything named here that the program does not have (a table, an action, a cell of an array, a handle, a group) and
     any value wider than its field is an EngineError.
@@ -156,13 +156,13 @@ class Engine(Protocol):
         """Make or change an action profile's member."""
 
     def delete_member(self, profile: str, member_id: int) -> None:
-        """Entries and groups that still refer to it then run no action."""
+        """Entries and groups that still refer to the member then run no action."""
 
     def set_group(self, profile: str, group_id: int, members: Sequence[tuple[int, int]]) -> None:
         """Make or change a selector's group. Members as (member id, weight), weights from 1."""
 
     def delete_group(self, profile: str, group_id: int) -> None:
-        """Entries that still refer to it then run no action."""
+        """Entries that still refer to the group then run no action."""
 
     # externs
     def read_counter(self, name: str, index: int) -> CounterValue:
@@ -194,13 +194,13 @@ class Engine(Protocol):
         """Make or change a group, numbered from 1."""
 
     def delete_multicast_group(self, group_id: int) -> None:
-        """Packets to it are dropped from then on."""
+        """Packets to the group are dropped from then on."""
 
     def set_clone_session(self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int) -> None:
         """Make or change a session, numbered from 0 to 32767. `truncate_bytes` 0: whole copies."""
 
     def delete_clone_session(self, session_id: int) -> None:
-        """Clones to it are not made from then on."""
+        """Clones to the session are not made from then on."""
 
     # ports
     def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None:

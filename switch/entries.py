@@ -43,9 +43,9 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """The field equals `value`, if there is one."""
+    """The field equals `value`; None matches anything."""
 
-    value: int | None  # None matches anything
+    value: int | None
 
 
 Match = Exact | Lpm | Ternary | Range | Optional

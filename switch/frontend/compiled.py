@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What a switch is loaded with: BMv2 JSON as a document, P4Info as protobuf text, and printed warnings."""
+    """A compiled program: BMv2 JSON as a document, P4Info as protobuf text, and printed warnings."""
 
     json: dict[str, Any]
     p4info_text: str

@@ -1,4 +1,4 @@
-"""What the compiler has to say: values with a place, a phase and a message, printed with a caret under the culprit."""
+"""Errors and warnings: values with a place, a phase and a message, printed with a caret under the culprit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ PHASES = ("preprocess", "lex", "parse", "names", "types", "target")
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where something stands in a source file. Line and column count from 1.
+    """A place in a source file. Line and column count from 1.
 
-    `via` tells for the text of a macro where it was used.
+    `via` tells where a macro was used, for a place in the macro's text.
     """
 
     file: str

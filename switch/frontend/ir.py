@@ -309,7 +309,7 @@ class UnionInstance:
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Declared:
-    """What the program declares: its place, and the annotations that P4Info repeats."""
+    """A thing that the program declares: its place, and the annotations that P4Info repeats."""
 
     annotations: list[Annotation] = field(default_factory=list)
     span: Span = NOWHERE

@@ -1,4 +1,4 @@
-"""What can be wrong with a BMv2 JSON file."""
+"""Errors of a BMv2 JSON file: wrong, or beyond the engines."""
 
 
 class ModelError(ValueError):

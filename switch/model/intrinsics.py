@@ -30,7 +30,7 @@ NAMES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Intrinsics:
-    """Where each lives in this program; None when the program does not have it."""
+    """The field of this program that holds each metadatum; None when the program has no such field."""
 
     ingress_port: FieldRef
     packet_length: FieldRef

@@ -12,7 +12,7 @@ from switch.p4rt.store import Row, RowKey, Store
 
 
 def find_table(store: Store, table_id: int) -> TableInfo:
-    """Raises P4RuntimeError (INVALID_ARGUMENT) naming those that exist."""
+    """Raises P4RuntimeError (INVALID_ARGUMENT) naming the fields that exist."""
     table = store.pipeline.p4info.tables.get(table_id)
     if table is None:
         known = choices(f"{t.id} {t.name}" for t in store.pipeline.p4info.tables.values())
@@ -56,7 +56,7 @@ def key_words(table: TableInfo, key: RowKey) -> str:
 
 
 def match_words(match: Match) -> str:
-    """A match for people; empty for one that matches anything."""
+    """A match for people; empty for a match that fits anything."""
     if isinstance(match, Lpm):
         return f"0x{match.value:x}/{match.prefix_len}" if match.prefix_len else ""
     if isinstance(match, Ternary):

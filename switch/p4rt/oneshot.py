@@ -1,4 +1,4 @@
-"""One-shot action selectors: an entry that carries its own set of actions (specification, "One Shot Action Selector
+"""One-shot action selectors: entries that carry their own sets of actions (specification, "One Shot Action Selector
 Programming").
 
 The engine knows only members and groups, so a set becomes a group of fresh members. Their ids cannot meet the

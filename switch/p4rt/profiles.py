@@ -30,7 +30,7 @@ _GROUP_MEMBER_WEIGHT = wire.tag(p4rt.ActionProfileGroup.Member, "weight")
 
 
 def find_profile(store: Store, profile_id: int) -> tuple[Profile, ProfileState]:
-    """Raises P4RuntimeError (INVALID_ARGUMENT) naming those that exist."""
+    """Raises P4RuntimeError (INVALID_ARGUMENT) naming the profiles that exist."""
     profile = store.pipeline.p4info.profiles.get(profile_id)
     if profile is None:
         known = choices(f"{p.id} {p.name}" for p in store.pipeline.p4info.profiles.values())
@@ -64,7 +64,7 @@ def check_total_weight(owner: str, weights: list[int]) -> None:
 
 
 def group_size(profile: Profile, weights: list[int]) -> int:
-    """What counts against a group's size: its members, or their weights together (P4Info's size semantics)."""
+    """The load on a group's size: its members, or their weights together (P4Info's size semantics)."""
     return len(weights) if profile.sum_of_members else sum(weights)
 
 

@@ -43,7 +43,7 @@ COUNT_MAX = (1 << 63) - 1  # an int64 on the wire
 
 
 def find(items: Mapping[int, Indexed], id_: int, kind: str) -> Indexed:
-    """The array with this id. Raises P4RuntimeError (INVALID_ARGUMENT) naming those that exist."""
+    """The array with this id. Raises P4RuntimeError (INVALID_ARGUMENT) naming the arrays that exist."""
     item = items.get(id_)
     if item is None:
         known = choices(f"{i.id} {i.name}" for i in items.values())

@@ -1,4 +1,4 @@
-"""What the control plane has put into one device: the picture from which reads, checks and copies are made.
+"""The entries and settings that the control plane has put into one device: reads, checks and copies start here.
 
 The engine holds the same state in its own form; `Row.handle` ties the two. A store belongs to one loaded pipeline and
 goes with it.
@@ -27,7 +27,7 @@ class Row:
     metadata: bytes = b""
     controller_metadata: int = 0
     action_set: bytes | None = None  # a one-shot selector's TableAction as the client wrote it
-    group: int = 0  # that one-shot's group in the engine
+    group: int = 0  # the group of that one-shot in the engine
     meter: MeterConfig | None = None
     meter_bytes: bytes = b""  # as the client wrote it
     encoded: bytes | None = None  # everything but direct resources, made when first read
@@ -79,7 +79,7 @@ class Store:
         self.engine = engine
         info = pipeline.p4info
         self.rows: dict[int, dict[RowKey, Row]] = {table_id: {} for table_id in info.tables}
-        self.defaults: dict[int, Row] = {}  # only those that were changed
+        self.defaults: dict[int, Row] = {}  # of the tables whose default was changed
         self.profiles = {profile_id: ProfileState() for profile_id in info.profiles}
         self.meters: dict[int, dict[int, tuple[MeterConfig, bytes]]] = {meter_id: {} for meter_id in info.meters}
         self.multicast: dict[int, MulticastGroup] = {}

@@ -34,7 +34,7 @@ _STATUS_WORDS = {
 
 
 def find_device(devices: Devices, device_id: int) -> Device:
-    """Raises P4RuntimeError (NOT_FOUND) naming those that exist."""
+    """Raises P4RuntimeError (NOT_FOUND) naming the devices that exist."""
     device = devices.get(device_id)
     if device is None:
         known = choices(f"{d.device_id} ({d.name})" for d in devices)
@@ -73,7 +73,7 @@ class Client:
         self.ended: asyncio.Future[P4RuntimeError] = loop.create_future()
 
     def send(self, message: Any) -> None:
-        """Send what the client must not miss; one that does not read it is ended."""
+        """Send a message that the client must not miss; a client that does not read is cut off."""
         if self.outgoing.qsize() < UNREAD_MAX:
             self.outgoing.put_nowait(message)
         else:

@@ -1,4 +1,4 @@
-"""`switch.engine.Engine` in Python: slow, traced, and the one that the native engine is compared with."""
+"""`switch.engine.Engine` in Python: slow, traced; the native engine is compared with this one."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ EMPTY_LAST_INDEX = (1 << 32) - 1
 
 
 def fit(field: Field) -> Callable[[int], int]:
-    """What is stored when a value is written to the field."""
+    """The stored form of a value that is written to the field."""
     mask, width = field.mask, field.width_bits
     if field.varbit:
         return lambda value: value

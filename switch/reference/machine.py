@@ -1,4 +1,4 @@
-"""One loaded program: what simple_switch does with a packet in ingress and in egress (simple_switch.cpp).
+"""One loaded program: simple_switch's treatment of a packet in ingress and in egress (simple_switch.cpp).
 
 The machine knows no clock and no queues: the engine gives it the time, and takes what is to be queued or to be
 processed again.
@@ -33,7 +33,7 @@ NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 
 
 @dataclass(frozen=True, slots=True)
 class Outlets:
-    """Where the machine's packets go: the engine."""
+    """The engine, as the machine hands packets to it."""
 
     enqueue: Callable[[Packet, int], None]  # packet, port
     again: Callable[[Packet], None]  # resubmitted or recirculated: another ingress pass

@@ -23,7 +23,7 @@ def prefix_mask(length: int, width_bits: int) -> int:
 
 
 def canonical(table: Table, entry: Entry) -> tuple[Pair, ...]:
-    """One pair a match field, values masked. Raises EngineError, naming the field and the rule."""
+    """A pair for each match field, values masked. Raises EngineError, naming the field and the rule."""
     if len(entry.matches) != len(table.keys):
         raise EngineError(f"table {table.name}: {len(table.keys)} match fields expected, not {len(entry.matches)}")
     return tuple(_canonical(table, key, match) for key, match in zip(table.keys, entry.matches, strict=True))

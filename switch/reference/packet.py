@@ -1,7 +1,7 @@
 """A packet inside the switch, and the layout of its header vector.
 
 Every field of every header has one slot in `values`, whether its header is valid or not: reading a field of an
-invalid header gives what was last there (zero at first), as in simple_switch.
+invalid header gives the last value (zero at first), as in simple_switch.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ UNTRUNCATED = 1 << 62
 
 
 class Family:
-    """What the descendants of one received packet share."""
+    """The state that all descendants of one received packet share."""
 
     __slots__ = ("copies_left",)
 
@@ -24,7 +24,7 @@ class Family:
 
 
 class Layout:
-    """Where the fields of a program's headers are in a packet's `values`."""
+    """The slots of a program's header fields in a packet's `values`."""
 
     def __init__(self, program: Program) -> None:
         self.program = program

@@ -55,7 +55,7 @@ class Port:
     # --- configuration ---
 
     def configure(self, config: PortConfig, now_ns: int) -> None:
-        """What waits is served by the new rules from now on, not before."""
+        """From now on, and not before, waiting packets are served by the new rules."""
         self.free_ns = max(self.free_ns, now_ns)
         old = self.config
         if old is None or (old.loss, old.loss_seed) != (config.loss, config.loss_seed):

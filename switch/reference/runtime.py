@@ -1,4 +1,4 @@
-"""What the compiled parts of one loaded program share."""
+"""Everything that the compiled parts of one loaded program share."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Match-action tables: entries, and the lookup.
 
-Which entry wins: exact, the one that is equal; lpm, the longest prefix; ternary and range, the largest priority and
+The winning entry: exact, the equal entry; lpm, the longest prefix; ternary and range, the largest priority and
 among equals the one inserted first.
 """
 

@@ -1,4 +1,4 @@
-"""What happened to each packet, step by step, as data, as JSON lines and as text.
+"""Traces: each packet's steps as data, as JSON lines and as text.
 
 A packet has a number; copies (clones, multicast replicas) get new ones, and the step that made them names both. Every
 packet's story ends with one of: `transmit`, `drop` (with `reason`), `resubmit`, `recirculate` (which name the packet

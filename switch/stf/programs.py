@@ -14,7 +14,7 @@ ENGINES = ("reference", "native")
 
 
 def read_program(path: Path) -> Program:
-    """Raises ModelError for what is not a program; the compiler's own errors pass through."""
+    """Read and, if need be, compile. Raises ModelError for a file that is no program, and the compiler's own errors."""
     if path.suffix != ".p4":
         return load(path)
     try:

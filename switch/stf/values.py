@@ -36,7 +36,7 @@ def _number(text: str, width_bits: int) -> int:
 
 
 def match(text: str | None, key: Key) -> Match:
-    """A match for a field; without text, one that matches anything."""
+    """A match for a field; without text, a match that fits anything."""
     width = key.width_bits
     full = (1 << width) - 1
     if text is None or text in ("*", "_"):

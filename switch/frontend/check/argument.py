@@ -15,7 +15,7 @@ from switch.frontend.parse import ast
 
 
 def bind_constructor(cx: Context, e: ast.Call, callee: Callee, made: Type) -> dict[str, Type]:
-    """Check constructor arguments; returns the type arguments that were worked out."""
+    """Check constructor arguments; returns the type arguments found."""
     if isinstance(made, Extern):
         constructors = [m for m in made.declaration.methods if m.returns is None]
         found = next((c for c in constructors if len(c.parameters) == len(e.arguments)), None)
@@ -41,7 +41,7 @@ def bind_constructor(cx: Context, e: ast.Call, callee: Callee, made: Type) -> di
 def parameter_infos(
     cx: Context, parameters: list[ast.Parameter], generics: list[str] | None = None, blocks: bool = False
 ) -> list[ParameterInfo]:
-    """Parameters with their types; `generics` are names that stand for types yet unknown.
+    """Parameters with their types; `generics` are names of types yet unknown.
 
     Only where `blocks`, in packages and constructors, can parameters be parsers and controls.
     """
@@ -115,7 +115,7 @@ def _order(cx: Context, e: ast.Call, callee: Callee) -> list[ast.Expression | No
 
 
 def _unify(cx: Context, wanted: Type, given: Type, bound: dict[str, Type]) -> None:
-    """Bind the type parameters in `wanted` so that it becomes `given`."""
+    """Bind the type parameters in `wanted` so that `wanted` becomes `given`."""
     if isinstance(wanted, Variable):
         known = bound.get(wanted.name)
         if known is None or (known == INT and isinstance(given, Bits)):
@@ -146,7 +146,7 @@ def _unify_block(cx: Context, wanted: Applicable, given: Applicable, bound: dict
 
 
 def block_fits(cx: Context, wanted: Applicable, given: Applicable, bound: dict[str, Type]) -> str:
-    """Why a parser or control cannot stand where the package wants one; empty if it can."""
+    """The reason why a parser or control does not fit the package's parameter; empty if the block fits."""
     pattern, actual = wanted.declaration, given.declaration
     if wanted.kind != given.kind:
         return f"a {wanted.kind} is needed here, not {given}"

@@ -1,4 +1,4 @@
-"""Controls and parsers with what they declare (specification, chapters 13 and 14)."""
+"""Controls and parsers with their declarations (specification, chapters 13 and 14)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _parser(cx: Context, d: ast.Parser) -> None:
 
 
 def _open(cx: Context, d: ast.Control | ast.Parser, symbol: Symbol) -> None:
-    """Declare the parameters of a block and what is declared in it."""
+    """Declare a block's parameters and its local declarations."""
     symbol.scope = cx.scope
     cx.blocks[id(d)] = symbol
     symbol.parameters = parameter_infos(cx, d.parameters)

@@ -1,4 +1,4 @@
-"""Calls: what is called, and what comes back (specification, section 8.20)."""
+"""Calls: the callee, and the type of the result (specification, section 8.20)."""
 
 from __future__ import annotations
 

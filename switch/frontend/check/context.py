@@ -1,4 +1,4 @@
-"""The context that is handed on while a program is checked: scope, diagnostics, and where in the program we are."""
+"""The context that is handed on while a program is checked: scope, diagnostics, and the kind of block around."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from switch.frontend.parse import ast
 
 # How each kind of expression, statement and declaration is checked: an expression's handler returns its type, the
 # others return nothing. The tables are arguments of the context, so that no handler imports another and every
-# handler can check what it contains.
+# handler can check the parts of its node.
 Handlers = dict[type[ast.Node], Callable[["Context", Any], Any]]
 
 
 @dataclass(slots=True)
 class Context:
-    """What was declared stays here after the check, for lowering."""
+    """Scope, complaints and handlers. Symbols stay after the check, for lowering."""
 
     diagnostics: Diagnostics
     expressions: Handlers
@@ -85,7 +85,7 @@ class Context:
         return symbol
 
     def find(self, name: str, span: Span, kinds: tuple[str, ...], what: str) -> Symbol | None:
-        """The symbol of one of `kinds`; otherwise a complaint that lists the names that would do."""
+        """The symbol of one of `kinds`; otherwise a complaint with the names that would fit."""
         symbol = self.scope.lookup(name)
         if symbol is not None and symbol.kind in kinds:
             return symbol
@@ -97,7 +97,7 @@ class Context:
         return None
 
     def names_like(self, name: str, kinds: tuple[str, ...], what: str) -> str:
-        """A note with the names in scope that would do: the program's own, and what is close among the libraries'."""
+        """A note with the names in scope that would fit: the program's own, and similar names of the libraries."""
         own: list[str] = []
         shipped: list[str] = []
         for s in self.scope.visible():

@@ -1,4 +1,4 @@
-"""Implicit conversions: where the language makes one type of another by itself."""
+"""Implicit conversions, which the language makes without a cast."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from switch.frontend.parse import ast
 
 
 def converted(cx: Context, e: ast.Expression, to: Type, what: str = "") -> Type:
-    """Check `e` and convert it to `to`."""
+    """Check `e` and convert the value to `to`."""
     cx.expression(e)
     coerce(cx, e, to, what)
     return e.type if isinstance(e.type, Type) else ANY
 
 
 def coerce(cx: Context, e: ast.Expression, to: Type, what: str = "") -> bool:
-    """Make the checked expression `e` one of type `to` where the language does so by itself; complain if not."""
+    """Convert the checked expression `e` to type `to` if the language does so without a cast; complain if not."""
     t = e.type
     if isinstance(to, Applicable) and isinstance(t, Applicable):
         return True  # `block_fits` compares blocks, and can say what is wrong

@@ -1,4 +1,4 @@
-"""What can be written: variables, writable parameters, and parts of them."""
+"""Left values: variables, writable parameters, and parts of them."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _binary(cx: Context, e: ast.Binary) -> Type:
 
 
 def _balance(cx: Context, e: ast.Binary) -> None:
-    """Give a literal without width the type of the other side; enums with an underlying type become it."""
+    """Give a literal without width the type of the other side; enums with an underlying type become numbers."""
     for side in (e.left, e.right):
         if isinstance(side.type, Enum) and side.type.underlying is not None:
             if same(e.left.type, e.right.type) and e.op in ("==", "!="):

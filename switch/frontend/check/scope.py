@@ -1,4 +1,4 @@
-"""Names and what they stand for."""
+"""Names, the symbols behind them, and scopes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ParameterInfo:
 
 @dataclass(slots=True)
 class Callee:
-    """What a call calls, and with what: arguments in the order of the parameters, None where one is left out.
+    """The callee of a call with the arguments in the order of the parameters, None for an argument left out.
 
     `kind` is extern_function, extern_method, function, action, table, control, parser, header, stack, constructor
     or size.

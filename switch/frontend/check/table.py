@@ -55,7 +55,7 @@ def _key(cx: Context, d: ast.TableDecl, key: ast.KeyElement) -> None:
 
 
 def _action_ref(cx: Context, ref: ast.ActionRef, complete: bool) -> None:
-    """An action with its arguments: those for directed parameters in a list, all where it is `complete`."""
+    """An action with its arguments: in an action list those for directed parameters, elsewhere (`complete`) all."""
     symbol = cx.find(ref.name, ref.span, ("action",), "action")
     if symbol is None:
         return

@@ -1,4 +1,4 @@
-"""Types of P4_16 (specification, chapter 7) as values: what an expression has, not how it was written."""
+"""Types of P4_16 (specification, chapter 7) as values, however they were written."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ERROR = Simple("error")
 STRING = Simple("string")
 VOID = Simple("void")
 MATCH_KIND = Simple("match_kind")
-ANY = Simple("_")  # a wildcard, and the type of what was already complained about
+ANY = Simple("_")  # a wildcard, and the type of an expression after a complaint
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Applicable(Type):
 
 @dataclass(frozen=True, slots=True)
 class Meta(Type):
-    """What a type's own name has where a value is read: `Enum` in `Enum.member`."""
+    """The type of a type's own name where a value is read: `Enum` in `Enum.member`."""
 
     type: Type
 
@@ -239,7 +239,7 @@ def substitute(t: Type, bound: Mapping[str, Type]) -> Type:
 
 
 def truncate(value: int, t: Bits) -> int:
-    """The value that a variable of type `t` holds after `value` was put in."""
+    """The value that a variable of type `t` holds after an assignment of `value`."""
     value &= (1 << t.width) - 1
     if t.signed and t.width and value >> (t.width - 1):
         value -= 1 << t.width

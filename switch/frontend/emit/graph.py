@@ -1,6 +1,6 @@
-"""Structured control flow to BMv2's graph: tables and conditionals that name what comes next.
+"""Structured control flow to BMv2's graph: tables and conditionals that name their successors.
 
-It is built from the end: every statement is told which node follows it, so a return is only another successor.
+The graph is built from the end: every statement is told its following node, so a return is only another successor.
 Runs of primitives between tables become one action each, in a table without key, as BMv2 has it.
 """
 
@@ -152,7 +152,7 @@ class _Builder:
 
 
 def simplify(statements: list[ir.Stmt]) -> list[ir.Stmt]:
-    """Take away regions that nothing leaves early, so that what is in them joins its neighbours."""
+    """Take away regions that nothing leaves early, so that their statements join the neighbours."""
     made: list[ir.Stmt] = []
     for s in statements:
         if isinstance(s, ir.Region):
@@ -180,7 +180,7 @@ def simplify(statements: list[ir.Stmt]) -> list[ir.Stmt]:
 
 
 def _until_jump(statements: list[ir.Stmt]) -> list[ir.Stmt]:
-    """What comes after a jump never runs."""
+    """The statements up to the first jump; those behind a jump never run."""
     for index, s in enumerate(statements):
         if isinstance(s, ir.Leave | ir.Quit):
             return statements[: index + 1]
@@ -215,7 +215,7 @@ def _place(statements: list[ir.Stmt]) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class Jump(ir.Stmt):
-    """To `label`; with a condition only if that is false."""
+    """To `label`; with a condition, only if the condition is false."""
 
     label: int
     condition: ir.Expr | None = None

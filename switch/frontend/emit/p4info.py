@@ -166,7 +166,7 @@ class _Writer:
             info.add("registers", self._register(register))
         for digest in {d.name: d for d in p.learn_lists}.values():
             info.add("digests", self._digest(digest))
-        # As p4c has it: empty or not, it is there once anything that could name a type is.
+        # As in p4c's output: present, even empty, once anything in P4Info could name a type.
         could = [self.tables, p.counters, p.meters, p.registers, p.controller_headers, p.learn_lists, self.profiles]
         if p.calls_externs or any(could) or any(a.parameters for a in self.actions):
             info.add("type_info", self.types.message())

@@ -36,7 +36,7 @@ class TypeInfo:
         return made
 
     def register(self, t: Type) -> int | None:
-        """Note a type that is used by name. Returns the width that the control plane sees if it is translated."""
+        """Note a type that is used by name. Returns the control plane's width of a translated type."""
         if isinstance(t, NewType):
             return self._new_type(t)
         if isinstance(t, Enum):

@@ -22,7 +22,7 @@ def number(cx: Context, e: ast.Expression | None, t: Type | None = None) -> ir.E
 
 
 def _destination(cx: Context, e: ast.Expression | None) -> tuple[ir.Expr, ir.Expr | None]:
-    """Where BMv2 writes a result, which must be a field; and, if that is a temporary, what it is then put into."""
+    """The field that BMv2 writes a result to, and the place that the result then goes to if the field is temporary."""
     assert e is not None
     if isinstance(e, ast.Default):
         return temporary(cx, e.type), None
@@ -44,7 +44,7 @@ def into(
 
 
 def flat(cx: Context, value: Value, span: Span, simple: bool = False) -> list[ir.Expr]:
-    """A list of values as fields and constants: what calculations and field lists are made of.
+    """A list of values as fields and constants: calculations and field lists consist of such.
 
     Anything else is computed into a temporary, unless `simple` forbids it.
     """
@@ -79,7 +79,7 @@ def algorithm(cx: Context, e: ast.Expression | None) -> str:
 
 
 def calculation(cx: Context, algorithm: str, inputs: list[ir.Expr], span: Span) -> str:
-    # Twice the same calculation is one.
+    # Equal calculations share a name.
     for known in cx.program.calculations:
         if known.algorithm == algorithm and known.inputs == inputs:
             return known.name
@@ -89,7 +89,7 @@ def calculation(cx: Context, algorithm: str, inputs: list[ir.Expr], span: Span) 
 
 
 def field_list(cx: Context, name: str, items: list[ir.Expr]) -> ir.FieldList:
-    # Id 0 would mean that the primitive was not called.
+    # To BMv2, id 0 means that the primitive was not called.
     lists = cx.program.field_lists
     found = next((f for f in lists if not items and not f.items), None)
     if found is None:

@@ -1,4 +1,4 @@
-"""Assignments of whatever a value is, and values kept from what happens after them."""
+"""Assignments of values of every kind, and values kept safe from later statements."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def reset_headers(cx: Context, storage: Value, span: Span) -> None:
 
 
 def evaluated(cx: Context, *items: tuple[ast.Expression, bool]) -> list[Value]:
-    """Expressions in order, each a place (True) or a value; what later ones do does not change earlier ones."""
+    """Expressions in order, each a place (True) or a value; side effects of later ones do not change earlier ones."""
     parts: list[tuple[Value, list[ir.Stmt]]] = []
     for e, _ in items:
         with cx.apart() as made:
@@ -137,7 +137,7 @@ def evaluated(cx: Context, *items: tuple[ast.Expression, bool]) -> list[Value]:
 
 
 def pinned(cx: Context, place: Value, span: Span) -> Value:
-    """A place that stays the same when variables in its index change."""
+    """A place that does not move when variables in its index change."""
     if isinstance(place, ir.ElementField) and not isinstance(place.index, ir.Const):
         return ir.ElementField(place.stack, keep(cx, place.index, span), place.position, place.field, place.type)
     if isinstance(place, ir.SliceOf):
@@ -150,7 +150,7 @@ def pinned(cx: Context, place: Value, span: Span) -> Value:
 
 
 def saved(cx: Context, value: Value, span: Span) -> Value:
-    """A value as it is now, whatever happens to the variables in it."""
+    """The present value, kept from later changes of the variables in `value`."""
     if isinstance(value, ir.Expr):
         return keep(cx, value, span)
     if isinstance(value, Record):

@@ -1,4 +1,4 @@
-"""Arguments of nested controls and parsers: by reference where that cannot be told from copying."""
+"""Arguments of nested controls and parsers: by reference where a copy would behave the same."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from switch.frontend.parse import ast
 
 
 def bind_block(cx: Context, block: BlockValue, e: ast.Call, callee: Callee) -> list[tuple[Value, Value]]:
-    """Bind the arguments of a control or parser; returns what is to be copied back afterwards.
+    """Bind the arguments of a control or parser; returns the places to copy back to, with the storage.
 
-    Arguments are passed by reference where no two of them overlap, which cannot be told from copying then.
+    Arguments are passed by reference where no two of them overlap, since a copy would then behave the same.
     """
     infos = block.symbol.parameters
     given = [a for a in callee.arguments if a is not None and not isinstance(a, ast.Default)]

@@ -1,4 +1,4 @@
-"""Controls and their instances: what a block declares, and the control applied in place."""
+"""Controls and their instances: a block's declarations, and controls applied in place."""
 
 from __future__ import annotations
 

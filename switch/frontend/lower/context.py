@@ -27,10 +27,10 @@ BLOCKS = {
 _INLINE_DEPTH_MAX = 64
 
 # How each kind of expression and statement is lowered. The tables are arguments of the context, so that no handler
-# imports another and every handler can lower what it contains.
+# imports another and every handler can lower the parts of its node.
 Expressions = dict[type[ast.Expression], Callable[["Context", Any], Value]]
 Statements = dict[type[ast.Statement], Callable[["Context", Any], None]]
-# Extern functions by name: the controls in which BMv2 has the primitive, and what the call becomes.
+# Extern functions by name: the controls in which BMv2 has the primitive, and the function that lowers the call.
 Functions = dict[str, tuple[tuple[str, ...], Callable[["Context", ast.Call, list[ast.Expression | None]], None]]]
 Methods = dict[str, Callable[["Context", ast.Call, Callee, ExternValue], None]]
 
@@ -56,8 +56,8 @@ class Context:
     frame: Frame
     out: list[ir.Stmt] = field(default_factory=list)
     block: str = ""
-    result: Value | None = None  # where the enclosing function's return value goes
-    depth: int = 0  # of calls in one another
+    result: Value | None = None  # the place of the enclosing function's return value
+    depth: int = 0  # of nested calls
     in_action: int = 0  # > 0 inside an action's body
     pipeline: ir.Pipeline | None = None
     conditions: list[ir.Expr] = field(default_factory=list)  # around a checksum
@@ -95,7 +95,7 @@ class Context:
         return self.checked.blocks[id(d)]
 
     def unique(self, name: str) -> str:
-        """`name`, or with a number behind it if that is taken."""
+        """`name`, with a number behind it if the name is taken."""
         candidate, count = name, 0
         while candidate in self.names:
             count += 1
@@ -107,7 +107,7 @@ class Context:
         """Control-plane names are unique within a kind; `@name` can break that."""
         key = (kind, name)
         first = self.claimed.get(key)
-        # Instances of one control may share an action under an absolute name: it is the same action.
+        # Instances of one control may share an action under an absolute name: both are the same action.
         if first is not None and not (kind == "action" and first is span):
             self.diagnostics.error("names", f"two {kind}s have the name {name} (first at {first})", span)
         self.claimed.setdefault(key, span)
@@ -115,7 +115,7 @@ class Context:
     # --- expressions and statements --------------------------------------------------------------------------------
 
     def value_of(self, e: ast.Expression) -> Value:
-        """What `e` stands for; statements that its evaluation needs are emitted first."""
+        """The value of `e`; statements that the evaluation needs are emitted first."""
         if e.value is not None and isinstance(e.type, Type):
             return self._constant(e.value, e.type, e.span)
         handler = self.expressions.get(type(e))
@@ -144,13 +144,13 @@ class Context:
         return as_expression(self.value_of(e), e.span)
 
     def isolated(self, e: ast.Expression) -> tuple[ir.Expr, list[ir.Stmt]]:
-        """`e` with the statements it needs kept apart, for what is only evaluated under a condition."""
+        """`e`, and apart from it the statements that `e` needs: for expressions that only a condition evaluates."""
         with self.apart() as made:
             return self.scalar_of(e), made
 
     @contextmanager
     def apart(self, frame: Frame | None = None) -> Iterator[list[ir.Stmt]]:
-        """Collect what is emitted meanwhile, with the names of `frame` if given, in a list of its own."""
+        """Collect the statements emitted meanwhile, with the names of `frame` if given, in a list of their own."""
         outer = self.frame, self.out
         made: list[ir.Stmt] = []
         self.frame, self.out = frame or self.frame, made

@@ -1,4 +1,4 @@
-"""Expressions other than operators: names, members, elements, lists and calls that return something."""
+"""Expressions other than operators: names, members, elements, lists, and calls that return a value."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _member(cx: Context, e: ast.Member) -> Value:
 
 
 def _member_of_call(cx: Context, e: ast.Member) -> Value:
-    """`table.apply().hit`, or a member of what a call returns."""
+    """`table.apply().hit`, or a member of a call's result."""
     call = e.base
     assert isinstance(call, ast.Call)
     if isinstance(call.target, Callee) and call.target.kind == "table":

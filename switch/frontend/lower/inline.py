@@ -51,7 +51,7 @@ def call_function(cx: Context, e: ast.Call, callee: Callee) -> Value:
 
 
 def _bind(cx: Context, callee: Callee, frame: Frame) -> list[tuple[Value, Value]]:
-    """Bind a call's arguments in `frame`; returns places with the storage that is copied back to them."""
+    """Bind a call's arguments in `frame`; returns places with the storage to copy back to each."""
     assert callee.symbol is not None
     back: list[tuple[Value, Value]] = []
     for info, argument in zip(callee.symbol.parameters, callee.arguments, strict=True):
@@ -73,7 +73,7 @@ def inlined(cx: Context, body: ast.Block, frame: Frame, back: list[tuple[Value, 
 
 
 def copied(cx: Context, e: ast.Expression | None, info: ParameterInfo, name: str) -> tuple[Value, Value | None]:
-    """A parameter's own storage, filled from the argument; and the argument's place if it is written back."""
+    """A parameter's own storage, filled from the argument; and the place to write back to, if there is one."""
     if e is None:
         raise RefusalError(f"an argument for {info.name} is missing", info.declaration.span)
     if info.direction in ("", "in"):

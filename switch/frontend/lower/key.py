@@ -49,7 +49,7 @@ def _prepared(cx: Context, value: TableValue, target: ir.Expr, key: ast.KeyEleme
 
 
 def key_name(e: ast.Expression) -> str:
-    """What P4Runtime calls a key: the expression as written, validity as `$valid$`; empty if it has no name."""
+    """A key's name in P4Runtime: the expression as written, validity as `$valid$`; empty where there is none."""
     match e:
         case ast.Name():
             return e.name

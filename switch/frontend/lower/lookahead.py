@@ -1,4 +1,4 @@
-"""What `lookahead` returns: bits ahead of the parser's cursor, read into a variable all at once."""
+"""`lookahead`: bits ahead of the parser's cursor, all read at once into a variable."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from switch.frontend.lower.operator import cast, operation, slice_of
 from switch.frontend.lower.storage import temporary
 from switch.frontend.lower.values import Record, Value
 
-# Parts of what lies ahead are cut out of a number of so many bits; beyond, which not every engine computes with, each
-# is read by itself.
+# Up to this many bits ahead are read as one number and cut into parts; not every engine computes with wider numbers,
+# so each part of a wider lookahead is read by itself.
 WHOLE_BITS_MAX = 128
 
 
 def lookahead(cx: Context, t: Type, span: Span) -> Value:
-    """What lies ahead, all of it read at once: it must be there, whatever of it is used (specification, 13.8.4).
+    """The bits of a `t` ahead, all read at once: all must be there, however few are used (specification, 13.8.4).
 
-    BMv2 1.15 checks the length of neither a key nor a part, so neither is made of it.
+    BMv2 1.15 checks the length of neither a key nor a part, so a lookahead becomes neither.
     """
     plain = strip(t)
     bits = width(plain)
     if bits is None:
         raise RefusalError(f"lookahead needs a type of fixed size, not {t}", span)
     aggregate = isinstance(plain, Composite | Tuple)
-    # Packets are whole bytes, so one that holds a part of a byte holds it all.
+    # Packets are whole bytes: a packet that holds a part of a byte holds the whole byte.
     ahead: Type = Bits((bits + 7) // 8 * 8 if aggregate else bits) if aggregate or plain == BOOL else plain
     kept = temporary(cx, ahead)
     assign_scalar(cx, kept, ir.Lookahead(0, width(ahead) or 0, ahead), span)
@@ -34,7 +34,7 @@ def lookahead(cx: Context, t: Type, span: Span) -> Value:
 
 
 def _part_ahead(cx: Context, whole: ir.FieldRef, t: Type, offset: int, span: Span) -> Value:
-    """What lies `offset` bits behind the beginning of `whole`; aggregates fall into their fields."""
+    """The part of `whole` that begins at bit `offset`; aggregates fall into their fields."""
     plain = strip(t)
     if isinstance(plain, Composite | Tuple):
         items = enumerate(plain.items) if isinstance(plain, Tuple) else plain.fields.items()

@@ -1,4 +1,4 @@
-"""Operators and casts: every result keeps its P4 type, and what is known is folded."""
+"""Operators and casts: every result keeps its P4 type, and operations on constants are folded."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _short_circuit(cx: Context, e: ast.Binary) -> ir.Expr:
     right, before = cx.isolated(e.right)
     if not before:
         return operation(cx, e.op, (left, right), BOOL, e.span)
-    # The right side has effects: they may happen only if the left side asks for it.
+    # The right side has effects, which may happen only if the left side does not decide.
     result = temporary(cx, BOOL)
     assign_scalar(cx, result, left, e.span)
     body = [*before, ir.Primitive("assign", (result, right), e.span)]

@@ -33,7 +33,7 @@ def lower_parser(cx: Context, block: BlockValue) -> None:
 
 
 def _state_names(cx: Context, block: BlockValue, prefix: str | None) -> dict[str, str]:
-    """Names in the output for the states of one parser; `prefix` None keeps clear of what is there."""
+    """Names in the output for the states of one parser; `prefix` None avoids names already taken."""
     assert isinstance(block.declaration, ast.Parser)
     assert block.declaration.states is not None
     names = {}

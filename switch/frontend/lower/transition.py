@@ -1,4 +1,4 @@
-"""Transitions of parser states: selects as values and masks, and what no case fits."""
+"""Transitions of parser states: selects as values and masks, and keys that fit no case."""
 
 from __future__ import annotations
 

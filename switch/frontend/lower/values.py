@@ -1,4 +1,4 @@
-"""What names and expressions stand for while a program is lowered: scalars are `ir.Expr`, the rest is here."""
+"""Values that names and expressions stand for while a program is lowered: scalars are `ir.Expr`, the rest is here."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StackValue:
 
     @property
     def kind(self) -> str:
-        """What BMv2 calls it."""
+        """BMv2's word for such a stack."""
         return "header_stack" if self.type.element.kind == "header" else "header_union_stack"
 
     @property

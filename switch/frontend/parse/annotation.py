@@ -1,4 +1,4 @@
-"""Annotations: bodies kept as text, and as expressions where they are lists of such."""
+"""Annotations: bodies kept as text, and as expressions where the body is a list of expressions."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _TOKEN = re.compile(
 
 @dataclass(slots=True)
 class Token:
-    """`kind` is id, int, str, op, newline or end. `glued` tells that nothing stands between it and the token before."""
+    """`kind` is id, int, str, op, newline or end. `glued` tells that the token follows the one before without a gap."""
 
     kind: str
     text: str

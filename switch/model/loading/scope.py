@@ -1,4 +1,4 @@
-"""What names mean while a file is read."""
+"""Names and ids declared so far, while a file is read."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def field_of(header_type: HeaderType, name: str, at: Cursor) -> Field:
 
 
 def named(table: dict[str, T], at: Cursor, what: str) -> T:
-    """What `at` names in `table`."""
+    """The entry of `table` that `at` names."""
     name = at.text()
     if name not in table:
         at.fail(f"no {what} is called {name!r}; {choices(table)}")
@@ -76,7 +76,7 @@ def named(table: dict[str, T], at: Cursor, what: str) -> T:
 
 
 def numbered(table: dict[int, T], at: Cursor, what: str) -> T:
-    """What `at` gives the id of in `table`."""
+    """The entry of `table` whose id `at` gives."""
     number = at.integer()
     if number not in table:
         at.fail(f"no {what} has id {number}")

@@ -1,4 +1,4 @@
-"""What becomes of the packet and of the action: jumps, exit, drop, clone, resubmit, recirculate, truncate."""
+"""Primitives that decide on the packet and the action: jumps, exit, drop, clone, resubmit, recirculate, truncate."""
 
 from __future__ import annotations
 
