@@ -45,7 +45,6 @@ def _parser(cx: Context, d: ast.Parser) -> None:
 
 def _open(cx: Context, d: ast.Control | ast.Parser, symbol: Symbol) -> None:
     """Declare a block's parameters and its local declarations."""
-    symbol.scope = cx.scope
     cx.blocks[id(d)] = symbol
     symbol.parameters = parameter_infos(cx, d.parameters)
     constructor = parameter_infos(cx, d.constructor, blocks=True)

@@ -59,16 +59,12 @@ class Context:
     def declaration(self, d: ast.Declaration) -> None:
         self.declarations[type(d)](self, d)
 
-    # --- complaints ------------------------------------------------------------------------------------------------
-
     def type_error(self, message: str, span: Span, *notes: str) -> Type:
         self.diagnostics.error("types", message, span, *notes)
         return ANY
 
     def name_error(self, message: str, span: Span, *notes: str) -> None:
         self.diagnostics.error("names", message, span, *notes)
-
-    # --- names -----------------------------------------------------------------------------------------------------
 
     def declare(self, symbol: Symbol, span: Span) -> Symbol:
         symbol.span = span

@@ -173,13 +173,13 @@ def _instance(cx: Context, d: ast.Instance) -> None:
             symbol.type = Extern(t.declaration, t.name, made)
         symbol.value = callee
         if isinstance(t, Applicable) and t.kind == "package":
-            _package_arguments(cx, d, callee, bound)
+            _package_arguments(cx, callee, bound)
     elif t != ANY:
         cx.type_error(f"{t} has no instances: leave out the arguments to declare a variable", d.span)
     cx.declare(symbol, d.span)
 
 
-def _package_arguments(cx: Context, d: ast.Instance, callee: Callee, bound: dict[str, Type]) -> None:
+def _package_arguments(cx: Context, callee: Callee, bound: dict[str, Type]) -> None:
     for info, argument in zip(callee.parameters, callee.arguments, strict=True):
         if argument is None or not isinstance(argument.type, Applicable):
             if argument is not None and argument.type != ANY:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator as op
+
 from switch.frontend.check.types import INT, Bits, Type, truncate
 
 
@@ -17,52 +19,29 @@ def saturate(value: int, t: Type) -> int:
     return min(max(value, low), high)
 
 
-def binary(op: str, left: int, right: int, t: Type, right_width: int = 0) -> int | bool | None:
+_COMPARISONS = {"==": op.eq, "!=": op.ne, "<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge}
+_EXACT = {"+": op.add, "-": op.sub, "*": op.mul, "/": op.floordiv, "%": op.mod, "&": op.and_, "|": op.or_, "^": op.xor}
+
+
+def binary(sign: str, left: int, right: int, t: Type, right_width: int = 0) -> int | bool | None:
     """The result of an operator on numbers, or None if there is none (division by zero, a negative shift)."""
-    match op:
-        case "==":
-            return left == right
-        case "!=":
-            return left != right
-        case "<":
-            return left < right
-        case "<=":
-            return left <= right
-        case ">":
-            return left > right
-        case ">=":
-            return left >= right
-        case "+":
-            return fit(left + right, t)
-        case "-":
-            return fit(left - right, t)
-        case "*":
-            return fit(left * right, t)
-        case "/" | "%":
-            if right <= 0 or left < 0:
-                return None
-            return fit(left // right if op == "/" else left % right, t)
-        case "&":
-            return fit(left & right, t)
-        case "|":
-            return fit(left | right, t)
-        case "^":
-            return fit(left ^ right, t)
-        case "|+|":
-            return saturate(left + right, t)
-        case "|-|":
-            return saturate(left - right, t)
-        case "<<":
-            if right < 0 or (t == INT and right > 4096):
-                return None
-            return 0 if isinstance(t, Bits) and right >= t.width else fit(left << right, t)
-        case ">>":
-            return None if right < 0 else fit(left >> right, t)
-        case "++":
-            return fit((left << right_width) | (right & ((1 << right_width) - 1)), t)
-    return None
+    if sign in _COMPARISONS:
+        return bool(_COMPARISONS[sign](left, right))
+    if sign in ("/", "%") and (right <= 0 or left < 0):
+        return None
+    if sign in _EXACT:
+        return fit(_EXACT[sign](left, right), t)
+    if sign in ("|+|", "|-|"):
+        return saturate(left + right if sign == "|+|" else left - right, t)
+    if sign == "++":
+        return fit((left << right_width) | (right & ((1 << right_width) - 1)), t)
+    if sign not in ("<<", ">>") or right < 0 or (sign == "<<" and t == INT and right > 4096):
+        return None
+    if sign == ">>":
+        return fit(left >> right, t)
+    return 0 if isinstance(t, Bits) and right >= t.width else fit(left << right, t)
 
 
-def unary(op: str, value: int, t: Type) -> int:
+def unary(sign: str, value: int, t: Type) -> int:
     """The result of `-`, `+` or `~`."""
-    return fit({"-": -value, "+": value, "~": ~value}[op], t)
+    return fit({"-": -value, "+": value, "~": ~value}[sign], t)

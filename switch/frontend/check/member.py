@@ -42,7 +42,7 @@ def _index(cx: Context, e: ast.Index) -> Type:
         return base.items[number]
     if not isinstance(base, Stack):
         return cx.type_error(f"only header stacks and tuples can be indexed, not {base}", e.span)
-    if arithmetic(cx, index) is None:
+    if arithmetic(index) is None:
         return cx.type_error(f"an index must be a number, not {index}", e.index.span)
     number = number_value(e.index)
     if number is not None and not 0 <= number < base.size:
@@ -56,7 +56,7 @@ def _slice(cx: Context, e: ast.Slice) -> Type:
     low = constant_number(cx, e.low, "the lower end of a slice")
     if base == ANY or high is None or low is None:
         return ANY
-    plain = arithmetic(cx, base)
+    plain = arithmetic(base)
     if not isinstance(plain, Bits):
         return cx.type_error(f"only numbers with a width have slices, not {base}", e.span)
     if not 0 <= low <= high < plain.width:

@@ -35,7 +35,7 @@ def _unary(cx: Context, e: ast.Unary) -> Type:
             return cx.type_error(f"! needs a bool, not {t}", e.span)
         e.value = None if e.operand.value is None else not e.operand.value
         return BOOL
-    plain = arithmetic(cx, t)
+    plain = arithmetic(t)
     if plain is None or (plain == INT and e.op == "~"):
         return cx.type_error(f"{e.op} needs a number with a width, not {t}", e.span)
     value = number_value(e.operand)
@@ -44,7 +44,7 @@ def _unary(cx: Context, e: ast.Unary) -> Type:
     return plain
 
 
-def arithmetic(cx: Context, t: Type) -> Type | None:
+def arithmetic(t: Type) -> Type | None:
     """The type to compute with, or None if `t` is no number."""
     if t == INT or isinstance(t, Bits):
         return t
@@ -70,10 +70,10 @@ def _binary(cx: Context, e: ast.Binary) -> Type:
         return _shift(cx, e, left, right)
     if e.op == "++":
         return _concatenation(cx, e, left, right)
-    if e.op in ("==", "!=") and not (arithmetic(cx, left) and arithmetic(cx, right)):
+    if e.op in ("==", "!=") and not (arithmetic(left) and arithmetic(right)):
         return _equality(cx, e, left, right)
-    if arithmetic(cx, left) is None or arithmetic(cx, right) is None:
-        culprit, t = (e.left, left) if arithmetic(cx, left) is None else (e.right, right)
+    if arithmetic(left) is None or arithmetic(right) is None:
+        culprit, t = (e.left, left) if arithmetic(left) is None else (e.right, right)
         note = f"cast it to {t.base} first" if isinstance(t, NewType) else ""
         return cx.type_error(f"{e.op} needs numbers, not {t}", culprit.span, note)
     _balance(cx, e)
@@ -133,8 +133,8 @@ def _equality(cx: Context, e: ast.Binary, left: Type, right: Type) -> Type:
 
 
 def _shift(cx: Context, e: ast.Binary, left: Type, right: Type) -> Type:
-    plain = arithmetic(cx, left)
-    by = arithmetic(cx, right)
+    plain = arithmetic(left)
+    by = arithmetic(right)
     if plain is None or by is None:
         return cx.type_error(f"{e.op} needs numbers, not {left} and {right}", e.span)
     if isinstance(by, Bits) and by.signed:
@@ -150,7 +150,7 @@ def _shift(cx: Context, e: ast.Binary, left: Type, right: Type) -> Type:
 
 
 def _concatenation(cx: Context, e: ast.Binary, left: Type, right: Type) -> Type:
-    a, b = arithmetic(cx, left), arithmetic(cx, right)
+    a, b = arithmetic(left), arithmetic(right)
     if not isinstance(a, Bits) or not isinstance(b, Bits):
         return cx.type_error(f"++ needs values with widths, not {left} and {right}", e.span)
     t = Bits(a.width + b.width, a.signed)

@@ -28,7 +28,6 @@ class Symbol:
     span: Span | None = None
     overloads: list[Symbol] = field(default_factory=list)
     parameters: list[ParameterInfo] = field(default_factory=list)
-    scope: Scope | None = None
 
     @property
     def writable(self) -> bool:

@@ -12,18 +12,16 @@ from switch.frontend.lower.values import HeaderValue, Literal, Record, StackValu
 from switch.frontend.parse import ast
 
 
-def number(cx: Context, e: ast.Expression | None, t: Type | None = None) -> ir.Expr:
+def number(cx: Context, e: ast.Expression, t: Type | None = None) -> ir.Expr:
     """An argument that BMv2 reads: any expression."""
-    assert e is not None
     value = cx.scalar_of(e)
     if isinstance(value, ir.Const) and not isinstance(value.type, Bits) and value.type != BOOL:
         return ir.Const(value.value, t or Bits(32))
     return value
 
 
-def _destination(cx: Context, e: ast.Expression | None) -> tuple[ir.Expr, ir.Expr | None]:
+def _destination(cx: Context, e: ast.Expression) -> tuple[ir.Expr, ir.Expr | None]:
     """The field that BMv2 writes a result to, and the place that the result then goes to if the field is temporary."""
-    assert e is not None
     if isinstance(e, ast.Default):
         return temporary(cx, e.type), None
     place = cx.scalar_of(e)
@@ -32,9 +30,7 @@ def _destination(cx: Context, e: ast.Expression | None) -> tuple[ir.Expr, ir.Exp
     return temporary(cx, place.type), place
 
 
-def into(
-    cx: Context, op: str, destination: ast.Expression | None, span: Span, *rest: ir.Expr, last: bool = False
-) -> None:
+def into(cx: Context, op: str, destination: ast.Expression, span: Span, *rest: ir.Expr, last: bool = False) -> None:
     """Emit a primitive that writes `destination`, given first or (`last`) last."""
     field, place = _destination(cx, destination)
     parameters = (*rest, field) if last else (field, *rest)
@@ -70,8 +66,7 @@ def flat(cx: Context, value: Value, span: Span, simple: bool = False) -> list[ir
     return [kept]
 
 
-def algorithm(cx: Context, e: ast.Expression | None) -> str:
-    assert e is not None
+def algorithm(cx: Context, e: ast.Expression) -> str:
     value = cx.value_of(e)
     if isinstance(value, Literal) and isinstance(value.value, EnumValue):
         return value.value.member

@@ -61,7 +61,7 @@ def _assign_members(cx: Context, targets: list[Value], sources: list[Value], spa
         assign(cx, target, source, span)
 
 
-def header_object(cx: Context, value: Value, span: Span) -> ir.Expr:
+def header_object(value: Value, span: Span) -> ir.Expr:
     if isinstance(value, HeaderValue):
         return ir.Object("header", value.name)
     if isinstance(value, ElementValue):
@@ -79,7 +79,7 @@ def _assign_header(cx: Context, target: HeaderValue | ElementValue, source: Valu
         fields: list[Value] = list(header_fields(cx, target))
         _assign_members(cx, fields, list(leaves(source)), span)
         return
-    cx.emit("assign_header", header_object(cx, target, span), header_object(cx, source, span), span=span)
+    cx.emit("assign_header", header_object(target, span), header_object(source, span), span=span)
 
 
 def assign_scalar(cx: Context, target: ir.Expr, source: ir.Expr, span: Span) -> None:

@@ -30,10 +30,7 @@ def _nothing_else(cx: Context, statements: list[ir.Stmt], block: BlockValue, all
             raise RefusalError(f"BMv2 supports only {allowed} in control {block.name}", span)
 
 
-def _checksum(cx: Context, e: ast.Call, a: list[ast.Expression | None], verify: bool, payload: bool) -> None:
-    assert a[0] is not None
-    assert a[1] is not None
-    assert a[2] is not None
+def _checksum(cx: Context, e: ast.Call, a: list[ast.Expression], verify: bool, payload: bool) -> None:
     condition = cx.scalar_of(a[0])
     inputs = flat(cx, cx.value_of(a[1]), e.span, simple=True)
     if payload:
@@ -43,14 +40,14 @@ def _checksum(cx: Context, e: ast.Call, a: list[ast.Expression | None], verify: 
         raise RefusalError("a checksum is kept in a whole header field", a[2].span)
     name = calculation(cx, algorithm(cx, a[3]), inputs, e.span)
     for outer in reversed(cx.conditions):
-        condition = operation(cx, "&&", (outer, condition), BOOL, e.span)
+        condition = operation("&&", (outer, condition), BOOL, e.span)
     cx.program.checksums.append(ir.Checksum(target, name, condition, verify, e.span))
 
 
 def conditional(cx: Context, s: ast.If) -> None:
     """A checksum has a condition of its own; an if around the call adds to that condition."""
     condition = cx.scalar_of(s.condition)
-    for branch, wanted in ((s.then, condition), (s.otherwise, operation(cx, "!", (condition,), BOOL, s.span))):
+    for branch, wanted in ((s.then, condition), (s.otherwise, operation("!", (condition,), BOOL, s.span))):
         if branch is not None:
             cx.conditions.append(wanted)
             cx.statement(branch)

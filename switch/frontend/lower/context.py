@@ -9,7 +9,7 @@ from typing import Any
 
 from switch.frontend import ir
 from switch.frontend.check.context import Context as Checked
-from switch.frontend.check.scope import Callee, Symbol
+from switch.frontend.check.scope import Symbol
 from switch.frontend.check.types import BOOL, ERROR, Bits, EnumValue, ErrorValue, Type, strip
 from switch.frontend.diagnostics import Diagnostics, Span
 from switch.frontend.lower.values import BlockValue, ExternValue, Frame, Literal, Value
@@ -31,8 +31,8 @@ _INLINE_DEPTH_MAX = 64
 Expressions = dict[type[ast.Expression], Callable[["Context", Any], Value]]
 Statements = dict[type[ast.Statement], Callable[["Context", Any], None]]
 # Extern functions by name: the controls in which BMv2 has the primitive, and the function that lowers the call.
-Functions = dict[str, tuple[tuple[str, ...], Callable[["Context", ast.Call, list[ast.Expression | None]], None]]]
-Methods = dict[str, Callable[["Context", ast.Call, Callee, ExternValue], None]]
+Functions = dict[str, tuple[tuple[str, ...], Callable[["Context", ast.Call, list[ast.Expression]], None]]]
+Methods = dict[str, Callable[["Context", ast.Call, list[ast.Expression], ExternValue], None]]
 
 
 class RefusalError(Exception):
@@ -67,8 +67,6 @@ class Context:
     states: dict[str, ir.ParserState] = field(default_factory=dict)
     state: ir.ParserState = field(default_factory=lambda: ir.ParserState(""))
 
-    # --- refusals --------------------------------------------------------------------------------------------------
-
     @contextmanager
     def refusals(self) -> Iterator[None]:
         """Turn a RefusalError into a diagnostic, and go on behind the block."""
@@ -85,8 +83,6 @@ class Context:
         self.depth += 1
         if self.depth > _INLINE_DEPTH_MAX:
             raise RefusalError(f"calls nest deeper than {_INLINE_DEPTH_MAX}: P4 has no recursion", span)
-
-    # --- names -----------------------------------------------------------------------------------------------------
 
     def symbol_of(self, d: ast.Declaration) -> Symbol:
         return self.checked.declared[id(d)]
@@ -111,8 +107,6 @@ class Context:
         if first is not None and not (kind == "action" and first is span):
             self.diagnostics.error("names", f"two {kind}s have the name {name} (first at {first})", span)
         self.claimed.setdefault(key, span)
-
-    # --- expressions and statements --------------------------------------------------------------------------------
 
     def value_of(self, e: ast.Expression) -> Value:
         """The value of `e`; statements that the evaluation needs are emitted first."""

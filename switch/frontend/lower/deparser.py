@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from switch.frontend import ir
-from switch.frontend.check.scope import Callee
 from switch.frontend.lower.block import control_body
 from switch.frontend.lower.context import Context, Methods, RefusalError
 from switch.frontend.lower.values import BlockValue, ExternValue, HeaderValue, StackValue, UnionValue, leaves
@@ -39,12 +38,11 @@ def _only_if_valid(s: ir.Branch) -> bool:
     return isinstance(emitted, ir.Primitive) and [str(p) for p in emitted.parameters] == [s.condition.header]
 
 
-def _packet_out_emit(cx: Context, e: ast.Call, c: Callee, _o: ExternValue) -> None:
+def _packet_out_emit(cx: Context, e: ast.Call, a: list[ast.Expression], _o: ExternValue) -> None:
     if cx.block != "deparser":
         raise RefusalError("emit can be called in the deparser only", e.span)
-    assert c.arguments[0] is not None
     names: list[ir.Expr] = []
-    for leaf in leaves(cx.value_of(c.arguments[0])):
+    for leaf in leaves(cx.value_of(a[0])):
         if isinstance(leaf, HeaderValue):
             names.append(ir.Object("header", leaf.name))
         elif isinstance(leaf, StackValue):

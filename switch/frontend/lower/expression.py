@@ -108,7 +108,7 @@ def _slice(cx: Context, e: ast.Slice) -> Value:
     high, low = e.high.value, e.low.value
     assert isinstance(high, int)
     assert isinstance(low, int)
-    return slice_of(cx, base, high, low)
+    return slice_of(base, high, low)
 
 
 def _listexpression(cx: Context, e: ast.ListExpression) -> Value:
@@ -122,7 +122,6 @@ def _structexpression(cx: Context, e: ast.StructExpression) -> Value:
     values = evaluated(cx, *((item, False) for _, item in e.items))
     given = {name: value for (name, _), value in zip(e.items, values, strict=True)}
     order = list(e.type.fields) if isinstance(e.type, Composite) else list(given)
-    assert isinstance(e.type, Type)
     return Record(e.type, {name: given[name] for name in order})
 
 
@@ -131,7 +130,7 @@ def _call(cx: Context, e: ast.Call) -> Value:
     assert isinstance(callee, Callee)
     if callee.kind == "header" and callee.name == "isValid":
         assert callee.base is not None
-        return validity(cx, cx.value_of(callee.base), e.span)
+        return validity(cx.value_of(callee.base), e.span)
     if callee.kind == "function":
         return call_function(cx, e, callee)
     if callee.kind == "extern_method" and callee.name == "packet_in.lookahead":
@@ -141,7 +140,7 @@ def _call(cx: Context, e: ast.Call) -> Value:
     raise RefusalError(f"BMv2 has no {callee.name} whose result can be used in an expression", e.span)
 
 
-def validity(cx: Context, value: Value, span: Span) -> ir.Expr:
+def validity(value: Value, span: Span) -> ir.Expr:
     if isinstance(value, HeaderValue):
         return ir.Valid(value.name)
     if isinstance(value, UnionValue):

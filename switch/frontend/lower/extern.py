@@ -13,6 +13,7 @@ _METHODS = object.METHODS | extraction.METHODS | deparser.METHODS
 
 
 def call_extern(cx: Context, e: ast.Call, callee: Callee) -> None:
+    arguments = [a for a in callee.arguments if a is not None]  # the checker has complained of missing ones
     if callee.kind == "extern_method":
         assert callee.base is not None
         owner = cx.value_of(callee.base)
@@ -20,7 +21,7 @@ def call_extern(cx: Context, e: ast.Call, callee: Callee) -> None:
         method = _METHODS.get(callee.name)
         if method is None:
             raise RefusalError(f"BMv2's simple_switch has no {callee.name}", e.span)
-        method(cx, e, callee, owner)
+        method(cx, e, arguments, owner)
         return
     places, lower = _FUNCTIONS.get(callee.name, ((), None))
     if lower is None:
@@ -30,4 +31,4 @@ def call_extern(cx: Context, e: ast.Call, callee: Callee) -> None:
         allowed = " or ".join(BLOCKS[p] for p in places)
         raise RefusalError(f"{callee.name} can be called in {allowed}, not in {BLOCKS[cx.block]}", e.span)
     cx.program.calls_externs = cx.program.calls_externs or cx.block != "parser"
-    lower(cx, e, callee.arguments)
+    lower(cx, e, arguments)

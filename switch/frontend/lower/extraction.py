@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from switch.frontend import ir
-from switch.frontend.check.scope import Callee
 from switch.frontend.check.types import Bits, Composite, VarBits, strip, width
 from switch.frontend.lower.assignment import assign_scalar, keep
 from switch.frontend.lower.context import Context, Methods, RefusalError
@@ -12,10 +11,10 @@ from switch.frontend.lower.values import ExternValue, HeaderValue, LastValue, Ne
 from switch.frontend.parse import ast
 
 
-def _packet_in_extract(cx: Context, e: ast.Call, c: Callee, _o: ExternValue) -> None:
+def _packet_in_extract(cx: Context, e: ast.Call, a: list[ast.Expression], _o: ExternValue) -> None:
     if cx.block != "parser":
         raise RefusalError("extract can be called in the parser's states only", e.span)
-    target = c.arguments[0]
+    target = a[0]
     assert target is not None
     if isinstance(target, ast.Default):
         if not isinstance(target.type, Composite):
@@ -33,13 +32,11 @@ def _packet_in_extract(cx: Context, e: ast.Call, c: Callee, _o: ExternValue) -> 
         what = "the last element of a stack" if isinstance(value, LastValue) else "this"
         raise RefusalError(f"BMv2 extracts into headers and the next element of a stack, not into {what}", e.span)
     variable = any(isinstance(strip(f.type), VarBits) for f in t.fields.values())
-    if variable != (len(c.arguments) == 2):
+    if variable != (len(a) == 2):
         need = "needs the length of its varbit field" if variable else "has no varbit field: leave out the length"
         raise RefusalError(f"extracting header {t.name} {need}", e.span)
     if variable:
-        length = c.arguments[1]
-        assert length is not None
-        cx.emit("extract_VL", place, cx.scalar_of(length), span=e.span)
+        cx.emit("extract_VL", place, cx.scalar_of(a[1]), span=e.span)
     else:
         bits = width(t)
         if bits is not None and bits % 8:
@@ -47,19 +44,19 @@ def _packet_in_extract(cx: Context, e: ast.Call, c: Callee, _o: ExternValue) -> 
         cx.emit("extract", place, span=e.span)
 
 
-def _packet_in_advance(cx: Context, e: ast.Call, c: Callee, _o: ExternValue) -> None:
-    assert c.arguments[0] is not None
-    distance = cx.scalar_of(c.arguments[0])
+def _packet_in_advance(cx: Context, e: ast.Call, a: list[ast.Expression], _o: ExternValue) -> None:
+    distance = cx.scalar_of(a[0])
     if not isinstance(distance, ir.FieldRef | ir.Const):
         distance = keep(cx, distance, e.span)  # BMv2 advances by fields and constants
     cx.emit("advance", distance, span=e.span)
 
 
-def _packet_in_lookahead(cx: Context, e: ast.Call, c: Callee, _o: ExternValue) -> None:
+def _packet_in_lookahead(cx: Context, e: ast.Call, a: list[ast.Expression], _o: ExternValue) -> None:
     # Without use for the bits there still is an error if they are not there.
-    bits = width(c.type_arguments[0])
+    t = e.target.type_arguments[0]
+    bits = width(t)
     if bits is None:
-        raise RefusalError(f"lookahead needs a type of fixed size, not {c.type_arguments[0]}", e.span)
+        raise RefusalError(f"lookahead needs a type of fixed size, not {t}", e.span)
     assign_scalar(cx, temporary(cx, Bits(bits)), ir.Lookahead(0, bits, Bits(bits)), e.span)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.frontend import ir
-from switch.frontend.check.types import Bits, Type
+from switch.frontend.check.types import Bits
 from switch.frontend.lower.context import Context, RefusalError
 from switch.frontend.lower.storage import scalar
 from switch.frontend.lower.values import TableValue
@@ -19,7 +19,6 @@ def add_key(cx: Context, value: TableValue, table: ir.TableDef, key: ast.KeyElem
         if not name:
             note = 'add @name("…") after its match kind'
             raise RefusalError("this key needs a name for the control plane", key.span, note)
-    assert isinstance(key.expression.type, Type)
     target, before = cx.isolated(key.expression)
     mask = None
     if key.match_kind == "selector":

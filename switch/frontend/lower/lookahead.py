@@ -50,7 +50,7 @@ def _part_ahead(cx: Context, whole: ir.FieldRef, t: Type, offset: int, span: Spa
         part = temporary(cx, Bits(size))
         assign_scalar(cx, part, ir.Lookahead(offset, size, Bits(size)), span)
     else:
-        part = slice_of(cx, whole, total - offset - 1, total - offset - size)
+        part = slice_of(whole, total - offset - 1, total - offset - size)
     if plain == BOOL:
-        return operation(cx, "==", (part, ir.Const(1, Bits(1))), BOOL, span)
-    return whole if whole.type == plain else cast(cx, part, plain, span)
+        return operation("==", (part, ir.Const(1, Bits(1))), BOOL, span)
+    return whole if whole.type == plain else cast(part, plain, span)

@@ -37,7 +37,9 @@ def extern_object(cx: Context, d: ast.Instance, t: Extern, callee: Callee, name:
         made = ir.ActionProfile(name, _constant_argument(cx, callee, 0, "the size of an action profile"), None, [])
     elif t.name == "action_selector":
         size = _constant_argument(cx, callee, 1, "the size of an action selector")
-        made = ir.ActionProfile(name, size, algorithm(cx, callee.arguments[0]), [])
+        chosen = callee.arguments[0]
+        assert chosen is not None
+        made = ir.ActionProfile(name, size, algorithm(cx, chosen), [])
     else:
         raise RefusalError(
             f"BMv2's simple_switch has no extern {t.name}",
@@ -71,38 +73,37 @@ def _only_in_pipeline(cx: Context, what: str, span: Span) -> None:
         raise RefusalError(f"{what} can be used in ingress and egress, not in {BLOCKS[cx.block]}", span)
 
 
-def _register_read(cx: Context, e: ast.Call, c: Callee, o: ExternValue) -> None:
+def _register_read(cx: Context, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
     _only_in_pipeline(cx, "a register", e.span)
     register = ir.Object("register_array", o.name)
-    into(cx, "register_read", c.arguments[0], e.span, register, number(cx, c.arguments[1]))
+    into(cx, "register_read", a[0], e.span, register, number(cx, a[1]))
 
 
-def _register_write(cx: Context, e: ast.Call, c: Callee, o: ExternValue) -> None:
+def _register_write(cx: Context, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
     _only_in_pipeline(cx, "a register", e.span)
-    index, value = number(cx, c.arguments[0]), number(cx, c.arguments[1])
+    index, value = number(cx, a[0]), number(cx, a[1])
     cx.emit("register_write", ir.Object("register_array", o.name), index, value, span=e.span)
 
 
-def _counter_count(cx: Context, e: ast.Call, c: Callee, o: ExternValue) -> None:
+def _counter_count(cx: Context, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
     _only_in_pipeline(cx, "a counter", e.span)
-    cx.emit("count", ir.Object("counter_array", o.name), number(cx, c.arguments[0]), span=e.span)
+    cx.emit("count", ir.Object("counter_array", o.name), number(cx, a[0]), span=e.span)
 
 
-def _meter_execute_meter(cx: Context, e: ast.Call, c: Callee, o: ExternValue) -> None:
+def _meter_execute_meter(cx: Context, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
     _only_in_pipeline(cx, "a meter", e.span)
     meter = ir.Object("meter_array", o.name)
-    into(cx, "execute_meter", c.arguments[1], e.span, meter, number(cx, c.arguments[0]), last=True)
+    into(cx, "execute_meter", a[1], e.span, meter, number(cx, a[0]), last=True)
 
 
-def _direct_counter_count(cx: Context, _e: ast.Call, _c: Callee, _o: ExternValue) -> None:
+def _direct_counter_count(cx: Context, _e: ast.Call, _a: list[ast.Expression], _o: ExternValue) -> None:
     # BMv2 counts whenever an entry of the table is hit.
     pass
 
 
-def _direct_meter_read(cx: Context, e: ast.Call, c: Callee, o: ExternValue) -> None:
+def _direct_meter_read(cx: Context, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
     # BMv2 executes the meter at each hit and puts the colour into one field, the same for all actions.
-    assert c.arguments[0] is not None
-    place = cx.scalar_of(c.arguments[0])
+    place = cx.scalar_of(a[0])
     meter = o.object
     assert isinstance(meter, ir.Meter)
     if not isinstance(place, ir.FieldRef):

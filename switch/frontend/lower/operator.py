@@ -13,7 +13,7 @@ from switch.frontend.lower.values import HeaderValue, Literal, Record, Value
 from switch.frontend.parse import ast
 
 
-def operation(cx: Context, op: str, operands: tuple[ir.Expr, ...], t: Type, span: Span) -> ir.Expr:
+def operation(op: str, operands: tuple[ir.Expr, ...], t: Type, span: Span) -> ir.Expr:
     """An operator on scalars, folded if they are all known (constructor parameters are only known here)."""
     t = strip(t)
     if all(isinstance(o, ir.Const) for o in operands):
@@ -45,7 +45,7 @@ def operation(cx: Context, op: str, operands: tuple[ir.Expr, ...], t: Type, span
     return ir.Operation(op, operands, t)
 
 
-def slice_of(cx: Context, base: ir.Expr, high: int, low: int) -> ir.Expr:
+def slice_of(base: ir.Expr, high: int, low: int) -> ir.Expr:
     t = Bits(high - low + 1)
     if isinstance(base, ir.Const):
         return ir.Const((base.value >> low) & ((1 << t.width) - 1), t)
@@ -57,19 +57,19 @@ def slice_of(cx: Context, base: ir.Expr, high: int, low: int) -> ir.Expr:
     return ir.SliceOf(base, high, low, t)
 
 
-def cast(cx: Context, value: ir.Expr, to: Type, span: Span) -> ir.Expr:
+def cast(value: ir.Expr, to: Type, span: Span) -> ir.Expr:
     t, plain = value.type, strip(to)
     if t == plain:
         return value
     if isinstance(value, ir.Const):
         return ir.Const(fold.fit(value.value, plain), plain)
     if isinstance(t, Bits) and plain == BOOL:
-        return operation(cx, "==", (value, ir.Const(1, t)), BOOL, span)
+        return operation("==", (value, ir.Const(1, t)), BOOL, span)
     if t == BOOL and isinstance(plain, Bits):
-        return operation(cx, "?", (value, ir.Const(1, plain), ir.Const(0, plain)), plain, span)
+        return operation("?", (value, ir.Const(1, plain), ir.Const(0, plain)), plain, span)
     if isinstance(t, Bits) and isinstance(plain, Bits):
         if plain.width < t.width and not plain.signed:
-            return slice_of(cx, value, plain.width - 1, 0)
+            return slice_of(value, plain.width - 1, 0)
         return ir.Operation("cast", (value,), plain)
     if plain in (INT, ERROR) or isinstance(plain, Enum):
         return value
@@ -78,10 +78,9 @@ def cast(cx: Context, value: ir.Expr, to: Type, span: Span) -> ir.Expr:
 
 def binary(cx: Context, e: ast.Binary, left: Value, right: Value) -> Value:
     """The operator of `e` on two values."""
-    assert isinstance(e.type, Type)
     if e.op in ("==", "!=") and not (isinstance(left, ir.Expr) and isinstance(right, ir.Expr)):
         equal = _equal(cx, left, right, e.span)
-        return equal if e.op == "==" else operation(cx, "!", (equal,), BOOL, e.span)
+        return equal if e.op == "==" else operation("!", (equal,), BOOL, e.span)
     a, b = as_expression(left, e.left.span), as_expression(right, e.right.span)
     if e.op in ("<<", ">>") and isinstance(b, ir.Const) and isinstance(a.type, Bits):
         gone = b.value >= a.type.width and (e.op == "<<" or not a.type.signed)
@@ -89,7 +88,7 @@ def binary(cx: Context, e: ast.Binary, left: Value, right: Value) -> Value:
             return ir.Const(0, a.type)
     if isinstance(a.type, VarBits) or isinstance(b.type, VarBits):
         raise RefusalError("varbit fields can only be extracted, emitted and copied", e.span)
-    return operation(cx, e.op, (a, b), e.type, e.span)
+    return operation(e.op, (a, b), e.type, e.span)
 
 
 def _equal(cx: Context, left: Value, right: Value, span: Span) -> ir.Expr:
@@ -98,16 +97,15 @@ def _equal(cx: Context, left: Value, right: Value, span: Span) -> ir.Expr:
     if isinstance(left, Record) and isinstance(right, Record):
         result: ir.Expr = ir.Const(1, BOOL)
         for a, b in zip(left.members.values(), right.members.values(), strict=True):
-            result = operation(cx, "&&", (result, _equal(cx, a, b, span)), BOOL, span)
+            result = operation("&&", (result, _equal(cx, a, b, span)), BOOL, span)
         return result
     a, b = as_expression(left, span), as_expression(right, span)
-    return operation(cx, "==", (a, b), BOOL, span)
+    return operation("==", (a, b), BOOL, span)
 
 
 def _unary(cx: Context, e: ast.Unary) -> Value:
     operand = cx.scalar_of(e.operand)
-    assert isinstance(e.type, Type)
-    return operand if e.op == "+" else operation(cx, e.op, (operand,), e.type, e.span)
+    return operand if e.op == "+" else operation(e.op, (operand,), e.type, e.span)
 
 
 def _binary(cx: Context, e: ast.Binary) -> Value:
@@ -121,7 +119,7 @@ def _short_circuit(cx: Context, e: ast.Binary) -> ir.Expr:
     left = cx.scalar_of(e.left)
     right, before = cx.isolated(e.right)
     if not before:
-        return operation(cx, e.op, (left, right), BOOL, e.span)
+        return operation(e.op, (left, right), BOOL, e.span)
     # The right side has effects, which may happen only if the left side does not decide.
     result = temporary(cx, BOOL)
     assign_scalar(cx, result, left, e.span)
@@ -133,7 +131,6 @@ def _short_circuit(cx: Context, e: ast.Binary) -> ir.Expr:
 
 def _conditional(cx: Context, e: ast.Conditional) -> Value:
     condition = cx.scalar_of(e.condition)
-    assert isinstance(e.type, Type)
     if isinstance(condition, ir.Const):
         return cx.value_of(e.then if condition.value else e.otherwise)
     if isinstance(strip(e.type), Composite):
@@ -141,7 +138,7 @@ def _conditional(cx: Context, e: ast.Conditional) -> Value:
     then, before_then = cx.isolated(e.then)
     otherwise, before_otherwise = cx.isolated(e.otherwise)
     if not before_then and not before_otherwise:
-        return operation(cx, "?", (condition, then, otherwise), e.type, e.span)
+        return operation("?", (condition, then, otherwise), e.type, e.span)
     result = temporary(cx, e.type)
     before_then.append(ir.Primitive("assign", (result, then), e.span))
     before_otherwise.append(ir.Primitive("assign", (result, otherwise), e.span))
@@ -151,10 +148,9 @@ def _conditional(cx: Context, e: ast.Conditional) -> Value:
 
 def _cast(cx: Context, e: ast.Cast) -> Value:
     value = cx.value_of(e.operand)
-    assert isinstance(e.type, Type)
     if isinstance(value, Record | HeaderValue | Literal):
         return value
-    return cast(cx, as_expression(value, e.span), e.type, e.span)
+    return cast(as_expression(value, e.span), e.type, e.span)
 
 
 EXPRESSIONS: Expressions = {

@@ -55,16 +55,16 @@ def _lower(cx: Context, program: ast.Program) -> None:
     hdr, meta, standard = _storage(cx, blocks["p"])
     packet = ExternValue(Extern(_extern(cx, "packet_in"), "packet_in"), "packet")
     packet_out = ExternValue(Extern(_extern(cx, "packet_out"), "packet_out"), "packet")
-    _bind(cx, blocks["p"], [packet, hdr, meta, standard])
+    _bind(blocks["p"], [packet, hdr, meta, standard])
     lower_parser(cx, blocks["p"])
     for name, key in (("verify", "vr"), ("ingress", "ig"), ("egress", "eg"), ("compute", "ck")):
         arguments = [hdr, meta] if name in ("verify", "compute") else [hdr, meta, standard]
-        _bind(cx, blocks[key], arguments)
+        _bind(blocks[key], arguments)
         if name in ("ingress", "egress"):
             _pipeline(cx, name, blocks[key])
         else:
             checksums(cx, name, blocks[key])
-    _bind(cx, blocks["dep"], [packet_out, hdr])
+    _bind(blocks["dep"], [packet_out, hdr])
     deparser(cx, blocks["dep"])
     cx.program.package_annotations = main.declaration.annotations if main.declaration is not None else []
 
@@ -172,7 +172,7 @@ def _field_lists(cx: Context, t: Composite, record: Record, inherited: list[int]
             found.items.extend(flat(cx, value, NOWHERE))
 
 
-def _bind(cx: Context, block: BlockValue, values: list[Value]) -> None:
+def _bind(block: BlockValue, values: list[Value]) -> None:
     for info, value in zip(block.symbol.parameters, values, strict=True):
         block.frame.bind(info.symbol, value)
 

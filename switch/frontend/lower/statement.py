@@ -128,7 +128,7 @@ def _switch_chain(cx: Context, s: ast.Switch, value: ir.Expr) -> list[ir.Stmt]:
         if isinstance(label, ast.Default):
             falls_to_default = True
         else:
-            equal = operation(cx, "==", (value, cx.scalar_of(label)), BOOL, label.span)
+            equal = operation("==", (value, cx.scalar_of(label)), BOOL, label.span)
             pending.append(equal)
         if case.body is None:
             continue
@@ -138,7 +138,7 @@ def _switch_chain(cx: Context, s: ast.Switch, value: ir.Expr) -> list[ir.Stmt]:
         elif pending:
             condition = pending[0]
             for other in pending[1:]:
-                condition = operation(cx, "||", (condition, other), BOOL, case.span)
+                condition = operation("||", (condition, other), BOOL, case.span)
             cases.append((condition, made, case.span))
         pending, falls_to_default = [], False
     result = default
@@ -160,7 +160,7 @@ def _switch_on_action(cx: Context, s: ast.Switch, subject: ast.Member) -> None:
             falls_to_default = True
         else:
             assert isinstance(label, ast.Name)
-            pending.append(action_name(cx, applied.table, label, call))
+            pending.append(action_name(cx, label, call))
         if case.body is None:
             continue
         for name in pending:
@@ -204,7 +204,7 @@ def _call(cx: Context, s: ast.CallStatement) -> None:
 
 def _header_method(cx: Context, e: ast.Call, callee: Callee) -> None:
     assert callee.base is not None
-    header = header_object(cx, cx.value_of(callee.base), e.span)
+    header = header_object(cx.value_of(callee.base), e.span)
     if callee.name == "isValid":
         return
     cx.emit("add_header" if callee.name == "setValid" else "remove_header", header, span=e.span)

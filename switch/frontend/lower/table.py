@@ -50,7 +50,7 @@ def _table(cx: Context, value: TableValue) -> ir.TableDef:
     for key in d.keys:
         add_key(cx, value, table, key)
     if table.profile is not None and table.profile.algorithm is not None:
-        _selector(cx, table, table.profile)
+        _selector(table, table.profile)
     if d.entries is not None:
         table.entries = entries_of(cx, value, d.entries)
     cx.pipeline.tables.append(table)
@@ -113,7 +113,7 @@ def _define_action(cx: Context, action: ActionValue, arguments: list[ast.Express
     return definition
 
 
-def action_name(cx: Context, table: ir.TableDef, label: ast.Name, call: ast.Call) -> str:
+def action_name(cx: Context, label: ast.Name, call: ast.Call) -> str:
     callee = call.target
     assert isinstance(callee, Callee)
     assert isinstance(callee.base, ast.Name)
@@ -122,7 +122,7 @@ def action_name(cx: Context, table: ir.TableDef, label: ast.Name, call: ast.Call
     return value.actions[label.name].name
 
 
-def _selector(cx: Context, table: ir.TableDef, profile: ir.ActionProfile) -> None:
+def _selector(table: ir.TableDef, profile: ir.ActionProfile) -> None:
     inputs = [k.target for k in table.all_keys if k.match == "selector"]
     if not inputs:
         raise RefusalError(f"table {table.name} uses a selector but has no key of match kind selector", table.span)

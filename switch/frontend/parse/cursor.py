@@ -44,8 +44,6 @@ class Cursor:
             self._levels.append(level)
             level += (token.text == "{") - (token.text == "}")
 
-    # --- the cursor ------------------------------------------------------------------------------------------------
-
     @property
     def token(self) -> Token:
         return self.tokens[self.at]
@@ -88,8 +86,6 @@ class Cursor:
             return BacktrackError()
         self.diagnostics.error("parse", message, span or self.token.span)
         return SyntaxFailureError()
-
-    # --- recovery --------------------------------------------------------------------------------------------------
 
     @property
     def level(self) -> int:
