@@ -9,6 +9,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -49,15 +50,19 @@ class Journal:
 
         What runs in virtual time says its own, so that a seed repeats the line too.
         """
-        try:
-            release = version("mrclab")
-        except PackageNotFoundError:
-            release = "source"
         pid = os.getpid() if pid is None else pid
         realtime_ns = time.time_ns() if realtime_ns is None else realtime_ns
-        self.write("process", role=role, pid=pid, version=release, realtime_ns=realtime_ns)
+        self.write("process", role=role, pid=pid, version=_release(), realtime_ns=realtime_ns)
 
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+@cache
+def _release() -> str:
+    try:
+        return version("mrclab")
+    except PackageNotFoundError:
+        return "source"

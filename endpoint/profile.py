@@ -6,7 +6,7 @@ their entropy values (EVs). It is checked whole when it is read, so the code beh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv6Address, IPv6Network
 from pathlib import Path
@@ -74,7 +74,7 @@ class Destination:
     host: str
     index: int
     address: IPv6Address
-    paths: tuple[ProfilePath, ...]
+    paths: Sequence[ProfilePath]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +182,12 @@ def _port(fields: Fields) -> Port:
         rate_bps=fields.integer("rate_bps", 0),
         delay_ns=fields.integer("delay_ns", 0),
     )
+
+
+def paths(rows: Sequence[Any], ports: Sequence[Port]) -> tuple[ProfilePath, ...]:
+    """The decoded paths of one destination, as `parse` checks and types them. Raises `ProfileError`."""
+    fields = Fields("destination", {"paths": rows}, ProfileError)
+    return tuple(_path(row, [port.port for port in ports]) for row in fields.rows("paths"))
 
 
 def _destination(name: str, fields: Fields, ports: list[int]) -> Destination:

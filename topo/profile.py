@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,14 @@ from topo.plan import BASELINE_EVS, Plan
 PROFILE_VERSION = 1
 
 
-def nic_profile(plan: Plan, host: Host, *, jitter_ns: int = 0) -> dict[str, Any]:
-    """`jitter_ns`: how late a process may be scheduled in the world that the profile is for; none in virtual time."""
+def nic_profile(
+    plan: Plan, host: Host, *, jitter_ns: int = 0, destinations: Iterable[Host] | None = None
+) -> dict[str, Any]:
+    """`jitter_ns`: how late a process may be scheduled in the world that the profile is for; none in virtual time.
+
+    `destinations` are all other hosts, or those given.
+    """
+    others = plan.hosts() if destinations is None else destinations
     return {
         "version": PROFILE_VERSION,
         "plan": plan.name,
@@ -38,7 +45,7 @@ def nic_profile(plan: Plan, host: Host, *, jitter_ns: int = 0) -> dict[str, Any]
         "encapsulation": plan.encapsulation,
         "ports": [_port(plan, host, plane) for plane in range(plan.planes)],
         "self_probes": _self_probes(plan, host) if plan.encapsulation == "srv6" else [],
-        "destinations": {other.name: _destination(plan, host, other) for other in plan.hosts() if other != host},
+        "destinations": {other.name: _destination(plan, host, other) for other in others if other != host},
     }
 
 
@@ -73,15 +80,18 @@ def _self_probes(plan: Plan, host: Host) -> list[dict[str, Any]]:
 
 
 def _destination(plan: Plan, host: Host, other: Host) -> dict[str, Any]:
-    address = str(host_address(plan, other))
+    return {"index": other.index, "address": str(host_address(plan, other)), "paths": path_rows(plan, host, other)}
+
+
+def path_rows(plan: Plan, host: Host, other: Host) -> list[dict[str, Any]]:
+    """Every path from a host to another, as in the profile."""
     if plan.encapsulation == "none":
-        rows = [
+        address = str(host_address(plan, other))
+        return [
             {"ev": EV_SPINE_BASE + seed, "port": 1, "plane": 0, "via": None, "da": address}
             for seed in range(BASELINE_EVS)
         ]
-    else:
-        rows = [
-            {"ev": ev, "port": path.port, "plane": path.plane, "via": path.via, "da": str(path_da(plan, path))}
-            for ev, path in evs(plan, host, other)
-        ]
-    return {"index": other.index, "address": address, "paths": rows}
+    return [
+        {"ev": ev, "port": path.port, "plane": path.plane, "via": path.via, "da": str(path_da(plan, path))}
+        for ev, path in evs(plan, host, other)
+    ]

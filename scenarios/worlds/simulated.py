@@ -10,12 +10,13 @@ from collections.abc import Callable, Collection, Mapping
 from typing import assert_never
 
 from common.journal import Journal
-from endpoint import factory, profile
+from endpoint import factory
 from endpoint.host import Host as HostNic
 from scenarios.running.directory import RunDirectory
 from scenarios.running.transport import Transport
 from scenarios.worlds.fabric import MakeFabric, SimulatedFabric
 from scenarios.worlds.host import SimulatedHost
+from scenarios.worlds.profiles import Profiles
 from scenarios.worlds.virtual_time import VirtualTime
 from switch.native.fabric import NativeFabric
 from topo.fault import (
@@ -31,7 +32,6 @@ from topo.fault import (
 )
 from topo.node import Host
 from topo.plan import Plan
-from topo.profile import nic_profile
 
 
 class SimulatedWorld:
@@ -53,6 +53,7 @@ class SimulatedWorld:
         self.time = VirtualTime(self.fabric.fabric, plan.links.host_delay_ns)
         self._switch_journal = Journal(directory.journal("switches"), "switches", self.now_ns)
         self._journals: list[Journal] = [self._switch_journal]
+        self._profiles = Profiles(plan)
         self._hosts = {
             host: SimulatedHost(host, number, self.time, self.fabric.fabric)
             for host, number in self.fabric.host_numbers.items()
@@ -65,7 +66,7 @@ class SimulatedWorld:
     def _nic(
         self, host: Host, clock: Callable[[], int], transport: Transport, seed: int, directory: RunDirectory
     ) -> HostNic:
-        own = profile.parse(nic_profile(self.plan, host))
+        own = self._profiles.of(host)
         journal = Journal(directory.journal(host.name), host.name, clock)
         self._journals.append(journal)
         journal.write_process("agent", pid=0, realtime_ns=0)

@@ -5,7 +5,7 @@ Specification, "Write RPC" and "Read RPC". The caller holds the device's lock an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from google.protobuf import any_pb2
@@ -85,9 +85,14 @@ def write(store: Store, request: Any) -> None:
     if request.atomicity != p4rt.WriteRequest.CONTINUE_ON_ERROR:
         name = p4rt.WriteRequest.Atomicity.Name(request.atomicity)
         raise P4RuntimeError(Code.UNIMPLEMENTED, f"atomicity {name} is not supported; only CONTINUE_ON_ERROR is")
+    write_updates(store, request.updates)
+
+
+def write_updates(store: Store, updates: Iterable[Any]) -> None:
+    """p4.v1.Update messages in order. Raises BatchError when any fails."""
     errors: list[P4RuntimeError | None] = []
     failed = False
-    for update in request.updates:
+    for update in updates:
         try:
             _write_one(store, update)
             errors.append(None)

@@ -1,0 +1,199 @@
+"""How fast virtual time is: data packets and packet-hops a second of one core, beside uet-htsim where it is given.
+
+    python benchmarks/simulation.py [--round-trips 100] [--hosts 1024] [--bytes 2000000] [--htsim DIRECTORY]
+
+Two runs of ours, each in a process of its own. `collision` on `rack`: the scenario's workload without faults, after it
+has filled its windows. The permutation: every host writes `--bytes` to another, on a two-tier fabric of 4 planes with
+full bisection, ports of 25 Gb/s, until all is there. A packet-hop is a frame that a switch puts on a cable. Figures
+are in processor time; building and provisioning are counted apart.
+
+`--htsim` is the directory `htsim/sim/datacenter` of uet-htsim with `htsim_uec` built: the same permutation on its
+`leaf_spine_1024.topo`, one plane of 100 Gb/s, run between ours. Its packet-hops are reckoned from the packets that it
+counts: three switches a packet, one under the same leaf, acknowledgements included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from scenarios import library  # noqa: E402
+from scenarios.running.directory import RunDirectory  # noqa: E402
+from scenarios.running.runner import group  # noqa: E402
+from scenarios.running.transport import transport  # noqa: E402
+from scenarios.scenario import Setting, Workload  # noqa: E402
+from scenarios.worlds.simulated import SimulatedWorld  # noqa: E402
+from scenarios.worlds.world import call  # noqa: E402
+from switch.native.fabric import NativeFabric  # noqa: E402
+from topo.plan import Links, Plan  # noqa: E402
+from topo.planfile import load_plan  # noqa: E402
+
+SEED = 1
+WARM_ROUND_TRIPS = 20
+HTSIM_ARGUMENTS = (
+    "-sender_cc_only -topo topologies/leaf_spine_1024.topo -tm connection_matrices/perm_1024n_1024c_0u_2000000b.cm"
+    " -load_balancing_algo mixed -linkspeed 100000 -mtu 4096 -paths 64 -q 88 -ecn 20 70 -end 2000"
+)
+HOSTS_A_LEAF = 32
+
+
+def make_world(plan: Plan, directory: str) -> SimulatedWorld:
+    run = RunDirectory.create(Path(directory), "benchmark", SEED)
+    return SimulatedWorld(plan, transport("mrc"), SEED, run, lambda event: None)
+
+
+def data_packets(world: SimulatedWorld) -> int:
+    return sum(qp["data_packets"] for client in world.clients.values() for qp in client.nic.counters()["qps"])
+
+
+def hops(world: SimulatedWorld) -> int:
+    fabric = world.fabric.fabric
+    assert isinstance(fabric, NativeFabric)
+    return fabric.hops
+
+
+def measure(
+    world: SimulatedWorld, workloads: Sequence[Workload], build_s: float, plan: Plan, trips: int
+) -> dict[str, Any]:
+    """Processor seconds and what was moved in them; `trips` 0: until every workload is over."""
+    groups = [group(workload, world) for workload in workloads]
+    prepared_s = time.process_time()
+    start_ns = world.now_ns()
+    if not trips:
+        before = 0, hops(world), time.process_time(), start_ns
+    for running in groups:
+        running.start(start_ns)
+    if trips:
+        world.wait_until(WARM_ROUND_TRIPS * plan.base_rtt_ns)
+        before = data_packets(world), hops(world), time.process_time(), world.now_ns()
+    if trips:
+        world.wait_until((WARM_ROUND_TRIPS + trips) * plan.base_rtt_ns)
+    else:
+        for running in groups:
+            stuck = [status for status in running.wait(60.0).values() if status["state"] != "finished"]
+            assert not stuck, stuck[:1]
+    spent_s = time.process_time() - before[2]
+    return {
+        "hosts": plan.host_count,
+        "switches": plan.switch_count,
+        "build_s": build_s,
+        "prepare_s": prepared_s - build_s,
+        "seconds": spent_s,
+        "virtual_s": (world.now_ns() - before[3]) / 1e9,
+        "data": data_packets(world) - before[0],
+        "hops": hops(world) - before[1],
+        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
+    }
+
+
+def collision(trips: int, directory: str) -> dict[str, Any]:
+    scenario = library.find("collision")
+    plan = load_plan(scenario.plan)
+    world = make_world(plan, directory)
+    setting = Setting(plan, "mrc", SEED, {phase.name: phase.seconds for phase in scenario.phases})
+    return measure(world, list(scenario.workloads(setting)), time.process_time(), plan, trips)
+
+
+def permutation(hosts: int, size: int, directory: str) -> dict[str, Any]:
+    leaves = max(2, hosts // HOSTS_A_LEAF)
+    rate_bps, delay_ns = 25_000_000_000, 1_000
+    plan = Plan(
+        "permutation", 4, leaves, HOSTS_A_LEAF, hosts // leaves, links=Links(rate_bps, rate_bps, delay_ns, delay_ns)
+    )
+    world = make_world(plan, directory)
+    for client in world.clients.values():
+        call(client, "sample", interval_ns=0, paths=False)
+    message = 65536
+    stream = {"size": message, "depth": 4, "messages": -(-size // message), "shift": HOSTS_A_LEAF // 2 + 1}
+    return measure(world, [Workload("permutation", stream)], time.process_time(), plan, 0)
+
+
+def own_row(name: str, arguments: Sequence[str]) -> dict[str, Any]:
+    """A run in a process of its own, so that its memory is its own."""
+    done = subprocess.run(
+        [sys.executable, __file__, "--row", name, *arguments], stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT
+    )
+    row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return row
+
+
+def htsim_row(directory: Path) -> dict[str, Any]:
+    """Raises RuntimeError when htsim ends without the counts."""
+    matrix = (directory / "connection_matrices" / "perm_1024n_1024c_0u_2000000b.cm").read_text()
+    pairs = [(int(a), int(b)) for a, b in re.findall(r"^(\d+)->(\d+)", matrix, re.MULTILINE)]
+    switches = sum(1 if a // HOSTS_A_LEAF == b // HOSTS_A_LEAF else 3 for a, b in pairs) / len(pairs)
+    done = subprocess.run(
+        [str(directory / "htsim_uec"), *HTSIM_ARGUMENTS.split()],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    counts = dict(re.findall(r"(\w+): (\d+)", done.stdout.strip().splitlines()[-1]))
+    if "New" not in counts:
+        raise RuntimeError(f"htsim_uec did not end with its counts but with: {done.stdout[-200:]!r}")
+    data = int(counts["New"]) + int(counts.get("Rtx", 0))
+    packets = data + sum(int(counts.get(name, 0)) for name in ("ACKs", "NACKs", "Pulls"))
+    return {"hosts": 1024, "data": data, "hops": round(packets * switches), "megabytes": usage.ru_maxrss / 1e3}
+
+
+def show(name: str, row: dict[str, Any]) -> None:
+    rates = f"{row['data'] / row['seconds']:12,.0f} {row['hops'] / row['seconds']:14,.0f}"
+    print(
+        f"{name:24} {row['hosts']:6,} {row['data']:10,} {row['seconds']:9.1f} {rates} {row['megabytes']:8,.0f}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--round-trips", type=int, default=100, help="of collision on rack, after its warm-up")
+    parser.add_argument("--hosts", type=int, default=1024, help="of the permutation; a multiple of 32")
+    parser.add_argument("--bytes", type=int, default=2_000_000, help="that each host of the permutation sends")
+    parser.add_argument("--htsim", type=Path, metavar="DIRECTORY", help="of a built uet-htsim: htsim/sim/datacenter")
+    parser.add_argument("--row", choices=("collision", "permutation"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.row:
+        with tempfile.TemporaryDirectory() as directory:
+            if options.row == "collision":
+                print(json.dumps(collision(options.round_trips, directory)))
+            else:
+                print(json.dumps(permutation(options.hosts, options.bytes, directory)))
+        return
+    print(f"{'':24} {'hosts':>6} {'data':>10} {'CPU, s':>9} {'data/s':>12} {'packet-hops/s':>14} {'MB':>8}")
+    rows = {"collision on rack": own_row("collision", ["--round-trips", str(options.round_trips)])}
+    show("collision on rack", rows["collision on rack"])
+    theirs = None
+    if options.htsim:
+        before = os.times()
+        theirs = htsim_row(options.htsim)
+        after = os.times()
+        theirs["seconds"] = after.children_user + after.children_system - before.children_user - before.children_system
+        show("uet-htsim permutation", theirs)
+    ours = own_row("permutation", ["--hosts", str(options.hosts), "--bytes", str(options.bytes)])
+    show("our permutation", ours)
+    print(
+        f"{ours['switches']} switches and {ours['hosts']} hosts built and provisioned in {ours['build_s']:.1f} s, the"
+        f" permutation prepared in {ours['prepare_s']:.1f} s; {ours['virtual_s'] * 1e6:,.0f} us of virtual time"
+    )
+    if theirs:
+        ratio = ours["hops"] / ours["seconds"] / (theirs["hops"] / theirs["seconds"])
+        print(f"packet-hops a second, ours over uet-htsim's: {ratio:.2f}")
+
+
+if __name__ == "__main__":
+    main()
