@@ -46,12 +46,14 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
         tell(f"{plan.switch_count} BMv2 processes are more than {BMV2_SWITCHES_MAX}: taking embedded switches instead")
         plan, overrides = replace(plan, switch="embedded"), {**overrides, "switch": "embedded"}
     calibrated: Mapping[str, Any]
-    if arguments.rate is not None:
+    if arguments.rate is not None and simulated:
         calibrated = {"source": "--rate", "port_rate_bps": round(arguments.rate * 1e6)}
+    elif arguments.rate is not None:
+        calibrated = calibration.by_hand(plan, scenario, round(arguments.rate * 1e6), tell)
     elif simulated:
         calibrated = {"source": "the plan", "port_rate_bps": plan.links.host_rate_bps}
     else:
-        calibrated = calibration.calibrated(plan, tell, arguments.calibrate)
+        calibrated = calibration.calibrated(plan, scenario, tell, arguments.calibrate)
     return Choices(
         transport=chosen,
         plan=plan.at_rate(calibrated["port_rate_bps"]),

@@ -1,8 +1,10 @@
-"""Link rates that this machine can keep: measured once for each plan, leaving a quarter of the CPU free.
+"""Link rates that this machine can keep: measured once for each plan and workload, leaving a quarter of the CPU free.
 
-All hosts reduce at line rate for a few seconds, and the processor is watched. CPU time grows with packets,
-so the rate that fills three quarters follows from one measurement, unless the machine was saturated: then a slower
-one is made. The result is kept in the user's cache, by machine, plan and Python, and stored with every run.
+A scenario's own workloads run at line rate for a few seconds, and the processor and its hiccups are watched. CPU time
+grows with packets, so the rate that fills three quarters follows from one measurement, unless the machine was saturated
+or late: then a slower one is made. At a lower rate a round trip takes longer, and the same stall weighs less. The
+result is kept in the user's cache, by machine, plan, workloads and Python, held against what the machine does in the
+seconds before each run, and stored with the run.
 """
 
 from __future__ import annotations
@@ -11,44 +13,78 @@ import json
 import os
 import platform
 import tempfile
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from common import files
+from scenarios import journal
+from scenarios.judging import stalls
 from scenarios.judging.run import Run, Span
 from scenarios.running.directory import RunDirectory
-from scenarios.running.processor import ProcessorSampler
+from scenarios.running.hiccup import HiccupMeter
+from scenarios.running.processor import jiffies, share
 from scenarios.running.runner import Choices, Runner
 from scenarios.running.transport import transport
+from scenarios.running.watch import watched
 from scenarios.scenario import Phase, Scenario, Setting, Workload
-from scenarios.training import all_reduce_bytes
 from scenarios.worlds.emulated import EmulatedWorld
 from topo.plan import Plan
 
 BUSY_WANTED = 0.75
 SATURATED = 0.92  # above this, more load would not show
 IDLE_MAX = 0.40  # a machine busier than this without traffic has other work: what it can do for us is not known
+IDLE_DRIFT = 0.10  # more than when it was measured: other work that takes from ours
+SLOWER_MAX = 4  # times slower than measured, for other work; below that a lab is better run later
 ATTEMPTS = 4
 RATE_MAX_FACTOR = 1.5  # of the plan's own rate: a faster lab is not a better one
 
-SCENARIO = Scenario(
-    name="calibration",
-    title="Calibration",
-    description="All hosts reduce at line rate while the processor is watched.",
-    plan="lab",
-    workloads=lambda setting: [reduction(setting)],
-    timeline=lambda setting: [],
-    checks=lambda setting: [],
-    phases=(Phase("idle", 1.5), Phase("warmup", 2.0), Phase("loaded", 4.0)),
-)
+PHASES = (Phase("idle", 1.5), Phase("warmup", 2.0), Phase("loaded", 4.0))
+LOOK_S = 1.5
+SPOILT_MAX = 0.10  # of the time under load: more stalls than that leave too little to judge
 
 
-def reduction(setting: Setting) -> Workload:
-    """All-reduce without a pause: of all workloads it costs the most CPU a byte, and most scenarios run it."""
-    return Workload("all_reduce", {"size": all_reduce_bytes(setting), "rounds": 0}, phase="warmup")
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How busy the machine was without traffic and with it, and what share of the time under load stalls spoilt."""
+
+    idle: float
+    loaded: float
+    spoilt: float = 0.0
+
+
+def busiest(scenario: Scenario, setting: Setting) -> list[Workload]:
+    """The workloads of a scenario as they load the machine most: all together, without end and without pauses.
+
+    Two jobs of a kind on the same hosts, one after the other in the scenario, are one.
+    """
+    usual = replace(setting, phases={phase.name: phase.seconds for phase in scenario.phases})
+    found: dict[tuple[str, tuple[str, ...] | None], Workload] = {}
+    for one in scenario.workloads(usual):
+        options = {key: value for key, value in one.options.items() if key != "duration_ns"}
+        kind = one.kind
+        if kind == "training":  # a mean over compute and communication would fill the processor while it communicates
+            kind, options = "all_reduce", {"size": options["size"], "qps": options.get("qps", 1), "rounds": 0}
+        found.setdefault((kind, one.ranks), replace(one, kind=kind, options=options, phase="warmup"))
+    return list(found.values())
+
+
+def under(scenario: Scenario) -> Scenario:
+    """The calibration's own scenario, for another one's workloads."""
+    return Scenario(
+        name="calibration",
+        title="Calibration",
+        description="What a scenario sends, at line rate and without faults, while the processor is watched.",
+        plan=scenario.plan,
+        workloads=partial(busiest, scenario),
+        timeline=lambda setting: [],
+        checks=lambda setting: [],
+        phases=PHASES,
+        settings=scenario.settings,
+    )
 
 
 def cache_file() -> Path:
@@ -56,12 +92,14 @@ def cache_file() -> Path:
     return files.cache_directory() / "calibration.json"
 
 
-def key(plan: Plan) -> str:
-    """What a measurement holds for. A plan's sizes count, not its name."""
+def key(plan: Plan, scenario: Scenario) -> str:
+    """What a measurement holds for. A plan's sizes count, not its name; scenarios with the same workloads share it."""
     shape = f"{plan.planes}x{plan.leaves}x{plan.spines}x{plan.hosts_per_leaf}"
     sizes = f"{plan.packets.pmtu_bytes}@{plan.links.host_rate_bps}"
     machine = f"{platform.node()}, {os.cpu_count()} CPUs, Python {platform.python_version()}"
-    return f"{shape}, {sizes}, {plan.switch}, {machine}"
+    sent = busiest(scenario, Setting(plan, "mrc", 0, {}))
+    kinds = sorted(f"{one.kind} on {len(one.ranks or range(plan.host_count))}" for one in sent)
+    return f"{shape}, {sizes}, {plan.switch}, {' and '.join(kinds)}, {machine}"
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -73,47 +111,94 @@ def load(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def store(path: Path, plan: Plan, measured: Mapping[str, Any]) -> None:
+def store(path: Path, name: str, measured: Mapping[str, Any]) -> None:
     """Keep a measurement beside the others."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    files.write_json(path, {**load(path), key(plan): dict(measured)})
+    files.write_json(path, {**load(path), name: dict(measured)})
 
 
-def calibrated(plan: Plan, tell: Callable[[str], None], again: bool = False) -> dict[str, Any]:
-    """The measurement for a plan, from the cache or made now. `port_rate_bps` is the rate of a NIC port."""
-    path = cache_file()
-    found = load(path).get(key(plan))
+def calibrated(plan: Plan, scenario: Scenario, tell: Callable[[str], None], again: bool = False) -> dict[str, Any]:
+    """The measurement for a plan and a scenario's workloads, from the cache or made now, as the machine is at this
+    moment. `port_rate_bps` is the rate of a NIC port."""
+    path, name = cache_file(), key(plan, scenario)
+    found = load(path).get(name)
     if found is not None and not again:
-        return {**found, "source": "cache"}
+        return as_it_is(plan, {**found, "source": "cache"}, look(), tell)
     tell("calibrating: how fast can this machine go with a quarter of its CPU free?")
-    measured = measure(plan, tell)
+    measured = measure(plan, scenario, tell)
     if measured["busy_idle"] > IDLE_MAX:
         tell(
             f"the machine is {measured['busy_idle']:.0%} busy with other things: using the plan's rate, keeping nothing"
         )
         return {**measured, "port_rate_bps": plan.links.host_rate_bps, "source": "the plan: the machine is busy"}
-    store(path, plan, measured)
+    store(path, name, measured)
     return {**measured, "source": "measured now"}
 
 
-def measure(plan: Plan, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Measure, slower while the machine is saturated. RuntimeError when it is even then."""
+def as_it_is(plan: Plan, found: Mapping[str, Any], now: Load, tell: Callable[[str], None]) -> dict[str, Any]:
+    """An earlier measurement, slower when the machine has other work now than it had then."""
+    if now.spoilt:
+        tell(f"the machine stood still for {now.spoilt:.0%} of the last {LOOK_S:g} s: parts of the run may not count")
+    if now.idle <= found["busy_idle"] + IDLE_DRIFT:
+        return {**found, "busy_now": round(now.idle, 3)}
+    traffic = found["busy_loaded"] - found["busy_idle"]
+    slower_bps = fitting(found["measured_at_bps"], now.idle, now.idle + traffic, plan.links.host_rate_bps)
+    rate_bps = max(min(slower_bps, found["port_rate_bps"]), found["port_rate_bps"] // SLOWER_MAX)
+    told = f"{rate_bps / 1e6:.2g} instead of {found['port_rate_bps'] / 1e6:.2g} Mb/s a port"
+    tell(f"the machine is {now.idle:.0%} busy with other things, {found['busy_idle']:.0%} when it was measured: {told}")
+    source = f"{found['source']}, slower for other work"
+    return {**found, "port_rate_bps": rate_bps, "busy_now": round(now.idle, 3), "source": source}
+
+
+def by_hand(plan: Plan, scenario: Scenario, rate_bps: int, tell: Callable[[str], None]) -> dict[str, Any]:
+    """A rate that a user has chosen, with a warning where this machine has been measured and will not keep it."""
+    found = load(cache_file()).get(key(plan, scenario))
+    if found is not None:
+        traffic = (found["busy_loaded"] - found["busy_idle"]) * rate_bps / found["measured_at_bps"]
+        expected = found["busy_idle"] + traffic
+        if expected > SATURATED:
+            fits = f"{found['port_rate_bps'] / 1e6:.2g} Mb/s leave a quarter of the processor free"
+            tell(f"--rate {rate_bps / 1e6:g} wants {expected:.0%} of this machine: expect an unknown verdict; {fits}")
+    return {"source": "--rate", "port_rate_bps": rate_bps}
+
+
+def look() -> Load:
+    """What the machine does at this moment, without us: how busy it is, and whether it stands still now and then."""
+    before = jiffies()
+    with tempfile.TemporaryDirectory(prefix="mrclab-look-") as folder:
+        meter = Path(folder) / "meter.jsonl"
+        with HiccupMeter(meter):
+            time.sleep(LOOK_S)
+        late_ns = sum(int(line["late_ns"]) for line in journal.read_file(meter) if line["kind"] == "stall")
+    return Load(share(before, jiffies()), 0.0, min(1.0, late_ns / (LOOK_S * 1e9 * (os.cpu_count() or 1))))
+
+
+def measure(plan: Plan, scenario: Scenario, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Measure, slower while the machine is saturated or late. RuntimeError when it is saturated even then."""
     rate_bps = plan.links.host_rate_bps
     for _ in range(ATTEMPTS):
-        idle, loaded = busy(plan.at_rate(rate_bps))
-        tell(f"at {rate_bps / 1e6:.2f} Mb/s a port the machine is {loaded:.0%} busy ({idle:.0%} without traffic)")
-        if loaded < SATURATED or idle > IDLE_MAX:
+        found = busy(plan.at_rate(rate_bps), scenario)
+        late = f", and stalls spoilt {found.spoilt:.0%} of the time" if found.spoilt else ""
+        told = f"the machine is {found.loaded:.0%} busy ({found.idle:.0%} without traffic){late}"
+        tell(f"at {rate_bps / 1e6:.2f} Mb/s a port {told}")
+        if (found.loaded < SATURATED and found.spoilt <= SPOILT_MAX) or found.idle > IDLE_MAX:
             break
         rate_bps //= 2
     else:
-        raise RuntimeError(
-            f"this machine is saturated even at {rate_bps / 1e6:.3f} Mb/s a port: too slow for this plan"
-        )
+        rate_bps *= 2
+        if found.loaded >= SATURATED:
+            raise RuntimeError(
+                f"this machine is saturated even at {rate_bps / 1e6:.3f} Mb/s a port: too slow for this plan"
+            )
+        tell("the machine is late at any rate: parts of every run will not count")
+    fits = fitting(rate_bps, found.idle, found.loaded, plan.links.host_rate_bps)
     return {
-        "port_rate_bps": fitting(rate_bps, idle, loaded, plan.links.host_rate_bps),
+        # Lateness does not follow from load: a rate that was measured to be late is not to be come near again.
+        "port_rate_bps": fits if rate_bps == plan.links.host_rate_bps else min(fits, rate_bps * 3 // 2),
         "measured_at_bps": rate_bps,
-        "busy_idle": round(idle, 3),
-        "busy_loaded": round(loaded, 3),
+        "busy_idle": round(found.idle, 3),
+        "busy_loaded": round(found.loaded, 3),
+        "spoilt": round(found.spoilt, 3),
     }
 
 
@@ -125,16 +210,18 @@ def fitting(rate_bps: int, idle: float, loaded: float, usual_bps: int) -> int:
     return int(wanted // digits * digits)
 
 
-def busy(plan: Plan) -> tuple[float, float]:
-    """Busy share of the machine without traffic and with all hosts at line rate, from a run of its own."""
+def busy(plan: Plan, scenario: Scenario) -> Load:
+    """What the machine bears without traffic and with a scenario's workloads at line rate, from a run of its own."""
     with tempfile.TemporaryDirectory(prefix="mrclab-calibration-") as folder:
         directory = RunDirectory.create(Path(folder), "calibration", 0)
-        scenario = replace(SCENARIO, plan=plan.name)
-        choices = Choices(transport("mrc"), plan, seed=0)
-        runner = Runner(scenario, choices, directory, tell=lambda event: None)
-        runner.run(partial(EmulatedWorld, plan, choices.transport, 0, directory, runner.tell), ProcessorSampler)
+        choices = Choices(transport("mrc", scenario.settings), plan, seed=0)
+        runner = Runner(replace(under(scenario), plan=plan.name), choices, directory, tell=lambda event: None)
+        make_world = partial(EmulatedWorld, plan, choices.transport, 0, directory, runner.tell)
+        runner.run(make_world, partial(watched, directory))
         run = Run.open(directory.path)
-    return mean_busy(run, run.phases["idle"]), mean_busy(run, run.phases["loaded"])
+    loaded = run.phases["loaded"]
+    spoilt_ns = loaded.length_ns - stalls.total_ns(stalls.pieces(run, loaded))
+    return Load(mean_busy(run, run.phases["idle"]), mean_busy(run, loaded), spoilt_ns / loaded.length_ns)
 
 
 def mean_busy(run: Run, span: Span) -> float:

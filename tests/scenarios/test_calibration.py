@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from scenarios import library
 from scenarios.running import calibration
+from scenarios.running.calibration import Load
+from scenarios.scenario import Scenario, Setting
+from topo.plan import Plan
 from topo.planfile import load_plan
+
+SMOKE = library.find("smoke")
+MEASURED = {"port_rate_bps": 10_000_000, "measured_at_bps": 10_000_000, "busy_idle": 0.1, "busy_loaded": 0.75}
 
 
 @pytest.mark.parametrize(
@@ -27,9 +34,9 @@ def test_the_rate_that_leaves_a_quarter_free(rate_bps: int, idle: float, loaded:
 def test_what_a_busy_machine_measured_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     plan = load_plan("tiny")
-    monkeypatch.setattr(calibration, "busy", lambda plan: (0.8, 0.9))
+    monkeypatch.setattr(calibration, "busy", lambda plan, scenario: Load(0.8, 0.9))
     told: list[str] = []
-    found = calibration.calibrated(plan, told.append)
+    found = calibration.calibrated(plan, SMOKE, told.append)
     assert found["port_rate_bps"] == plan.links.host_rate_bps
     assert "80% busy with other things" in told[-1]
     assert not (tmp_path / "mrclab").exists()
@@ -38,15 +45,92 @@ def test_what_a_busy_machine_measured_is_not_kept(tmp_path: Path, monkeypatch: p
 def test_measurements_are_kept_by_what_they_hold_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     plan = load_plan("tiny")
-    monkeypatch.setattr(calibration, "measure", lambda plan, tell: {"port_rate_bps": 7, "busy_idle": 0.1})
-    assert calibration.calibrated(plan, lambda line: None) == {
+    monkeypatch.setattr(calibration, "look", lambda: Load(0.1, 0.0))
+    monkeypatch.setattr(calibration, "measure", lambda plan, scenario, tell: {**MEASURED, "port_rate_bps": 7})
+    assert calibration.calibrated(plan, SMOKE, lambda line: None) == {
+        **MEASURED,
         "port_rate_bps": 7,
-        "busy_idle": 0.1,
         "source": "measured now",
     }
-    monkeypatch.setattr(calibration, "measure", lambda plan, tell: {"port_rate_bps": 8, "busy_idle": 0.1})
-    assert calibration.calibrated(plan, lambda line: None)["source"] == "cache"
-    assert calibration.calibrated(plan, lambda line: None, again=True)["port_rate_bps"] == 8
-    assert calibration.calibrated(load_plan("lab"), lambda line: None)["source"] == "measured now"
+    monkeypatch.setattr(calibration, "measure", lambda plan, scenario, tell: {**MEASURED, "port_rate_bps": 8})
+    assert calibration.calibrated(plan, SMOKE, lambda line: None)["source"] == "cache"
+    assert calibration.calibrated(plan, SMOKE, lambda line: None, again=True)["port_rate_bps"] == 8
+    assert calibration.calibrated(load_plan("lab"), SMOKE, lambda line: None)["source"] == "measured now"
     (tmp_path / "mrclab" / "calibration.json").write_text("torn {")
-    assert calibration.calibrated(plan, lambda line: None)["source"] == "measured now"
+    assert calibration.calibrated(plan, SMOKE, lambda line: None)["source"] == "measured now"
+
+
+def test_a_rate_at_which_the_lab_is_late_is_halved_until_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def busy(plan: Plan, scenario: Scenario) -> Load:
+        seen.append(plan.links.host_rate_bps)
+        return Load(0.05, 0.4, spoilt=0.3 if plan.links.host_rate_bps > 3_000_000 else 0.02)
+
+    monkeypatch.setattr(calibration, "busy", busy)
+    told: list[str] = []
+    found = calibration.measure(load_plan("lab"), SMOKE, told.append)
+    assert seen == [10_000_000, 5_000_000, 2_500_000]
+    assert 2_500_000 <= found["port_rate_bps"] < 5_000_000, "not back to where it was late"
+    assert "stalls spoilt 30% of the time" in told[0]
+
+
+def test_a_machine_that_is_late_at_any_rate_is_used_all_the_same_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "busy", lambda plan, scenario: Load(0.05, 0.3, spoilt=0.5))
+    told: list[str] = []
+    assert calibration.measure(load_plan("lab"), SMOKE, told.append)["spoilt"] == 0.5
+    assert told[-1] == "the machine is late at any rate: parts of every run will not count"
+
+
+def test_other_work_makes_the_lab_slower_than_it_was_measured() -> None:
+    told: list[str] = []
+    plan = load_plan("lab")
+    same = calibration.as_it_is(plan, {**MEASURED, "source": "cache"}, Load(0.15, 0.0), told.append)
+    assert (same["port_rate_bps"], told) == (10_000_000, [])
+    slower = calibration.as_it_is(plan, {**MEASURED, "source": "cache"}, Load(0.45, 0.0), told.append)
+    assert slower["port_rate_bps"] == 4_600_000  # 30 % are left up to three quarters, of 65 % that 10 Mb/s want
+    assert slower["source"] == "cache, slower for other work"
+    assert "45% busy with other things, 10% when it was measured: 4.6 instead of 10 Mb/s a port" in told[0]
+    least = calibration.as_it_is(plan, {**MEASURED, "source": "cache"}, Load(0.99, 0.0), told.append)
+    assert least["port_rate_bps"] == 2_500_000
+    calibration.as_it_is(plan, {**MEASURED, "source": "cache"}, Load(0.1, 0.0, spoilt=0.2), told.append)
+    assert "stood still for 20%" in told[-1]
+
+
+def test_a_rate_by_hand_that_the_machine_will_not_keep_is_warned_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    plan, told = load_plan("tiny"), list[str]()
+    assert calibration.by_hand(plan, SMOKE, 10**9, told.append) == {"source": "--rate", "port_rate_bps": 10**9}
+    assert told == [], "this machine was never measured"
+    calibration.store(calibration.cache_file(), calibration.key(plan, SMOKE), MEASURED)
+    calibration.by_hand(plan, SMOKE, 12_000_000, told.append)
+    assert told == []
+    calibration.by_hand(plan, SMOKE, 20_000_000, told.append)
+    assert told == [
+        "--rate 20 wants 140% of this machine: expect an unknown verdict; 10 Mb/s leave a quarter of the processor free"
+    ]
+
+
+@pytest.mark.parametrize("name", library.NAMES)
+def test_every_scenario_is_calibrated_with_its_own_workloads_from_the_first_moment_on(name: str) -> None:
+    scenario = library.find(name)
+    plan = load_plan(scenario.plan)
+    sent = calibration.busiest(scenario, Setting(plan, "mrc", 1, {"idle": 1.5, "warmup": 2.0, "loaded": 4.0}))
+    assert {one.phase for one in sent} == {"warmup"}
+    assert not any("duration_ns" in one.options for one in sent)
+    kinds = {one.kind for one in sent}
+    own = {
+        one.kind for one in scenario.workloads(Setting(plan, "mrc", 1, {p.name: p.seconds for p in scenario.phases}))
+    }
+    assert kinds == {"all_reduce" if kind == "training" else kind for kind in own}
+
+
+def test_looking_at_the_machine_finds_it_neither_idle_for_ever_nor_more_than_busy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(calibration, "LOOK_S", 0.3)
+    now = calibration.look()
+    assert 0.0 <= now.idle <= 1.0
+    assert 0.0 <= now.spoilt <= 1.0
