@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from scenarios.commands.guesses import guess
 from scenarios.commands.root import NeedsRootError, need_root
 from scenarios.commands.words import WORDS
 
@@ -42,6 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words:
         parser().print_help()
+        return 2
+    if not words[0].startswith("-") and words[0] not in WORDS:
+        meant = guess(words[0], WORDS)
+        hint = f"did you mean ./lab {meant}?" if meant else f"valid are {', '.join(WORDS)}"
+        sys.stderr.write(f"mrclab: no command {words[0]!r}: {hint}\n")
         return 2
     namespace = parser(words[0]).parse_args(words)
     try:

@@ -42,6 +42,19 @@ WORDS: Mapping[str, Word] = {
     "paths": Word("topo.cli:add_paths", "the paths between two hosts: EV, plane, spine, uSIDs hop by hop"),
     "trace": Word("scenarios.commands.trace:register", "follow one packet through every switch's tables"),
     "capture": Word("scenarios.commands.capture:register", "capture packets on a link of the running lab"),
+    "counters": Word(
+        "scenarios.commands.counters:register",
+        "what switches forwarded, trimmed, marked and dropped, by port, class and cause",
+    ),
+    "inspect": Word(
+        "scenarios.commands.inspect:register",
+        "nodes of the running lab: kinds, addresses, interfaces, namespaces, states",
+    ),
+    "exec": Word("scenarios.commands.exec:register", "run a command in a node's network namespace"),
+    "graph": Word(
+        "scenarios.commands.graph:register",
+        "a picture of the running lab with its faults and load: SVG, PNG, DOT, Mermaid",
+    ),
     "topo": Word("topo.cli:register", "show, draw and count plans and paths"),
     "controller": Word("controller.cli:register", "install and check the switches' tables"),
     "switch": Word("scenarios.commands.switch:register", "the P4 compiler and the embedded switch by themselves"),

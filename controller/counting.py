@@ -1,0 +1,85 @@
+"""What the P4 programs counted, read over P4Runtime from any switch that has it: by port, class and cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from controller import tables
+from controller.client import Address, Channels, Client
+from controller.pipelines import Pipelines
+from switch.p4rt.p4info import P4Info
+from topo.graph import port_count
+from topo.node import Switch
+from topo.plan import Plan
+
+CLASSES_PER_PORT = 8  # p4/README.md, "Counters"
+CLASS_NAMES: Mapping[int, str] = {
+    tables.NO_TRIM: "no-trim",
+    tables.TRIMMABLE: "trimmable",
+    tables.TRIMMABLE_RETRANSMIT: "retransmit",
+    tables.TRIMMED: "trimmed",
+    tables.TRIMMED_LAST_HOP: "trimmed-last",
+    tables.CONTROL: "control",
+    tables.ROCE: "roce",
+}
+DROP_SUFFIX = "_drops"
+WORKERS = 8
+
+
+@dataclass(slots=True)
+class ClassCounters:
+    """Packets of one class at one port. `drops` are by cause, such as `no_route`; all are totals."""
+
+    received: int = 0
+    sent: int = 0
+    trimmed: int = 0
+    ecn_marked: int = 0
+    drops: dict[str, int] = field(default_factory=dict)
+
+
+Cells = dict[int, dict[str, ClassCounters]]
+"""By port and class."""
+
+
+def read_counters(plan: Plan, addresses: Mapping[str, Address], pipelines: Pipelines) -> dict[str, Cells]:
+    """What every one of these switches counted, without what is zero. Raises ClientError."""
+    with Channels() as channels, ThreadPoolExecutor(WORKERS) as workers:
+
+        def one(name: str) -> tuple[str, Cells]:
+            switch = plan.switch_node(name)
+            p4info = pipelines[switch.role].p4info
+            return name, decoded(p4info, Client(channels, name, addresses[name]).read(cells(plan, switch, p4info)))
+
+        return dict(workers.map(one, addresses))
+
+
+def cells(plan: Plan, switch: Switch, p4info: P4Info) -> Iterable[bytes]:
+    """What to read: the cells of the ports that the switch has, of all counters. The arrays are for 512 ports."""
+    for counter_id in p4info.counters:
+        for index in range(CLASSES_PER_PORT, (port_count(plan, switch) + 1) * CLASSES_PER_PORT):
+            entry = p4rt.CounterEntry(counter_id=counter_id)
+            entry.index.index = index
+            yield p4rt.Entity(counter_entry=entry).SerializeToString()
+
+
+def decoded(p4info: P4Info, entities: Iterable[bytes]) -> Cells:
+    """Answers by port and class; a counter is known by the last part of its name."""
+    found: Cells = {}
+    for body in entities:
+        entry = p4rt.Entity.FromString(body).counter_entry
+        packets = int(entry.data.packet_count)
+        if not packets:
+            continue
+        port, traffic_class = divmod(int(entry.index.index), CLASSES_PER_PORT)
+        name = CLASS_NAMES.get(traffic_class, str(traffic_class))
+        counters = found.setdefault(port, {}).setdefault(name, ClassCounters())
+        what = p4info.counters[entry.counter_id].name.rsplit(".", 1)[-1]
+        if what.endswith(DROP_SUFFIX):
+            counters.drops[what.removesuffix(DROP_SUFFIX)] = packets
+        elif what in ("received", "sent", "trimmed", "ecn_marked"):
+            setattr(counters, what, packets)
+    return found

@@ -1,0 +1,73 @@
+"""Words that users of other labs type, and what they mean here: containerlab, Kathará, Mininet, the P4 tutorials."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+GUESSES: Mapping[str, str] = {
+    "deploy": "up",
+    "destroy": "down",
+    "redeploy": "down, then up",
+    "lstart": "up",
+    "lrestart": "down, then up",
+    "lclean": "down",
+    "lwipe": "down",
+    "wipe": "down",
+    "linfo": "inspect",
+    "connect": "exec NODE -- bash",
+    "lconfig": "inspect",
+    "lcrash": "fault switch-crash NODE",
+    "tools": "fault",
+    "netem": "fault",
+    "impairments": "fault",
+    "start": "up",
+    "stop": "down",
+    "create": "up",
+    "delete": "down",
+    "clean": "down",
+    "build": "switch compile",
+    "compile": "switch compile",
+    "make": "run",
+    "ps": "status",
+    "ls": "list",
+    "info": "inspect",
+    "nodes": "inspect",
+    "links": "inspect NODE",
+    "net": "inspect",
+    "ssh": "exec NODE -- bash",
+    "attach": "exec NODE -- bash",
+    "cli": "shell",
+    "mn": "shell",
+    "mininet": "shell",
+    "draw": "graph",
+    "plot": "graph",
+    "pcap": "capture",
+    "tcpdump": "capture",
+    "sniff": "capture",
+    "wireshark": "capture LINK --write - | wireshark -k -i -",
+    "stats": "counters",
+    "top": "counters --watch",
+    "ping": "exec h0 -- ping h3",
+    "iperf": "traffic write_bw h0 h3",
+    "iperf3": "exec h0 -- iperf3 -c h3",
+    "perftest": "traffic write_bw h0 h3",
+    "link": "fault link-down A-B",
+    "linkdown": "fault link-down A-B",
+    "drain": "fault drain NODE",
+    "heal": "undo all",
+    "restore": "undo",
+    "tables": "controller show NODE",
+    "save": "export",
+    "generate": "export",
+    "help": "--help",
+    "version": "doctor",
+}
+
+
+def guess(word: str, known: Iterable[str]) -> str:
+    """What somebody may have meant by a word that is none of ours; "" when nobody could tell."""
+    if word.lower() in GUESSES:
+        return GUESSES[word.lower()]
+    close = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    return close[0] if close else ""

@@ -1,0 +1,124 @@
+"""A fabric as a graph of places and cables, with what is wrong and how loaded each is; DOT and Mermaid text of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from topo.fault import VERBS, Fault, transmitters
+from topo.graph import links, peer
+from topo.node import Host, Node
+from topo.plan import Plan
+
+NODES_MAX = 600  # more than that nobody could tell apart
+BAD = "#c0392b"
+IDLE, BUSY = "#9aa5b1", "#1f6feb"
+
+
+class GraphError(ValueError):
+    """A fabric too large to be drawn whole; the message says what draws it in part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A node. `tier` is 0 for hosts, 1 for leaves, 2 for spines; `faults` are those on the whole switch."""
+
+    name: str
+    tier: int
+    plane: int
+    faults: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """A link from its lower end. `load` is None where nothing was measured, else a share of the link's rate."""
+
+    a: str
+    b: str
+    faults: tuple[str, ...]
+    load: float | None
+
+    @property
+    def label(self) -> str:
+        return ", ".join([*self.faults, *([f"{self.load:.0%}"] if self.load is not None else [])])
+
+    @property
+    def colour(self) -> str:
+        """Red with a fault, the bluer the more it carries, grey where nothing is known."""
+        return BAD if self.faults else blend(self.load or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    title: str
+    planes: int
+    places: tuple[Place, ...]
+    cables: tuple[Cable, ...]
+
+
+def graph_of(plan: Plan, faults: Sequence[Fault] = (), load: Mapping[frozenset[str], float] | None = None) -> Graph:
+    """The whole fabric. GraphError when it is too large."""
+    count = plan.host_count + plan.switch_count
+    if count > NODES_MAX:
+        raise GraphError(
+            f"plan {plan.name} has {count:,} nodes; {NODES_MAX} are the most: ./lab topo draw draws it in part"
+        )
+    on_links: dict[frozenset[str], list[str]] = {}
+    for fault in faults:
+        if VERBS[fault.verb].target != "switch":
+            ref = transmitters(plan, fault)[0]
+            on_links.setdefault(frozenset((ref.node.name, peer(plan, ref).node.name)), []).append(fault.words())
+    cables = []
+    for link in links(plan):
+        names = frozenset((link.a.node.name, link.b.node.name))
+        carried = (load or {}).get(names)
+        cables.append(Cable(link.a.node.name, link.b.node.name, tuple(on_links.get(names, ())), carried))
+    places = tuple(place(node, faults) for node in plan.nodes())
+    return Graph(f"plan {plan.name}", plan.planes, places, tuple(cables))
+
+
+def place(node: Node, faults: Sequence[Fault]) -> Place:
+    if isinstance(node, Host):
+        return Place(node.name, 0, 0, ())
+    own = tuple(f.words() for f in faults if VERBS[f.verb].target == "switch" and f.target == node.name)
+    return Place(node.name, 1 if node.role == "leaf" else 2, node.plane, own)
+
+
+def blend(share: float) -> str:
+    """A colour between idle and busy."""
+    share = min(max(share, 0.0), 1.0)
+    ends = [(int(IDLE[i : i + 2], 16), int(BUSY[i : i + 2], 16)) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(low + (high - low) * share):02x}" for low, high in ends)
+
+
+def dot(graph: Graph) -> str:
+    """Graphviz: hosts below, spines on top, a cluster a plane."""
+    lines = [f'graph "{graph.title}" {{', "  rankdir=BT;", '  node [shape=box, fontname="sans-serif"];']
+    for tier in (0, 1, 2):
+        names = [f'"{p.name}"' for p in graph.places if p.tier == tier]
+        lines.append(f"  {{ rank=same; {'; '.join(names)}; }}")
+    for place in graph.places:
+        if place.faults:
+            lines.append(f'  "{place.name}" [color="{BAD}", label="{place.name}\\n{", ".join(place.faults)}"];')
+    for cable in graph.cables:
+        width = 1 + 3 * min(cable.load or 0.0, 1.0)
+        style = ", style=dashed" if cable.faults else ""
+        label = f', label="{cable.label}"' if cable.label else ""
+        lines.append(f'  "{cable.a}" -- "{cable.b}" [color="{cable.colour}", penwidth={width:.1f}{style}{label}];')
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def mermaid(graph: Graph) -> str:
+    """Mermaid, as GitHub and GitLab draw it in a page: spines on top, hosts below."""
+    lines = ["graph TD"]
+    for place in graph.places:
+        text = "<br/>".join([place.name, *place.faults])
+        lines.append(f'  {place.name}["{text}"]')
+        if place.faults:
+            lines.append(f"  style {place.name} stroke:{BAD},color:{BAD}")
+    for number, cable in enumerate(graph.cables):
+        link = f'-. "{cable.label}" .-' if cable.faults else f'-- "{cable.label}" ---' if cable.label else "---"
+        lines.append(f"  {cable.b} {link} {cable.a}")
+        if cable.faults or cable.load:
+            lines.append(f"  linkStyle {number} stroke:{cable.colour}")
+    return "\n".join(lines) + "\n"
