@@ -192,7 +192,8 @@ class Endpoint(Nic[QueuePair]):
             self.log.count("not_for_us")
             return
         lasthop = self._trimmed.get(found.dscp)
-        if len(data) < found.end:
+        # Without an outer header the switch that trims rewrites the only IPv6 length, so that the UDP length tells.
+        if len(data) < found.end or (lasthop is not None and len(data) < found.udp_end):
             if lasthop is None or bth.opcode not in WRITES:
                 self.log.count("truncated")
                 return

@@ -50,7 +50,9 @@ class Frame(NamedTuple):
     offset: int
     """Where the inner IPv6 header starts."""
     end: int
-    """Where the inner packet ends by its own length field; beyond the frame's end when it was trimmed."""
+    """Where the inner packet ends by its IPv6 header's length; beyond the frame's end if the packet was cut."""
+    udp_end: int
+    """Where the packet ends by its UDP header's length, which a switch that trims leaves alone."""
 
     @property
     def bth(self) -> int:
@@ -118,7 +120,7 @@ def parse(data: Buffer) -> Frame:
         raise MalformedFrame("the IP version is not 6")
     if next_header != NEXT_UDP:
         raise MalformedFrame(f"the next header is {next_header}, not UDP")
-    source_port, dport, _, _ = _UDP.unpack_from(data, offset + IPV6)
+    source_port, dport, udp_length, _ = _UDP.unpack_from(data, offset + IPV6)
     return Frame(
         ether_dst=bytes(data[0:6]),
         ether_src=bytes(data[6:12]),
@@ -130,4 +132,5 @@ def parse(data: Buffer) -> Frame:
         udp_dport=dport,
         offset=offset,
         end=offset + IPV6 + length,
+        udp_end=offset + IPV6 + udp_length,
     )

@@ -10,6 +10,8 @@ from endpoint.core import icrc, wire
 from endpoint.core.wire import NackReason, Opcode, PathMark
 from endpoint.transport import CompletionStatus, QPState
 from tests.endpoint.core.bench import Bench, Packet
+from tests.endpoint.core.flows import Flow
+from tests.endpoint.core.virtual_wire import Wire
 
 SACK, NACK, ACK = Opcode.SACK, Opcode.NACK, Opcode.ACKNOWLEDGE
 
@@ -300,6 +302,44 @@ def test_an_old_acknowledgement_puts_off_no_timer() -> None:
         bench.out(bench.a)
         bench.to_a(*answers)
     assert bench.qp_a.requester.timeouts > 1
+
+
+@pytest.mark.parametrize("lasthop", [True, False])
+def test_a_trim_is_noticed_without_an_outer_header_although_the_only_ip_length_is_rewritten(lasthop: bool) -> None:
+    bench = Bench(changes={"encapsulation": "none"})
+    bench.post(2)
+    first, second = bench.writes()
+    cut = first.trimmed(lasthop)
+    assert len(cut.frame) == cut.outside.end == 128  # by its IPv6 header the packet is whole
+    bench.to_b(cut)
+    (nack,) = bench.answers(NACK)
+    assert nack.neth.reason == (NackReason.TRIMMED_LASTHOP if lasthop else NackReason.TRIMMED)
+    assert (nack.neth.nack_psn, nack.neth.entropy) == (first.psn, first.ev)
+    assert bench.b.counters()["drops"] == {}
+    bench.to_a(nack)
+    (again,) = bench.writes()
+    assert again.psn == first.psn
+    bench.to_b(again, second)
+    bench.to_a(*bench.answers())
+    assert len(bench.completions()) == 1
+    assert bench.qp_a.evs.out_count == 0
+
+
+@pytest.mark.parametrize("encapsulation", ["srv6", "none"])
+def test_every_trim_of_an_incast_brings_a_nack_with_or_without_an_outer_header(encapsulation: str) -> None:
+    wire_ = Wire(hosts=4, profile_changes={"encapsulation": encapsulation})
+    flows = [Flow(wire_, f"h{source}", "h0", seed=source) for source in (1, 2, 3)]
+    for flow in flows:
+        for _ in range(8):
+            flow.post(60_000)
+    wire_.run(2000 * wire_.base_rtt_ns, stop=lambda: all(flow.finished for flow in flows))
+    for flow in flows:
+        flow.check()
+    trims = sum(link.trimmed for link in wire_.links.values())
+    assert trims > 10
+    assert sum(flow.qp.requester.nacks for flow in flows) == trims
+    assert sum(flow.qp.evs.out_count for flow in flows) == 0
+    assert sum(flow.qp.requester.spurious for flow in flows) == 0
 
 
 @pytest.mark.parametrize("lasthop", [False, True])
