@@ -60,6 +60,8 @@ class Settings:
     """Send a TSETH in every write."""
     mpr: int | None = None
     """Window that this side grants, in units of 128 PSNs. None: twice the largest congestion window, 8 to 32."""
+    confirm_writes: bool = False
+    """Complete every write by its transport acknowledgement (MSN), as those with immediate are, and not by SACKs."""
     max_write_imm: int = 128
     max_send_wr: int = 4096
     max_recv_wr: int = 4096

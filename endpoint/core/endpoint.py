@@ -80,7 +80,8 @@ class Endpoint(Nic[QueuePair]):
         self._operations = EndpointOperations(self.peers, self.ports, self.log, rng, self._peer_ports_changed)
 
     def create_qp(self, cq: CompletionQueue, **attributes: Any) -> QueuePair:
-        """A QP in RESET. Attributes: mpr, max_write_imm, max_send_wr, max_recv_wr, psn, selection."""
+        """A QP in RESET. Attributes: mpr, max_write_imm, max_send_wr, max_recv_wr, psn, selection,
+        confirm_writes."""
         qp = QueuePair(self._context, self.peers, self._operations, self.next_qpn(), cq, attributes)
         self.qps[qp.qpn] = qp
         return qp

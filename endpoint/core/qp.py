@@ -55,6 +55,7 @@ class QueuePair(VerbQueuePair):
             "max_recv_wr": settings.max_recv_wr,
             "psn": context.rng.getrandbits(24),
             "selection": settings.selection,
+            "confirm_writes": settings.confirm_writes,
         }
         taken = take_attributes("a QP", known, attributes)
         self._make_selection = find_selection(taken["selection"])
@@ -66,6 +67,7 @@ class QueuePair(VerbQueuePair):
         self.mpr: int = taken["mpr"]
         self.max_write_imm: int = taken["max_write_imm"]
         self._start_psn: int = taken["psn"]
+        self._confirm_writes: bool = taken["confirm_writes"]
         self._remote: QPInfo | None = None
         self._reverse_due_ns = NEVER
         self._received_seen = self._sent_seen = 0
@@ -130,6 +132,7 @@ class QueuePair(VerbQueuePair):
             psn=self._start_psn,
             window=self._remote.mpr * wire.MPR_UNIT,
             max_write_imm=self._remote.max_write_imm,
+            confirm_writes=self._confirm_writes,
         )
         self.agenda.sender = self.requester
 

@@ -35,7 +35,8 @@ MARK_CAUSES = (EvCause.ECN, EvCause.ECN, EvCause.ALWAYS_SKIP, EvCause.ECN)
 
 class Requester:
     """`psn` is the first to send, `window` how many PSNs the peer grants (its MPR), `max_write_imm` how many writes
-    with immediate the peer accepts at a time; sizes are payload bytes."""
+    with immediate the peer accepts at a time. With `confirm_writes` every write waits for its transport acknowledgement
+    before it completes. Sizes are payload bytes."""
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class Requester:
         psn: int,
         window: int,
         max_write_imm: int,
+        confirm_writes: bool,
     ) -> None:
         limits, settings = context.limits, context.settings
         self._scheduler = context.scheduler
@@ -78,8 +80,12 @@ class Requester:
         self.flight = Flight(psn, window, self._rule, self._rtt, self._arrived_late, self._placed)
         self._queue: deque[Message] = deque()
         self._current: Message | None = None
-        self._imms: deque[Message] = deque()
-        """Writes with immediate that were begun and wait for their transport acknowledgement."""
+        self._first_psn = psn
+        self._confirm_writes = confirm_writes
+        self._unconfirmed: deque[Message] = deque()
+        """Begun writes that wait for their transport acknowledgement: those with immediate, or all."""
+        self._imms = 0
+        """How many of them have an immediate."""
         self._probes = ProbeTable(dest_qpn, context.classes.probe)
         self._ask_every = limits.sack_threshold_bytes
         self._unasked = 0
@@ -130,7 +136,7 @@ class Requester:
         if not self._work.pending:
             return False
         flight = self.flight
-        if flight.una == flight.nxt and not self._imms and self._evs.live:
+        if flight.una == flight.nxt and not self._unconfirmed and self._evs.live:
             self._retry.restart(now_ns)
         first = len(out)
         end = first + budget
@@ -242,7 +248,7 @@ class Requester:
         if not self._queue:
             return None
         message = self._queue[0]
-        if message.immediate is not None and len(self._imms) >= self._max_write_imm:
+        if message.immediate is not None and self._imms >= self._max_write_imm:
             return None
         if not self._memory.holds(message.region):
             self._fail(now_ns, CompletionStatus.LOCAL_PROTECTION_ERROR, "the local region was deregistered", message)
@@ -250,8 +256,9 @@ class Requester:
         self._queue.popleft()
         message.first_psn = self.flight.nxt
         message.last_psn = self.flight.nxt + message.unacked - 1
-        if message.immediate is not None:
-            self._imms.append(message)
+        if message.immediate is not None or self._confirm_writes:
+            self._unconfirmed.append(message)
+            self._imms += message.immediate is not None
         self._current = message
         return message
 
@@ -342,34 +349,47 @@ class Requester:
         self._agenda.wake()
 
     def receive_ack(self, now_ns: int, syndrome: int, msn24: int, psn24: int) -> None:
-        """A transport acknowledgement: completes writes with immediate, in order; a negative one ends the QP."""
+        """A transport acknowledgement: confirms writes, in order; a negative one ends the QP."""
         flight = self.flight
         status = NAK_STATUS.get(syndrome)  # type: ignore[call-overload]
-        count = (psn24 - flight.una + 1) & PSN_MASK
         if status is not None:
-            if count <= flight.nxt - flight.una:  # else it is about nothing that is under way: forged
-                self._fail(now_ns, status, f"NAK with syndrome {syndrome:#x}")
+            self._refused(now_ns, syndrome, status, msn24, psn24)
             return
         if syndrome >> 5:
             self._log.count("ack_syndrome")
             return
+        count = (psn24 - flight.una + 1) & PSN_MASK
         if 0 < count <= flight.nxt - flight.una:
             fresh = ((1 << count) - 1) & ~flight.acked
             if fresh:
                 self.acked_bytes += flight.take_acked(fresh, now_ns)
                 self._retry.heard(now_ns)
-        while self._imms:
-            message = self._imms[0]
+        while self._unconfirmed:
+            message = self._unconfirmed[0]
             if message.unacked or expand(msn24, message.index) <= message.index:
                 break
-            self._imms.popleft()
+            self._unconfirmed.popleft()
+            self._imms -= message.immediate is not None
             self._work.complete(message)
             self._retry.heard(now_ns)
         self._agenda.wake()
 
+    def _refused(self, now_ns: int, syndrome: int, status: CompletionStatus, msn24: int, psn24: int) -> None:
+        """A NAK ends the QP if it is about a PSN that was sent, or that a packet sent would have followed.
+
+        Acceptance comes before placement, so that a SACK may have reported the packet before the NAK refused it; and
+        what 24 bits can still name may be told of. The refused write is the first that the peer has not completed.
+        """
+        flight = self.flight
+        psn = expand(psn24, flight.nxt - 1)
+        if not max(self._first_psn - 1, flight.nxt - PSN_HALF) <= psn < flight.nxt:
+            return  # about nothing that was sent: forged
+        guilty = self._work.pending.get(expand(msn24, next(iter(self._work.pending), 0)))
+        self._fail(now_ns, status, f"NAK with syndrome {syndrome:#x}", guilty)
+
     def _placed(self, message: Message) -> None:
-        """All packets of a write are in the peer's memory; with an immediate, its transport acknowledgement follows."""
-        if message.immediate is None:
+        """All packets of a write are in the peer's memory; unless it is to be confirmed, the write is done."""
+        if message.immediate is None and not self._confirm_writes:
             self._work.complete(message)
 
     # --- losses and probes -------------------------------------------------------------------------------------
@@ -426,7 +446,7 @@ class Requester:
         retry, flight = self._retry, self.flight
         if now_ns >= retry.hold_ns and flight.lost:
             self._agenda.wake()
-        if flight.una == flight.nxt and not self._imms and self._evs.live:
+        if flight.una == flight.nxt and not self._unconfirmed and self._evs.live:
             return NEVER  # nothing is out: the next packet sets the timers
         if now_ns >= retry.retry_due_ns:
             self._timeout(now_ns)

@@ -51,6 +51,8 @@ def take_attributes(kind: str, known: Mapping[str, Any], given: Mapping[str, Any
     for name, value in taken.items():
         if name in RANGES:
             _check(name, value, name)
+        elif isinstance(known[name], bool) and type(value) is not bool:
+            raise VerbError(f"{name} is {value!r}; it must be true or false")
     return taken
 
 
