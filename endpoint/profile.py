@@ -74,6 +74,8 @@ class Destination:
     host: str
     index: int
     address: IPv6Address
+    base_rtt_ns: int
+    """To this host: less than the fabric's longest under one leaf. The NIC's own where the file does not say."""
     paths: Sequence[ProfilePath]
 
 
@@ -144,6 +146,7 @@ def parse(data: Any) -> NicProfile:
             f"profile.mtu is {mtu}, but pmtu {pmtu} + {header_bytes} bytes of headers and ICRC = {pmtu + header_bytes}"
         )
     host, destinations = top.string("host"), top.fields("destinations").values
+    base_rtt_ns = top.integer("base_rtt_ns", 1)
     return NicProfile(
         host=host,
         index=top.integer("index", 0),
@@ -153,14 +156,14 @@ def parse(data: Any) -> NicProfile:
         pmtu=pmtu,
         trim_size=top.integer("trim_size", 0, 65535),
         udp_port=top.integer("udp_port", 1, 65535),
-        base_rtt_ns=top.integer("base_rtt_ns", 1),
+        base_rtt_ns=base_rtt_ns,
         jitter_ns=top.integer("jitter_ns", 0, default=0),
         dscp=_dscp(top.fields("dscp")),
         encapsulation=encapsulation,
         ports=ports,
         self_probes=tuple(_self_probe(fields, numbers) for fields in top.rows("self_probes")),
         destinations={
-            name: _destination(name, Fields(f"profile.destinations.{name}", value, ProfileError), numbers)
+            name: _destination(name, Fields(f"profile.destinations.{name}", value, ProfileError), numbers, base_rtt_ns)
             for name, value in destinations.items()
         },
     )
@@ -190,13 +193,19 @@ def paths(rows: Sequence[Any], ports: Sequence[Port]) -> tuple[ProfilePath, ...]
     return tuple(_path(row, [port.port for port in ports]) for row in fields.rows("paths"))
 
 
-def _destination(name: str, fields: Fields, ports: list[int]) -> Destination:
+def _destination(name: str, fields: Fields, ports: list[int], base_rtt_ns: int) -> Destination:
     paths = tuple(_path(row, ports) for row in fields.rows("paths"))
     if not paths:
         raise ProfileError(f"{fields.name}.paths is empty; a destination has at least one path")
     if len({path.ev for path in paths}) != len(paths):
         raise ProfileError(f"{fields.name}.paths: an EV names one path, but one occurs twice")
-    return Destination(name, fields.integer("index", 0), fields.converted("address", IPv6Address), paths)
+    return Destination(
+        host=name,
+        index=fields.integer("index", 0),
+        address=fields.converted("address", IPv6Address),
+        base_rtt_ns=fields.integer("base_rtt_ns", 1, default=base_rtt_ns),
+        paths=paths,
+    )
 
 
 def _path(fields: Fields, ports: list[int]) -> ProfilePath:

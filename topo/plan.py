@@ -216,9 +216,13 @@ class Plan:
     @property
     def base_rtt_ns(self) -> int:
         """A full data packet across a spine and its SACK back, through empty store-and-forward queues."""
+        return self.path_rtt_ns(local=False)
+
+    def path_rtt_ns(self, *, local: bool) -> int:
+        """The base round trip of two hosts under one leaf (`local`) or two."""
         return sum(
             (self.frame_bytes_max + ACK_FRAME_BYTES) * 8 * 1_000_000_000 // rate_bps + 2 * delay_ns
-            for rate_bps, delay_ns in self.path_links()
+            for rate_bps, delay_ns in self.path_links(local=local)
         )
 
     @property

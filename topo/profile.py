@@ -80,7 +80,17 @@ def _self_probes(plan: Plan, host: Host) -> list[dict[str, Any]]:
 
 
 def _destination(plan: Plan, host: Host, other: Host) -> dict[str, Any]:
-    return {"index": other.index, "address": str(host_address(plan, other)), "paths": path_rows(plan, host, other)}
+    return {
+        "index": other.index,
+        "address": str(host_address(plan, other)),
+        "base_rtt_ns": pair_rtt_ns(plan, host, other),
+        "paths": path_rows(plan, host, other),
+    }
+
+
+def pair_rtt_ns(plan: Plan, host: Host, other: Host) -> int:
+    """The base round trip of two hosts."""
+    return plan.path_rtt_ns(local=plan.leaf_of(host) == plan.leaf_of(other))
 
 
 def path_rows(plan: Plan, host: Host, other: Host) -> list[dict[str, Any]]:

@@ -44,6 +44,8 @@ class Settings:
     jitter_ns: int | None = None
     """None: the profile's."""
     congestion: str = "nscc"
+    nscc: dict[str, float] | None = None
+    """NSCC's parameters by the names of the OCP MRC API (`endpoint.core.cc_profile`); what is not named is derived."""
     selection: str = "mrc"
     evs_active: int = 128
     """EVs in rotation per QP, in equal numbers per plane, where the fabric has that many."""
@@ -85,6 +87,8 @@ class Limits:
 
     jitter_ns: int
     base_rtt_ns: int
+    rate_bps: int
+    """Sum of the port rates."""
     bdp_bytes: int
     """Sum of the port rates times the base round trip, at least two full packets."""
     pmtu: int
@@ -114,13 +118,14 @@ def fill(defaults: S, values: dict[str, Any], who: str) -> S:
         if name not in types:
             raise ConfigError(f"{who} no setting {name!r}; valid: {', '.join(types)}")
         wanted, _, optional = types[name].partition(" | ")
+        wanted = wanted.partition("[")[0]
         right = type(value).__name__ == wanted or (wanted == "float" and type(value) is int)
         if not right and not (optional and value is None):
             raise ConfigError(f"{name} is {value!r}; it must be {TYPES[wanted]}")
     return replace(defaults, **values)
 
 
-TYPES = {"int": "an integer", "float": "a number", "bool": "true or false", "str": "a string"}
+TYPES = {"int": "an integer", "float": "a number", "bool": "true or false", "str": "a string", "dict": "an object"}
 
 
 def derive(profile: NicProfile, settings: Settings) -> Limits:
@@ -156,6 +161,7 @@ def derive(profile: NicProfile, settings: Settings) -> Limits:
     return Limits(
         jitter_ns=jitter_ns,
         base_rtt_ns=base_rtt_ns,
+        rate_bps=rate_bps,
         bdp_bytes=bdp_bytes,
         pmtu=profile.pmtu,
         reorder_ns=base_rtt_ns + jitter_ns,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
+from endpoint.core.cc_profile import NSCC, CcProfile, NsccConfig, PathTraits, make_config
 from endpoint.core.config import ConfigError
 from endpoint.core.fixed_window import FixedWindow
 from endpoint.core.nscc import Nscc
+from endpoint.core.verbs import VerbError
 
 
 class Congestion(Protocol):
@@ -15,10 +18,12 @@ class Congestion(Protocol):
     window_bytes: int
     """What may be in flight now. One packet may always be."""
 
-    def __init__(self, *, base_rtt_ns: int, bdp_bytes: int, mtu_bytes: int, jitter_ns: int, trimming: bool) -> None: ...
+    def __init__(self, path: PathTraits, config: NsccConfig) -> None:
+        """`config` holds NSCC's parameters; another algorithm need not look at them."""
 
     def on_ack(self, now_ns: int, acked_bytes: int, rtt_ns: int | None, marked: bool, inflight_bytes: int) -> None:
-        """`acked_bytes` were newly acknowledged by a SACK; `rtt_ns` and `marked` are of the packet that caused it."""
+        """`acked_bytes` were newly acknowledged, perhaps none; `marked` is of the packet that caused the SACK, and so
+        is `rtt_ns`, None if copies of that packet cannot be told apart."""
 
     def on_trim(self, now_ns: int, size: int, inflight_bytes: int) -> None:
         """A packet of `size` bytes was trimmed, wherever."""
@@ -26,8 +31,8 @@ class Congestion(Protocol):
     def on_loss(self, now_ns: int, size: int, inflight_bytes: int) -> None:
         """A packet vanished: a path failure where switches trim, else perhaps congestion."""
 
-    def on_timeout(self, now_ns: int) -> None:
-        """The retransmission timer fired: nothing was heard for long."""
+    def on_timeout(self, now_ns: int, lost_bytes: int) -> None:
+        """The retransmission timer fired for so many bytes: nothing was heard for long."""
 
     def host_was_late(self, late_ns: int, now_ns: int) -> None:
         """This host did not run for `late_ns`, until now: no period of the algorithm has passed meanwhile."""
@@ -44,3 +49,29 @@ def find_congestion(name: str) -> type[Congestion]:
     if name not in ALGORITHMS:
         raise ConfigError(f"there is no congestion control {name!r}; valid: {', '.join(ALGORITHMS)}")
     return ALGORITHMS[name]
+
+
+class CcProfiles:
+    """The congestion-control profiles of a NIC by their ids (OCP MRC API: `mrc_ctl_modify_cc_profile`)."""
+
+    def __init__(self, default: CcProfile) -> None:
+        self._profiles = {0: default}
+
+    def modify(self, profile_id: int, algorithm: str | None, config: Mapping[str, Any]) -> None:
+        """Make or replace a profile for QPs to come; algorithm None switches congestion control off.
+
+        Raises `ConfigError` for an id, algorithm or parameter that cannot be.
+        """
+        if type(profile_id) is not int or not 0 <= profile_id < 1 << 64:
+            raise ConfigError(f"a profile's id is {profile_id!r}; it must be an integer of 64 bits")
+        name = "fixed_window" if algorithm is None else "nscc" if algorithm == NSCC else algorithm
+        find_congestion(name)
+        self._profiles[profile_id] = CcProfile(name, make_config(config))
+
+    def find(self, profile_id: int) -> CcProfile:
+        """Raises `VerbError` for a profile that nobody has made."""
+        found = self._profiles.get(profile_id)
+        if found is None:
+            known = ", ".join(map(str, sorted(self._profiles)))
+            raise VerbError(f"there is no congestion-control profile {profile_id}; present: {known}")
+        return found

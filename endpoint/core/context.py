@@ -7,7 +7,9 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from endpoint.core import frame, wire
+from endpoint.core.cc_profile import PathTraits
 from endpoint.core.config import Limits, Settings
+from endpoint.core.congestion import CcProfiles
 from endpoint.core.events import EventLog
 from endpoint.core.memory import MemoryTable
 from endpoint.core.penalty import ReceiverPenalty
@@ -65,4 +67,6 @@ class Context:
     log: EventLog
     classes: TrafficClasses
     stamps: Stamps
+    path: PathTraits
+    cc_profiles: CcProfiles
     penalty: ReceiverPenalty

@@ -15,8 +15,9 @@ from zlib import crc32
 
 from endpoint.core import frame as frames
 from endpoint.core import icrc, packet, wire
+from endpoint.core.cc_profile import CcProfile, PathTraits, make_config
 from endpoint.core.config import NEVER, derive, make_settings
-from endpoint.core.congestion import find_congestion
+from endpoint.core.congestion import CcProfiles, find_congestion
 from endpoint.core.context import Context, Stamps, TrafficClasses
 from endpoint.core.cq import CompletionQueue
 from endpoint.core.nic import Nic
@@ -45,6 +46,7 @@ class Endpoint(Nic[QueuePair]):
         self.settings = make_settings(settings)
         limits = self.limits = derive(profile, self.settings)
         find_congestion(self.settings.congestion)
+        nscc = make_config(self.settings.nscc or {})
         find_selection(self.settings.selection)
         super().__init__(
             profile,
@@ -65,6 +67,15 @@ class Endpoint(Nic[QueuePair]):
             log=self.log,
             classes=TrafficClasses.of(profile.dscp),
             stamps=Stamps.lasting(limits.timeout_ns) if self.settings.timestamps else Stamps(),
+            path=PathTraits(
+                limits.base_rtt_ns,
+                limits.base_rtt_ns,
+                limits.rate_bps,
+                limits.pmtu,
+                jitter_ns=limits.jitter_ns,
+                trimming=limits.trimming,
+            ),
+            cc_profiles=CcProfiles(CcProfile(self.settings.congestion, nscc)),
             penalty=ReceiverPenalty(limits.base_rtt_ns, enabled=self.settings.rcv_penalty),
         )
         self._trimmed = {profile.dscp.trimmed: False, profile.dscp.trimmed_lasthop: True}
@@ -81,10 +92,18 @@ class Endpoint(Nic[QueuePair]):
 
     def create_qp(self, cq: CompletionQueue, **attributes: Any) -> QueuePair:
         """A QP in RESET. Attributes: mpr, max_write_imm, max_send_wr, max_recv_wr, psn, selection,
-        confirm_writes."""
+        confirm_writes, cc_profile_id."""
         qp = QueuePair(self._context, self.peers, self._operations, self.next_qpn(), cq, attributes)
         self.qps[qp.qpn] = qp
         return qp
+
+    def modify_cc_profile(self, profile_id: int, algorithm: str | None, **config: Any) -> None:
+        """Make or replace a congestion-control profile for QPs to come (their attribute `cc_profile_id`).
+
+        `algorithm` is "uet-1.0-nscc", another of `endpoint.core.congestion`, or None for none; `config` are NSCC's
+        parameters by the API's names. Raises `ConfigError`.
+        """
+        self._context.cc_profiles.modify(profile_id, algorithm, config)
 
     # --- packets in --------------------------------------------------------------------------------------------
 

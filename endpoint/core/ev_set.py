@@ -304,8 +304,10 @@ class EvSet:
                     due.append(path)
         return due
 
-    def host_was_late(self, late_ns: int) -> None:
-        """This host did not run for `late_ns`: a probe that went unanswered meanwhile has more time."""
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        """This host did not run for `late_ns`, until now: a probe that went unanswered meanwhile has more time."""
+        for path in self.paths.values():
+            path.alive_ns = min(path.alive_ns + late_ns, now_ns)  # as what is under way counts as sent later
         for plane in self.planes:
             for path in plane.out:
                 path.probe_due_ns += late_ns

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from endpoint.core.cc_profile import NsccConfig, PathTraits
+
 
 class FixedWindow:
     __slots__ = ("window_bytes",)
 
-    def __init__(self, *, base_rtt_ns: int, bdp_bytes: int, mtu_bytes: int, jitter_ns: int, trimming: bool) -> None:
-        self.window_bytes = max(mtu_bytes, bdp_bytes * 3 // 2)
+    def __init__(self, path: PathTraits, config: NsccConfig) -> None:
+        self.window_bytes = max(path.mtu_bytes, path.network_bdp_bytes * 3 // 2)
 
     def on_ack(self, now_ns: int, acked_bytes: int, rtt_ns: int | None, marked: bool, inflight_bytes: int) -> None:
         pass
@@ -18,7 +20,7 @@ class FixedWindow:
     def on_loss(self, now_ns: int, size: int, inflight_bytes: int) -> None:
         pass
 
-    def on_timeout(self, now_ns: int) -> None:
+    def on_timeout(self, now_ns: int, lost_bytes: int) -> None:
         pass
 
     def host_was_late(self, late_ns: int, now_ns: int) -> None:

@@ -7,47 +7,28 @@ Each acknowledgement falls into a quadrant by its packet's ECN mark and its queu
 | not marked | proportional increase | fair increase              |
 | marked     | hold                  | multiplicative decrease    |
 
-The published constants are for 100 Gb/s and 12 µs (150,000 bytes). Here every gain is a share of the profile's own
-bandwidth-delay product and every time a share of its base round trip, so that a window trace, divided by BDP and base
-round trip, is the same at any rate: with the reference's numbers the gains below are the published ones
-(alpha 4.0 * MSS * 0.75, fair increase 5 * MSS, eta 0.15 * MSS at MSS 4096).
-
-Beside the quadrants: fast increase while there is no delay at all; quick adapt, which cuts the window to what
-arrived in the last period when a trim, or a delay of four targets, shows that the window was far off; a trimmed
-packet otherwise takes its size off the window; and the receiver's penalty, which caps the window at
-`(1 - penalty / 128)` of its largest.
+Beside the quadrants: fast increase while there is hardly any delay; `eta`, a little growth once a base round trip
+whatever the signals say; quick adapt, which cuts the window to what arrived in the last period when a trim, or a delay
+of four targets, shows that the window was far off; a trimmed packet otherwise takes its size off the window; and the
+receiver's penalty. `docs/nscc.md` goes through the rules one by one: the reference's, ours, and why where they differ.
 """
 
 from __future__ import annotations
 
-REFERENCE_BDP = 150_000.0
-MSS = 4096.0
+from endpoint.core.cc_profile import REFERENCE_BDP_BYTES, NsccConfig, PathTraits
+from endpoint.core.config import NEVER
 
-TARGET = 0.75
-"""Target queueing delay where switches trim, in base round trips; 1.0 where they do not."""
-TARGET_UNTRIMMED = 1.0
-ALPHA = 4.0 * MSS * TARGET / REFERENCE_BDP
-"""Proportional increase per window acknowledged, in BDPs, at zero delay."""
-FAIR = 5.0 * MSS / REFERENCE_BDP
-"""Fair increase per window acknowledged, in BDPs."""
-ETA = 0.15 * MSS / REFERENCE_BDP
-"""Added at each adjustment, in BDPs."""
-FAST = 0.25
-"""Fast increase: bytes of window per byte acknowledged."""
-FAST_DELAY = 1 / 600
-"""What counts as no delay, in base round trips (20 ns of 12 µs)."""
-GAMMA = 0.8
-DECREASE_MAX = 0.5
-"""The multiplicative decrease leaves at least this share."""
+ALPHA = 4.0
+"""Proportional increase, in packets times BDP / 150,000 bytes, per window acknowledged at a distance of a base round
+trip from the target. (The reference: 4.0·MSS·a·b/target with b = target / 12 µs.)"""
+FAST_DELAY_SHARE = 12
+"""A delay of less than this part of the base round trip is none (1 µs of 12 µs)."""
 DELAY_GAIN = 0.0125
-ADJUST_BYTES = 8 * MSS / REFERENCE_BDP
-"""Increases are applied after this many bytes, in BDPs, or a base round trip."""
+"""Weight of a sample in the average delay."""
+UNMARKED_DELAY_SHARE = 4
+"""An unmarked delay above the target counts as this part of the base round trip in the average."""
 WINDOW_MAX = 1.5
 """Largest window, and the first: a QP starts at line rate. In BDPs."""
-QA_GATE = 8
-"""Quick adapt only when less than an eighth of the largest window arrived in the period."""
-QA_DELAY = 4.0
-"""Delay that triggers quick adapt, in targets."""
 
 
 class Nscc:
@@ -56,114 +37,108 @@ class Nscc:
     __slots__ = (
         "_achieved",
         "_acked_since_adjust",
-        "_adjust_bytes",
-        "_adjust_due_ns",
+        "_alpha",
         "_average_delay",
         "_base_rtt_ns",
-        "_bdp",
-        "_decrease_due_ns",
+        "_config",
         "_fast",
         "_fast_bytes",
+        "_fast_delay_ns",
         "_ignore_bytes",
+        "_ignored_bytes",
         "_increase",
+        "_last_adjust_ns",
+        "_last_decrease_ns",
         "_max",
         "_mtu",
+        "_network_rtt_ns",
         "_penalty",
-        "_qa_delay",
         "_qa_end_ns",
-        "_qa_pending",
-        "_target",
+        "_qa_trigger",
+        "_target_ns",
         "_trimming",
         "_window",
         "quadrant",
         "window_bytes",
     )
 
-    def __init__(self, *, base_rtt_ns: int, bdp_bytes: int, mtu_bytes: int, jitter_ns: int, trimming: bool) -> None:
-        self._base_rtt_ns = base_rtt_ns
-        self._bdp = float(bdp_bytes)
-        self._mtu = float(mtu_bytes)
-        self._trimming = trimming
-        self._target = (TARGET if trimming else TARGET_UNTRIMMED) * base_rtt_ns
-        # Where processes are scheduled late, that lateness must not look like a queue that is far too long.
-        self._qa_delay = QA_DELAY * self._target + jitter_ns
-        self._max = max(WINDOW_MAX * bdp_bytes, self._mtu)
-        self._adjust_bytes = ADJUST_BYTES * bdp_bytes
-        self._window = self._max
+    def __init__(self, path: PathTraits, config: NsccConfig) -> None:
+        known = config.resolved(path)
+        self._trimming = path.trimming
+        self._mtu = float(path.mtu_bytes)
+        self._network_rtt_ns = known.base_rtt
+        self._target_ns = known.target_delay
+        self._alpha = ALPHA * self._mtu * path.bdp_bytes(known.base_rtt) / REFERENCE_BDP_BYTES / known.base_rtt
+        self._fast_delay_ns = known.base_rtt // FAST_DELAY_SHARE
+        self._config = known
+        self._base_rtt_ns = path.base_rtt_ns if config.base_rtt is None else config.base_rtt
         self._penalty = 0
         self._increase = 0.0
         self._acked_since_adjust = 0
-        self._adjust_due_ns = 0
+        self._last_adjust_ns = 0
         self._average_delay = 0.0
-        self._decrease_due_ns = 0
+        self._last_decrease_ns = -NEVER
         self._fast = False
         self._fast_bytes = 0
         self._achieved = 0
-        self._qa_end_ns = -1
-        self._qa_pending = False
-        self._ignore_bytes = 0
+        self._qa_end_ns = 0
+        self._qa_trigger = False
+        self._ignore_bytes = self._ignored_bytes = 0
         self.quadrant = ""
         """The rule that the last acknowledgement fell under, for tests and teaching."""
-        self.window_bytes = int(self._max)
+        largest = config.max_cwnd
+        if largest is None:
+            bdp = path.peer_bdp_bytes if config.base_rtt is None else path.bdp_bytes(config.base_rtt)
+            largest = int(WINDOW_MAX * bdp)
+        self._max = self._window = max(float(largest), self._mtu)
+        self._clamp()
+
+    # --- signals -----------------------------------------------------------------------------------------------
 
     def on_ack(self, now_ns: int, acked_bytes: int, rtt_ns: int | None, marked: bool, inflight_bytes: int) -> None:
         self._achieved += acked_bytes
-        if self._ignore_bytes > 0:
-            # What was in flight when quick adapt cut the window still tells of the old one.
-            self._ignore_bytes -= acked_bytes
-            self.quadrant = "ignored"
-            return
+        self._ignored_bytes += acked_bytes
+        self._acked_since_adjust += acked_bytes
         if rtt_ns is None:
-            self.quadrant = "no_sample"
-            return
-        delay = float(max(0, rtt_ns - self._base_rtt_ns))
-        self._average_delay += DELAY_GAIN * (delay - self._average_delay)
-        if self._quick_adapt(now_ns, delay > self._qa_delay, inflight_bytes):
-            self.quadrant = "quick_adapt"
-            self._clamp()
+            delay = self._average_delay  # of a packet that was sent more than once, or of none
+        else:
+            delay = float(max(0, rtt_ns - self._base_rtt_ns))
+            self._average(delay, marked)
+        if self._quick_adapt(now_ns, marked, False, delay, inflight_bytes):
             return
         if marked:
-            self._stop_fast()
-            if delay >= self._target:
+            if delay >= self._target_ns:
                 self._decrease(now_ns)
             else:
                 self.quadrant = "hold"
-        elif delay >= self._target:
-            self._stop_fast()
-            self._increase += FAIR * self._bdp * acked_bytes
+        elif delay >= self._target_ns:
+            self._increase += self._config.fi * acked_bytes
             self.quadrant = "fair_increase"
         else:
             self._grow(acked_bytes, delay)
-        self._acked_since_adjust += acked_bytes
-        if self._acked_since_adjust >= self._adjust_bytes or now_ns >= self._adjust_due_ns:
-            self._window += self._increase / self._window + ETA * self._bdp
-            self._increase = 0.0
-            self._acked_since_adjust = 0
-            self._adjust_due_ns = now_ns + self._base_rtt_ns
         self._clamp()
+        self._adjust(now_ns)
 
     def on_trim(self, now_ns: int, size: int, inflight_bytes: int) -> None:
-        if self._ignore_bytes > 0:
-            self._ignore_bytes -= size
-            return
-        self._qa_pending = True
-        if not self._quick_adapt(now_ns, True, inflight_bytes):
+        self._ignored_bytes += size
+        self._average(float(self._network_rtt_ns), True)  # an estimate of the queue at which switches trim
+        self._qa_trigger = True
+        if not self._quick_adapt(now_ns, True, True, 0.0, inflight_bytes + size):
             self._window -= size
-        self._clamp()
+            self._clamp()
 
     def on_loss(self, now_ns: int, size: int, inflight_bytes: int) -> None:
         if not self._trimming:
             self.on_trim(now_ns, size, inflight_bytes)
 
-    def on_timeout(self, now_ns: int) -> None:
-        self._window /= 2
-        self._increase = 0.0
+    def on_timeout(self, now_ns: int, lost_bytes: int) -> None:
+        self._window -= lost_bytes
         self._clamp()
 
     def host_was_late(self, late_ns: int, now_ns: int) -> None:
-        self._adjust_due_ns += late_ns
-        self._decrease_due_ns += late_ns
-        if self._qa_end_ns >= 0:
+        self._last_adjust_ns += late_ns
+        self._last_decrease_ns += late_ns
+        if self._qa_end_ns:
             self._qa_end_ns += late_ns
 
     def on_penalty(self, penalty: int) -> None:
@@ -171,45 +146,79 @@ class Nscc:
             self._penalty = penalty
             self._clamp()
 
+    # --- rules -------------------------------------------------------------------------------------------------
+
+    def _average(self, delay: float, marked: bool) -> None:
+        """Without a mark a delay above the target says little: it may be one path's, or the way back's."""
+        if not marked and delay > self._target_ns:
+            delay = self._base_rtt_ns / UNMARKED_DELAY_SHARE
+        self._average_delay += DELAY_GAIN * (delay - self._average_delay)
+
+    def _quick_adapt(self, now_ns: int, marked: bool, trimmed: bool, delay: float, inflight_bytes: int) -> bool:
+        """At the end of a period: cut to what arrived in it, if little did and a trim or a huge delay says so.
+
+        What was in flight then still tells of the old window: its marks and trims are ignored until as much has been
+        acknowledged or refused. Whether the signal has been dealt with here.
+        """
+        config = self._config
+        done = False
+        if config.disable_qa:
+            return False
+        if marked and self._ignored_bytes < self._ignore_bytes:
+            self.quadrant = "ignored"
+            done = True
+        elif now_ns > self._qa_end_ns:
+            severe = self._qa_trigger or trimmed or delay > config.qa_threshold
+            if self._qa_end_ns and severe and self._achieved < int(self._max) >> config.qa_gate:
+                self._window = float(self._achieved)
+                self._ignore_bytes, self._ignored_bytes = inflight_bytes, 0
+                self._qa_trigger = False
+                self.quadrant = "quick_adapt"
+                self._clamp()
+                done = True
+            self._achieved = 0
+            self._qa_end_ns = now_ns + self._base_rtt_ns + self._target_ns
+        if done:
+            self._increase = 0.0
+            self._acked_since_adjust = 0
+        return done
+
     def _grow(self, acked_bytes: int, delay: float) -> None:
-        if delay <= FAST_DELAY * self._base_rtt_ns:
+        if delay < self._fast_delay_ns:
             self._fast_bytes += acked_bytes
             if self._fast or self._fast_bytes > self._window:
-                self._fast = True  # until there is a delay or a mark
-                self._window += FAST * acked_bytes
+                self._fast = True  # until there is a delay or a decrease
+                self._window += acked_bytes * self._config.fi_scale
                 self.quadrant = "fast_increase"
                 return
         else:
-            self._stop_fast()
-        self._increase += ALPHA * self._bdp * acked_bytes * (1.0 - delay / self._target)
+            self._fast_bytes = 0
+        self._fast = False
+        self._increase += self._alpha * acked_bytes * (self._target_ns - delay)
         self.quadrant = "proportional_increase"
 
-    def _stop_fast(self) -> None:
-        self._fast = False
-        self._fast_bytes = 0
-
     def _decrease(self, now_ns: int) -> None:
-        average = self._average_delay
+        self._fast, self._fast_bytes = False, 0
         self.quadrant = "multiplicative_decrease"
-        if average > self._target and now_ns >= self._decrease_due_ns:
-            self._window *= max(1.0 - GAMMA * (average - self._target) / average, DECREASE_MAX)
-            self._increase = 0.0
-            self._decrease_due_ns = now_ns + self._base_rtt_ns
+        average = self._average_delay
+        if average > self._target_ns and now_ns - self._last_decrease_ns > self._base_rtt_ns:
+            cut = self._config.gamma * (average - self._target_ns) / average
+            self._window *= max(1.0 - cut, self._config.max_md_jump)
+            self._last_decrease_ns = now_ns
 
-    def _quick_adapt(self, now_ns: int, severe: bool, inflight_bytes: int) -> bool:
-        """At the end of a period: cut to what arrived in it, if little did and a trim or a huge delay says so."""
-        if now_ns < self._qa_end_ns:
-            return False
-        adapted = False
-        if self._qa_end_ns >= 0 and (severe or self._qa_pending) and self._achieved < self._max / QA_GATE:
-            self._window = max(float(self._achieved), self._mtu)
-            self._ignore_bytes = inflight_bytes
-            self._increase = 0.0
-            adapted = True
-        self._qa_pending = False
-        self._achieved = 0
-        self._qa_end_ns = now_ns + self._base_rtt_ns + int(self._target)
-        return adapted
+    def _adjust(self, now_ns: int) -> None:
+        """Apply what the increases have gathered; and `eta`, once a period."""
+        waited_ns = now_ns - self._last_adjust_ns
+        period_ns = self._config.adjust_period_threshold
+        if self._acked_since_adjust <= self._config.adjust_bytes_threshold and waited_ns <= period_ns:
+            return
+        self._window += self._increase / self._window
+        if waited_ns >= period_ns:
+            self._window += self._config.eta
+            self._last_adjust_ns = now_ns
+        self._increase = 0.0
+        self._acked_since_adjust = 0
+        self._clamp()
 
     def _clamp(self) -> None:
         self._window = min(max(self._window, self._mtu), self._max)

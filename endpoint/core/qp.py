@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from dataclasses import replace
 from typing import Any
 
 from endpoint.core import wire
 from endpoint.core.answers import Answers
 from endpoint.core.config import NEVER
+from endpoint.core.congestion import find_congestion
 from endpoint.core.context import Context
 from endpoint.core.cq import CompletionQueue
 from endpoint.core.ev_set import EvPath, EvSet
@@ -56,9 +58,11 @@ class QueuePair(VerbQueuePair):
             "psn": context.rng.getrandbits(24),
             "selection": settings.selection,
             "confirm_writes": settings.confirm_writes,
+            "cc_profile_id": 0,
         }
         taken = take_attributes("a QP", known, attributes)
         self._make_selection = find_selection(taken["selection"])
+        self._cc_profile = context.cc_profiles.find(taken["cc_profile_id"])
         work = WorkQueue(qpn, cq, taken["max_send_wr"], taken["max_recv_wr"])
         super().__init__(qpn, work, limits.pmtu, memory=context.memory, log=context.log, scheduler=context.scheduler)
         self._context = context
@@ -121,16 +125,19 @@ class QueuePair(VerbQueuePair):
 
     def _make_requester(self) -> None:
         assert self._remote is not None  # RTR came before
+        congestion, base_rtt_ns = find_congestion(self._cc_profile.algorithm), self.peer.row.base_rtt_ns
         self.requester = Requester(
             self._context,
             self.work,
             self.agenda,
             self.evs,
             self._selection,
+            congestion(replace(self._context.path, base_rtt_ns=base_rtt_ns), self._cc_profile.config),
             self.fail,
             dest_qpn=self._remote.qpn,
             psn=self._start_psn,
             window=self._remote.mpr * wire.MPR_UNIT,
+            base_rtt_ns=base_rtt_ns,
             max_write_imm=self._remote.max_write_imm,
             confirm_writes=self._confirm_writes,
         )
@@ -194,7 +201,7 @@ class QueuePair(VerbQueuePair):
 
     def host_was_late(self, late_ns: int, now_ns: int) -> None:
         if self.sending:
-            self.evs.host_was_late(late_ns)
+            self.evs.host_was_late(late_ns, now_ns)
             self.requester.host_was_late(late_ns, now_ns)
 
     # --- planes and EVs ----------------------------------------------------------------------------------------

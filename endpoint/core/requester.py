@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from endpoint.core.config import NEVER
-from endpoint.core.congestion import find_congestion
+from endpoint.core.congestion import Congestion
 from endpoint.core.context import Context
 from endpoint.core.ev_set import EvPath, EvSet
 from endpoint.core.ev_state import EvCause
@@ -36,7 +36,7 @@ MARK_CAUSES = (EvCause.ECN, EvCause.ECN, EvCause.ALWAYS_SKIP, EvCause.ECN)
 class Requester:
     """`psn` is the first to send, `window` how many PSNs the peer grants (its MPR), `max_write_imm` how many writes
     with immediate the peer accepts at a time. With `confirm_writes` every write waits for its transport acknowledgement
-    before it completes. Sizes are payload bytes."""
+    before it completes. `base_rtt_ns` is the peer's. Sizes are payload bytes."""
 
     def __init__(
         self,
@@ -45,11 +45,13 @@ class Requester:
         agenda: Agenda,
         evs: EvSet,
         selection: Selection,
+        congestion: Congestion,
         fail: Fail,
         *,
         dest_qpn: int,
         psn: int,
         window: int,
+        base_rtt_ns: int,
         max_write_imm: int,
         confirm_writes: bool,
     ) -> None:
@@ -64,19 +66,13 @@ class Requester:
         self._selection = selection
         self._fail = fail
         self._max_write_imm = max_write_imm
-        self._base_rtt_ns = limits.base_rtt_ns
+        self._base_rtt_ns = base_rtt_ns
         self._pmtu = limits.pmtu
-        self.cc = find_congestion(settings.congestion)(
-            base_rtt_ns=limits.base_rtt_ns,
-            bdp_bytes=limits.bdp_bytes,
-            mtu_bytes=limits.pmtu,
-            jitter_ns=limits.jitter_ns,
-            trimming=limits.trimming,
-        )
+        self.cc = congestion
         stamps = context.stamps
         self._packer = WritePacker(VARIANT_MASKED | dest_qpn, limits.pmtu, stamps.tick_ns, stamps.resolution)
-        self._rule = ReorderRule(limits.base_rtt_ns, limits.jitter_ns)
-        self._rtt = RttEstimator(limits.base_rtt_ns)
+        self._rule = ReorderRule(base_rtt_ns, limits.jitter_ns)
+        self._rtt = RttEstimator(base_rtt_ns)
         self.flight = Flight(psn, window, self._rule, self._rtt, self._arrived_late, self._placed)
         self._queue: deque[Message] = deque()
         self._current: Message | None = None
@@ -299,12 +295,12 @@ class Requester:
                 self.marks += 1
                 self._signal(self._evs.paths.get(entropy), MARK_CAUSES[marked], now_ns)
         self.cc.on_penalty(penalty)
+        acked = 0
         if fresh:
             acked = flight.take_acked(fresh, now_ns)
             self.acked_bytes += acked
-            if acked:
-                self.cc.on_ack(now_ns, acked, rtt_ns, marked == PathMark.SKIP_ONCE, flight.inflight_bytes)
             self._retry.acknowledged(now_ns)
+        self.cc.on_ack(now_ns, acked, rtt_ns, marked == PathMark.SKIP_ONCE, flight.inflight_bytes)
         for index in flight.overdue():
             self._lose(index, now_ns, proved=True)
         self._agenda.wake()
@@ -362,7 +358,9 @@ class Requester:
         if 0 < count <= flight.nxt - flight.una:
             fresh = ((1 << count) - 1) & ~flight.acked
             if fresh:
-                self.acked_bytes += flight.take_acked(fresh, now_ns)
+                acked = flight.take_acked(fresh, now_ns)
+                self.acked_bytes += acked
+                self.cc.on_ack(now_ns, acked, None, False, flight.inflight_bytes)
                 self._retry.heard(now_ns)
         while self._unconfirmed:
             message = self._unconfirmed[0]
@@ -408,7 +406,8 @@ class Requester:
     def _lose(self, index: int, now_ns: int, *, proved: bool) -> None:
         """Take a packet for lost; `proved` if one sent later is known to have arrived."""
         path, size, sent_ns = self.flight.lose(index)
-        self.cc.on_loss(now_ns, size, self.flight.inflight_bytes)
+        if proved:
+            self.cc.on_loss(now_ns, size, self.flight.inflight_bytes)
         if path.plane.wanted and self._selection.heeds_signals:  # a port that is known to be down explains the loss
             self._evs.lose(path, sent_ns, now_ns, proved=proved)
 
@@ -473,8 +472,9 @@ class Requester:
             cause = f"no answer after {self._retry.retries - 1} retries"
             self._fail(now_ns, CompletionStatus.RETRY_EXCEEDED, cause)
             return
-        self.cc.on_timeout(now_ns)
+        before = self.flight.inflight_bytes
         for index in self.flight.waiting():
             self._lose(index, now_ns, proved=False)
+        self.cc.on_timeout(now_ns, before - self.flight.inflight_bytes)
         self._rule.log.clear()
         self._agenda.wake()

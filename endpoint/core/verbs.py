@@ -34,6 +34,7 @@ RANGES: dict[str, tuple[int, int]] = {
     "max_write_imm": (1, WRITE_IMM_MAX),
     "max_send_wr": (1, QUEUE_MAX),
     "max_recv_wr": (1, QUEUE_MAX),
+    "cc_profile_id": (0, (1 << 64) - 1),
 }
 """What the integer attributes of a QP may be."""
 

@@ -15,7 +15,7 @@ from endpoint.profile import Destination, NicProfile, Port, ProfilePath
 from topo.address import host_address
 from topo.node import Host
 from topo.plan import Plan
-from topo.profile import nic_profile, path_rows
+from topo.profile import nic_profile, pair_rtt_ns, path_rows
 
 
 class Paths(Sequence[ProfilePath]):
@@ -59,7 +59,13 @@ class Profiles:
     def of(self, host: Host) -> NicProfile:
         own = profile.parse(nic_profile(self._plan, host, destinations=()))
         others = {
-            other.name: Destination(other.name, other.index, address, Paths(self._plan, host, other, own.ports))
+            other.name: Destination(
+                other.name,
+                other.index,
+                address,
+                pair_rtt_ns(self._plan, host, other),
+                Paths(self._plan, host, other, own.ports),
+            )
             for other, address in self._addresses.items()
             if other != host
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from endpoint.core.cc_profile import NsccConfig, PathTraits
 from endpoint.core.ev_state import EvState
 from endpoint.core.nscc import Nscc
 from endpoint.core.recovery import ReorderRule
@@ -111,7 +112,7 @@ def test_the_reorder_rule_does_not_count_the_time_in_which_the_host_stood_still(
 
 def test_no_period_of_nscc_ends_during_a_stall() -> None:
     def window_after(stall_ns: int, told: bool) -> int:
-        cc = Nscc(base_rtt_ns=12_000, bdp_bytes=150_000, mtu_bytes=4096, jitter_ns=0, trimming=True)
+        cc = Nscc(PathTraits(12_000, 12_000, 100_000_000_000, 4096), NsccConfig())
         now_ns = 0
         for _ in range(200):
             now_ns += 300
