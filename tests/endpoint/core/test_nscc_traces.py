@@ -20,6 +20,8 @@ No number below is taken from the code under test.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from endpoint.core.cc_profile import PathTraits, make_config
@@ -263,4 +265,5 @@ def test_each_parameter_of_the_profile_is_used(name: str, value: float) -> None:
             out.append(cc.window_bytes)
         return out
 
-    assert story(make(disable_qa=True)) != story(make(disable_qa=True, **{name: value}))
+    changed: dict[str, Any] = {name: value}
+    assert story(make(disable_qa=True)) != story(make(disable_qa=True, **changed))
