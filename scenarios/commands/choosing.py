@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from scenarios.running import calibration
+from scenarios.running.added import parse
 from scenarios.running.runner import Choices
 from scenarios.running.transport import transport
 from scenarios.scenario import Scenario
@@ -54,16 +55,18 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
         calibrated = {"source": "the plan", "port_rate_bps": plan.links.host_rate_bps}
     else:
         calibrated = calibration.calibrated(plan, scenario, tell, arguments.calibrate)
+    seed = arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 31)
     return Choices(
         transport=chosen,
         plan=plan.at_rate(calibrated["port_rate_bps"]),
-        seed=arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 31),
+        seed=seed,
         world=arguments.world,
         time_factor=arguments.time,
         short=arguments.short,
         reconvergence_s=arguments.reconvergence,
         overrides=overrides,
         settings=settings,
+        added=tuple(parse(text, scenario.phases, seed % (1 << 32)) for text in arguments.fault),
         calibration=calibrated,
         source=arguments.scenario,
         plan_source=plan_source,

@@ -18,6 +18,7 @@ EXAMPLES = """examples:
   ./lab run link-flap --transport roce       the same faults under RoCE, on one plane
   ./lab run incast --set trimming.enabled=false
   ./lab run my_experiment.py --seed 7
+  ./lab run smoke --fault 'loss p0l1-p0s1 20 @1 for 2'
 exit status: 0 the verdict is true, 1 false, 3 unknown, 2 the run could not be made"""
 
 
@@ -35,6 +36,13 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one key of the plan")
     run.add_argument(
         "--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the transport (selection=…)"
+    )
+    run.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="WORDS",
+        help="add a fault: 'link-down p0l0-p0s0 @5 for 3' (seconds into phase faults; in PHASE); repeatable",
     )
     run.add_argument("--seed", type=int, help="repeat what chance decided (a new seed each time)")
     run.add_argument(

@@ -26,6 +26,7 @@ SUBJECTS = {
     "overrides": "keys of the plan",
     "settings": "settings of the transport",
     "reconvergence_s": "routing's reconvergence",
+    "added_faults": "faults added by --fault",
 }
 # The digests of `scenarios.running.identity`, each of which may be what a comparison is about.
 HASHED = {
@@ -66,7 +67,7 @@ def likeness(first: Run, second: Run) -> Likeness:
     subjects |= edited(one, other)
     if len(subjects) > 1:
         unlike.append("more than one thing differs: " + " and ".join(subjects))
-    if not unlike and targets(first) != targets(second):
+    if not unlike and SUBJECTS["added_faults"] not in subjects and targets(first) != targets(second):
         unlike.append("other faults were injected")
     subject = "; ".join(f"{title}, {difference}" for title, difference in subjects.items())
     return Likeness(subject, tuple(unlike))
@@ -103,6 +104,8 @@ def contrast(one: Any, other: Any) -> str:
         one, other = one or {}, other or {}
         keys = sorted(key for key in {*one, *other} if one.get(key) != other.get(key))
         return ", ".join(f"{key} {one.get(key, USUAL)} against {other.get(key, USUAL)}" for key in keys)
+    if isinstance(one or other, list):
+        one, other = (", ".join(items or []) or None for items in (one, other))
     return f"{'none' if one is None else one} against {'none' if other is None else other}"
 
 

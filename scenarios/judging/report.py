@@ -267,6 +267,7 @@ def subtitle(run: Run) -> str:
         worded(changes(run)),
         worded(options.get("setting_changes") or {}),
         "virtual time" if options.get("world") == "simulated" else "",
+        ", ".join(options.get("added_faults") or []),
         by_hand(run),
     ]
     return " · ".join(str(part) for part in parts if part)
@@ -304,6 +305,7 @@ def again(run: Run) -> str:
     words += [f"--setting {key}={json.dumps(value)}" for key, value in (options.get("settings") or {}).items()]
     if options.get("short"):
         words.append("--short")
+    words += [f"--fault '{fault}'" for fault in options.get("added_faults") or []]
     if options.get("time_factor") not in (None, 1.0):
         words.append(f"--time {options['time_factor']:g}")
     if options.get("reconvergence_s") is not None:

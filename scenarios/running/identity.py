@@ -47,6 +47,7 @@ CHOSEN = (
     "reconvergence_s",
     "phases",
     "port_rate_bps",
+    "added_faults",
     "version",
     "hashes",
 )

@@ -14,6 +14,7 @@ from typing import Any
 from common.journal import Journal
 from endpoint.group import Group
 from scenarios.running import identity
+from scenarios.running.added import words
 from scenarios.running.directory import RunDirectory
 from scenarios.running.timeline import Moment, moments, noticed
 from scenarios.running.transport import Transport
@@ -40,6 +41,7 @@ class Choices:
     reconvergence_s: float | None = None  # baseline: routing finds its way around a dead link so long after it died
     overrides: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)  # of the transport, as --setting gave them
+    added: tuple[TimedFault, ...] = ()  # faults beside the scenario's own, at the usual lengths of its phases
     calibration: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""  # what the user called the scenario: a name or the path of a file
     plan_source: str = ""  # the same for the plan
@@ -99,6 +101,7 @@ class Runner:
             "reconvergence_s": choices.reconvergence_s,
             "phases": {phase.name: phase.seconds for phase in self.phases},
             "overrides": dict(choices.overrides),
+            "added_faults": [words(fault) for fault in choices.added],
             "calibration": dict(choices.calibration),
             "port_rate_bps": plan.links.host_rate_bps,
             "host_rate_bps": plan.links.host_rate_bps * plan.planes,
@@ -158,9 +161,10 @@ class Runner:
                 call(client, "prober.start", interval_ns=interval_ns, window=prober.window, deny=prober.deny)
 
     def faults(self) -> list[TimedFault]:
-        """The scenario's timeline as this run carries it out: drawn for the usual lengths of phases, then scaled."""
+        """The scenario's timeline and what was added: drawn for the usual lengths of phases, then scaled."""
         usual = replace(self.setting, phases={phase.name: phase.seconds for phase in self.scenario.phases})
-        faults = [scaled(fault, self.choices.time_factor) for fault in self.scenario.timeline(usual)]
+        faults = [*self.scenario.timeline(usual), *self.choices.added]
+        faults = [scaled(fault, self.choices.time_factor) for fault in faults]
         return carried_out(self.setting, faults)
 
     def _phases(self, world: World, journal: Journal) -> None:

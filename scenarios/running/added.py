@@ -1,0 +1,48 @@
+"""Faults added to a timeline by a line of words: `link-down p0l0-p0s0 @5 for 3`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from scenarios.scenario import Phase, TimedFault
+from topo.fault import VERBS, FaultError
+
+USAGE = "VERB TARGET [NUMBER] @SECONDS [for SECONDS] [in PHASE]"
+EXAMPLE = "link-down p0l0-p0s0 @5 for 3"
+WORDS = re.compile(
+    r"(?P<verb>\S+)\s+(?P<target>\S+)(?:\s+(?P<value>[\d.]+)%?)?\s+@\s*(?P<at>[\d.]+)"
+    r"(?:\s+for\s+(?P<for>[\d.]+))?(?:\s+in\s+(?P<phase>\S+))?"
+)
+
+
+def parse(text: str, phases: Sequence[Phase], seed: int = 0) -> TimedFault:
+    """A fault of these words. `@` counts from the beginning of its phase, which is `faults` where that takes time.
+
+    FaultError shows the form. Whether the target, number and times can be, the rehearsal says.
+    """
+    found = WORDS.fullmatch(text.strip())
+    if found is None:
+        raise FaultError(f"--fault {text!r}: {USAGE} is wanted, such as {EXAMPLE!r}")
+    if found["verb"] not in VERBS:
+        raise FaultError(f"--fault {text!r}: no fault {found['verb']!r}: valid are {', '.join(VERBS)}")
+    try:
+        at_s = float(found["at"])
+        for_s = None if found["for"] is None else float(found["for"])
+        value = None if found["value"] is None else float(found["value"])
+    except ValueError as error:
+        raise FaultError(f"--fault {text!r}: {error}") from None
+    return TimedFault(at_s, found["verb"], found["target"], for_s, value, seed, found["phase"] or usual_phase(phases))
+
+
+def usual_phase(phases: Sequence[Phase]) -> str:
+    """Where faults belong: `faults`, or the first phase that takes time and is no warm-up."""
+    timed = [phase.name for phase in phases if phase.seconds > 0]
+    return "faults" if "faults" in timed else next((name for name in timed if name != "warmup"), timed[0])
+
+
+def words(fault: TimedFault) -> str:
+    """The words that `parse` reads as this fault."""
+    value = "" if fault.value is None else f" {fault.value:g}"
+    lasting = "" if fault.for_s is None else f" for {fault.for_s:g}"
+    return f"{fault.verb} {fault.target}{value} @{fault.at_s:g}{lasting} in {fault.phase}"
