@@ -20,6 +20,7 @@ from endpoint.workloads import Setup, Workload, WorkloadError, defaults, make
 from endpoint.workloads.workload import MEMORY_BYTES_MAX, OVER
 
 SAMPLE_INTERVAL_NS = 100_000_000
+SAMPLE_INTERVAL_MIN_NS = 1_000_000  # or a round trip where that is shorter
 
 Reply = Callable[[dict[str, Any]], None]
 Journal = Callable[[int, str, Mapping[str, Any]], None]
@@ -229,6 +230,7 @@ class Host:
             journal=lambda line, fields: self._journal(self._clock(), line, fields),
             clock=self._clock,
             memory_bytes_max=MEMORY_BYTES_MAX - sum(held.memory_held_bytes for held in self._workloads.values()),
+            report_ns=min(self._sample_interval_ns or SAMPLE_INTERVAL_NS, SAMPLE_INTERVAL_NS),
         )
         try:
             workload = self._workloads[name] = make(setup, options)
@@ -267,8 +269,10 @@ class Host:
     def _set_sample(self, request: Mapping[str, Any]) -> dict[str, Any]:
         fields = _fields(request)
         interval_ns = fields.integer("interval_ns", default=self._sample_interval_ns)
-        if interval_ns < 0 or 0 < interval_ns < 1_000_000:
-            raise RequestError(f"interval_ns is {interval_ns}; it must be 0 for none, or at least a millisecond")
+        least_ns = min(SAMPLE_INTERVAL_MIN_NS, self.profile.base_rtt_ns)
+        if interval_ns < 0 or 0 < interval_ns < least_ns:
+            least = "a millisecond" if least_ns == SAMPLE_INTERVAL_MIN_NS else f"a round trip, {least_ns} ns"
+            raise RequestError(f"interval_ns is {interval_ns}; it must be 0 for none, or at least {least}")
         self._sample_interval_ns = interval_ns
         self._sample_paths = fields.boolean("paths", self._sample_paths)
         self._sample_ns = self._now_ns + interval_ns

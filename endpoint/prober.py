@@ -59,6 +59,7 @@ class Prober:
     INTERVAL_NS = 20_000_000
     WINDOW = 50
     WINDOW_MAX = 100_000
+    INTERVAL_MIN_NS = 100_000  # or a quarter of a round trip where that is shorter
 
     def __init__(
         self, profile: NicProfile, *, interval_ns: int, window: int, denylist: Denier | None, now_ns: int
@@ -67,14 +68,17 @@ class Prober:
             raise ProberError(
                 f"{profile.host} has no self_probes in its profile; a fabric without SRv6 cannot be probed"
             )
-        if interval_ns < 100_000:
-            raise ProberError(f"interval_ns is {interval_ns}; it must be at least 100000, or probing costs too much")
+        least_ns = min(self.INTERVAL_MIN_NS, profile.base_rtt_ns // 4)
+        if interval_ns < least_ns:
+            raise ProberError(
+                f"interval_ns is {interval_ns}; it must be at least {least_ns}, or probing costs too much"
+            )
         if not blame.PROBES_MIN <= window <= self.WINDOW_MAX:
             raise ProberError(f"window is {window}; it must be from {blame.PROBES_MIN} to {self.WINDOW_MAX} probes")
         self._profile = profile
         self._interval_ns = interval_ns
         # Late is not lost: a host that is scheduled late must not accuse a link.
-        self._timeout_ns = 3 * profile.base_rtt_ns + 10 * profile.jitter_ns + 1_000_000
+        self._timeout_ns = 3 * profile.base_rtt_ns + 10 * profile.jitter_ns + min(1_000_000, profile.base_rtt_ns)
         self._denylist = denylist
         ports = {port.port: port for port in profile.ports}
         self._targets = [

@@ -68,6 +68,7 @@ class Setting:
     """What a scenario's functions may depend on.
 
     `plan` is the scenario's own; the baseline runs on `plan.single_plane()` with faults mapped by `carried_out`.
+    Seconds are those of lab time everywhere in a scenario; one of them takes `pace` seconds of the run.
     """
 
     plan: Plan
@@ -76,6 +77,7 @@ class Setting:
     phases: Mapping[str, float]  # name → seconds
     queue_pairs: int = 1
     single_plane: bool = False  # it is the baseline that runs
+    pace: float = 1.0
 
     @property
     def rng(self) -> Random:

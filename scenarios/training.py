@@ -12,7 +12,7 @@ GRAIN_BYTES = 8 * 4096
 def all_reduce_bytes(setting: Setting) -> int:
     """The vector whose ring all-reduce takes COMM_S at line rate: each host sends 2(n − 1)/n of it."""
     ranks = setting.plan.host_count
-    sent = setting.host_rate_bps / 8 * COMM_S
+    sent = setting.host_rate_bps / 8 * COMM_S * setting.pace
     size = sent * ranks / (2 * (ranks - 1))
     grain = GRAIN_BYTES * ranks
     return max(grain, round(size / grain) * grain)
@@ -23,7 +23,7 @@ def training_loop(setting: Setting) -> Workload:
     options = {
         "size": all_reduce_bytes(setting),
         "steps": 0,
-        "compute_ns": round(COMPUTE_S * 1e9),
+        "compute_ns": round(COMPUTE_S * 1e9 * setting.pace),
         "qps": setting.queue_pairs,
     }
     return Workload("training", options)

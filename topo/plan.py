@@ -249,6 +249,15 @@ class Plan:
         return max(16, self.threshold_bytes(self.queues.control_depth) // self.trimming.size_bytes)
 
     @property
+    def pace(self) -> float:
+        """Seconds here to a second of lab time: as the base round trips here and with links as `Links` has them.
+
+        What lasts a second in lab time, and so many round trips, lasts as many round trips here.
+        """
+        lab = replace(self, links=replace(Links(), mtu_bytes=self.links.mtu_bytes))
+        return self.base_rtt_ns / lab.base_rtt_ns
+
+    @property
     def time_scale(self) -> float:
         """How many times slower than the hardware it stands for a port of this fabric is."""
         return self.links.hardware_rate_bps / self.links.host_rate_bps

@@ -17,7 +17,6 @@ from endpoint.workloads.link import RECEIVES, Link
 from endpoint.workloads.options import Options, WorkloadError, require
 from endpoint.workloads.workload import LAST, OVER, Setup, State, Table, Workload
 
-REPORT_NS = 100_000_000
 PERFTEST_COLUMNS = ("#bytes", "#iterations", "BW peak[Gb/sec]", "BW average[Gb/sec]", "MsgRate[Mpps]")
 
 
@@ -118,7 +117,7 @@ class StreamWorkload(Workload):
 
     def begin(self, now_ns: int) -> None:
         self._stop_ns = now_ns + self._stream.duration_ns if self._stream.duration_ns else None
-        self._report_ns = now_ns + REPORT_NS
+        self._report_ns = now_ns + self.setup.report_ns
         for flows in self._outgoing.values():
             for flow in flows:
                 flow.next_post_ns = now_ns
@@ -180,7 +179,7 @@ class StreamWorkload(Workload):
             self.stop(now_ns)
         if now_ns >= self._report_ns and self.state not in OVER:
             self._report(now_ns)
-            self._report_ns = now_ns + REPORT_NS
+            self._report_ns = now_ns + self.setup.report_ns
         if self._stream.rate_bps and self.state not in OVER:
             for peer in self._outgoing:
                 for index in range(self._stream.qps):
@@ -268,7 +267,7 @@ class StreamWorkload(Workload):
         return self.tally.bytes_verified, self.tally.rounds
 
     def _report(self, now_ns: int) -> None:
-        start_ns = self._report_ns - REPORT_NS
+        start_ns = self._report_ns - self.setup.report_ns
         elapsed_ns = max(now_ns - start_ns, 1)
         for peer, total in self._verified.items():
             moved, self._reported[peer] = total - self._reported[peer], total
@@ -281,7 +280,7 @@ class StreamWorkload(Workload):
                 verified=self.tally.bytes_wrong == 0,
             )
         moved, self._counted = self._moved()[0] - self._counted, self._moved()[0]
-        if elapsed_ns * 2 >= REPORT_NS:  # a short rest of an interval would make a wild peak
+        if elapsed_ns * 2 >= self.setup.report_ns:  # a short rest of an interval would make a wild peak
             self._peak_bps = max(self._peak_bps, moved * 8e9 / elapsed_ns)
 
     def _qp_bytes(self) -> int:

@@ -59,6 +59,8 @@ class Setup:
     clock: Callable[[], int]
     memory_bytes_max: int = MEMORY_BYTES_MAX
     """What the host has left for this workload."""
+    report_ns: int = 100_000_000
+    """How often a stream journals what it has received."""
 
     @property
     def rank(self) -> int:

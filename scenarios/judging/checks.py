@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 
 from common.journal import Line
 from scenarios.judging import counters, enough, flows, goodput, paths, planes, recovery, stalls, steps
-from scenarios.judging.run import SECOND_NS, Run, Span
+from scenarios.judging.run import Run, Span
+from scenarios.judging.units import brief
 from scenarios.judging.verdict import Finding
 
 Check = Callable[[Run], Finding]
@@ -243,7 +244,7 @@ def step_p99_within(factor: float, phase: str = "faults") -> Check:
         halted = steps.halt(all_steps, span)
         p99_ns = max(during.p99_ns, stalls.total_ns(stalls.pieces(run, halted)))
         share = p99_ns / before.p99_ns
-        times = f"p99 step {p99_ns / 1e6:.0f} ms against {before.p99_ns / 1e6:.0f} ms"
+        times = f"p99 step {brief(p99_ns)} against {brief(before.p99_ns)}"
         reason = f"{times}: {share:.2f} times (at most {factor:g})"
         error = (before.slowest_ns - before.fastest_ns + enough.base_rtt_ns(run)) / before.median_ns
         found = enough.holds(share - 1, factor - 1, error)
@@ -312,16 +313,16 @@ def recovered(within_s: float) -> Check:
         clean = [item for item in items if not item.spoilt]
         if not clean:
             return Finding("recovery", None, f"stalls came with every fault: {stalls.told(run, run.span)}")
-        late = [item for item in clean if item.after_ns is None or item.after_ns > within_s * SECOND_NS]
-        if late and all(item.after_ns is None and item.watched_ns < within_s * SECOND_NS for item in late):
-            reason = (
-                f"goodput was not back {late[0].watched_ns / SECOND_NS:.1f} s after {late[0].title}: too short a look"
-            )
+        late = [item for item in clean if item.after_ns is None or item.after_ns > run.ns(within_s)]
+        if late and all(item.after_ns is None and item.watched_ns < run.ns(within_s) for item in late):
+            reason = f"goodput was not back {run.lasting(late[0].watched_ns)} after {late[0].title}: too short a look"
             return Finding("recovery", None, reason)
         if late:
-            return Finding("recovery", False, f"goodput was not back {within_s:g} s after {late[0].title}")
-        slowest = max(item.after_ns or 0 for item in clean) / 1e6
-        return Finding("recovery", True, f"slowest recovery {slowest:.0f} ms", {"slowest_ms": round(slowest)})
+            limit = f"{within_s:g} s" if run.pace == 1 else run.lasting(run.ns(within_s), 1)
+            return Finding("recovery", False, f"goodput was not back {limit} after {late[0].title}")
+        slowest_ns = max(item.after_ns or 0 for item in clean)
+        figures = {"slowest_ms": round(slowest_ns / 1e6, 3 if slowest_ns < 1_000_000 else None)}
+        return Finding("recovery", True, f"slowest recovery {brief(slowest_ns)}", figures)
 
     return check
 
@@ -334,7 +335,7 @@ def flows_even(workload: str, limit: float = 0.10, phase: str = "faults", skip_s
         span = run.phases.get(phase)
         if span is None:
             return Finding(name, None, f"there was no phase {phase!r}")
-        later = Span(phase, span.start_ns + round(skip_s * SECOND_NS), span.stop_ns)
+        later = Span(phase, span.start_ns + run.ns(skip_s), span.stop_ns)
         rates = flows.rates(run, later, workload)
         mean = sum(rates.values()) / len(rates) if rates else 0.0
         if len(rates) < 2 or mean <= 0:
@@ -358,7 +359,7 @@ def flow_kept(workload: str, at_least: float = 0.95, phase: str = "faults", skip
         reference, span = run.phases.get("reference"), run.phases.get(phase)
         if reference is None or span is None:
             return Finding(name, None, f"phases 'reference' and {phase!r} are both needed")
-        later = Span(phase, span.start_ns + round(skip_s * SECOND_NS), span.stop_ns)
+        later = Span(phase, span.start_ns + run.ns(skip_s), span.stop_ns)
         before = sum(flows.rates(run, reference, workload).values())
         during = sum(flows.rates(run, later, workload).values())
         if before <= 0:

@@ -9,6 +9,7 @@ from typing import Any
 from scenarios.judging import contrast, counters, flows, goodput, page, paths, plots, recovery, report, steps
 from scenarios.judging.checks import qp_errors
 from scenarios.judging.run import Run
+from scenarios.judging.units import brief
 from scenarios.judging.verdict import WORDS, Finding
 
 
@@ -57,7 +58,7 @@ def rows(runs: Sequence[Run]) -> list[list[str]]:
         ]
         if any(times):
             for title, field in (("median", "median_ns"), ("p99", "p99_ns"), ("slowest", "slowest_ns")):
-                values = [f"{getattr(time, field) / 1e6:.0f} ms" if time else "–" for time in times]
+                values = [brief(getattr(time, field)) if time else "–" for time in times]
                 result.append([f"step time {title}, {phase}", *values])
         for workload in dict.fromkeys(name for run in runs for name in flows.workloads(run)):
             seen = [flows.within(run, span, workload) if span else None for run, span in zip(runs, spans, strict=True)]
@@ -67,17 +68,22 @@ def rows(runs: Sequence[Run]) -> list[list[str]]:
             result.append(
                 [f"{title}: slowest", *(report.rate(min(one.rates.values())) if one else "–" for one in seen)]
             )
-            silences = [f"{one.silence_ns / 1e6:.0f} ms" if one else "–" for one in seen]
+            silences = [brief(one.silence_ns) if one else "–" for one in seen]
             result.append([f"{title}: longest silence", *silences])
             if any(one and one.first_ns is not None for one in seen):
-                firsts = [f"{one.first_ns / 1e6:.0f} ms" if one and one.first_ns is not None else "–" for one in seen]
+                firsts = [brief(one.first_ns) if one and one.first_ns is not None else "–" for one in seen]
                 result.append([f"{title}: all began after", *firsts])
     totals = [counters.qp_totals(run) for run in runs]
     for field, title in report.COUNTER_TITLES.items():
         result.append([title, *(f"{total[field]:,}" for total in totals)])
     given_up = [paths.given_up(run) for run in runs]
     result.append(["paths given up", *(f"{count:,}" for count, _ in given_up)])
-    result.append(["for so long, all of them together", *(f"{for_ns / 1e9:.1f} s" for _, for_ns in given_up)])
+    result.append(
+        [
+            "for so long, all of them together",
+            *(run.lasting(for_ns) for run, (_, for_ns) in zip(runs, given_up, strict=True)),
+        ]
+    )
     drops = [counters.switch_drops(run) for run in runs]
     for reason in sorted({reason for counted in drops for reason, count in counted.items() if count}):
         result.append([f"switch drops: {report.drop_title(reason)}", *(f"{counted[reason]:,}" for counted in drops)])

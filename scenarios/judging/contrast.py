@@ -12,6 +12,7 @@ from scenarios.judging import counters, evidence, flows, goodput, paths, steps
 from scenarios.judging.checks import qp_errors
 from scenarios.judging.likeness import Likeness, likeness
 from scenarios.judging.run import Run, Span
+from scenarios.judging.units import brief
 from scenarios.judging.verdict import Finding
 
 P99_FACTOR = 2.0  # the baseline's slow steps are at least so many times MRC's, or a queue pair of it failed
@@ -87,9 +88,7 @@ def ratios(outcomes: list[Outcome]) -> list[Finding]:
     found = [Finding("queue pairs failed", True, failed, {o.name: o.qp_errors for o in outcomes})]
     if first.p99_ns and second.p99_ns:
         ratio = second.p99_ns / first.p99_ns
-        reason = (
-            f"{second.name} {second.p99_ns / 1e6:.0f} ms, {ratio:.2f} times {first.name}'s {first.p99_ns / 1e6:.0f} ms"
-        )
+        reason = f"{second.name} {brief(second.p99_ns)}, {ratio:.2f} times {first.name}'s {brief(first.p99_ns)}"
         found.append(Finding("p99 step", True, reason, {"ratio": round(ratio, 3)}))
     if first.goodput_bps and second.goodput_bps:
         ratio = second.goodput_bps / first.goodput_bps
@@ -134,9 +133,7 @@ class Harm:
 
     def sentence(self) -> str:
         """All of it in words."""
-        waits = (
-            f"first bytes everywhere after {self.began_ns / 1e6:.0f} ms, longest silence {self.silence_ns / 1e6:.0f} ms"
-        )
+        waits = f"first bytes everywhere after {brief(self.began_ns)}, longest silence {brief(self.silence_ns)}"
         return f"{self.timeouts} timeouts, {self.vanished} packets vanished, {self.given_up} paths given up, {waits}"
 
 

@@ -87,6 +87,6 @@ def within(run: Run, span: Span, workload: str) -> Flows | None:
             heard_ns = int(line["end_ns"])
         silence_ns = max(silence_ns, span.stop_ns - heard_ns)
         firsts.append(int(carrying[0]["end_ns"]) if carrying else span.stop_ns)
-    late = began_ns < span.start_ns - SECOND_NS // 10
+    late = began_ns < span.start_ns - run.ns(0.1)
     first_ns = None if late else max(firsts) - max(span.start_ns, began_ns)
     return Flows(workload, span.name, rates(run, span, workload), silence_ns, first_ns)

@@ -69,8 +69,8 @@ def svg(drawing: Figure, label: str) -> str:
 def mark_faults(axes: Axes, run: Run, faults: Sequence[FaultSpan] | None = None) -> None:
     """Shade the time of each fault."""
     for fault in run.faults if faults is None else faults:
-        start = run.seconds(fault.start_ns)
-        stop = run.seconds(fault.stop_ns if fault.stop_ns is not None else run.end_ns)
+        start = run.place(fault.start_ns)
+        stop = run.place(fault.stop_ns if fault.stop_ns is not None else run.end_ns)
         axes.axvspan(start, stop, color=FAULT, alpha=0.7, linewidth=0)
         axes.axvline(start, color=BAD, linewidth=0.8)
 
@@ -78,14 +78,14 @@ def mark_faults(axes: Axes, run: Run, faults: Sequence[FaultSpan] | None = None)
 def mark_stalls(axes: Axes, run: Run) -> None:
     """A grey bar for each stall, at least a hair wide: whatever happens there is the machine's doing."""
     for stall in stalls.stalls(run):
-        start, stop = run.seconds(stall.start_ns), run.seconds(stall.stop_ns)
+        start, stop = run.place(stall.start_ns), run.place(stall.stop_ns)
         axes.axvspan(start, stop, facecolor=STALL, alpha=0.55, edgecolor=STALL, linewidth=0.6, zorder=1.5)
 
 
 def mark_phases(axes: Axes, run: Run) -> None:
     """A dotted line and a name where each phase begins."""
     for span in run.phases.values():
-        start = run.seconds(span.start_ns)
+        start = run.place(span.start_ns)
         axes.axvline(start, color=FAINT, linewidth=0.8, linestyle=":")
         axes.annotate(
             span.name, (start, 1.0), (3, -2), xycoords=("data", "axes fraction"), textcoords="offset points",
@@ -95,9 +95,9 @@ def mark_phases(axes: Axes, run: Run) -> None:
 
 def finish(axes: Axes, run: Run, unit: str) -> None:
     """What all charts over time share: the same seconds from edge to edge, zero at the bottom, room at the top."""
-    axes.set_xlim(0, run.seconds(whole(run).stop_ns) or 1)
+    axes.set_xlim(0, run.place(whole(run).stop_ns) or 1)
     axes.set_ylim(0, axes.get_ylim()[1] * 1.1)
-    axes.set_xlabel("seconds")
+    axes.set_xlabel(run.unit_name)
     axes.set_ylabel(unit)
 
 
@@ -115,9 +115,15 @@ def goodput_over_time(runs: Sequence[tuple[str, Run]], bin_ns: int) -> str:
     for _, run in runs:
         mark_stalls(axes, run)
     for index, (name, run) in enumerate(runs):
-        seconds, rates = goodput.series(run, bin_ns, whole(run))
-        axes.plot(seconds, rates / 1e6, color=RUNS[index % len(RUNS)], linewidth=1.4, label=name)
-    finish(axes, runs[0][1], "goodput, Mb/s")
+        centres, rates = goodput.series(run, bin_ns, whole(run))
+        axes.plot(
+            centres * (SECOND_NS / run.unit[1]),
+            rates / run.rate_unit[1],
+            color=RUNS[index % len(RUNS)],
+            linewidth=1.4,
+            label=name,
+        )
+    finish(axes, runs[0][1], f"goodput, {runs[0][1].rate_unit[0]}")
     if len(runs) > 1:
         axes.legend(loc="lower right")
     return svg(drawing, "Goodput over time " + " ".join(name for name, _ in runs))
@@ -134,10 +140,11 @@ def step_times(runs: Sequence[tuple[str, Run]]) -> str | None:
         mark_stalls(axes, run)
     for index, (name, run) in enumerate(runs):
         all_steps = steps.steps(run)
-        ends = [run.seconds(step.end_ns) for step in all_steps]
-        lengths = [step.total_ns / 1e6 for step in all_steps]
+        ends = [run.place(step.end_ns) for step in all_steps]
+        lengths = [step.total_ns / (1_000_000 if run.unit[0] == "s" else run.unit[1]) for step in all_steps]
         axes.plot(ends, lengths, ".", markersize=4, color=RUNS[index % len(RUNS)], label=name)
-    finish(axes, runs[0][1], "step time, ms")
+    unit = runs[0][1].unit[0]
+    finish(axes, runs[0][1], f"step time, {'ms' if unit == 's' else unit}")
     if len(runs) > 1:
         axes.legend(loc="upper right")
     return svg(drawing, "Training step times " + " ".join(name for name, _ in runs))
@@ -150,11 +157,11 @@ def plane_load(run: Run, bin_ns: int) -> str:
     mark_faults(axes, run)
     mark_stalls(axes, run)
     edges = span.start_ns + bin_ns * np.arange(max(1, span.length_ns // bin_ns) + 1, dtype=float)
-    centres = (edges[:-1] + bin_ns / 2 - run.start_ns) / SECOND_NS
+    centres = (edges[:-1] + bin_ns / 2 - run.start_ns) / run.unit[1]
     for plane, sent in planes.curves(run, edges).items():
-        rates = np.diff(sent) * 8e9 / bin_ns / 1e6
+        rates = np.diff(sent) * 8e9 / bin_ns / run.rate_unit[1]
         axes.plot(centres, rates, color=PLANES[plane % len(PLANES)], linewidth=1.2, label=f"plane {plane}")
-    finish(axes, run, "sent, Mb/s")
+    finish(axes, run, f"sent, {run.rate_unit[0]}")
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="lower right", ncols=8, fontsize=8)
     return svg(drawing, "Load on each plane")
@@ -177,20 +184,20 @@ def path_health(run: Run) -> str | None:
             ticks[row] = f"plane {plane}"
         low, high = (row + 0.08, row + 0.92) if named else (row, row + 1)
         for level in spans:
-            left, right = run.seconds(level.start_ns), run.seconds(level.stop_ns)
+            left, right = run.place(level.start_ns), run.place(level.stop_ns)
             shapes.append([(left, low), (right, low), (right, high), (left, high)])
             share = 0.3 + 0.7 * (level.bad + level.denied) / most
             colours.append(to_rgba(BAD if level.bad else DENIED, share))
         axes.axhspan(low, high, color=HEALTHY, linewidth=0)
     axes.add_collection(PolyCollection(shapes, facecolors=colours, edgecolors="none", zorder=2))
     for fault in run.faults:
-        axes.axvline(run.seconds(fault.start_ns), color=BAD, linewidth=0.8)
+        axes.axvline(run.place(fault.start_ns), color=BAD, linewidth=0.8)
     mark_stalls(axes, run)
-    axes.set_xlim(0, run.seconds(whole(run).stop_ns) or 1)
+    axes.set_xlim(0, run.place(whole(run).stop_ns) or 1)
     axes.set_ylim(len(strips), 0)
     axes.set_yticks(list(ticks), list(ticks.values()), fontsize=8)
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel("seconds")
+    axes.set_xlabel(run.unit_name)
     axes.grid(False)
     return svg(drawing, "Path health")
 

@@ -9,7 +9,7 @@ from scenarios.judging import goodput, stalls, steps
 from scenarios.judging.arrays import np
 from scenarios.judging.run import FaultSpan, Run, Span
 
-BIN_NS = 250_000_000
+BIN_S = 0.25  # of lab time
 SLIDES = 10  # positions of a sliding bin in its own length
 BACK_AT = 0.90  # of the reference phase's goodput: below the noise of one bin, above a lost plane
 
@@ -43,7 +43,8 @@ class Recovery:
 def bin_ns(run: Run) -> int:
     """As long as a median training step, so that the pauses between two steps do not look like faults; else 250 ms."""
     times = steps.times(steps.steps(run))
-    return max(BIN_NS, times.median_ns) if times else BIN_NS
+    least_ns = run.ns(BIN_S)
+    return max(least_ns, times.median_ns) if times else least_ns
 
 
 def recoveries(run: Run, bin_ns: int) -> list[Recovery]:
@@ -55,7 +56,7 @@ def recoveries(run: Run, bin_ns: int) -> list[Recovery]:
     if normal <= 0:
         return []
     stop_ns = max(span.stop_ns for span in run.phases.values())  # after that, workloads only drain
-    together = bursts(run.faults)
+    together = bursts(run.faults, run.ns(BIN_S))
     ends = [faults[0].start_ns for faults in together[1:]] + [stop_ns] * bool(together)
     result = []
     for index, (faults, next_ns) in enumerate(zip(together, ends, strict=True), 1):
@@ -74,7 +75,7 @@ def recoveries(run: Run, bin_ns: int) -> list[Recovery]:
     return result
 
 
-def bursts(faults: Sequence[FaultSpan], apart_ns: int = BIN_NS) -> list[tuple[FaultSpan, ...]]:
+def bursts(faults: Sequence[FaultSpan], apart_ns: int) -> list[tuple[FaultSpan, ...]]:
     """Faults in order, those together that begin within `apart_ns` of the one before."""
     result: list[list[FaultSpan]] = []
     for fault in faults:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from scenarios.judging import counters, flows, goodput, page, paths, planes, plots, recovery, stalls, steps
 from scenarios.judging.run import Run
 from scenarios.judging.story import Story
+from scenarios.judging.units import brief
 from scenarios.judging.verdict import WORDS, Finding, Verdict
 
 BASELINE = "This is the RoCE baseline: one plane at the sum of the rates, ECMP, DCQCN, and no PFC."
@@ -53,7 +54,7 @@ def goodput_rows(run: Run) -> list[list[str]]:
     for name, span in run.phases.items():
         value = goodput.of_phase(run, span)
         share = f"{value / normal:.1%}" if normal else ""
-        rows.append([name, f"{span.length_ns / 1e9:.1f} s", rate(value), share])
+        rows.append([name, run.lasting(span.length_ns), rate(value), share])
     return rows
 
 
@@ -65,7 +66,7 @@ def step_rows(run: Run) -> list[list[str]]:
         times = steps.times(steps.of_phase(all_steps, span))
         if times:
             values = [times.median_ns, times.p99_ns, times.slowest_ns]
-            rows.append([name, str(times.count), *(f"{value / 1e6:.0f} ms" for value in values)])
+            rows.append([name, str(times.count), *(brief(value) for value in values)])
     return rows
 
 
@@ -75,17 +76,17 @@ def recovery_rows(run: Run) -> list[list[str]]:
     for item in recovery.recoveries(run, recovery.bin_ns(run)):
         trips = item.round_trips(base_rtt_ns) if base_rtt_ns else None
         limit = "the next fault" if item.next_fault else "the end"
-        after = f"not before {limit}" if item.after_ns is None else f"{item.after_ns / 1e6:.0f} ms"
+        after = f"not before {limit}" if item.after_ns is None else brief(item.after_ns)
         if item.spoilt:
             after, trips = "a stall came first", None
         rows.append(
             [
-                f"{run.seconds(item.start_ns):.2f} s",
+                run.clock(item.start_ns),
                 item.title,
                 f"{item.dip:.0%}",
                 after if item.after_ns != 0 or item.spoilt else "never below 90 %",
                 "" if not trips else f"{trips:.0f}",
-                "" if item.left_ns is None else f"{item.left_ns / 1e6:.0f} ms",
+                "" if item.left_ns is None else brief(item.left_ns),
             ]
         )
     return rows
@@ -95,9 +96,9 @@ def fault_rows(run: Run) -> list[list[str]]:
     """When, what, where, for how long."""
     rows = []
     for fault in run.faults:
-        length = "stays" if fault.stop_ns is None else f"{(fault.stop_ns - fault.start_ns) / 1e9:.2f} s"
+        length = "stays" if fault.stop_ns is None else run.lasting(fault.stop_ns - fault.start_ns, 2)
         target = f"{fault.target} (by hand)" if fault.by_hand else fault.target
-        rows.append([f"{run.seconds(fault.start_ns):.2f} s", fault.verb, target, length])
+        rows.append([run.clock(fault.start_ns), fault.verb, target, length])
     return rows
 
 
@@ -107,8 +108,8 @@ def stall_rows(run: Run) -> list[list[str]]:
     base_rtt_ns = int(run.options.get("base_rtt_ns") or 1)
     return [
         [
-            f"{run.seconds(stall.start_ns):.2f} s",
-            f"{stall.length_ns / 1e6:.0f} ms",
+            run.clock(stall.start_ns),
+            brief(stall.length_ns),
             f"{stall.length_ns / base_rtt_ns:.1f}",
             ", ".join(stall.who),
         ]
@@ -134,7 +135,7 @@ def counter_rows(run: Run) -> list[list[str]]:
     if stalled := paths.given_up_for_stalls(run):
         rows.append(["paths given up for a stall and forgiven", f"{stalled:,}"])
     left, for_ns = paths.given_up(run)
-    rows.append(["paths given up", f"{left:,}" + (f" (for {for_ns / 1e9:.1f} s together)" if left else "")])
+    rows.append(["paths given up", f"{left:,}" + (f" (for {run.lasting(for_ns)} together)" if left else "")])
     for reason, count in sorted(counters.switch_drops(run).items()):
         if count:
             rows.append([f"switch drops: {drop_title(reason)}", f"{count:,}"])
@@ -153,10 +154,10 @@ def flow_rows(run: Run) -> list[list[str]]:
         for name, span in run.phases.items():
             found = None if name in UNJUDGED else flows.within(run, span, workload)
             if found is not None and found.rates:
-                first = "" if found.first_ns is None else f"{found.first_ns / 1e6:.0f} ms"
+                first = "" if found.first_ns is None else brief(found.first_ns)
                 lowest, highest = rate(min(found.rates.values())), rate(max(found.rates.values()))
                 row = [workload, name, str(len(found.rates)), rate(found.mean_bps), lowest, highest]
-                rows.append([*row, f"{found.silence_ns / 1e6:.0f} ms", first])
+                rows.append([*row, brief(found.silence_ns), first])
     return rows
 
 

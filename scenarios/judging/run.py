@@ -12,6 +12,7 @@ from typing import Any
 
 from common.journal import Line
 from scenarios.journal import merge
+from scenarios.judging import units
 
 SECOND_NS = 1_000_000_000
 RUNNER = "runner"
@@ -152,6 +153,41 @@ class Run:
     def faults(self) -> list[FaultSpan]:
         """Faults in order of their beginning: the timeline's, and what people did by hand meanwhile."""
         return fault_spans(self.kind("fault"))
+
+    @cached_property
+    def pace(self) -> float:
+        """Seconds of the run to a second of lab time, in which scenarios and checks are written."""
+        return float(self.options.get("pace") or 1.0)
+
+    def ns(self, seconds: float) -> int:
+        """Seconds of lab time as the journal has them."""
+        return round(seconds * self.pace * SECOND_NS)
+
+    @cached_property
+    def unit(self) -> tuple[str, int]:
+        """What a reader counts time in, and its nanoseconds."""
+        return units.unit(self.pace)
+
+    @property
+    def unit_name(self) -> str:
+        return {"s": "seconds"}.get(self.unit[0], self.unit[0])
+
+    @cached_property
+    def rate_unit(self) -> tuple[str, float]:
+        """What a chart counts rates in, and its bits a second."""
+        return ("Mb/s", 1e6) if self.unit[0] == "s" else ("Gb/s", 1e9)
+
+    def place(self, t_ns: int) -> float:
+        """Since the first phase began, in the reader's unit."""
+        return (t_ns - self.start_ns) / self.unit[1]
+
+    def clock(self, t_ns: int) -> str:
+        """The same in words."""
+        return self.lasting(t_ns - self.start_ns, 2)
+
+    def lasting(self, ns: float, digits: int = 1) -> str:
+        """A length of time in the reader's unit, with so many digits where that is seconds."""
+        return units.lasting(ns, self.pace, digits)
 
     def seconds(self, t_ns: int) -> float:
         """Seconds since the first phase began: the time that a reader sees."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from scenarios.judging.enough import REPAIR_ROUND_TRIPS, base_rtt_ns
 from scenarios.judging.run import SECOND_NS, Run, Span
+from scenarios.judging.units import brief
 
 NOTHING = 0.25
 SPOILS = 0.5
@@ -124,8 +125,7 @@ def described(run: Run, stall: Stall) -> str:
     """One stall: when, how long, who."""
     shown = 3
     more = f" and {len(stall.who) - shown} more" if len(stall.who) > shown else ""
-    length_ms = stall.length_ns / 1e6
-    return f"{length_ms:.0f} ms at {run.seconds(stall.start_ns):.2f} s ({', '.join(stall.who[:shown])}{more})"
+    return f"{brief(stall.length_ns)} at {run.clock(stall.start_ns)} ({', '.join(stall.who[:shown])}{more})"
 
 
 def left_out_words(run: Run, span: Span, kept: Sequence[Span]) -> str:

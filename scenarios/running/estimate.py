@@ -7,7 +7,7 @@ is asked of the workloads; the number of packets is what the hosts that take par
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -64,9 +64,10 @@ def estimate(scenario: Scenario, choices: Choices) -> Estimate:
     plan = choices.running_plan
     workloads = list(scenario.workloads(runner.setting))
     seconds = sum(phase.seconds for phase in runner.phases)
+    samples = seconds * SAMPLES_A_SECOND * plan.host_count * (plan.planes + 4)
+    seconds *= choices.pace
     held = {workload.name: workload_bytes(workload, plan) for workload in workloads}
     ranks = {workload.name: len(ranks_of(workload, plan)) for workload in workloads}
-    samples = seconds * SAMPLES_A_SECOND * plan.host_count * (plan.planes + 4)
     memory = fabric_bytes(choices) + round(samples * SAMPLE_BYTES)
     memory += sum(held[name] * count for name, count in ranks.items())
     if choices.world == "simulated":
@@ -114,7 +115,7 @@ def highest_rate(scenario: Scenario, choices: Choices) -> int:
 
     def fits(rate_bps: int) -> bool:
         try:
-            estimate(scenario, Choices(choices.transport, choices.plan.at_rate(rate_bps), choices.seed))
+            estimate(scenario, replace(choices, plan=choices.plan.at_rate(rate_bps)))
         except WorkloadError:
             return False
         return True

@@ -44,6 +44,7 @@ CHOSEN = (
     "single_plane",
     "seed",
     "time_factor",
+    "pace",
     "reconvergence_s",
     "phases",
     "port_rate_bps",

@@ -22,6 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from common.journal import Line
+from scenarios.judging import units
 from scenarios.running.directory import RunDirectory
 from scenarios.scenario import Scenario
 
@@ -123,6 +124,7 @@ class Watcher:
         self._picture = Picture()
         self._tail = Tail(directory.journals)
         self._port_rate_bps = 0.0
+        self._pace = 1.0
         self._hosts = 0
         self._ended = threading.Event()
         self._live: Live | None = None
@@ -147,6 +149,7 @@ class Watcher:
     def options(self, options: Mapping[str, Any]) -> None:
         """Print every option first: the seed repeats the run."""
         self._port_rate_bps = float(options.get("port_rate_bps", 0))
+        self._pace = float(options.get("pace", 1.0))
         self._hosts = int(options.get("hosts", 0))
         words = "  ".join(f"{key}={value}" for key, value in flat(options))
         self._console.print(Text(words, style="dim"), soft_wrap=True)
@@ -157,7 +160,7 @@ class Watcher:
         `seconds` is the run's clock; it shows nothing before the first phase, and then nothing stands before events.
         """
         seconds = self.seconds()
-        stamp = f"{'' if seconds is None else f'{seconds:.2f} s':>9}  {event}"
+        stamp = f"{'' if seconds is None else units.lasting(seconds * units.SECOND_NS, self._pace, 2):>9}  {event}"
         if self._plain:
             self._console.print(stamp, highlight=False, soft_wrap=True)
         self._events.append(stamp)

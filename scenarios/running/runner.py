@@ -13,6 +13,7 @@ from typing import Any
 
 from common.journal import Journal
 from endpoint.group import Group
+from scenarios.judging import units
 from scenarios.running import identity
 from scenarios.running.added import words
 from scenarios.running.directory import RunDirectory
@@ -25,7 +26,7 @@ from topo.plan import Plan
 from topo.show import switch_kinds
 
 DRAIN_S = 30.0  # for a workload to finish its last round after it was told to stop
-SAMPLE_NS = 100_000_000
+SAMPLE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ class Choices:
         """The plan that is built: for the baseline, the single-plane equivalent."""
         return self.plan.single_plane() if self.transport.single_plane else self.plan
 
+    @property
+    def pace(self) -> float:
+        """Seconds of the run to a second of lab time: in virtual time every length is as many round trips as there."""
+        return self.plan.pace if self.world == "simulated" else 1.0
+
 
 MakeWorld = Callable[[], World]
 
@@ -72,7 +78,13 @@ class Runner:
         lengths = {phase.name: phase.seconds for phase in self.phases}
         transport = choices.transport
         self.setting = Setting(
-            choices.plan, transport.name, choices.seed, lengths, transport.queue_pairs, transport.single_plane
+            choices.plan,
+            transport.name,
+            choices.seed,
+            lengths,
+            transport.queue_pairs,
+            transport.single_plane,
+            choices.pace,
         )
 
     def seconds(self) -> float | None:
@@ -97,6 +109,7 @@ class Runner:
             "priority_flow_control": False,
             "seed": choices.seed,
             "time_factor": choices.time_factor,
+            "pace": choices.pace,
             "short": choices.short,
             "reconvergence_s": choices.reconvergence_s,
             "phases": {phase.name: phase.seconds for phase in self.phases},
@@ -155,10 +168,14 @@ class Runner:
     def _sample(self, world: World) -> None:
         prober = self.scenario.prober if self.choices.transport.agent == "mrc" else None
         for client in world.clients.values():
-            call(client, "sample", interval_ns=SAMPLE_NS, paths=self.scenario.sample_paths)
+            call(client, "sample", interval_ns=self._ns(SAMPLE_S), paths=self.scenario.sample_paths)
             if prober is not None:
-                interval_ns = round(prober.interval_s * 1e9)
+                interval_ns = self._ns(prober.interval_s)
                 call(client, "prober.start", interval_ns=interval_ns, window=prober.window, deny=prober.deny)
+
+    def _ns(self, seconds: float) -> int:
+        """Seconds of lab time, as the run has them."""
+        return round(seconds * self.choices.pace * 1e9)
 
     def faults(self) -> list[TimedFault]:
         """The scenario's timeline and what was added: drawn for the usual lengths of phases, then scaled."""
@@ -188,15 +205,16 @@ class Runner:
         origin_ns = world.now_ns()
         self._clock = lambda: (world.now_ns() - origin_ns) / 1e9
         for at_s, _, act in sorted(agenda, key=lambda item: item[:2]):
-            due_ns = origin_ns + round(at_s * 1e9)
+            due_ns = origin_ns + self._ns(at_s)
             world.wait_until(due_ns)
             self._late_ns = world.now_ns() - due_ns
             act()
         self.tell("draining workloads")
         for running in groups.values():
             running.stop()
+        drain_s = DRAIN_S * self.choices.pace
         for name, running in groups.items():
-            stuck = {host: status for host, status in running.wait(DRAIN_S).items() if status["state"] != "finished"}
+            stuck = {host: status for host, status in running.wait(drain_s).items() if status["state"] != "finished"}
             for host, status in stuck.items():
                 journal.write("error", message=f"workload {name} on {host} is {status['state']}", fatal=False)
             if stuck:
@@ -210,7 +228,7 @@ class Runner:
     def _mark(self, journal: Journal, phase: Phase, state: str) -> None:
         journal.write("phase", name=phase.name, state=state)
         if state == "start":
-            self.tell(f"phase {phase.name}, {phase.seconds:g} s")
+            self.tell(f"phase {phase.name}, {phase_length(phase, self.choices.pace)}")
 
     def _carry_out(self, world: World, journal: Journal, moment: Moment) -> None:
         """Inject or undo a fault of the timeline, unless somebody has done so by hand already."""
@@ -261,3 +279,8 @@ def starts(phases: Sequence[Phase]) -> tuple[dict[str, float], float]:
 def scaled(fault: TimedFault, factor: float) -> TimedFault:
     """A fault at a stretched or shortened time."""
     return replace(fault, at_s=fault.at_s * factor, for_s=None if fault.for_s is None else fault.for_s * factor)
+
+
+def phase_length(phase: Phase, pace: float) -> str:
+    """How long a phase takes in the run's own time."""
+    return f"{phase.seconds:g} s" if pace == 1 else units.lasting(phase.seconds * pace * units.SECOND_NS, pace)

@@ -20,4 +20,5 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
         options["phases"],
         int(options["queue_pairs"]),
         bool(options["single_plane"]),
+        float(options.get("pace", 1.0)),
     )

@@ -19,7 +19,7 @@ from topo.node import Host
 
 BATCH_FRAMES = 64
 TURNS_MAX = 10_000  # of one host at one instant: more means that its timers do not move
-ANSWER_S = 30.0  # of virtual time, for a control operation
+ANSWER_S = 30.0  # of lab time, for a control operation
 _PROBE_PORT = prober.UDP_PORT.to_bytes(2, "big")
 _HEADERS_BYTES = 128  # in which a probe has its port
 
@@ -32,12 +32,13 @@ def is_probe(frame: bytes) -> bool:
 class SimulatedHost:
     """A host's NIC; also the client of its control operations (`endpoint.group.Client`)."""
 
-    def __init__(self, node: Host, number: int, time: VirtualTime, fabric: Fabric) -> None:
-        """`number` is the fabric's. A NIC, whose clock is `clock`, is attached before anything else."""
+    def __init__(self, node: Host, number: int, time: VirtualTime, fabric: Fabric, pace: float) -> None:
+        """`number` is the fabric's, `pace` the plan's. A NIC with this host's `clock` is attached before all else."""
         self.node = node
         self.nic: HostNic
         self.due_ns: int | None = None
         self._number = number
+        self._answer_s = ANSWER_S * pace
         self._time = time
         self._fabric = fabric
         self._now_ns = 0
@@ -66,7 +67,7 @@ class SimulatedHost:
 
     def result(self, ident: int, timeout_s: float | None = None) -> Any:
         """Lets virtual time pass until the answer is there."""
-        limit_ns = self._time.now_ns + round((ANSWER_S if timeout_s is None else timeout_s) * 1e9)
+        limit_ns = self._time.now_ns + round((self._answer_s if timeout_s is None else timeout_s) * 1e9)
         if not self._time.pass_until(lambda: ident in self._answers, limit_ns):
             raise ControlTimeoutError(f"{self.node} did not answer within its virtual time")
         answer = self._answers.pop(ident)

@@ -55,7 +55,7 @@ class SimulatedWorld:
         self._journals: list[Journal] = [self._switch_journal]
         self._profiles = Profiles(plan)
         self._hosts = {
-            host: SimulatedHost(host, number, self.time, self.fabric.fabric)
+            host: SimulatedHost(host, number, self.time, self.fabric.fabric, plan.pace)
             for host, number in self.fabric.host_numbers.items()
         }
         for host, simulated in self._hosts.items():
