@@ -2,10 +2,13 @@
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
 from topo.__main__ import main
+from topo.emulation import doctor
 from topo.emulation.doctor import examine
 from topo.emulation.lab import Lab
 from topo.emulation.state import LabError
@@ -40,3 +43,32 @@ def test_kernel_features_are_tried_in_a_namespace_that_goes_again(private_run):
     names = {finding.name: finding.present for finding in examine()}
     assert names["kernel: veth"]
     assert os.listdir("/run/netns") == []
+
+
+def test_system_calls_are_known_by_making_them():
+    findings = {row.name: row for row in examine()}
+    assert findings["kernel: epoll_pwait2"].present
+    assert findings["kernel: pidfd_open"].present
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: gives up its powers")
+def test_root_without_its_powers_as_in_a_container_is_told_which_are_missing():
+    powerless = ["setpriv", "--bounding-set=-sys_admin,-net_admin", "--inh-caps=-sys_admin,-net_admin"]
+    done = subprocess.run(
+        [*powerless, sys.executable, "-m", "topo", "doctor", "--format", "json"],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    findings = {row["name"]: row for row in json.loads(done.stdout)}
+    assert not findings["kernel: network namespaces"]["present"]
+    assert "container" in findings["kernel: network namespaces"]["remedy"]
+
+
+@pytest.mark.root
+def test_a_feature_that_the_kernel_refuses_is_told_in_the_kernels_words(private_run, monkeypatch):
+    monkeypatch.setattr(doctor, "_try_veth", doctor._try_ip("link add d0 type no-such-device"))
+    veth = next(row for row in examine() if row.name == "kernel: veth")
+    assert not veth.present
+    assert veth.cost.startswith("no links (")
+    assert "no-such-device" in veth.cost or "Unknown device type" in veth.cost

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import importlib.util
 import os
 import shutil
@@ -34,6 +36,7 @@ def examine() -> list[Finding]:
     findings += _userland(versions=True)
     if shutil.which(bmv2_process.PROGRAM):
         findings.append(_bmv2())
+    findings += _calls()
     return findings + (_kernel() if root and shutil.which("ip") else [])
 
 
@@ -104,9 +107,31 @@ def _bmv2() -> Finding:
     return Finding("BMv2 serves P4Runtime and Thrift", trouble is None, "useful", cost, bmv2_process.THRIFT_REMEDY)
 
 
+def _calls() -> list[Finding]:
+    """System calls by making them, with arguments that change nothing."""
+
+    def known(number: int) -> bool:
+        return ctypes.CDLL(None, use_errno=True).syscall(number, -1, 0, 0, 0, 0, 0) >= 0 or (
+            ctypes.get_errno() != errno.ENOSYS
+        )
+
+    return [
+        Finding("kernel: epoll_pwait2", known(441), "needed", "no embedded switches", "Linux 5.11 or newer"),
+        Finding("kernel: pidfd_open", known(434), "needed", "no clean end of processes", "Linux 5.3 or newer"),
+    ]
+
+
 def _kernel() -> list[Finding]:
     """Each feature by using it: a configuration file may lie, a module may load on demand."""
     newer = "a kernel that has it; distributions' own do"
+    try:
+        namespace.delete(_SCRATCH)
+        namespace.create([_SCRATCH])
+    except (namespace.IpError, OSError) as error:
+        # Root without its powers: a container.
+        cost = f"no emulated lab ({_last_line(error)})"
+        remedy = "a container with --privileged, or with the capabilities that container/README.md lists"
+        return [Finding("kernel: network namespaces", False, "needed", cost, remedy)]
     checks: list[tuple[str, Need, str, Callable[[], None]]] = [
         ("kernel: veth", "needed", "no links", _try_veth),
         ("kernel: IPv6", "needed", "host kernels cannot use the fabric", _try_ip("address add fd00::1/128 dev lo")),
@@ -119,20 +144,29 @@ def _kernel() -> list[Finding]:
             "link add link d0 name d2 type macvlan mode passthru")),
         ("kernel: tbf", "useful", "switches of kind linux are not paced", _try_tbf),
     ]  # fmt: skip
-    findings = []
-    namespace.delete(_SCRATCH)
-    namespace.create([_SCRATCH])
+    findings = [_settings()]
     try:
         for name, need, cost, attempt in checks:
             try:
                 attempt()
-                present = True
-            except (namespace.IpError, OSError):
-                present = False
-            findings.append(Finding(name, present, need, cost, newer))
+            except (namespace.IpError, OSError) as error:
+                findings.append(Finding(name, False, need, f"{cost} ({_last_line(error)})", newer))
+            else:
+                findings.append(Finding(name, True, need, cost, newer))
     finally:
         namespace.delete(_SCRATCH)
     return findings
+
+
+def _settings() -> Finding:
+    """Containers have their own network's settings before them, and may not write them."""
+    writable = os.access("/proc/sys/net/ipv6/conf/all/addr_gen_mode", os.W_OK)
+    remedy = "a kernel with IPv6; in a container --security-opt unmask=/proc/sys, or --privileged"
+    return Finding("kernel: /proc/sys/net can be written", writable, "needed", "no emulated lab", remedy)
+
+
+def _last_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[-1]
 
 
 def _try_veth() -> None:
