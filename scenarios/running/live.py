@@ -24,6 +24,7 @@ from rich.text import Text
 from common.journal import Line
 from scenarios.judging import units
 from scenarios.running.directory import RunDirectory
+from scenarios.running.progress import Progress
 from scenarios.scenario import Scenario
 
 REFRESH_S = 0.5
@@ -64,6 +65,7 @@ class Picture:
         self.bad: dict[tuple[str, Any, Any], Line] = {}
         self.goodput_bps: deque[float] = deque(maxlen=HISTORY)
         self.planes_bps: dict[int, float] = {}
+        self.sent: dict[str, int] = {}  # data packets by host; what a queue pair had sent goes with it
 
     def take(self, lines: list[Line]) -> None:
         """Fold new lines in; rates are between a host's last two samples."""
@@ -71,6 +73,7 @@ class Picture:
             if line["kind"] == "sample" and "qps" in line:
                 previous = self.samples.get(line["node"])
                 self.samples[line["node"]] = (previous[1] if previous else line, line)
+                self.sent[line["node"]] = max(self.sent.get(line["node"], 0), data_packets(line))
             elif line["kind"] == "ev":
                 key = (line["node"], line.get("qp"), line.get("ev"))
                 if str(line.get("new", "")).upper() in ("ASSUMED_BAD", "DENIED"):
@@ -94,6 +97,11 @@ class Picture:
 def acked(line: Line) -> int:
     """Bytes acknowledged to all queue pairs of a host, from its `sample` line."""
     return sum(int(qp.get("acked_bytes", 0)) for qp in line["qps"])
+
+
+def data_packets(line: Line) -> int:
+    """Data packets that all queue pairs of a host have sent, from its `sample` line."""
+    return sum(int(qp.get("data_packets", 0)) for qp in line["qps"])
 
 
 def sparkline(values: deque[float]) -> str:
@@ -125,6 +133,7 @@ class Watcher:
         self._tail = Tail(directory.journals)
         self._port_rate_bps = 0.0
         self._pace = 1.0
+        self._progress = Progress(0.0)
         self._hosts = 0
         self._ended = threading.Event()
         self._live: Live | None = None
@@ -150,6 +159,7 @@ class Watcher:
         """Print every option first: the seed repeats the run."""
         self._port_rate_bps = float(options.get("port_rate_bps", 0))
         self._pace = float(options.get("pace", 1.0))
+        self._progress = Progress(sum(options.get("phases", {}).values()) * self._pace)
         self._hosts = int(options.get("hosts", 0))
         words = "  ".join(f"{key}={value}" for key, value in flat(options))
         self._console.print(Text(words, style="dim"), soft_wrap=True)
@@ -168,8 +178,14 @@ class Watcher:
     def _refresh(self) -> None:
         while not self._ended.wait(REFRESH_S):
             self._picture.take(self._tail.lines())
+            self._progress.see(self.seconds(), sum(self._picture.sent.values()))
             assert self._live is not None
             self._live.update(self._draw(), refresh=True)
+
+    def _time(self, seconds: float) -> str:
+        """A time of the run, of all that it has."""
+        now, whole = (units.lasting(s * units.SECOND_NS, self._pace) for s in (seconds, self._progress.length_s))
+        return f"{now.split()[0]} of {whole}"
 
     def _draw(self) -> RenderableType:
         picture = self._picture
@@ -177,6 +193,11 @@ class Watcher:
         top = Text.assemble(
             ("goodput ", "dim"), (f"{now_bps / 1e6:8.1f} Mb/s  ", "bold"), (sparkline(picture.goodput_bps), "cyan")
         )
+        grid = Table.grid(padding=(0, 2))
+        seconds = self.seconds()
+        length = self._progress.length_s or 1.0
+        bar = ProgressBar(total=length, completed=min(seconds or 0.0, length), width=40)
+        grid.add_row(self._time(seconds or 0.0), bar, self._progress.words(seconds))
         planes = Table.grid(padding=(0, 2))
         full = self._port_rate_bps * self._hosts or 1.0
         for plane, bps in picture.planes_bps.items():
@@ -186,4 +207,4 @@ class Watcher:
         health = Text(f"{len(picture.bad)} paths not good" + (f": {', '.join(broken[:8])}" if broken else ""))
         health.stylize("red" if broken else "green")
         events = Text("\n".join(self._events), style="dim")
-        return Panel(Group(top, planes, health, events), title=self._scenario.title, title_align="left")
+        return Panel(Group(grid, top, planes, health, events), title=self._scenario.title, title_align="left")

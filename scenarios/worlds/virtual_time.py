@@ -72,6 +72,7 @@ class VirtualTime:
                     self.wake(number)
             if frames:
                 self._fabric.send(frames)
+            self.now_ns = max(self.now_ns, horizon_ns - 1)  # for who watches; no host is asked for anything earlier
         self.now_ns = max(self.now_ns, t_ns)
 
     def pass_until(self, happened: Callable[[], bool], limit_ns: int) -> bool:
