@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.judging import checks, enough, planes, stalls
+from scenarios.judging import checks, enough, evidence, planes, stalls
 from scenarios.judging.checks import Check
 from scenarios.judging.run import Run
 from scenarios.judging.story import PaperRow
@@ -44,7 +44,8 @@ def at_line_rate(setting: Setting, at_least: float = 0.90) -> Check:
         error = len(kept) * enough.rate_error(run, stalls.total_ns(kept))
         found = enough.holds(1 - share, 1 - at_least, error)
         doubt = enough.doubt(found, error, stalls.told(run, span))
-        return Finding("line rate", found, reason + doubt, {"share": round(share, 4)})
+        finding = Finding("line rate", found, reason + doubt, {"share": round(share, 4)})
+        return evidence.blamed(finding, evidence.behind(run, span, absolute=True))
 
     return check
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.judging import checks, enough, goodput, stalls
+from scenarios.judging import checks, enough, evidence, goodput, stalls
 from scenarios.judging.checks import Check
 from scenarios.judging.run import Run, Span
 from scenarios.judging.story import PaperRow
@@ -74,7 +74,8 @@ def plateaus(setting: Setting, name: str, phase: str, wanted: int, limit: float 
         shares = ", ".join(f"{got:.0%}" for _, got, _ in rows)
         reason = f"plateaus at {shares} of the reference; the farthest is {worst:.1%} of it off (limit {limit:.0%})"
         found = enough.holds(worst, limit, max(errors))
-        return Finding(name, found, reason + enough.doubt(found, max(errors), stalls.told(run, span)), figures)
+        finding = Finding(name, found, reason + enough.doubt(found, max(errors), stalls.told(run, span)), figures)
+        return evidence.blamed(finding, evidence.behind(run, reference, span))
 
     return check
 

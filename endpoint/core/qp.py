@@ -19,6 +19,7 @@ from endpoint.core.operations import EndpointOperations
 from endpoint.core.packet import Route
 from endpoint.core.peer import Peer
 from endpoint.core.peers import PeerTable
+from endpoint.core.repair import Repair
 from endpoint.core.requester import Requester
 from endpoint.core.responder import Responder
 from endpoint.core.reverse import ReverseEvs
@@ -134,6 +135,7 @@ class QueuePair(VerbQueuePair):
             self._selection,
             congestion(replace(self._context.path, base_rtt_ns=base_rtt_ns), self._cc_profile.config),
             self.fail,
+            self._repaired,
             dest_qpn=self._remote.qpn,
             psn=self._start_psn,
             window=self._remote.mpr * wire.MPR_UNIT,
@@ -246,6 +248,18 @@ class QueuePair(VerbQueuePair):
             old=old.value,
             new=path.state.value,
             cause=cause.value,
+        )
+
+    def _repaired(self, repair: Repair, now_ns: int) -> None:
+        self._context.log.emit(
+            now_ns,
+            "repair",
+            qp=self.qpn,
+            peer=self.peer.name,
+            packets=repair.packets,
+            late=repair.late,
+            sent_ns=repair.sent_ns,
+            noticed_ns=repair.noticed_ns,
         )
 
     # --- counters ----------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 from endpoint.core.config import NEVER
 from endpoint.core.congestion import Congestion
@@ -15,6 +16,7 @@ from endpoint.core.packet import VARIANT_MASKED, WritePacker
 from endpoint.core.probe import ProbeTable
 from endpoint.core.psn import PSN_HALF, PSN_MASK, expand
 from endpoint.core.recovery import ReorderRule
+from endpoint.core.repair import Repair
 from endpoint.core.retry import RetryTimer
 from endpoint.core.rtt import RttEstimator
 from endpoint.core.scheduler import Agenda
@@ -47,6 +49,7 @@ class Requester:
         selection: Selection,
         congestion: Congestion,
         fail: Fail,
+        on_repaired: Callable[[Repair, int], None],
         *,
         dest_qpn: int,
         psn: int,
@@ -65,6 +68,8 @@ class Requester:
         self._evs = evs
         self._selection = selection
         self._fail = fail
+        self._repair = Repair()
+        self._on_repaired = on_repaired
         self._max_write_imm = max_write_imm
         self._base_rtt_ns = base_rtt_ns
         self._pmtu = limits.pmtu
@@ -300,6 +305,9 @@ class Requester:
             acked = flight.take_acked(fresh, now_ns)
             self.acked_bytes += acked
             self._retry.acknowledged(now_ns)
+            if self._repair.ended(flight.una):
+                self._on_repaired(self._repair, now_ns)
+                self._repair.packets = 0
         self.cc.on_ack(now_ns, acked, rtt_ns, marked == PathMark.SKIP_ONCE, flight.inflight_bytes)
         for index in flight.overdue():
             self._lose(index, now_ns, proved=True)
@@ -401,11 +409,13 @@ class Requester:
     def _arrived_late(self, path: EvPath, now_ns: int) -> None:
         """A packet that was taken for lost on this path has arrived after all."""
         self.spurious += 1
+        self._repair.late += 1
         self._signal(path, EvCause.LATE_ACK, now_ns)
 
     def _lose(self, index: int, now_ns: int, *, proved: bool) -> None:
         """Take a packet for lost; `proved` if one sent later is known to have arrived."""
         path, size, sent_ns = self.flight.lose(index)
+        self._repair.lost(self.flight.una + index, sent_ns, now_ns)
         if proved:
             self.cc.on_loss(now_ns, size, self.flight.inflight_bytes)
         if path.plane.wanted and self._selection.heeds_signals:  # a port that is known to be down explains the loss

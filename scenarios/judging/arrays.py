@@ -5,15 +5,16 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Floats", "np"]
+__all__ = ["Bools", "Floats", "np"]
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     Floats = npt.NDArray[np.float64]
+    Bools = npt.NDArray[np.bool_]
 else:
-    Floats = Any
+    Floats = Bools = Any
 
     class _Numpy:
         def __getattr__(self, name: str) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from common.journal import Line
-from scenarios.judging import counters, enough, flows, goodput, paths, planes, recovery, stalls, steps
+from scenarios.judging import counters, enough, evidence, flows, goodput, paths, planes, recovery, stalls, steps
 from scenarios.judging.run import Run, Span
 from scenarios.judging.units import brief
 from scenarios.judging.verdict import Finding
@@ -93,7 +93,9 @@ def planes_even(limit: float = 0.05, phase: str = "reference") -> Check:
         span = run.phases.get(phase)
         if span is None:
             return Finding("planes even", None, f"there was no phase {phase!r}")
-        sent = planes.bytes_sent_in(run, stalls.pieces(run, span) or [span])
+        sent = planes.bytes_sent(run, span)
+        if planes.spread(sent) > limit:  # a stall leaves planes as even as they were, or it is no evidence
+            sent = planes.bytes_sent_in(run, stalls.pieces(run, span) or [span])
         if len(sent) < 2:
             return Finding("planes even", True, "one plane: nothing to balance", {"planes": sent})
         if not sum(sent.values()):
@@ -104,7 +106,8 @@ def planes_even(limit: float = 0.05, phase: str = "reference") -> Check:
         reason = f"the farthest plane is {off:.1%} from the mean in phase {phase!r} (limit {limit:.0%})"
         found = enough.holds(off, limit, error)
         doubted = stalls.told(run, span) or "few packets"
-        return Finding("planes even", found, reason + enough.doubt(found, error, doubted), figures)
+        finding = Finding("planes even", found, reason + enough.doubt(found, error, doubted), figures)
+        return evidence.blamed(finding, evidence.behind(run, span))
 
     return check
 
@@ -221,7 +224,8 @@ def goodput_kept(limit: float = 0.03, phase: str = "faults", hosts: Sequence[str
             least = f"at least {1 - allowed:.1%}: {bursts} faults may cost {enough.REPAIR_ROUND_TRIPS} round trips each"
         reason = f"goodput in phase {phase!r} is {share:.1%} of the reference phase's ({least})"
         doubt = enough.doubt(found, error, stalls.told(run, reference) or stalls.told(run, span))
-        return Finding("goodput kept", found, reason + doubt, figures)
+        finding = Finding("goodput kept", found, reason + doubt, figures)
+        return evidence.blamed(finding, evidence.behind(run, reference, span))
 
     return check
 
@@ -249,7 +253,8 @@ def step_p99_within(factor: float, phase: str = "faults") -> Check:
         error = (before.slowest_ns - before.fastest_ns + enough.base_rtt_ns(run)) / before.median_ns
         found = enough.holds(share - 1, factor - 1, error)
         why = "steps of the reference differ as much"
-        return Finding("step times", found, reason + enough.doubt(found, error, why), {"ratio": round(share, 3)})
+        finding = Finding("step times", found, reason + enough.doubt(found, error, why), {"ratio": round(share, 3)})
+        return evidence.blamed(finding, evidence.behind(run, reference, span))
 
     return check
 
@@ -307,7 +312,7 @@ def recovered(within_s: float) -> Check:
     """After every fault goodput is back at the reference level within so many seconds of the fault's beginning."""
 
     def check(run: Run) -> Finding:
-        items = recovery.recoveries(run, recovery.bin_ns(run))
+        items = recovery.recoveries(run)
         if not items:
             return Finding("recovery", None, "no fault, or no reference phase")
         clean = [item for item in items if not item.spoilt]
@@ -346,7 +351,8 @@ def flows_even(workload: str, limit: float = 0.10, phase: str = "faults", skip_s
         doubt = enough.doubt(found, error, stalls.told(run, later))
         figures = {"mbps": {flow: round(rate / 1e6, 2) for flow, rate in rates.items()}, "spread": round(off, 4)}
         reason = f"{len(rates)} flows of {mean / 1e6:.1f} Mb/s, the farthest {off:.1%} off (limit {limit:.0%})"
-        return Finding(name, found, reason + doubt, figures)
+        finding = Finding(name, found, reason + doubt, figures)
+        return evidence.blamed(finding, evidence.behind(run, later, absolute=phase == "reference"))
 
     return check
 
@@ -370,6 +376,7 @@ def flow_kept(workload: str, at_least: float = 0.95, phase: str = "faults", skip
         figures = {"reference_mbps": round(before / 1e6, 2), "faults_mbps": round(during / 1e6, 2)}
         reason = f"{during / 1e6:.1f} of {before / 1e6:.1f} Mb/s, {share:.1%} (at least {at_least:.0%})"
         doubt = enough.doubt(found, error, stalls.told(run, reference) or stalls.told(run, later))
-        return Finding(name, found, reason + doubt, figures)
+        finding = Finding(name, found, reason + doubt, figures)
+        return evidence.blamed(finding, evidence.behind(run, reference, later))
 
     return check

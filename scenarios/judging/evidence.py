@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from common.journal import Line
 from scenarios.judging import counters, stalls
 from scenarios.judging.run import SECOND_NS, Run, Span
@@ -9,6 +11,8 @@ from scenarios.judging.verdict import Finding
 
 BUSY_MAX = 0.97  # a machine busier than this in a whole interval had no time to be on time
 BUSY_INTERVALS_MAX = 0.10  # of the run's intervals; one busy moment proves nothing
+BUSY_MEAN_MAX = 0.85  # of a span, for a figure without a reference: 86 % have cost a third of the line rate
+SPOILT_MAX = 0.5  # of a span: what lies between stalls that take more than that is no fair sample of it
 WAIT_MAX = 0.25  # of a phase, that the mean host was ready to run and had no processor
 WAIT_DRIFT_MAX = (
     0.08  # more than in the reference; 0.1 more has cost up to 5 % of goodput, with which no fault had to do
@@ -103,6 +107,33 @@ def punctual(run: Run) -> Finding:
     if left_out_ns:
         reason += f"; {left_out_ns / SECOND_NS:.1f} s are left out of what is judged"
     return Finding("on time", True, reason, figures)
+
+
+def behind(run: Run, *spans: Span, absolute: bool = False) -> str:
+    """Why what was missed in these spans may not be the transport's fault: the lab did not keep up; "" if it did.
+
+    An `absolute` figure has no reference phase that was as slow: it takes less to explain a miss.
+    """
+    if run.options.get("world") == "simulated":
+        return ""
+    for span in spans:
+        spoilt = 1 - stalls.total_ns(stalls.pieces(run, span)) / span.length_ns if span.length_ns else 0.0
+        if spoilt > SPOILT_MAX:
+            return f"stalls have spoilt {spoilt:.0%} of {span.name!r}: {stalls.told(run, span)}"
+        wait = waiting(run, span) or 0.0
+        if absolute and wait > WAIT_DRIFT_MAX:
+            return f"hosts waited for a processor {wait:.0%} of {span.name!r}"
+        busy = [float(line["host_busy"]) for line in run.within(span, "cpu") if line.get("host_busy") is not None]
+        if absolute and busy and sum(busy) / len(busy) > BUSY_MEAN_MAX:
+            return f"the machine was {sum(busy) / len(busy):.0%} busy in {span.name!r}"
+    return ""
+
+
+def blamed(found: Finding, why_not: str) -> Finding:
+    """The finding itself, or an unknown one when it is false and the lab is to blame."""
+    if found.holds is not False or not why_not:
+        return found
+    return replace(found, holds=None, reason=f"{found.reason}; the lab did not keep up: {why_not}")
 
 
 def complete(run: Run) -> Finding:

@@ -28,6 +28,11 @@ COUNTER_TITLES = {
     "probes": "probes sent",
 }
 DROP_TITLES = {"drop_program": "by the P4 program"}
+RECOVERY_HEAD = ["at", "fault", "lowest goodput", "packet missed", "paths left", "losses repaired", "rate back"]
+RECOVERY = (
+    "After so many ms (base round trips): a lost packet was missed, from its sending; from the fault's beginning, the "
+    "last bad path was left, the last lost packet had arrived, and the rate was back at 90 % of what is usual."
+)
 STALLS_SHOWN = 20
 STALLS = "When something was due and nobody did it, in grey in every chart. The longest, in order of time."
 UNJUDGED = ("warmup", "heal")
@@ -73,23 +78,32 @@ def step_rows(run: Run) -> list[list[str]]:
 def recovery_rows(run: Run) -> list[list[str]]:
     base_rtt_ns = int(run.options.get("base_rtt_ns") or 0)
     rows = []
-    for item in recovery.recoveries(run, recovery.bin_ns(run)):
-        trips = item.round_trips(base_rtt_ns) if base_rtt_ns else None
+    for item in recovery.recoveries(run):
         limit = "the next fault" if item.next_fault else "the end"
-        after = f"not before {limit}" if item.after_ns is None else brief(item.after_ns)
+        back = f"not before {limit}" if item.after_ns is None else in_round_trips(item.after_ns, base_rtt_ns)
         if item.spoilt:
-            after, trips = "a stall came first", None
+            back = "a stall came first"
+        elif item.after_ns == 0:
+            back = "never below 90 %"
         rows.append(
             [
                 run.clock(item.start_ns),
                 item.title,
                 f"{item.dip:.0%}",
-                after if item.after_ns != 0 or item.spoilt else "never below 90 %",
-                "" if not trips else f"{trips:.0f}",
-                "" if item.left_ns is None else brief(item.left_ns),
+                in_round_trips(item.missed_ns, base_rtt_ns),
+                in_round_trips(item.left_ns, base_rtt_ns),
+                in_round_trips(item.repaired_ns, base_rtt_ns),
+                back,
             ]
         )
     return rows
+
+
+def in_round_trips(length_ns: int | None, base_rtt_ns: int) -> str:
+    """A length in ms and base round trips; "" for none."""
+    if length_ns is None:
+        return ""
+    return brief(length_ns) + (f" ({length_ns / base_rtt_ns:.1f})" if base_rtt_ns else "")
 
 
 def fault_rows(run: Run) -> list[list[str]]:
@@ -207,10 +221,8 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
         ),
         page.section(
             "Recovery",
-            rows_or_none(
-                ["at", "fault", "lowest goodput", "back at 90 % after", "round trips", "last bad path left after"],
-                recovery_rows(run),
-            ),
+            page.paragraph(RECOVERY, soft=True) if recovery_rows(run) else None,
+            rows_or_none(RECOVERY_HEAD, recovery_rows(run)),
         ),
         page.section(
             "Training steps",
@@ -336,7 +348,7 @@ def summary(run: Run, story: Story, verdict: Verdict) -> str:
     lines += columns([[MARKS[f.holds], f.check, f.reason] for f in verdict.findings])
     for title, rows in (
         ("goodput", goodput_rows(run)),
-        ("recovery", recovery_rows(run)),
+        ("recovery (" + ", ".join(RECOVERY_HEAD[2:]) + "; round trips in brackets)", recovery_rows(run)),
         ("training steps (count, median, p99, slowest)", step_rows(run)),
         ("flows (" + ", ".join(FLOW_HEAD[2:]) + ")", flow_rows(run)),
         ("counters", counter_rows(run)),

@@ -54,6 +54,11 @@ def stalls(run: Run) -> list[Stall]:
     return found
 
 
+def spans(run: Run) -> list[Span]:
+    """All stalls that are more than nothing, as spans."""
+    return [Span("stall", stall.start_ns, stall.stop_ns) for stall in stalls(run)]
+
+
 def spoilt(run: Run) -> list[Span]:
     """What is to be left out, in order and apart: stalls of half a base round trip and more, and what they trail."""
     if run.spoilt is None:
