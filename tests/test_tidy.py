@@ -82,14 +82,28 @@ def markdown_is_narrow(root: Path, files: list[Path]) -> Iterator[str]:
                 yield f"{page.relative_to(root)}:{number} has {len(line)} columns; at most {MARKDOWN_COLUMNS_MAX}"
 
 
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of what a file imports."""
+    for node in ast.walk(ast.parse(path.read_text())) if path.suffix == ".py" else ():
+        if isinstance(node, ast.ImportFrom):
+            yield from ((node.lineno, f"{node.module or ''}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+
+
 def nobody_imports_tests(root: Path, files: list[Path]) -> Iterator[str]:
-    for path in (path for path in files if path.suffix == ".py" and path.relative_to(root).parts[0] != "tests"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.Import | ast.ImportFrom):
-                continue
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-            if any(name.split(".")[0] == "tests" for name in names):
-                yield f"{path.relative_to(root)}:{node.lineno} imports from tests"
+    for path in (path for path in files if path.relative_to(root).parts[0] != "tests"):
+        for line, name in imports(path):
+            if name.split(".")[0] == "tests":
+                yield f"{path.relative_to(root)}:{line} imports from tests"
+
+
+def no_test_imports_a_test(root: Path, files: list[Path]) -> Iterator[str]:
+    """What two tests share is a helper, in a file of its own."""
+    for path in (path for path in files if path.relative_to(root).parts[0] == "tests"):
+        for line, name in imports(path):
+            if any(word.startswith("test_") for word in name.split(".")):
+                yield f"{path.relative_to(root)}:{line} imports {name}; what tests share belongs in tests/helpers"
 
 
 def imports_make_no_circles(root: Path, files: list[Path]) -> Iterator[str]:
@@ -116,6 +130,7 @@ RULES: dict[Rule, dict[str, str]] = {
     pointers_exist: {"topo/README.md": "Begin with `gone.py` and `topo/plan.py:load_plan`.\n", "topo/plan.py": ""},
     markdown_is_narrow: {"docs/wide.md": "a " * 76},
     nobody_imports_tests: {"benchmarks/fast.py": "def f():\n    from tests.endpoint import flows\n"},
+    no_test_imports_a_test: {"tests/topo/test_path.py": "from tests.topo.test_plan import plan_of\n"},
     imports_make_no_circles: {
         "topo/__init__.py": "",
         "topo/a.py": "from topo import b\n",

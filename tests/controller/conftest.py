@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from controller import Address
-from tests.switch_process import ready_words, stop
+from tests.helpers.switch_process import ready_words, stop
 from topo.graph import device_id, ports
 from topo.planfile import load_plan
 

@@ -14,7 +14,7 @@ from endpoint import factory
 from endpoint import profile as profiles
 from endpoint.host import Host
 from endpoint.workloads import KINDS
-from tests.endpoint.workload_fake import FakeNet
+from tests.helpers.workload_fake import FakeNet
 
 NOW_NS = 1_000_000_000
 HOSTS = 3

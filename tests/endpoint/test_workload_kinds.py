@@ -8,7 +8,7 @@ import pytest
 
 from common.client import ControlError
 from endpoint.group import Group
-from tests.endpoint.workload_fake import FakeClient, FakeNet
+from tests.helpers.workload_fake import FakeClient, FakeNet
 
 
 def group(net: FakeNet, kind: str, ranks: int | list[str], **options: Any) -> Group:

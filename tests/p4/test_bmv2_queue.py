@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from switch.entries import Exact
-from tests.p4.bmv2 import Bmv2
-from tests.p4.frames import dscp_of, ecn_of, frame, payload_length_of
-from tests.p4.node import CONTROL, DROP_REASONS, DSCP, LAST_HOP, ROCE, TRIMMABLE, TRIMMED, Node, destination
-from tests.p4.programs import COMPILERS, compiled
+from tests.helpers.p4.bmv2 import Bmv2
+from tests.helpers.p4.frames import dscp_of, ecn_of, frame, payload_length_of
+from tests.helpers.p4.node import CONTROL, DROP_REASONS, DSCP, LAST_HOP, ROCE, TRIMMABLE, TRIMMED, Node, destination
+from tests.helpers.p4.programs import COMPILERS, compiled
 
 pytestmark = [
     pytest.mark.root,

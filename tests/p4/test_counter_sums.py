@@ -9,9 +9,20 @@ import pytest
 
 from switch.engine import PRIORITIES, PortConfig, QueueConfig
 from switch.entries import Exact, Lpm
-from tests.p4.frames import IN_MACS, frame
-from tests.p4.node import DROP_REASONS, DSCP, LAST_HOP, NO_TRIM, RETRANSMIT, ROCE, TRIMMABLE, TRIMMED, Node, destination
-from tests.p4.programs import ENGINES, PROGRAMS, compiled, engine
+from tests.helpers.p4.frames import IN_MACS, frame
+from tests.helpers.p4.node import (
+    DROP_REASONS,
+    DSCP,
+    LAST_HOP,
+    NO_TRIM,
+    RETRANSMIT,
+    ROCE,
+    TRIMMABLE,
+    TRIMMED,
+    Node,
+    destination,
+)
+from tests.helpers.p4.programs import ENGINES, PROGRAMS, compiled, engine
 
 PORTS = (1, 2, 3)
 RATE_BPS = 10_000_000

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm
-from tests.p4.frames import frame
-from tests.p4.node import Node, destination
-from tests.p4.programs import ENGINES, PROGRAMS, compiled, engine
+from tests.helpers.p4.frames import frame
+from tests.helpers.p4.node import Node, destination
+from tests.helpers.p4.programs import ENGINES, PROGRAMS, compiled, engine
 
 PORTS = (2, 3, 4, 5)
 PROFILE = "SwitchIngress.route.ecmp_selector"

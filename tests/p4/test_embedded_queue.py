@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.p4.embedded import Embedded
-from tests.p4.frames import dscp_of, frame
-from tests.p4.node import DSCP, TRIMMABLE, TRIMMED, Node, destination
-from tests.p4.programs import compiled
+from tests.helpers.p4.embedded import Embedded
+from tests.helpers.p4.frames import dscp_of, frame
+from tests.helpers.p4.node import DSCP, TRIMMABLE, TRIMMED, Node, destination
+from tests.helpers.p4.programs import compiled
 
 pytestmark = [
     pytest.mark.root,

@@ -13,10 +13,10 @@ import pytest
 
 from switch.engine import Engine
 from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm
-from tests.p4.bmv2 import Bmv2
-from tests.p4.frames import IN_MACS, frame
-from tests.p4.node import DROP_REASONS, DSCP, LAST_HOP, NO_TRIM, RETRANSMIT, ROCE, TRIMMABLE, Node, destination
-from tests.p4.programs import COMPILERS, ENGINES, PROGRAMS, compiled, engine
+from tests.helpers.p4.bmv2 import Bmv2
+from tests.helpers.p4.frames import IN_MACS, frame
+from tests.helpers.p4.node import DROP_REASONS, DSCP, LAST_HOP, NO_TRIM, RETRANSMIT, ROCE, TRIMMABLE, Node, destination
+from tests.helpers.p4.programs import COMPILERS, ENGINES, PROGRAMS, compiled, engine
 
 PORTS = (1, 2, 3, 4)
 COUNTERS = ("received", "sent", "trimmed", "ecn_marked", *DROP_REASONS)

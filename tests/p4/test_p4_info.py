@@ -8,7 +8,7 @@ import pytest
 from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 
-from tests.p4.programs import COMPILERS, PROGRAMS, ROOT, compiled
+from tests.helpers.p4.programs import COMPILERS, PROGRAMS, ROOT, compiled
 
 
 def golden(program: str) -> p4info_pb2.P4Info:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from switch.stf import parse, run
-from tests.p4.bmv2 import Bmv2
-from tests.p4.embedded import Embedded
-from tests.p4.live import LiveSwitch
-from tests.p4.programs import COMPILERS, ENGINES, PROGRAMS, Artefacts, compiled, engine
+from tests.helpers.p4.bmv2 import Bmv2
+from tests.helpers.p4.embedded import Embedded
+from tests.helpers.p4.live import LiveSwitch
+from tests.helpers.p4.programs import COMPILERS, ENGINES, PROGRAMS, Artefacts, compiled, engine
 
 STF = Path(__file__).parent / "stf"
 ENGINES_ONLY = "runts_are_dropped"  # no Linux interface carries such a frame

@@ -8,8 +8,8 @@ import pytest
 
 from switch.engine import PortConfig, QueueConfig
 from switch.entries import Exact
-from tests.p4.frames import dscp_of, ecn_of, frame, payload_length_of
-from tests.p4.node import (
+from tests.helpers.p4.frames import dscp_of, ecn_of, frame, payload_length_of
+from tests.helpers.p4.node import (
     CONTROL,
     DSCP,
     NO_TRIM,
@@ -19,7 +19,7 @@ from tests.p4.node import (
     Node,
     destination,
 )
-from tests.p4.programs import ENGINES, PROGRAMS, compiled, engine
+from tests.helpers.p4.programs import ENGINES, PROGRAMS, compiled, engine
 
 IN, OUT = 1, 2
 SIZE = 1100

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 import pytest
 
 from switch.entries import Exact, Lpm
-from tests.p4.frames import frame
-from tests.p4.node import Node
-from tests.p4.programs import ENGINES, PROGRAMS, compiled, engine
-from tests.p4.wires import Namespace, Wires
+from tests.helpers.p4.frames import frame
+from tests.helpers.p4.node import Node
+from tests.helpers.p4.programs import ENGINES, PROGRAMS, compiled, engine
+from tests.helpers.p4.wires import Namespace, Wires
 
 PORTS = (1, 2, 3)
 BLOCK = 0xFCBBBBBB

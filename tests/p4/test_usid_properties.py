@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switch.entries import Lpm
-from tests.p4.frames import IN_MACS, frame
-from tests.p4.node import Node
-from tests.p4.programs import ENGINES, PROGRAMS, compiled, engine
+from tests.helpers.p4.frames import IN_MACS, frame
+from tests.helpers.p4.node import Node
+from tests.helpers.p4.programs import ENGINES, PROGRAMS, compiled, engine
 
 BLOCK = 0xFCBBBBBB
 UN = 0x0001

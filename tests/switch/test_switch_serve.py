@@ -14,7 +14,7 @@ import grpc
 import pytest
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from tests.switch_process import ready_words, stop
+from tests.helpers.switch_process import ready_words, stop
 
 WAIT_S = 20
 DEVICES = [

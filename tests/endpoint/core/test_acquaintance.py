@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from endpoint.core.endpoint import Endpoint
-from tests.endpoint.core.flows import Flow
-from tests.endpoint.core.virtual_wire import Faults, Wire
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Faults, Wire
 
 PLANES = 3
 HOSTS = ["h0", "h1"]

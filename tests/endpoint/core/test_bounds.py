@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from endpoint.transport import CompletionStatus
-from tests.endpoint.core.bench import Bench
-from tests.endpoint.core.virtual_wire import Wire
+from tests.helpers.transport.bench import Bench
+from tests.helpers.transport.virtual_wire import Wire
 
 
 def stream(bench: Bench, messages: int, depth: int = 64) -> int:

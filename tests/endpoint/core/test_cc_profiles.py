@@ -12,9 +12,9 @@ from endpoint.core.config import ConfigError
 from endpoint.core.endpoint import Endpoint
 from endpoint.core.nscc import Nscc
 from endpoint.core.verbs import VerbError
-from tests.endpoint.core.bench import Bench
-from tests.endpoint.core.flows import Flow
-from tests.endpoint.core.virtual_wire import Faults, Wire
+from tests.helpers.transport.bench import Bench
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Faults, Wire
 
 API_NAMES = [
     *("disable_qa", "adjust_bytes_threshold", "adjust_period_threshold", "base_rtt", "eta", "fi", "fi_scale", "gamma"),

@@ -9,9 +9,9 @@ from endpoint.core.psn import PSN_MASK
 from endpoint.core.verbs import VerbError
 from endpoint.core.wire import Opcode, Syndrome
 from endpoint.transport import CompletionStatus, QPState
-from tests.endpoint.core.bench import Bench, Packet
-from tests.endpoint.core.flows import Flow
-from tests.endpoint.core.virtual_wire import Faults, Wire
+from tests.helpers.transport.bench import Bench, Packet
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Faults, Wire
 
 SACK, ACK = Opcode.SACK, Opcode.ACKNOWLEDGE
 SUCCESS, FLUSHED = CompletionStatus.SUCCESS, CompletionStatus.FLUSHED

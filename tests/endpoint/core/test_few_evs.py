@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.endpoint.core.flows import Flow
-from tests.endpoint.core.virtual_wire import Faults, Wire
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Faults, Wire
 
 GBPS = 1_000_000_000
 PLANES = 4

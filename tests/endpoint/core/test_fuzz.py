@@ -9,8 +9,9 @@ import pytest
 from endpoint.core import icrc
 from endpoint.core.peer import PORTS_ALL
 from endpoint.transport import QPState
-from tests.endpoint.core.bench import Bench, Packet
-from tests.endpoint.core.virtual_wire import trim
+from tests.helpers.transport.bench import Bench, Packet
+from tests.helpers.transport.hostile import mutate
+from tests.helpers.transport.virtual_wire import trim
 
 
 def corpus(bench: Bench) -> list[bytes]:
@@ -32,25 +33,6 @@ def corpus(bench: Bench) -> list[bytes]:
     answers += bench.answers()
     frames = [packet.frame for packet in [*sent, *probes, *requests, *answers]]
     return [*frames, *(trim(packet.frame, lasthop) for packet in sent for lasthop in (False, True))]
-
-
-def mutate(frame: bytes, rng: Random) -> bytes:
-    kind = rng.randrange(6)
-    if kind == 0:
-        return rng.randbytes(rng.choice((0, 13, 14, 60, 122, 128, 134, 138, 200, 1500)))
-    if kind == 1:
-        return frame[: rng.randrange(len(frame) + 1)]
-    data = bytearray(frame)
-    if kind == 2:
-        data += rng.randbytes(rng.randrange(1, 40))
-    for _ in range(rng.randrange(1, 6)):
-        limit = min(len(data), 190) if rng.random() < 0.9 else len(data)
-        at = rng.randrange(102 if limit > 102 and rng.random() < 0.7 else 0, limit)  # mostly behind UDP
-        data[at] = rng.randrange(256) if rng.random() < 0.5 else data[at] ^ 1 << rng.randrange(8)
-    if kind == 3 and len(data) > 120:
-        # The sender is hostile, not the wire: the ICRC is right.
-        data[-4:] = icrc.WIRE.pack(icrc.compute(bytes(data[54:-4])))
-    return bytes(data)
 
 
 def fuzz(count: int, seed: int) -> None:

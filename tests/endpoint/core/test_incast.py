@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from endpoint.core.penalty import ReceiverPenalty
-from tests.endpoint.core.flows import Flow
-from tests.endpoint.core.virtual_wire import Wire
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Wire
 
 
 class Weight:

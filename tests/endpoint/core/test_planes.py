@@ -12,9 +12,9 @@ from endpoint import profile as profiles
 from endpoint.core.endpoint import Endpoint
 from endpoint.core.wire import EndpointOp, Erth, Opcode
 from endpoint.transport import QPInfo, QPState
-from tests.endpoint.core.bench import Bench, Packet
-from tests.endpoint.core.flows import Flow
-from tests.endpoint.core.virtual_wire import Faults, Wire
+from tests.helpers.transport.bench import Bench, Packet
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Faults, Wire
 
 
 def run(wire: Wire, *flows: Flow, round_trips: int = 5000) -> None:

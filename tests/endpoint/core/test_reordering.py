@@ -8,9 +8,9 @@ import pytest
 
 from endpoint.core.recovery import ReorderRule
 from endpoint.transport import QPState
-from tests.endpoint.core.bench import Bench
-from tests.endpoint.core.flows import Flow
-from tests.endpoint.core.virtual_wire import Faults, Wire
+from tests.helpers.transport.bench import Bench
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Faults, Wire
 
 MS = 1_000_000
 

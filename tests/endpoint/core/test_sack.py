@@ -9,9 +9,9 @@ import pytest
 from endpoint.core import icrc, wire
 from endpoint.core.wire import NackReason, Opcode, PathMark
 from endpoint.transport import CompletionStatus, QPState
-from tests.endpoint.core.bench import Bench, Packet
-from tests.endpoint.core.flows import Flow
-from tests.endpoint.core.virtual_wire import Wire
+from tests.helpers.transport.bench import Bench, Packet
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Wire
 
 SACK, NACK, ACK = Opcode.SACK, Opcode.NACK, Opcode.ACKNOWLEDGE
 

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from endpoint.transport import QPState
-from tests.endpoint.core.flows import Flow
-from tests.endpoint.core.virtual_wire import Faults, Wire
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Faults, Wire
 
 PHASE_ROUND_TRIPS = 30
 HEAL_ROUND_TRIPS = 150

@@ -14,8 +14,8 @@ from endpoint.core.endpoint import Endpoint
 from endpoint.core.ev_set import EvSet
 from endpoint.core.ev_state import EvCause
 from endpoint.core.selection import find_selection
-from tests.endpoint.core.flows import Flow
-from tests.endpoint.core.virtual_wire import Wire
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Wire
 
 ALL = 0b1111
 

@@ -9,8 +9,8 @@ from endpoint.core.ev_state import EvState
 from endpoint.core.nscc import Nscc
 from endpoint.core.recovery import ReorderRule
 from endpoint.roce.endpoint import Endpoint as RoceEndpoint
-from tests.endpoint.core.flows import Flow
-from tests.endpoint.core.virtual_wire import Wire
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Wire
 
 STALLS = (0.25, 1.0, 3.0, 15.0)  # base round trips; the lab's 54 ms make 14 to 810 ms of them
 

@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from endpoint.core.ev_state import SENDABLE
 from endpoint.transport import QPState
-from tests.endpoint.core.flows import Flow
-from tests.endpoint.core.virtual_wire import Faults, Wire
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Faults, Wire
 
 SHARES = st.floats(0.0, 0.5)
 HOSTS = st.sampled_from(["h0", "h1"])

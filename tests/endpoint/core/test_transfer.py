@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.endpoint.core.flows import Flow
-from tests.endpoint.core.virtual_wire import Faults, Wire
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Faults, Wire
 
 SECOND = 1_000_000_000
 

@@ -14,7 +14,7 @@ from endpoint.core.endpoint import Endpoint
 from endpoint.core.verbs import VerbError
 from endpoint.core.wire import Opcode
 from endpoint.transport import CompletionStatus, QPState, QueueFull, Transport
-from tests.endpoint.core.bench import Bench, Packet
+from tests.helpers.transport.bench import Bench, Packet
 
 SUCCESS, FLUSHED = CompletionStatus.SUCCESS, CompletionStatus.FLUSHED
 

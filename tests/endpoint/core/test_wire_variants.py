@@ -7,9 +7,9 @@ import pytest
 from endpoint.core import wire
 from endpoint.core.wire import Opcode
 from endpoint.transport import CompletionStatus
-from tests.endpoint.core.bench import Bench
-from tests.endpoint.core.flows import Flow
-from tests.endpoint.core.virtual_wire import Wire
+from tests.helpers.transport.bench import Bench
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Wire
 
 SUCCESS = CompletionStatus.SUCCESS
 

@@ -16,9 +16,9 @@ from endpoint.roce import wire
 from endpoint.roce.dcqcn import RATE_MIN, Dcqcn
 from endpoint.roce.endpoint import Endpoint
 from endpoint.transport import CompletionStatus, QPState, Transport
-from tests.endpoint.core.flows import Flow
-from tests.endpoint.core.test_fuzz import mutate
-from tests.endpoint.core.virtual_wire import Faults, Wire
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.hostile import mutate
+from tests.helpers.transport.virtual_wire import Faults, Wire
 
 GBPS = 1_000_000_000
 

@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from endpoint.roce.endpoint import Endpoint
 from endpoint.transport import CompletionStatus, QPState
-from tests.endpoint.core.flows import Flow
-from tests.endpoint.core.virtual_wire import Faults, Wire
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Faults, Wire
 
 SHARES = st.sampled_from([0.0, 0.01, 0.1, 0.3])
 HOSTS = st.sampled_from(["h0", "h1"])

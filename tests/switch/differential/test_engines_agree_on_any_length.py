@@ -9,8 +9,8 @@ import pytest
 
 from switch.engine import CPU_PORT_DEFAULT, FRAME_BYTES_MAX, EngineError, PortConfig
 from switch.model import Program
-from tests.switch.differential.generate import PORTS
-from tests.switch.differential.test_engines_agree import PROGRAMS, Scenario
+from tests.helpers.engines.random_inputs import PORTS
+from tests.helpers.engines.scenario import PROGRAMS, Scenario
 
 AROUND_HEADERS = [length + by for length in (14, 54, 62, 128) for by in (-1, 0, 1)]
 LENGTHS = [0, 1, 2, 3, 5, *AROUND_HEADERS, 1500, 9216, FRAME_BYTES_MAX - 1, FRAME_BYTES_MAX]

@@ -18,9 +18,9 @@ from switch.engine import PortConfig
 from switch.frontend.compilation import Compilation
 from switch.model import load
 from switch.reference import ReferenceEngine
-from tests.switch.frontend.random_expressions import RandomExpressions
-from tests.switch.frontend.random_parsers import RandomParser
-from tests.switch.frontend.random_programs import SKELETON, RandomProgram
+from tests.helpers.frontend.random_expressions import RandomExpressions
+from tests.helpers.frontend.random_parsers import RandomParser
+from tests.helpers.frontend.random_programs import SKELETON, RandomProgram
 
 SEEDS = range(12)
 needs_p4c = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="p4c is not on PATH")

@@ -34,10 +34,10 @@ from switch.model.registers import Register
 from switch.reference.expressions import Expressions, fit
 from switch.reference.externs import Externs
 from switch.reference.packet import Layout, Packet
-from tests.switch.frontend.ir_meaning import Meaning
-from tests.switch.frontend.random_expressions import RandomExpressions
-from tests.switch.frontend.random_parsers import RandomParser
-from tests.switch.frontend.random_programs import RandomProgram
+from tests.helpers.frontend.ir_meaning import Meaning
+from tests.helpers.frontend.random_expressions import RandomExpressions
+from tests.helpers.frontend.random_parsers import RandomParser
+from tests.helpers.frontend.random_programs import RandomProgram
 
 HERE = Path(__file__).resolve().parent
 REFUSED = {"common.p4", "control_plane.p4"}  # no program; digests and value sets, which the engines do not execute

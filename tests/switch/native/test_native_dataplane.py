@@ -18,7 +18,7 @@ from switch.config import ConfigError, DeviceConfig, PortSpec
 from switch.engine import PortConfig, PortCounters
 from switch.model import Program
 from switch.native.dataplane import DrivenEngine, NativeDataPlane
-from tests.switch.native.leaf_traffic import (
+from tests.helpers.engines.leaf_traffic import (
     OWN_USID,
     install_own_usid,
     install_route,

@@ -10,7 +10,7 @@ from switch.engine import EngineError, PortConfig, QueueConfig
 from switch.entries import ActionCall, Entry, Exact, Lpm
 from switch.model import Program
 from switch.native.engine import NativeEngine
-from tests.switch.native.leaf_traffic import (
+from tests.helpers.engines.leaf_traffic import (
     OWN_USID,
     action_name,
     install_own_usid,

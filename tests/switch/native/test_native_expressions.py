@@ -11,7 +11,7 @@ from switch.frontend import compile_program
 from switch.model import Program, load
 from switch.native.engine import NativeEngine
 from switch.reference import ReferenceEngine
-from tests.switch.frontend.random_expressions import SKELETON, RandomExpressions
+from tests.helpers.frontend.random_expressions import SKELETON, RandomExpressions
 
 SEEDS = range(4)
 COUNT = 60  # expressions of a program: the C compiler takes longer to start than to compile them

@@ -15,9 +15,9 @@ from switch.model import Program
 from switch.native.engine import NativeEngine
 from switch.native.fabric import NativeFabric
 from switch.reference.engine import ReferenceEngine
-from tests.switch.native.fabric_life import FabricLife, Kind
-from tests.switch.native.leaf_traffic import OWN_USID, usid_address
-from tests.switch.native.test_native_differential import FRAMES, PROGRAMS, fabric_frames, populate_entries
+from tests.helpers.engines.fabric_life import FabricLife, Kind
+from tests.helpers.engines.leaf_traffic import OWN_USID, usid_address
+from tests.helpers.engines.life_inputs import FRAMES, PROGRAMS, fabric_frames, populate_entries
 
 MICROSECOND = 1000
 

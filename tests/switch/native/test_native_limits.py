@@ -24,7 +24,7 @@ from switch.model import Program, load
 from switch.native import binding
 from switch.native.engine import NativeEngine
 from switch.reference import ReferenceEngine
-from tests.switch.native.leaf_traffic import ipv6_frame
+from tests.helpers.engines.leaf_traffic import ipv6_frame
 
 PROGRAMS = Path(__file__).parent / "programs"
 ROOT = Path(__file__).parents[3]

@@ -24,7 +24,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 from p4.v1 import p4runtime_pb2_grpc
 
 from switch.frontend import compile_program
-from tests.switch_process import ready_words
+from tests.helpers.switch_process import ready_words
 
 PROGRAM = Path(__file__).parent / "everything.p4"
 CONVERSATION = Path(__file__).parent / "beside_bmv2.txt"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from switch.frontend import compile_program
-from tests.switch_process import ready_words, stop
+from tests.helpers.switch_process import ready_words, stop
 
 PROGRAM = Path(__file__).parent / "everything.p4"
 WAIT_S = 30

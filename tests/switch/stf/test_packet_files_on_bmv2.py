@@ -16,7 +16,7 @@ from switch.frontend import compile_program
 from switch.model import load
 from switch.stf import parse, run
 from switch.stf.statements import Check, Command, Expect, NoPacket, Packet, Statement
-from tests.switch.stf.bmv2_files import Bmv2Files
+from tests.helpers.engines.bmv2_files import Bmv2Files
 
 HERE = Path(__file__).parent
 FILES = [p for p in sorted(HERE.glob("*.stf")) if "\n# bmv2: no" not in p.read_text()]

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from endpoint.transport import CompletionStatus, QPState, QueueFull
-from tests.endpoint.core.virtual_wire import Wire
+from tests.helpers.transport.virtual_wire import Wire
 
 
 class Flow:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.p4.live import DEVICE, LiveSwitch
+from tests.helpers.p4.live import DEVICE, LiveSwitch
 
 
 class Bmv2(LiveSwitch):

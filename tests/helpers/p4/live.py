@@ -17,7 +17,7 @@ from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 from switch.engine import CounterValue, MeterConfig, PortConfig, Transmitted
 from switch.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, MemberRef
-from tests.p4.wires import Namespace, Wires
+from tests.helpers.p4.wires import Namespace, Wires
 
 DEVICE = 1
 SETTLE_S = 10  # at most

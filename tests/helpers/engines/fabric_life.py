@@ -20,7 +20,7 @@ from switch.fabric import End, Fabric, HostFrame, NicPort
 from switch.model import Program
 from switch.native.fabric import NativeFabric
 from switch.reference.fabric import SteppedFabric
-from tests.switch.native.differential import PORTS, Life
+from tests.helpers.engines.differential import PORTS, Life
 
 HOST_PORTS = 3
 FRAMES_MAX = 400  # that a host sends of its own and in answer, so that no loop of answers lasts

@@ -12,7 +12,7 @@ from endpoint.core import frame as frames
 from endpoint.core import wire
 from endpoint.core.endpoint import Endpoint
 from endpoint.transport import Completion
-from tests.endpoint.core.virtual_wire import trim
+from tests.helpers.transport.virtual_wire import trim
 
 
 @dataclass

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.p4.live import DEVICE, LiveSwitch
-from tests.p4.programs import ROOT
+from tests.helpers.p4.live import DEVICE, LiveSwitch
+from tests.helpers.p4.programs import ROOT
 
 START_S = 20
 

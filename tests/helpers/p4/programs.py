@@ -17,7 +17,7 @@ from switch.model import Program, load_program
 from switch.native.engine import NativeEngine
 from switch.reference import ReferenceEngine
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PROGRAMS = ("leaf", "spine")
 COMPILERS = (
     "mrclab",

@@ -1,0 +1,185 @@
+"""The same random calls for both engines: entries, settings, packets and times. Each pair of results is compared."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, NamedTuple
+
+from switch.engine import EngineError
+from switch.entries import Entry
+from switch.model import Program
+from switch.model.pipelines import Table
+from switch.stf.programs import make_engine
+from tests.helpers.engines.random_inputs import PORTS, ControlMaker, PacketMaker, Pool
+
+PROGRAMS = ("leaf.p4", "spine.p4", "steer.p4", "arithmetic.p4", "matching.p4", "stateful.p4", "parsing.p4")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Program):
+        return value.name
+    return value.hex() if isinstance(value, bytes) else repr(value)
+
+
+class Handles(NamedTuple):
+    reference: int
+    native: int
+
+
+class Pair:
+    """Applies each call to both engines: both must return the same, or both refuse."""
+
+    def __init__(self, seed: int) -> None:
+        self.engines = (make_engine("reference", seed), make_engine("native", seed))
+        self.calls: list[str] = []
+
+    def __call__(self, name: str, *args: Any) -> Any:
+        """The result, or None when both engines refuse."""
+        shown = ", ".join(_shown(a) for a in args)
+        self.calls.append(f"{name}({shown})")
+        results = []
+        for i, engine in enumerate(self.engines):
+            mine = [a[i] if isinstance(a, Handles) else a for a in args]
+            try:
+                results.append((True, getattr(engine, name)(*mine)))
+            except EngineError as error:
+                results.append((False, error))
+        agree = results[0][0] == results[1][0] and (not results[0][0] or results[0][1] == results[1][1])
+        assert agree, "\n".join(
+            [
+                f"reference: {results[0][1]!r}",
+                f"native:    {results[1][1]!r}",
+                "at the end of:",
+                *(call[:300] for call in self.calls[-15:]),
+            ]
+        )
+        return results[0][1] if results[0][0] else None
+
+    def insert(self, table: str, entry: Entry) -> Handles | None:
+        self.calls.append(f"insert_entry({table}, {entry!r})")
+        handles: list[int | None] = []
+        for engine in self.engines:
+            try:
+                handles.append(engine.insert_entry(table, entry))
+            except EngineError:
+                handles.append(None)
+        reference, native = handles
+        assert (reference is None) == (native is None), f"{table}: {entry!r}: handles {handles}"
+        return None if reference is None or native is None else Handles(reference, native)
+
+
+class Scenario:
+    def __init__(self, program: Program, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.program = program
+        self.pool = Pool(self.rng)
+        self.packets = PacketMaker(program, self.rng, self.pool)
+        self.control = ControlMaker(program, self.rng, self.pool)
+        self.pair = Pair(seed)
+        self.now_ns = self.rng.choice((0, 10**15))
+        # Of each entry, the handle in either engine: engines number as they like, but for initial entries.
+        self.handles = {t.name: [Handles(i, i) for i in range(len(t.entries))] for t in program.tables}
+
+    def set_up(self) -> None:
+        pair, rng, control = self.pair, self.rng, self.control
+        pair("load", self.program)
+        for _ in range(30):
+            self.packets.packet()  # so that the pool has values for the entries
+        for port in PORTS:
+            pair("configure_port", port, control.port(), self.now_ns)
+        for profile in self.program.profiles:
+            actions = tuple(a for t in self.program.tables if t.profile is profile for a in t.actions)
+            for member in range(3):
+                pair("set_member", profile.name, member, control.call(actions))
+            if profile.has_groups:
+                pair("set_group", profile.name, 0, [(0, 1), (2, 2), (1, 1)])
+                pair("set_group", profile.name, 1, [])
+        for table in self.program.tables:
+            for _ in range(rng.choice((0, 2, 8)) if table.keys and not table.const_entries else 0):
+                self.insert(table)
+            if rng.random() < 0.3 and self.may_change_default(table):
+                pair("set_default_action", table.name, control.call(table.actions))
+        for group in (1, 2, 7):
+            pair("set_multicast_group", group, control.replicas())
+        for session in (0, 1, 3):
+            # steer.p4 clones every clone into session 1: with two replicas that is COPIES_MAX packets.
+            replicas = control.replicas()[:1] if session == 1 else control.replicas()
+            pair("set_clone_session", session, replicas, rng.choice((0, 0, 20)))
+        for meter in self.program.meters:
+            for index in range(min(meter.size, 6)):
+                pair("set_meter", meter.name, index, control.meter())
+        for register in self.program.registers:
+            pair("write_register", register.name, rng.randrange(register.size), rng.getrandbits(register.width_bits))
+
+    def may_change_default(self, table: Table) -> bool:
+        """The P4Runtime server refuses what is constant; engines need not."""
+        return table.profile is None and not (table.default is not None and table.default.const)
+
+    def insert(self, table: Table) -> None:
+        handles = self.pair.insert(table.name, self.control.entry(table))
+        if handles is not None:
+            self.handles[table.name].append(handles)
+
+    def step(self) -> None:
+        pair, rng = self.pair, self.rng
+        choice = rng.random()
+        if choice < 0.75:
+            for _ in range(rng.choice((1, 1, 3, 10))):
+                pair("receive", rng.choice(PORTS), self.packets.packet(), self.now_ns)
+        elif choice < 0.80:
+            pair("configure_port", rng.choice(PORTS), self.control.port(), self.now_ns)
+        elif choice < 0.95:
+            self.change_entries()
+        elif choice < 0.97:
+            pair("set_running", rng.random() < 0.7, self.now_ns)
+        elif choice < 0.98:
+            pair("set_multicast_group", 1, self.control.replicas())
+        self.now_ns += rng.choice((0, 1, 999, 12_345, 1_000_000, 50_000_000))
+        pair("next_event_ns")
+        pair("advance", self.now_ns)
+
+    def change_entries(self) -> None:
+        tables = [t for t in self.program.tables if not t.const_entries]
+        if not tables:
+            return
+        table = self.rng.choice(tables)
+        handles = self.handles[table.name]
+        choice = self.rng.random()
+        if not handles or choice < 0.4:
+            if table.keys:
+                self.insert(table)
+        elif choice < 0.6:
+            self.pair("modify_entry", table.name, self.rng.choice(handles), self.control.entry_action(table))
+        elif choice < 0.8:
+            handle = handles.pop(self.rng.randrange(len(handles)))
+            self.pair("delete_entry", table.name, handle)
+        elif table.meter is not None:
+            self.pair("set_direct_meter", table.name, self.rng.choice(handles), self.control.meter())
+        elif self.may_change_default(table):
+            self.pair("set_default_action", table.name, self.control.call(table.actions))
+
+    def settle(self) -> None:
+        """Let everything leave, then compare all state."""
+        pair = self.pair
+        while (event_ns := pair("next_event_ns")) is not None:
+            self.now_ns = max(self.now_ns, event_ns)
+            pair("advance", self.now_ns)
+        for port in PORTS:
+            pair("port_counters", port, self.now_ns)
+        for counter in self.program.counters:
+            for index in range(counter.size):
+                pair("read_counter", counter.name, index)
+        for register in self.program.registers:
+            for index in range(register.size):
+                pair("read_register", register.name, index)
+        for table in self.program.tables:
+            if table.counter is not None:
+                for handle in self.handles[table.name]:
+                    pair("read_direct_counter", table.name, handle)
+
+    def run(self, steps: int) -> None:
+        self.set_up()
+        for _ in range(steps):
+            self.step()
+        self.pair("set_running", True, self.now_ns)
+        self.settle()
