@@ -56,6 +56,21 @@ class Group:
             self._remove_quietly()
             raise
 
+    @classmethod
+    def join(
+        cls,
+        clients: Mapping[str, Client],
+        *,
+        name: str,
+        ranks: Sequence[str],
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> Group:
+        """A workload that another process has prepared on these ranks."""
+        group = cls.__new__(cls)
+        group.name, group.ranks, group._clock = name, list(ranks), clock
+        group._clients = {host: clients[host] for host in ranks}
+        return group
+
     def start(self, at_ns: int | None = None) -> int:
         """Start on every host at `at_ns` of the clock, which all hosts share, or shortly; return the time."""
         when_ns = self._clock() + START_AHEAD_NS if at_ns is None else at_ns

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from scenarios.commands.pairs import json_or_text, parse_pair
 from scenarios.running import calibration
 from scenarios.running.added import parse
 from scenarios.running.runner import Choices
@@ -101,17 +101,3 @@ def all_embedded(plan: Plan, texts: Sequence[str], tell: Callable[[str], None]) 
         named = ", ".join(f"{name} ({kind})" for name, kind in others.items())
         tell(f"in virtual time every switch is an embedded one: so are {named} of plan {plan.name}")
     return replace(plan, switch="embedded", switch_overrides=MappingProxyType({}))
-
-
-def json_or_text(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-def parse_pair(text: str, option: str, example: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise ValueError(f"{option}: NAME=VALUE is wanted, such as {example}, not {text!r}")
-    return key, value

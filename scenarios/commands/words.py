@@ -42,6 +42,9 @@ WORDS: Mapping[str, Word] = {
     "paths": Word("topo.cli:add_paths", "the paths between two hosts: EV, plane, spine, uSIDs hop by hop"),
     "trace": Word("scenarios.commands.trace:register", "follow one packet through every switch's tables"),
     "capture": Word("scenarios.commands.capture:register", "capture packets on a link of the running lab"),
+    "traffic": Word(
+        "scenarios.commands.traffic:register", "run a workload on the running lab, list what runs, stop it"
+    ),
     "counters": Word(
         "scenarios.commands.counters:register",
         "what switches forwarded, trimmed, marked and dropped, by port, class and cause",

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 
-from common.client import ControlClient, ControlError
+from common.client import ControlClient
 from scenarios.running.directory import RunDirectory
 from scenarios.running.transport import Transport
 from scenarios.worlds import provision
+from scenarios.worlds.agents import start_agents
 from scenarios.worlds.world import WorldGoneError
 from topo.emulation.lab import Lab
 from topo.fault import Fault
-from topo.node import Host
 from topo.plan import Plan
 
-READY_S = 30.0
-POLL_S = 0.05
 LOOK_S = 0.5  # how often a waiting run looks whether its lab is still there
 
 
@@ -31,9 +26,6 @@ class EmulatedWorld:
     def __init__(
         self, plan: Plan, transport: Transport, seed: int, directory: RunDirectory, tell: Callable[[str], None]
     ) -> None:
-        self._directory = directory
-        self._transport = transport
-        self._seed = seed
         self._pause = threading.Event()  # never set: a wait that Ctrl-C ends
         self._clients: dict[str, ControlClient] = {}
         with ExitStack() as stack:
@@ -41,11 +33,11 @@ class EmulatedWorld:
             self.lab = Lab.up(plan, provision=provision.install, journals=directory.journals)
             stack.callback(self.lab.down)
             tell("starting an agent in every host")
-            processes = self.lab.start_agents(self._command)
-            for host, process in processes.items():
-                client = self._connect(host, process)
+            self._clients = start_agents(
+                self.lab, transport.agent, transport.settings, seed, lambda host: directory.journal(host.name)
+            )
+            for client in self._clients.values():
                 stack.callback(client.close)
-                self._clients[host.name] = client
             self._open = stack.pop_all()
 
     @property
@@ -81,28 +73,3 @@ class EmulatedWorld:
 
     def close(self) -> None:
         self._open.close()
-
-    def _command(self, host: Host) -> list[str]:
-        words = [sys.executable, "-m", "endpoint", "agent", "--profile", str(self.lab.profile(host))]
-        words += ["--socket", str(self.lab.agent_socket(host)), "--journal", str(self._directory.journal(host.name))]
-        words += ["--transport", self._transport.agent, "--seed", str(self._seed)]
-        for name, value in self._transport.settings.items():
-            words += ["--set", f"{name}={json.dumps(value)}"]
-        return words
-
-    def _connect(self, host: Host, process: subprocess.Popen[bytes]) -> ControlClient:
-        """The agent's client as soon as it answers; RuntimeError when it has ended or takes too long."""
-        deadline_s = time.monotonic() + READY_S
-        while True:
-            try:
-                return ControlClient(self.lab.agent_socket(host))
-            except ControlError as error:
-                log = self.lab.root / "logs" / f"{host}-agent.log"
-                if process.poll() is not None:
-                    last = log.read_text().strip()[-500:] if log.exists() else "no output"
-                    raise RuntimeError(f"the agent of {host} ended with {process.returncode}: {last}") from error
-                if time.monotonic() > deadline_s:
-                    raise RuntimeError(
-                        f"the agent of {host} did not answer within {READY_S:g} s (see {log})"
-                    ) from error
-            self._pause.wait(POLL_S)

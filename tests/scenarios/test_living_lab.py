@@ -140,3 +140,65 @@ def test_graph_with_load_draws_what_the_links_carry(lab: Lab, steered: None, tmp
     assert 10 <= share <= 30  # 50 pings a second of 4,102 bytes on a link of 10 Mb/s: 16 %
     mrclab("graph", "-o", str(tmp_path / "lab.png"))
     assert (tmp_path / "lab.png").read_bytes()[:4] == b"\x89PNG"
+
+
+# The last of this file: agents run from here on.
+
+
+def test_traffic_prints_perftests_columns_and_verifies_every_byte(lab: Lab) -> None:
+    text = mrclab("traffic", "write_bw", "h0", "h3", "messages=20", "size=65536")
+    assert "BW average[Gb/sec]" in text.splitlines()[0]
+    assert f"{20 * 65536:,} bytes verified in memory, 0 wrong" in text
+    told = json.loads(
+        mrclab("traffic", "all_reduce", "h0", "h1", "h2", "h3", "rounds=2", "size=65536", "--format", "json")
+    )
+    assert told["bytes_wrong"] == 0
+    assert told["ranks"].keys() == {"h0", "h1", "h2", "h3"}
+    assert "no traffic" in mrclab("traffic", "list")
+
+
+def test_traffic_in_the_background_lives_through_a_cut_and_a_drain_and_is_stopped_by_name(lab: Lab) -> None:
+    mrclab("traffic", "write_bw", "h0", "h3", "--background", "--name", "stream")
+    try:
+        (row,) = json.loads(mrclab("traffic", "list", "--format", "json"))
+        assert (row["name"], row["kind"], row["ranks"], row["state"]) == ("stream", "write_bw", ["h0", "h3"], "running")
+        assert "traffic 'stream' is there already" in mrclab(
+            "traffic", "write_bw", "h1", "h2", "--name", "stream", status=2
+        )
+        assert "agents run already, with transport mrc" in mrclab(
+            "traffic", "write_bw", "h1", "h2", "--transport", "roce", status=2
+        )
+        mrclab("fault", "link-down", "p0l0-p0s0")
+        mrclab("fault", "drain", "p1s0")
+        mrclab("undo", "all")
+    finally:
+        stopped = mrclab("traffic", "stop", "stream")
+    assert ", 0 wrong" in stopped
+    assert int(stopped.split(" bytes verified")[0].split("\n")[-1].replace(",", "")) > row["bytes_verified"]
+    assert "no traffic 'stream'; there is: none" in mrclab("traffic", "stop", "stream", status=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("ping", "h0", "h1"), "no workload 'ping': valid are write_bw, "),
+        (("write_bw", "h0"), "write_bw takes 2 hosts or more"),
+        (("write_bw", "h0", "h9"), "h9"),
+        (("write_bw", "h0", "h0"), "each host once"),
+        (("write_bw", "h0", "h1", "sise=3"), "write_bw has no option 'sise': valid are qps, "),
+        (("write_lat", "h0", "h1", "--seconds", "3"), "write_lat ends by its own count"),
+        (("stop",), "a name, or all, is wanted"),
+    ],
+)
+def test_traffic_that_cannot_be_is_refused_with_what_can(lab: Lab, words: tuple[str, ...], said: str) -> None:
+    assert said in mrclab("traffic", *words, status=2)
+    assert "no traffic" in mrclab("traffic", "list")
+
+
+def test_stop_all_ends_the_agents_and_the_next_traffic_starts_them_anew(lab: Lab) -> None:
+    mrclab("traffic", "write_bw", "h0", "h3", "--background")
+    assert "ended 1 workloads and 4 agents" in mrclab("traffic", "stop", "all")
+    assert "no agent runs" in mrclab("traffic", "list")
+    words = ("write_lat", "h0", "h3", "messages=5", "--transport", "mrc-single-path")
+    assert "5" in mrclab("traffic", *words).splitlines()[1].split()
+    assert "ended 0 workloads and 4 agents" in mrclab("traffic", "stop", "all")

@@ -1,0 +1,65 @@
+"""The agents of a lab: one process a host, started and reached."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from common.client import ControlClient, ControlError
+from topo.emulation.lab import Lab
+from topo.node import Host
+
+READY_S = 30.0
+POLL_S = 0.05
+
+
+def start_agents(
+    lab: Lab, transport: str, settings: Mapping[str, Any], seed: int, journal: Callable[[Host], Path]
+) -> dict[str, ControlClient]:
+    """An agent in every host, by name, as soon as it answers. RuntimeError with its last words when one does not."""
+
+    def command(host: Host) -> list[str]:
+        words = [sys.executable, "-m", "endpoint", "agent", "--profile", str(lab.profile(host))]
+        words += ["--socket", str(lab.agent_socket(host)), "--journal", str(journal(host))]
+        words += ["--transport", transport, "--seed", str(seed)]
+        for name, value in settings.items():
+            words += ["--set", f"{name}={json.dumps(value)}"]
+        return words
+
+    processes = lab.start_agents(command)
+    clients: dict[str, ControlClient] = {}
+    try:
+        for host, process in processes.items():
+            clients[host.name] = connected(lab, host, process)
+    except BaseException:
+        for client in clients.values():
+            client.close()
+        raise
+    return clients
+
+
+def connected(lab: Lab, host: Host, process: subprocess.Popen[bytes]) -> ControlClient:
+    """The agent's client as soon as it answers; RuntimeError when it has ended or takes too long."""
+    deadline_s, pause = time.monotonic() + READY_S, threading.Event()  # never set: a wait that Ctrl-C ends
+    while True:
+        try:
+            return ControlClient(lab.agent_socket(host))
+        except ControlError as error:
+            log = lab.root / "logs" / f"{host}-agent.log"
+            if process.poll() is not None:
+                last = log.read_text().strip()[-500:] if log.exists() else "no output"
+                raise RuntimeError(f"the agent of {host} ended with {process.returncode}: {last}") from error
+            if time.monotonic() > deadline_s:
+                raise RuntimeError(f"the agent of {host} did not answer within {READY_S:g} s (see {log})") from error
+        pause.wait(POLL_S)
+
+
+def running_agents(lab: Lab) -> dict[str, ControlClient]:
+    """Clients of the agents that run in a lab, by host; none when none does. ControlError when only some answer."""
+    return {host.name: ControlClient(path) for host in lab.plan.hosts() if (path := lab.agent_socket(host)).exists()}
