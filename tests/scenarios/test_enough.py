@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 
 import pytest
 
 from scenarios import library
 from scenarios.collision import at_line_rate
+from scenarios.commands.choosing import time_factor
 from scenarios.judging import checks, enough
 from scenarios.judging.run import Run
 from scenarios.scenario import Scenario, Setting
@@ -166,3 +168,21 @@ def test_an_empty_span_proves_nothing(made_up: Build) -> None:
     run = made_up()
     assert enough.repair_share(run, 0, 1) == 1.0
     assert enough.repair_share(run, 10**9, 2) == pytest.approx(0.3)
+
+
+def test_short_phases_last_as_many_round_trips_at_a_lower_rate() -> None:
+    plan, told = load_plan("lab"), list[str]()
+
+    def factor(rate_bps: int, *, short: bool = True, time: float = 1.0, world: str = "emulated") -> float:
+        arguments = argparse.Namespace(short=short, time=time, world=world)
+        return time_factor(arguments, plan, rate_bps, told.append)
+
+    assert factor(10_000_000) == 1.0
+    assert factor(15_000_000) == 1.0, "never shorter"
+    assert told == []
+    slow = plan.at_rate(5_000_000).base_rtt_ns / plan.base_rtt_ns
+    assert factor(5_000_000) == pytest.approx(slow, abs=0.01)
+    assert "so do the short phases" in told[0]
+    assert factor(5_000_000, time=1.3) == 1.3, "what a user says, or repeats, counts as it is"
+    assert factor(5_000_000, short=False) == 1.0
+    assert factor(5_000_000, world="simulated") == 1.0
