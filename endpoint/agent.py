@@ -18,6 +18,7 @@ from common.journal import Journal
 from common.server import ControlServer, Reply
 from endpoint import factory, prober
 from endpoint import profile as profiles
+from endpoint.door.server import DoorServer
 from endpoint.driver import RING_BYTES, Driver
 from endpoint.frame_filter import UDP_PORTS
 from endpoint.host import Host
@@ -101,6 +102,9 @@ class _Agent:
             now_ns=time.monotonic_ns(),
         )
         stack.callback(lambda: self._host.close(time.monotonic_ns()))
+        self._host.guest = DoorServer(
+            profile, transport, options.transport, self._driver, journal=journal.write_at, clock=time.monotonic_ns
+        )
         server = ControlServer(Path(options.socket), self._driver, self._control, line_bytes_max=LINE_BYTES_MAX)
         stack.callback(server.close)
         self._stop_on_signals(stack)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from common.fields import Fields
 from endpoint.denylist import BY_REQUEST, CONTROL, OWNERS, PROBER, Denylist
 from endpoint.prober import Prober, ProberError
 from endpoint.profile import NicProfile
-from endpoint.transport import Transport
+from endpoint.transport import QueuePair, Transport
 from endpoint.workloads import Setup, Workload, WorkloadError, defaults, make
 from endpoint.workloads.workload import MEMORY_BYTES_MAX, OVER
 
@@ -29,6 +29,21 @@ Journal = Callable[[int, str, Mapping[str, Any]], None]
 
 class RequestError(ValueError):
     """A request that cannot be carried out; nothing was changed."""
+
+
+class Guest(Protocol):
+    """Somebody else who uses the host's transport: the door for programs (`endpoint.door`)."""
+
+    def step(self, now_ns: int) -> None:
+        """Something has arrived or become due: look for completions."""
+
+    def next_timer_ns(self) -> int | None:
+        """When `step` has something to do at the latest."""
+
+    def qps(self) -> Sequence[tuple[str, QueuePair]]:
+        """What it has, for samples, with the name of its owner."""
+
+    def close(self, now_ns: int) -> None: ...
 
 
 class Host:
@@ -51,6 +66,7 @@ class Host:
         self.port_counts = port_counts
         self.on_shutdown = on_shutdown
         self.on_sample: Callable[[int], None] = lambda now_ns: None
+        self.guest: Guest | None = None
         self._journal = journal
         self._transport_name = transport_name
         self._clock = clock
@@ -129,6 +145,10 @@ class Host:
             deadline_ns = self._prober.next_timer_ns()
             if deadline_ns is not None and (earliest is None or deadline_ns < earliest):
                 earliest = deadline_ns
+        if self.guest is not None:
+            deadline_ns = self.guest.next_timer_ns()
+            if deadline_ns is not None and (earliest is None or deadline_ns < earliest):
+                earliest = deadline_ns
         return earliest
 
     def packets_to_send(self, now_ns: int, limit: int) -> Sequence[tuple[int, bytes]]:
@@ -175,7 +195,8 @@ class Host:
                 for name, workload in self._workloads.items()
                 for peer, link in workload.links.items()
                 for qp in link.qps
-            ],
+            ]
+            + [{"qp": qp.qpn, "workload": name, **qp.counters()} for name, qp in self._guest_qps()],
         }
 
     def close(self, now_ns: int) -> None:
@@ -183,6 +204,9 @@ class Host:
         for workload in self._workloads.values():
             workload.fail("the agent ended", now_ns)
             workload.close(now_ns)
+        if self.guest is not None:
+            self.guest.close(now_ns)
+            self.guest = None
         self._step(now_ns)
         self._workloads.clear()
 
@@ -193,6 +217,8 @@ class Host:
             if workload.state in OVER and name in self._waiting:
                 for ident, reply in self._waiting.pop(name):
                     reply({"id": ident, "ok": True, "result": workload.status()})
+        if self.guest is not None:
+            self.guest.step(now_ns)
         while (event := self.transport.next_event()) is not None:
             self._journal(event.t_ns, event.kind, event.fields)
         if self._prober is not None:
@@ -205,7 +231,12 @@ class Host:
         for workload in self._workloads.values():
             for qp in workload.qps():
                 packets.update(qp.paths())
+        for _, qp in self._guest_qps():
+            packets.update(qp.paths())
         return dict(packets)
+
+    def _guest_qps(self) -> Sequence[tuple[str, QueuePair]]:
+        return self.guest.qps() if self.guest is not None else ()
 
     # Operations.
 

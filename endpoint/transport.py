@@ -99,11 +99,18 @@ class QueuePair(Protocol):
 
     @property
     def state(self) -> QPState: ...
+    @property
+    def cause(self) -> str:
+        """Why it is in ERROR; empty in every other state."""
+
     def info(self) -> QPInfo:
         """What the peer's `connect` needs; known before this end is connected."""
 
     def connect(self, peer: QPInfo, now_ns: int) -> None:
         """INIT → RTR → RTS with the peer's attributes: what nearly every user wants. Raises ValueError."""
+
+    def modify(self, state: QPState, now_ns: int, peer: QPInfo | None = None) -> None:
+        """One step of the state machine; RTR needs the peer's attributes. Raises ValueError."""
 
     def post_write(
         self,

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LINT = str(Path(sys.executable).with_name("lint-imports"))
-PACKAGES = ("common", "switch", "topo", "controller", "endpoint", "scenarios")
+PACKAGES = ("common", "mrclab", "switch", "topo", "controller", "endpoint", "scenarios")
 PLANTED = {
     "Imports point one way": {"topo/bad.py": "import switch.engine"},
     "The endpoint's agent drives": {"endpoint/core/bad.py": "import endpoint.driver"},

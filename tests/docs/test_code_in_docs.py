@@ -16,6 +16,7 @@ from scenarios.running.runner import Choices, Runner
 from scenarios.running.transport import Transport, transport
 from scenarios.scenario import Scenario
 from scenarios.worlds.simulated import SimulatedWorld
+from tests.helpers.door_rig import rig
 from topo.planfile import load_plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,3 +53,8 @@ def test_the_path_selection_of_the_guide_runs(tmp_path: Path, monkeypatch: pytes
     run = simulate(library.find("smoke"), chosen, "tiny", tmp_path)
     assert run.kind("step")
     assert all(line["verified"] for line in run.kind("step"))
+
+
+def test_the_program_of_the_doors_page_runs() -> None:
+    with rig() as made:
+        exec(code("docs/door.md", "import mrclab"), dict(zip(("one", "other"), made.names, strict=True)))

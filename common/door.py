@@ -1,0 +1,140 @@
+"""The format of the door between a program and the NIC of its host (docs/door.md): what both sides must agree on.
+
+A message is one datagram of an AF_UNIX SOCK_SEQPACKET socket. Verbs that are rare are JSON objects, as on the control
+sockets; work requests and completions are rows of fixed size, many to a message, in the machine's own byte order:
+both sides are always on one machine.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+VERSION = 1
+MESSAGE_BYTES_MAX = 16_384
+ROWS_MAX = 256
+"""Work requests or completions in one message."""
+_PREFIX = "mrclab/door/"
+
+POST, COMPLETIONS, JSON = 1, 2, ord("{")
+"""The first byte of a message."""
+
+HEAD = struct.Struct("=BxHI")
+"""Kind, rows, id: both tables of rows begin with it. Work requests with an id other than 0 are answered once they are
+in force, as a verb is: a receive must be there before the peer is told that it may write."""
+_REQUEST = struct.Struct("=QQQIIIIIBxxx")
+_COMPLETION = struct.Struct("=QIIIIBBxx")
+
+WRITE, WRITE_WITH_IMM, RECV = 0, 1, 2
+"""Opcodes of work requests."""
+WC_WRITE, WC_WRITE_WITH_IMM, WC_RECV_WITH_IMM = 0, 1, 2
+"""Opcodes of completions: the last is of a write of the peer's."""
+
+STATUSES = (
+    "success",
+    "flushed",
+    "retry_exceeded",
+    "remote_access_error",
+    "remote_operation_error",
+    "local_protection_error",
+)
+"""How a request ended; a completion has the place in this list."""
+STATES = ("reset", "init", "rtr", "rts", "error")
+"""Of a queue pair, as `modify_qp` and `query_qp` name them."""
+
+
+class FormatError(ValueError):
+    """Bytes that are no message of this format."""
+
+
+class Request(NamedTuple):
+    """One posted work request. A receive has `wr_id` and `qpn` only, everything else is 0."""
+
+    wr_id: int  # 64 bits, the poster's own
+    offset: int  # of the first byte, in the registered memory
+    remote_addr: int  # 64 bits
+    qpn: int
+    length: int
+    lkey: int
+    rkey: int
+    imm_data: int
+    opcode: int
+
+
+class Row(NamedTuple):
+    """One completion."""
+
+    wr_id: int
+    qpn: int
+    cq: int
+    byte_len: int
+    imm_data: int
+    status: int
+    opcode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one program may have at a time. The agent says its own in the answer to `open`."""
+
+    memory_bytes: int = 1 << 30
+    regions: int = 256
+    cqs: int = 64
+    cqe: int = 65_536  # in all completion queues together
+    qps: int = 512
+
+
+def address(host: str) -> str:
+    """The abstract name of a host's door. The kernel keeps such names per network namespace, and files nothing."""
+    return f"\0{_PREFIX}{host}"
+
+
+def hosts(proc_net_unix: str) -> list[str]:
+    """The hosts whose doors are open in a network namespace, from the text of its /proc/net/unix."""
+    found = set()
+    for line in proc_net_unix.splitlines():
+        _, at, name = line.partition(f" @{_PREFIX}")
+        # Connections show the same name; only the socket that listens has this flag (SO_ACCEPTCON).
+        if at and line.split()[3] == "00010000":
+            found.add(name)
+    return sorted(found)
+
+
+def refusal(error: str) -> bytes:
+    """The last message to a program that is cut off: an answer to no request."""
+    return json.dumps({"id": None, "ok": False, "error": error}).encode()
+
+
+def pack_requests(requests: Iterable[Request], ident: int = 0) -> bytes:
+    """One message of at most ROWS_MAX work requests."""
+    rows = [_REQUEST.pack(*request) for request in requests]
+    return HEAD.pack(POST, len(rows), ident) + b"".join(rows)
+
+
+def unpack_requests(message: bytes) -> tuple[int, Iterator[Request]]:
+    """The id and the work requests. Raises `FormatError` for a message whose length is not that of its rows."""
+    ident, rows = _rows(message, _REQUEST.size)
+    return ident, map(Request._make, _REQUEST.iter_unpack(rows))
+
+
+def pack_completions(rows: Iterable[Row]) -> bytes:
+    """One message of at most ROWS_MAX completions."""
+    packed = [_COMPLETION.pack(*row) for row in rows]
+    return HEAD.pack(COMPLETIONS, len(packed), 0) + b"".join(packed)
+
+
+def unpack_completions(message: bytes) -> Iterator[Row]:
+    """Raises `FormatError` for a message whose length is not that of its rows."""
+    return map(Row._make, _COMPLETION.iter_unpack(_rows(message, _COMPLETION.size)[1]))
+
+
+def _rows(message: bytes, size: int) -> tuple[int, bytes]:
+    if len(message) < HEAD.size:
+        raise FormatError(f"a message of {len(message)} bytes; {HEAD.size} are the least")
+    _, count, ident = HEAD.unpack_from(message)
+    if not 0 < count <= ROWS_MAX or len(message) != HEAD.size + count * size:
+        raise FormatError(f"a message of {len(message)} bytes that says {count} rows of {size}")
+    return ident, message[HEAD.size :]

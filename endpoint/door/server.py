@@ -1,0 +1,262 @@
+"""The door of a host: the socket that programs connect to, and whose turn it is. What they say is `session.py`'s.
+
+All sockets hang on one epoll descriptor, which the driver's loop watches: it is readable when a program has said
+something or when one that did not read has room again. Nothing here ever waits for a program. One that floods is read
+in turn with the others, and all of them together get no more than half of the agent's time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from common import door
+from common.server import Readers
+from endpoint.door.closer import Closer
+from endpoint.door.session import Message, Session
+from endpoint.door.shared_memory import make_shared
+from endpoint.door.violation import Violation
+from endpoint.profile import NicProfile
+from endpoint.transport import QueuePair, Transport
+
+PROGRAMS_MAX = 32
+_SERVED_MAX = 16  # programs in one go
+_MESSAGES_MAX = 8  # of one program in one go
+_SERVED_NS = 1_000_000  # after so long in one go, a program's next message is the next go's
+_PAUSE_NS = 250_000  # the least after a go that left messages behind
+_DESCRIPTORS_MAX = 253  # SCM_MAX_FD: room for all that a message may bring, so that the kernel drops none in our time
+_BACKLOG_MAX = 64  # descriptors that could not be closed yet; nobody is let in while there are more
+_PEER_CREDENTIALS = struct.Struct("3i")
+
+Journal = Callable[[int, str, Mapping[str, Any]], None]
+
+
+class DoorServer:
+    """`endpoint.host.Guest`: the programs of a host, over sockets. Raises OSError when the door is open already."""
+
+    def __init__(
+        self,
+        profile: NicProfile,
+        transport: Transport,
+        transport_name: str,
+        readers: Readers,
+        *,
+        journal: Journal,
+        clock: Callable[[], int],
+        limits: door.Limits | None = None,
+    ) -> None:
+        self._profile = profile
+        self._transport = transport
+        self._transport_name = transport_name
+        self._readers = readers
+        self._journal = journal
+        self._clock = clock
+        self._limits = limits or door.Limits()
+        self._programs: dict[int, _Program] = {}
+        self._hosts = list(profile.destinations)
+        self._resume_ns: int | None = None
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
+        try:
+            self._listener.bind(door.address(profile.host))
+            self._listener.listen(PROGRAMS_MAX)
+        except OSError as error:
+            self._listener.close()
+            raise OSError(f"the door of {profile.host} cannot be opened: {error.strerror}") from error
+        self._closer = Closer()
+        self._epoll = select.epoll()
+        self._epoll.register(self._listener, select.EPOLLIN)
+        readers.add_reader(self._epoll.fileno(), self.serve)
+
+    # endpoint.host.Guest
+
+    def step(self, now_ns: int) -> None:
+        """Tell programs what has completed; read them again after a pause."""
+        for program in list(self._programs.values()):
+            if not program.blocked:
+                self._tell(program)
+        if self._resume_ns is not None and now_ns >= self._resume_ns:
+            self._resume_ns = None
+            self._readers.add_reader(self._epoll.fileno(), self.serve)
+
+    def next_timer_ns(self) -> int | None:
+        return self._resume_ns
+
+    def qps(self) -> Sequence[tuple[str, QueuePair]]:
+        """The queue pairs of all programs, with the names that the programs gave themselves."""
+        return [
+            (program.session.program, guest.qp)
+            for program in self._programs.values()
+            for guest in program.session.qps.values()
+        ]
+
+    def close(self, now_ns: int) -> None:
+        if self._resume_ns is None:
+            self._readers.remove_reader(self._epoll.fileno())
+        for program in list(self._programs.values()):
+            self._drop(program, "the agent ended")
+        self._listener.close()
+        self._epoll.close()
+        self._closer.end()
+
+    # sockets
+
+    def serve(self) -> None:
+        """Read a few messages of each program that has said something, some programs at a time."""
+        started_ns = self._clock()
+        for descriptor, events in self._epoll.poll(0, _SERVED_MAX):
+            program = self._programs.get(descriptor)
+            if program is None:
+                if descriptor == self._listener.fileno():
+                    self._accept()
+                continue
+            if program.blocked and events & select.EPOLLOUT and not self._tell(program):
+                continue
+            if not program.blocked and events & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
+                for _ in range(_MESSAGES_MAX):
+                    if not self._read(program) or self._clock() - started_ns > _SERVED_NS:
+                        break
+            elif program.blocked and events & (select.EPOLLHUP | select.EPOLLERR):
+                self._drop(program, "the program ended")
+        now_ns = self._clock()
+        if self._epoll.poll(0, 1):
+            self._readers.remove_reader(self._epoll.fileno())
+            self._resume_ns = now_ns + max(now_ns - started_ns, _PAUSE_NS)
+
+    def _accept(self) -> None:
+        if self._closer.backlog > _BACKLOG_MAX:
+            return
+        try:
+            accepted, _ = self._listener.accept()
+        except OSError:
+            return
+        accepted.setblocking(False)
+        if len(self._programs) >= PROGRAMS_MAX:
+            self._last_words(accepted, f"{PROGRAMS_MAX} programs use the NIC of {self._profile.host}; end one first")
+            self._closer.close(accepted.detach())
+            return
+        packed = accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
+        session = Session(
+            self._transport, hosts=self._hosts, about=self._about, make_memory=make_shared, limits=self._limits
+        )
+        program = _Program(accepted, session, _PEER_CREDENTIALS.unpack(packed)[0])
+        self._programs[accepted.fileno()] = program
+        self._epoll.register(accepted, select.EPOLLIN)
+
+    def _read(self, program: _Program) -> bool:
+        """One message; False when there is none, or none can be taken now."""
+        try:
+            message, brought, flags = _receive(program.socket)
+        except BlockingIOError:
+            return False
+        except OSError:
+            message, brought, flags = b"", [], 0
+        for descriptor in brought:
+            self._closer.close(descriptor)
+        if not message:
+            self._drop(program, "the program ended")
+            return False
+        opened = bool(program.session.program)
+        try:
+            if brought or flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
+                raise Violation(f"a message above {door.MESSAGE_BYTES_MAX} bytes, or with descriptors")
+            program.session.receive(message, self._clock())
+        except Violation as error:
+            self._last_words(program.socket, str(error))
+            self._drop(program, str(error))
+            return False
+        if not opened and program.session.program:
+            self._write(program, "open", "")
+        return self._tell(program)
+
+    def _tell(self, program: _Program) -> bool:
+        """Send what there is for a program; False when it is gone or its socket is full."""
+        while True:
+            message = program.held or program.session.outgoing()
+            program.held = None
+            if message is None:
+                break
+            try:
+                _send(program.socket, message)
+            except BlockingIOError:
+                program.held = message
+                break
+            except OSError:
+                self._release(message)
+                self._drop(program, "the program ended")
+                return False
+            self._release(message)
+        blocked = program.held is not None
+        if blocked != program.blocked:  # who does not read is not read: its answers would pile up
+            program.blocked = blocked
+            self._epoll.modify(program.socket, select.EPOLLOUT if blocked else select.EPOLLIN)
+        return not blocked
+
+    def _drop(self, program: _Program, cause: str) -> None:
+        descriptor = program.socket.fileno()
+        del self._programs[descriptor]
+        self._epoll.unregister(descriptor)
+        program.session.close(self._clock())
+        if program.held is not None:
+            self._release(program.held)
+        # Its last words are heard, and what it had sent and nobody has read may take long to close.
+        with contextlib.suppress(OSError):
+            program.socket.shutdown(socket.SHUT_WR)
+        self._closer.close(program.socket.detach())
+        if program.session.program:
+            self._write(program, "close", cause)
+
+    def _release(self, message: Message) -> None:
+        if message.descriptor is not None:
+            os.close(message.descriptor)
+
+    def _last_words(self, to: socket.socket, error: str) -> None:
+        with contextlib.suppress(OSError):
+            to.send(door.refusal(error))
+
+    def _write(self, program: _Program, state: str, cause: str) -> None:
+        fields = {"name": program.session.program, "pid": program.pid, "state": state, "cause": cause}
+        self._journal(self._clock(), "program", fields)
+
+    def _about(self) -> Mapping[str, Any]:
+        """What `open` and `query_device` say of this NIC."""
+        up = {row["port"]: row.get("up", True) for row in self._transport.counters().get("ports", ())}
+        profile = self._profile
+        return {
+            "version": door.VERSION,
+            "host": profile.host,
+            "transport": self._transport_name,
+            "pmtu": profile.pmtu,
+            "base_rtt_ns": profile.base_rtt_ns,
+            "ports": [
+                {"port": port.port, "plane": port.plane, "rate_bps": port.rate_bps, "up": up.get(port.port, True)}
+                for port in profile.ports
+            ],
+        }
+
+
+class _Program:
+    """`blocked` is a program that does not read; `held` is the message that waits until it does."""
+
+    def __init__(self, accepted: socket.socket, session: Session, pid: int) -> None:
+        self.socket = accepted
+        self.session = session
+        self.pid = pid
+        self.held: Message | None = None
+        self.blocked = False
+
+
+def _receive(source: socket.socket) -> tuple[bytes, list[int], int]:
+    """One message, the descriptors that it brought, and flags."""
+    return socket.recv_fds(source, door.MESSAGE_BYTES_MAX, _DESCRIPTORS_MAX)[:3]
+
+
+def _send(to: socket.socket, message: Message) -> None:
+    if message.descriptor is None:
+        to.send(message.data)
+    else:
+        socket.send_fds(to, [message.data], [message.descriptor])

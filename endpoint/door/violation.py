@@ -1,0 +1,5 @@
+"""What ends a program's session."""
+
+
+class Violation(Exception):  # noqa: N818 (the program's deed, not a fault of ours)
+    """A message that the library never sends: its sender is cut off."""

@@ -1,0 +1,39 @@
+"""MRC for any program in a host of a lab: verbs over the NIC of the network namespace that the program runs in.
+
+    with mrclab.Context() as context:
+        mr, cq = context.reg_mr(1 << 20), context.create_cq(64)
+        qp = context.create_qp(cq)
+        ...                                       # give qp.info() and mr.info() to the peer, take its own
+        qp.connect(peer["qp"])
+        qp.post_send(mrclab.SendWR(1, mr, 0, mr.length, peer["mr"]["addr"], peer["mr"]["rkey"], imm_data=7))
+        completion, = cq.wait()
+
+docs/door.md is the manual. Names are those of pyverbs where there is something to name.
+"""
+
+from mrclab.connection import get_device_list
+from mrclab.context import Context, DeviceAttr, PortAttr
+from mrclab.cq import CQ, WC, WCOpcode, WCStatus
+from mrclab.errors import DeviceGoneError, MRCError, QueueFullError, RefusedError
+from mrclab.memory import MR
+from mrclab.qp import QP, QPAttr, QPState, SendWR
+
+__all__ = [
+    "CQ",
+    "MR",
+    "QP",
+    "WC",
+    "Context",
+    "DeviceAttr",
+    "DeviceGoneError",
+    "MRCError",
+    "PortAttr",
+    "QPAttr",
+    "QPState",
+    "QueueFullError",
+    "RefusedError",
+    "SendWR",
+    "WCOpcode",
+    "WCStatus",
+    "get_device_list",
+]

@@ -1,0 +1,149 @@
+"""The socket between a program and its host's agent. Nothing here blocks on the agent without reading what it says."""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import select
+import socket
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from common import door
+from mrclab.errors import DeviceGoneError, RefusedError
+
+_NET_UNIX = Path("/proc/thread-self/net/unix")
+_ANSWER_S = 30.0
+_ONE_DESCRIPTOR = socket.CMSG_LEN(array.array("i").itemsize)
+
+
+def get_device_list() -> list[str]:
+    """The NICs that a program in this network namespace can open, by the names of their hosts: one, or none."""
+    try:
+        return door.hosts(_NET_UNIX.read_text())
+    except OSError:
+        return []
+
+
+class Connection:
+    """`on_completion` gets every completion, in order, whenever a message with some is read."""
+
+    def __init__(self, host: str | None, on_completion: Callable[[door.Row], None]) -> None:
+        """Raises `DeviceGoneError` when there is no such NIC here."""
+        devices = get_device_list()
+        if host is None and len(devices) != 1:
+            found = f"it has those of {', '.join(devices)}: name one" if devices else "it has none"
+            raise DeviceGoneError(f"this network namespace must have one NIC, and {found} (run inside a host)")
+        self.host = devices[0] if host is None else host
+        self._on_completion = on_completion
+        self._answers: dict[int, tuple[dict[str, Any], int | None]] = {}
+        self._last_id = 0
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            self._socket.connect(door.address(self.host))
+        except OSError as error:
+            self._socket.close()
+            there = f"; there is {', '.join(devices)}" if devices else ""
+            raise DeviceGoneError(f"no NIC of {self.host} in this network namespace{there}") from error
+        self._socket.setblocking(False)
+        self._poll = select.poll()
+
+    def fileno(self) -> int:
+        """Readable when `receive` has something to take."""
+        return self._socket.fileno()
+
+    def call(self, op: str, **arguments: Any) -> Any:
+        """One verb and its result. Raises `RefusedError` with the agent's words."""
+        return self.call_for_descriptor(op, **arguments)[0]
+
+    def call_for_descriptor(self, op: str, **arguments: Any) -> tuple[Any, int | None]:
+        """One verb, its result and the descriptor that came with it, if one did."""
+        ident = self._last_id = self._last_id % 0xFFFFFFFF + 1
+        message = json.dumps({"id": ident, "op": op, **arguments}).encode()
+        if len(message) > door.MESSAGE_BYTES_MAX:
+            raise RefusedError(f"{op}: the request has {len(message)} bytes; {door.MESSAGE_BYTES_MAX} are the most")
+        self._send(message)
+        return self._answer(ident, op)
+
+    def post(self, requests: Iterable[door.Request], *, wait: bool = False) -> None:
+        """Work requests, as many to a message as fit; `wait` until they are in force."""
+        rows = list(requests)
+        for first in range(0, len(rows), door.ROWS_MAX):
+            last = first + door.ROWS_MAX >= len(rows)
+            self._last_id = self._last_id % 0xFFFFFFFF + 1
+            self._send(door.pack_requests(rows[first : first + door.ROWS_MAX], self._last_id if wait and last else 0))
+        if wait and rows:
+            self._answer(self._last_id, "post_recv")
+
+    def _answer(self, ident: int, op: str) -> tuple[Any, int | None]:
+        deadline_s = time.monotonic() + _ANSWER_S
+        while ident not in self._answers:
+            if not self.receive(deadline_s - time.monotonic()) and time.monotonic() >= deadline_s:
+                raise DeviceGoneError(f"the agent of {self.host} did not answer {op} within {_ANSWER_S:g} s")
+        answer, descriptor = self._answers.pop(ident)
+        if not answer.get("ok"):
+            raise RefusedError(str(answer.get("error", "refused without a reason")))
+        return answer.get("result"), descriptor
+
+    def receive(self, timeout_s: float | None = 0.0) -> bool:
+        """Take in everything that has come; wait up to `timeout_s` (None: for ever) for the first of it."""
+        taken = self._take()
+        if not taken and (timeout_s is None or timeout_s > 0):
+            self._wait(select.POLLIN, timeout_s)
+            taken = self._take()
+        return taken
+
+    def close(self) -> None:
+        for _, descriptor in self._answers.values():
+            if descriptor is not None:
+                os.close(descriptor)
+        self._answers.clear()
+        self._socket.close()
+
+    def _send(self, message: bytes) -> None:
+        while True:
+            try:
+                self._socket.send(message)
+                return
+            except BlockingIOError:
+                # The agent does not read those who do not: take what it says while there is no room.
+                self._wait(select.POLLIN | select.POLLOUT, None)
+                self._take()
+            except OSError as error:
+                self._take()  # its last words
+                raise DeviceGoneError(f"the agent of {self.host} is gone: {error.strerror}") from error
+
+    def _wait(self, events: int, timeout_s: float | None) -> None:
+        self._poll.register(self._socket, events)
+        self._poll.poll(None if timeout_s is None else max(0.0, timeout_s) * 1e3)
+
+    def _take(self) -> bool:
+        taken = False
+        while True:
+            try:
+                message, descriptor = self._message()
+            except BlockingIOError:
+                return taken
+            except OSError as error:
+                raise DeviceGoneError(f"the agent of {self.host} is gone: {error.strerror}") from error
+            if not message:
+                raise DeviceGoneError(f"the agent of {self.host} has ended")
+            taken = True
+            if message[0] == door.COMPLETIONS:
+                for row in door.unpack_completions(message):
+                    self._on_completion(row)
+                continue
+            answer = json.loads(message)
+            if answer["id"] is None:
+                raise DeviceGoneError(f"the agent of {self.host} has cut this program off: {answer['error']}")
+            self._answers[answer["id"]] = answer, descriptor
+
+    def _message(self) -> tuple[bytes, int | None]:
+        message, ancillary, _, _ = self._socket.recvmsg(door.MESSAGE_BYTES_MAX, _ONE_DESCRIPTOR)
+        for level, kind, data in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                return message, array.array("i", data)[0]
+        return message, None

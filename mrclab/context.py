@@ -1,0 +1,111 @@
+"""An opened device: the NIC of the host that this process runs in."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from common import door
+from mrclab.connection import Connection
+from mrclab.cq import CQ, WC
+from mrclab.memory import MR
+from mrclab.qp import QP
+
+
+@dataclass(frozen=True, slots=True)
+class PortAttr:
+    """A port of the NIC: its number from 1, its plane, its rate in bit/s of frame bytes, whether it has carrier."""
+
+    port: int
+    plane: int
+    rate_bps: int
+    up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAttr:
+    """A NIC: its host, its transport (mrc or roce), payload bytes a packet, the round trip through empty queues."""
+
+    host: str
+    transport: str
+    pmtu: int
+    base_rtt_ns: int
+    ports: tuple[PortAttr, ...]
+
+
+class Context:
+    """Opens the NIC of this network namespace, or the one of the host `name`, for this program.
+
+    Everything that is made with it goes when it is closed, and when the process ends however it ends. A context and
+    what was made with it are for one thread at a time. All of it is in one protection domain.
+
+    Raises `DeviceGoneError` when there is no NIC; every call does when the agent ends.
+    """
+
+    def __init__(self, name: str | None = None, *, program: str | None = None) -> None:
+        """`program` is the name that the lab's journal and counters show; by default the name of the script."""
+        self._cqs: dict[int, CQ] = {}
+        self._qps: dict[int, QP] = {}
+        self._connection = Connection(name, self._completed)
+        try:
+            called = program or os.path.basename(sys.argv[0]) or "python"
+            about = self._connection.call("open", version=door.VERSION, program=called)
+        except BaseException:
+            self._connection.close()
+            raise
+        self.name: str = about["host"]
+        self.limits = door.Limits(**about["limits"])
+        """What this program may have at a time."""
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def query_device(self) -> DeviceAttr:
+        """The NIC, and its ports as they are now."""
+        about = self._connection.call("query_device")
+        ports = tuple(PortAttr(**row) for row in about["ports"])
+        return DeviceAttr(about["host"], about["transport"], about["pmtu"], about["base_rtt_ns"], ports)
+
+    def reg_mr(self, length: int, *, remote_write: bool = True) -> MR:
+        """New memory of so many bytes that writes come from and, with `remote_write`, that peers may write to."""
+        return MR(self._connection, length, remote_write=remote_write)
+
+    def create_cq(self, cqe: int) -> CQ:
+        """A completion queue with places for `cqe` requests."""
+        cq = CQ(self._connection, cqe)
+        cq.polled = self._polled
+        self._cqs[cq.number] = cq
+        return cq
+
+    def create_qp(self, cq: CQ, **attributes: Any) -> QP:
+        """A queue pair whose sends and receives complete in `cq`.
+
+        Attributes: `max_send_wr` and `max_recv_wr` (128 each), and those of the transport, such as `mpr` and
+        `max_write_imm` of MRC. Raises `RefusedError` with the valid ones.
+        """
+        qp = QP(self._connection, cq, attributes)
+        self._qps[qp.qp_num] = qp
+        return qp
+
+    def fileno(self) -> int:
+        """Readable when completions may have come: for `select` and its like. Poll every CQ until it is empty then."""
+        return self._connection.fileno()
+
+    def close(self) -> None:
+        """Give everything back."""
+        self._connection.close()
+
+    def _completed(self, row: door.Row) -> None:
+        cq = self._cqs.get(row.cq)
+        if cq is not None:
+            cq.push(row)
+
+    def _polled(self, completion: WC) -> None:
+        qp = self._qps.get(completion.qp_num)
+        if qp is not None:
+            qp.completed(completion)

@@ -1,0 +1,102 @@
+"""Completions, and the queue that they wait in."""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from common import door
+from mrclab.connection import Connection
+
+
+class WCStatus(enum.Enum):
+    """How a work request ended. After the first that is not SUCCESS its QP is in ERROR and flushes the rest."""
+
+    SUCCESS = "success"
+    WR_FLUSH_ERR = "flushed"
+    RETRY_EXC_ERR = "retry_exceeded"
+    REM_ACCESS_ERR = "remote_access_error"
+    REM_OP_ERR = "remote_operation_error"
+    LOC_PROT_ERR = "local_protection_error"
+
+
+class WCOpcode(enum.Enum):
+    """What has ended: a write of this program, or a receive that a write with immediate of the peer took."""
+
+    RDMA_WRITE = door.WC_WRITE
+    RDMA_WRITE_WITH_IMM = door.WC_WRITE_WITH_IMM
+    RECV_RDMA_WITH_IMM = door.WC_RECV_WITH_IMM
+
+
+@dataclass(frozen=True, slots=True)
+class WC:
+    """A work completion. `imm_data` is None for what has none; `byte_len` counts the bytes of the message."""
+
+    wr_id: int
+    status: WCStatus
+    opcode: WCOpcode
+    byte_len: int
+    qp_num: int
+    imm_data: int | None
+
+
+_STATUSES = tuple(WCStatus(name) for name in door.STATUSES)
+
+
+class CQ:
+    """A completion queue for at most `cqe` requests that are posted and not yet polled; made by `Context.create_cq`.
+
+    It never overflows: posting fails before. `outstanding` says how many of the places are taken.
+    """
+
+    def __init__(self, connection: Connection, cqe: int) -> None:
+        self.number: int = connection.call("create_cq", cqe=cqe)["cq"]
+        self.cqe = cqe
+        self.outstanding = 0
+        self.polled: Callable[[WC], None] = lambda completion: None
+        """Called with each completion that is taken: the QPs count by it."""
+        self._connection = connection
+        self._ready: deque[WC] = deque()
+
+    def poll(self, num_entries: int = 16) -> list[WC]:
+        """Take up to so many completions, the oldest first, without waiting; an empty list when there are none."""
+        if not self._ready:
+            self._connection.receive(0.0)
+        return self._take(num_entries)
+
+    def wait(self, timeout_s: float | None = None, num_entries: int = 16) -> list[WC]:
+        """Like `poll`, but sleep until there is one; an empty list only after `timeout_s` seconds."""
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        while not self._ready:
+            left_s = None if deadline_s is None else deadline_s - time.monotonic()
+            if left_s is not None and left_s <= 0:
+                self._connection.receive(0.0)
+                break
+            self._connection.receive(left_s)
+        return self._take(num_entries)
+
+    def push(self, row: door.Row) -> None:
+        """A completion has come."""
+        status, opcode = _STATUSES[row.status], WCOpcode(row.opcode)
+        has_imm = opcode is not WCOpcode.RDMA_WRITE and status is WCStatus.SUCCESS
+        self._ready.append(WC(row.wr_id, status, opcode, row.byte_len, row.qpn, row.imm_data if has_imm else None))
+
+    def forget(self, qp_num: int, unfinished: int) -> None:
+        """A QP was destroyed: nothing of it is told any more."""
+        kept = deque(completion for completion in self._ready if completion.qp_num != qp_num)
+        self.outstanding -= unfinished
+        self._ready = kept
+
+    def close(self) -> None:
+        """Destroy the queue. Raises `RefusedError` while a QP uses it."""
+        self._connection.call("destroy_cq", cq=self.number)
+
+    def _take(self, limit: int) -> list[WC]:
+        taken = [self._ready.popleft() for _ in range(min(limit, len(self._ready)))]
+        self.outstanding -= len(taken)
+        for completion in taken:
+            self.polled(completion)
+        return taken

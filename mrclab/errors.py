@@ -1,0 +1,19 @@
+"""What can go wrong at the door of a NIC."""
+
+from __future__ import annotations
+
+
+class MRCError(RuntimeError):
+    """The base of all errors that this package raises."""
+
+
+class RefusedError(MRCError):
+    """The NIC refused a request, or the library did before it was sent; nothing was changed."""
+
+
+class QueueFullError(MRCError):
+    """A queue has no room for another work request: poll completions, then post again."""
+
+
+class DeviceGoneError(MRCError):
+    """There is no NIC in this network namespace, or its agent has ended, or it has cut this program off."""

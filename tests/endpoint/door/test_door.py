@@ -1,0 +1,242 @@
+"""Programs at the door of a host: verbs as a user has them, over the real socket, between two NICs in memory."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import mrclab
+from common import door
+from mrclab import SendWR, WCOpcode, WCStatus
+from mrclab.qp import QPState
+from tests.helpers.door_rig import End, eventually, rig
+
+F_ADD_SEALS = 1033
+
+
+@pytest.fixture(params=["mrc", "roce"])
+def pair(request):
+    with rig(request.param) as made:
+        ends = [End(name) for name in made.names]
+        ends[0].qp.connect(ends[1].qp.info())
+        ends[1].qp.connect(ends[0].qp.info())
+        yield made, *ends
+        for end in ends:
+            end.context.close()
+
+
+def test_a_write_lands_in_the_peers_memory_and_its_immediate_in_the_peers_queue(pair):
+    _, one, other = pair
+    one.mr.buf[:300_000] = data = os.urandom(300_000)
+    other.qp.post_recv(77)
+    one.write(other, 5, 0, 300_000, imm_data=0xFEEDBEEF)
+    (sent,) = one.cq.wait(20)
+    (received,) = other.cq.wait(20)
+    assert (sent.wr_id, sent.status, sent.opcode) == (5, WCStatus.SUCCESS, WCOpcode.RDMA_WRITE_WITH_IMM)
+    assert (received.wr_id, received.opcode) == (77, WCOpcode.RECV_RDMA_WITH_IMM)
+    assert (received.imm_data, received.byte_len) == (0xFEEDBEEF, 300_000)
+    assert other.mr.read(300_000) == data
+
+
+def test_many_writes_in_one_post_all_complete_and_arrive(pair):
+    _, one, other = pair
+    one.mr.buf[:] = data = os.urandom(one.mr.length)
+    size = one.mr.length // 128
+    place = other.mr.addr, other.mr.rkey
+    one.qp.post_send(*(SendWR(i, one.mr, i * size, size, place[0] + i * size, place[1]) for i in range(128)))
+    done: set[int] = set()
+    while len(done) < 128:
+        completions = one.cq.wait(20)
+        assert completions
+        assert {completion.status for completion in completions} == {WCStatus.SUCCESS}
+        done |= {completion.wr_id for completion in completions}
+    assert other.mr.read(other.mr.length) == data
+
+
+def test_the_descriptor_of_a_context_is_readable_when_there_is_a_completion(pair):
+    _, one, other = pair
+    assert not select.select([one.context], [], [], 0)[0]
+    one.write(other, 1, 0, 100)
+    assert select.select([one.context], [], [], 20)[0]
+    assert [completion.wr_id for completion in one.cq.poll()] == [1]
+
+
+def test_a_full_queue_is_refused_before_anything_is_posted_and_is_free_again_after_polling(pair):
+    _, one, other = pair
+    request = SendWR(1, one.mr, 0, 64, other.mr.addr, other.mr.rkey)
+    with pytest.raises(mrclab.QueueFullError, match="0 of at most 128 writes"):
+        one.qp.post_send(*[request] * 129)
+    for _ in range(3):
+        one.qp.post_send(*[request] * 128)
+        with pytest.raises(mrclab.QueueFullError):
+            one.qp.post_send(request)
+        taken = 0
+        while taken < 128:
+            taken += len(one.cq.wait(20))
+
+
+@pytest.mark.parametrize(
+    ("offset", "length", "imm_data"), [(-1, 10, None), (0, 0, None), (1 << 20, 1, None), (0, 1, 1 << 32)]
+)
+def test_a_write_from_outside_of_the_memory_is_refused_before_it_is_posted(pair, offset, length, imm_data):
+    _, one, other = pair
+    with pytest.raises(mrclab.RefusedError):
+        one.write(other, 1, offset, length, imm_data)
+
+
+def test_a_write_to_where_the_peer_has_no_memory_ends_in_an_error_and_flushes_the_rest(pair):
+    _, one, other = pair
+    one.qp.post_send(SendWR(1, one.mr, 0, 64, other.mr.addr, other.mr.rkey ^ 1))
+    one.qp.post_recv(9)
+    found: dict[int, WCStatus] = {}
+    while len(found) < 2:
+        found.update({completion.wr_id: completion.status for completion in one.cq.wait(20)})
+    assert found == {1: WCStatus.REM_ACCESS_ERR, 9: WCStatus.WR_FLUSH_ERR}
+    one.write(other, 2, 0, 64)  # this end may not know yet
+    (late,) = one.cq.wait(20)
+    assert (late.wr_id, late.status) == (2, WCStatus.WR_FLUSH_ERR)
+    attributes = one.qp.query()
+    assert attributes.qp_state is QPState.ERR
+    assert attributes.cause
+
+
+def test_states_are_taken_one_by_one_and_a_wrong_step_names_the_right_one(pair):
+    rig_, one, other = pair
+    with mrclab.Context(rig_.names[0]) as context:
+        qp = context.create_qp(context.create_cq(4))
+        with pytest.raises(mrclab.RefusedError, match="RTS only"):
+            qp.post_send(SendWR(1, one.mr, 0, 1, 0, 0))
+        with pytest.raises(mrclab.RefusedError, match="RESET and cannot go to RTS; valid: INIT"):
+            qp.to_rts()
+        qp.to_init()
+        with pytest.raises(mrclab.RefusedError, match="must be one of"):
+            qp.to_rtr({**other.qp.info(), "host": "nowhere"})
+        with pytest.raises(mrclab.RefusedError, match="is no key here"):
+            qp.to_rtr({**other.qp.info(), "colour": 1})
+        qp.to_rtr(other.qp.info())
+        qp.to_rts()
+        assert qp.query().qp_state is QPState.RTS
+
+
+def test_the_device_says_what_it_is(pair):
+    rig_, one, _ = pair
+    device = one.context.query_device()
+    assert device.host == rig_.names[0]
+    assert device.pmtu == 4096
+    assert [port.port for port in device.ports] == [1, 2, 3, 4]
+    assert all(port.up for port in device.ports)
+    assert set(rig_.names) <= set(mrclab.get_device_list())
+    with pytest.raises(mrclab.DeviceGoneError, match="no NIC of h99"):
+        mrclab.Context("h99")
+
+
+def test_shared_memory_can_be_neither_cut_nor_grown_nor_sealed(pair):
+    _, one, _ = pair
+    _, descriptor = one.context._connection.call_for_descriptor("reg_mr", length=8192)
+    for length in (0, 4096, 16384):
+        with pytest.raises(PermissionError):
+            os.ftruncate(descriptor, length)
+    with pytest.raises(PermissionError):
+        fcntl.fcntl(descriptor, F_ADD_SEALS, 0x8)  # F_SEAL_WRITE
+    os.close(descriptor)
+
+
+def test_what_a_program_had_goes_with_it_and_its_peers_learn_by_themselves():
+    limits = door.Limits(memory_bytes=1 << 21, qps=2)
+    with rig(limits=limits, timeout=10, retry_exponential=0) as made:
+        one, other = End(made.names[0]), End(made.names[1])
+        one.qp.connect(other.qp.info())
+        other.qp.connect(one.qp.info())
+        with pytest.raises(mrclab.RefusedError, match="1048576 bytes are left"):
+            one.context.reg_mr((1 << 20) + 1)
+        one.context.create_qp(one.cq)
+        with pytest.raises(mrclab.RefusedError, match="2 qps at a time"):
+            one.context.create_qp(one.cq)
+        other.context.close()
+        one.write(other, 3, 0, 64)
+        (failed,) = one.cq.wait(20)
+        assert failed.status is WCStatus.RETRY_EXC_ERR
+        one.context.close()
+        states = [(line["node"], line["state"]) for line in made.lines if line["kind"] == "program"]
+        eventually(lambda: sum(line["kind"] == "program" for line in made.lines) == 4, "both are journalled as closed")
+        assert states[:2] == [(name, "open") for name in made.names]
+        for door_, nic in zip(made.doors, made.nics, strict=True):
+            assert door_.qps() == []
+            assert not nic.qps
+            assert not nic.memory.writable
+
+
+def test_a_program_that_is_killed_leaves_nothing_and_harms_nobody(pair):
+    made, one, other = pair
+    script = (
+        "import mrclab, sys, time; c = mrclab.Context(sys.argv[1], program='victim'); cq = c.create_cq(64);"
+        "q = [c.create_qp(cq) for _ in range(8)]; m = c.reg_mr(1 << 20);"
+        "print(m.addr, flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, made.names[0]], stdout=subprocess.PIPE) as victim:
+        assert victim.stdout is not None
+        assert victim.stdout.readline()
+        assert len(made.doors[0].qps()) == 9
+        victim.kill()
+    eventually(lambda: len(made.doors[0].qps()) == 1, "its queue pairs are gone")
+    one.write(other, 1, 0, 5000)
+    assert [completion.status for completion in one.cq.wait(20)] == [WCStatus.SUCCESS]
+
+
+def test_a_program_that_never_polls_holds_up_no_other(pair):
+    made, one, other = pair
+    lazy = End(made.names[0], cqe=4096, max_send_wr=4096)
+    target = End(made.names[1])
+    lazy.qp.connect(target.qp.info())
+    target.qp.connect(lazy.qp.info())
+    lazy.qp.post_send(*(SendWR(i, lazy.mr, 0, 8, target.mr.addr, target.mr.rkey) for i in range(4096)))
+    for number in range(20):
+        one.write(other, number, 0, 5000)
+        assert [completion.wr_id for completion in one.cq.wait(20)] == [number]
+    taken = 0
+    while taken < 4096:
+        completions = lazy.cq.wait(20, 256)
+        assert completions
+        taken += len(completions)
+    lazy.context.close()
+    target.context.close()
+
+
+def test_two_threads_of_one_process_have_a_context_each(pair):
+    made, _, _ = pair
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            ends = [End(name) for name in made.names]
+            ends[0].qp.connect(ends[1].qp.info())
+            ends[1].qp.connect(ends[0].qp.info())
+            for number in range(20):
+                ends[0].write(ends[1], number, 0, 20_000)
+                assert ends[0].cq.wait(20)
+            for end in ends:
+                end.context.close()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert errors == []
+
+
+def test_the_end_of_the_agent_is_an_error_and_no_hang():
+    with rig() as made:
+        end = End(made.names[0])
+    with pytest.raises(mrclab.DeviceGoneError):
+        end.cq.wait(20)
+    with pytest.raises(mrclab.DeviceGoneError):
+        end.context.reg_mr(100)

@@ -1,0 +1,337 @@
+"""Programs that mean harm: whatever they send, and however they end, the agent and the other programs go on."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import ctypes
+import json
+import os
+import random
+import socket
+import struct
+import time
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import mrclab
+from benchmarks.rig.profiles import profile as profile_data
+from common import door
+from endpoint import factory
+from endpoint import profile as profiles
+from endpoint.door.session import Session
+from endpoint.door.shared_memory import make_shared
+from endpoint.door.violation import Violation
+from tests.helpers.door_rig import End, eventually, rig
+
+OPERATIONS = [
+    "open", "query_device", "reg_mr", "dereg_mr", "create_cq", "destroy_cq", "create_qp", "modify_qp", "query_qp",
+    "destroy_qp", "nothing",
+]  # fmt: skip
+KEYS = ["version", "program", "length", "lkey", "cqe", "cq", "qpn", "state", "peer", "attributes", "remote_write"]
+
+
+def knock(host: str) -> socket.socket:
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    made.connect(door.address(host))
+    made.settimeout(20)
+    return made
+
+
+def say_open(to: socket.socket) -> None:
+    to.send(json.dumps({"id": 1, "op": "open", "version": door.VERSION, "program": "hostile"}).encode())
+    assert json.loads(to.recv(1 << 16))["ok"]
+
+
+def last_words(of: socket.socket) -> str:
+    """What the agent says before it cuts a program off."""
+    words = ""
+    while data := of.recv(1 << 16):
+        words = json.loads(data)["error"]
+    return words
+
+
+@pytest.fixture
+def pair():
+    with rig() as made:
+        ends = [End(name) for name in made.names]
+        ends[0].qp.connect(ends[1].qp.info())
+        ends[1].qp.connect(ends[0].qp.info())
+        yield made, *ends
+        for end in ends:
+            end.context.close()
+
+
+def works(one: End, other: End) -> None:
+    one.write(other, 1, 0, 20_000)
+    assert [completion.status for completion in one.cq.wait(20)] == [mrclab.WCStatus.SUCCESS]
+
+
+def take_all(end: End) -> None:
+    """Read until the agent ends it, or says nothing more."""
+    while end.context._connection.receive(20):
+        pass
+
+
+def request(**changes: int) -> bytes:
+    values = dict.fromkeys(door.Request._fields, 0) | {"length": 1} | changes
+    return door.pack_requests([door.Request(**values)])
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (b"\x00", "the first message"),
+        (b"{", "none"),
+        (b'{"id": 1, "op": "query_device"}', "the first message"),
+        (b'{"op": "open"}', "an integer as its id"),
+        (b"{" + b'"a":[' * 3000, "none"),
+        (b"x" * (door.MESSAGE_BYTES_MAX + 1), "above"),
+    ],
+)
+def test_who_does_not_open_the_door_first_is_cut_off_with_a_reason(pair, message, words):
+    made, one, other = pair
+    with knock(made.names[0]) as hostile:
+        hostile.send(message)
+        assert words in last_words(hostile)
+    works(one, other)
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (struct.pack("=BxHI", door.POST, 5, 0), "says 5 rows"),
+        (struct.pack("=BxHI", door.POST, 0, 0), "says 0 rows"),
+        (b"\x01", "least"),
+        (request()[:-1], "rows"),
+        (request(qpn=99999), "which is not this program's"),
+        (b"\x02" + bytes(100), "unknown"),
+    ],
+)
+def test_a_message_that_no_library_sends_ends_its_sender_only(pair, message, words):
+    made, one, other = pair
+    with knock(made.names[0]) as hostile:
+        say_open(hostile)
+        hostile.send(message)
+        assert words in last_words(hostile)
+    works(one, other)
+
+
+def test_a_program_cannot_use_the_memory_or_the_queue_pairs_of_another(pair):
+    made, one, other = pair
+    own = End(made.names[0])
+    for fields in ({"qpn": one.qp.qp_num, "lkey": one.mr.lkey}, {"qpn": own.qp.qp_num, "lkey": one.mr.lkey}):
+        thief = End(made.names[0])
+        thief.qp.connect(other.qp.info())
+        values = dict.fromkeys(door.Request._fields, 0) | {"length": 8} | fields
+        if fields["qpn"] == own.qp.qp_num:
+            values["qpn"] = thief.qp.qp_num
+        thief.context._connection.post([door.Request(**values)])
+        with pytest.raises(mrclab.DeviceGoneError, match="not this program's"):
+            thief.cq.wait(20)
+        thief.context.close()
+    own.context.close()
+    works(one, other)
+
+
+def test_a_queue_that_is_overrun_on_purpose_ends_its_owner(pair):
+    made, one, other = pair
+    greedy, target = End(made.names[0], cqe=16), End(made.names[1])
+    greedy.qp.connect(target.qp.info())
+    target.qp.connect(greedy.qp.info())
+    row = door.Request(1, 0, target.mr.addr, greedy.qp.qp_num, 8, greedy.mr.lkey, target.mr.rkey, 0, door.WRITE)
+    greedy.context._connection.post([row] * 200)
+    with pytest.raises(mrclab.DeviceGoneError, match="no room"):
+        take_all(greedy)
+    works(one, other)
+
+
+def test_descriptors_are_taken_from_nobody_and_none_stays_open(pair):
+    made, one, other = pair
+    held = len(os.listdir("/proc/self/fd"))
+    for count in (1, 253):
+        with knock(made.names[0]) as hostile:
+            say_open(hostile)
+            rights = array.array("i", [0] * count)
+            hostile.sendmsg([b'{"id": 2, "op": "query_device"}'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+            assert "with descriptors" in last_words(hostile)
+    works(one, other)
+    eventually(lambda: len(os.listdir("/proc/self/fd")) == held, "everything is closed")
+
+
+def test_a_socket_that_takes_ages_to_close_does_not_hold_up_the_agent(pair):
+    made, one, other = pair
+    with socket.create_server(("127.0.0.1", 0)) as server, knock(made.names[0]) as hostile:
+        slow = socket.create_connection(server.getsockname())
+        taken, _ = server.accept()
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 5))
+        slow.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while slow.send(bytes(1 << 16)):
+                pass
+        say_open(hostile)
+        rights = array.array("i", [slow.fileno()])
+        hostile.sendmsg([b'{"id": 2, "op": "query_device"}'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        os.close(slow.detach())  # the agent's is the last one
+        started_s = time.monotonic()
+        works(one, other)
+        assert time.monotonic() - started_s < 4  # the close lasts 5 s
+        taken.close()
+
+
+def test_holes_in_shared_memory_are_zeros_and_no_signal(pair):
+    _, one, other = pair
+    _, descriptor = one.context._connection.call_for_descriptor("reg_mr", length=1 << 20)
+    libc = ctypes.CDLL(None, use_errno=True)
+    punch_hole_keep_size = 0x2 | 0x1
+    done = libc.fallocate(descriptor, punch_hole_keep_size, ctypes.c_long(0), ctypes.c_long(1 << 20))
+    os.close(descriptor)
+    assert done == 0
+    works(one, other)
+
+
+def test_a_flood_of_requests_by_one_program_leaves_time_for_the_others(pair):
+    made, one, other = pair
+    floods = [knock(made.names[0]) for _ in range(3)]
+    for flood in floods:
+        say_open(flood)
+        flood.setblocking(False)
+    for _ in range(100):
+        for flood in floods:
+            try:
+                while flood.send(b'{"id": 2, "op": "query_device"}'):
+                    pass
+            except BlockingIOError:
+                pass
+        works(one, other)
+    for flood in floods:
+        flood.close()
+    eventually(lambda: len(made.doors[0]._programs) == 1, "the floods are gone")
+
+
+def test_more_programs_than_there_is_room_for_are_told_so(pair):
+    made, one, other = pair
+    crowd = [knock(made.names[0]) for _ in range(40)]
+    assert any("programs use the NIC" in last_words(late) for late in crowd[-8:])
+    for program in crowd:
+        program.close()
+    eventually(lambda: len(made.doors[0]._programs) == 1, "the crowd is gone")
+    works(one, other)
+
+
+# --- fuzz ---------------------------------------------------------------------------------------------------------
+
+
+def session(transport: str = "mrc") -> tuple[Session, Any]:
+    """A session, and the NIC that the test looks into."""
+    profile = profiles.parse(json.loads(json.dumps(profile_data(0))))
+    nic: Any = factory.make(transport, profile, 1, {}, 0)
+    limits = door.Limits(memory_bytes=1 << 16, regions=4, cqs=4, cqe=64, qps=4)
+    return Session(nic, hosts=["h1"], about=dict, make_memory=make_shared, limits=limits), nic
+
+
+numbers = st.sampled_from([-(2**70), -1, 0, 1, 2, 3, 16, 64, 100, 4096, 65536, 2**24, 2**32, 2**64, 10**30])
+scalars = st.none() | st.booleans() | numbers | st.floats() | st.text(max_size=5) | st.sampled_from(door.STATES)
+infos = st.fixed_dictionaries(
+    {"host": st.just("h1") | scalars},
+    optional=dict.fromkeys(["qpn", "psn", "mpr", "max_write_imm", "trim_nack", "pmtu", "x"], numbers | scalars),
+)
+values = scalars | infos | st.lists(scalars, max_size=2) | st.dictionaries(st.text(max_size=4), scalars, max_size=2)
+controls = st.builds(
+    lambda op, ident, fields: json.dumps({"id": ident, "op": op, **fields}).encode(),
+    st.sampled_from(OPERATIONS) | scalars,
+    st.integers(0, 9),
+    st.dictionaries(st.sampled_from(KEYS), values, max_size=4),
+)
+fields64 = st.integers(0, (1 << 64) - 1) | st.sampled_from([0, 1])
+fields32 = st.integers(0, (1 << 32) - 1) | st.sampled_from([0, 1, 17, 18])
+posts = st.lists(
+    st.builds(door.Request, *[fields64] * 3, *[fields32] * 5, st.integers(0, 255)), min_size=1, max_size=3
+).map(door.pack_requests)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(controls | posts | st.binary(min_size=1, max_size=80), max_size=20), st.sampled_from(["mrc", "roce"]))
+@example([b'{"id":1,"op":"create_qp","cq":1,"attributes":{"selection":[]}}'], "mrc")
+def test_whatever_is_said_is_answered_or_ends_the_session_and_closing_gives_everything_back(messages, transport):
+    found, nic = session(transport)
+    found.receive(b'{"id":1,"op":"open","version":1,"program":"fuzz"}', 0)
+    found.receive(b'{"id":2,"op":"create_cq","cqe":8}', 0)
+    found.receive(b'{"id":3,"op":"create_qp","cq":1}', 0)
+    for now_ns, message in enumerate(messages):
+        try:
+            found.receive(message, now_ns)
+        except Violation:
+            break
+        while (outgoing := found.outgoing()) is not None:
+            if outgoing.descriptor is not None:
+                os.close(outgoing.descriptor)
+            if outgoing.data[0] == door.JSON:
+                assert json.loads(outgoing.data)["id"] is not None
+    found.close(100)
+    assert not nic.qps
+    assert not nic.memory.writable
+
+
+def mangled(rng: random.Random, valid: list[bytes]) -> bytes:
+    data = bytearray(rng.choice(valid))
+    for _ in range(rng.randrange(4)):
+        data[rng.randrange(len(data))] = rng.randrange(256)
+    return bytes(data[: rng.randrange(1, len(data) + 1)]) if rng.random() < 0.2 else bytes(data)
+
+
+def fuzz(made, one: End, other: End, count: int, seed: int) -> int:
+    """So many mangled messages over real sockets, several programs at a time; how many programs were cut off."""
+    rng = random.Random(seed)
+    valid = [
+        json.dumps({"id": 1, "op": "create_cq", "cqe": 8}).encode(),
+        json.dumps({"id": 1, "op": "reg_mr", "length": 4096}).encode(),
+        json.dumps({"id": 1, "op": "create_qp", "cq": 1, "attributes": {"max_send_wr": 4}}).encode(),
+        json.dumps({"id": 1, "op": "modify_qp", "qpn": 18, "state": "rtr", "peer": other.qp.info()}).encode(),
+        json.dumps({"id": 1, "op": "query_qp", "qpn": 18}).encode(),
+        request(qpn=18, opcode=door.RECV),
+        request(qpn=18, lkey=one.mr.lkey, rkey=other.mr.rkey, remote_addr=other.mr.addr, length=100),
+    ]
+    ended = 0
+    programs: list[socket.socket] = []
+    for number in range(count):
+        if not programs or rng.random() < 0.05:
+            while len(programs) >= 4:
+                programs.pop(0).close()
+            programs.append(knock(made.names[0]))
+            say_open(programs[-1])
+            programs[-1].setblocking(False)
+        hostile = rng.choice(programs)
+        try:
+            hostile.send(mangled(rng, valid))
+        except BlockingIOError:
+            pass  # it never reads: the agent has stopped reading it
+        except OSError:
+            ended += 1
+            programs.remove(hostile)
+            hostile.close()
+        if number % 1000 == 0:
+            works(one, other)
+    for hostile in programs:
+        hostile.close()
+    works(one, other)
+    return ended
+
+
+def test_mangled_messages_over_the_socket_harm_nobody_else(pair):
+    made, one, other = pair
+    held = len(os.listdir("/proc/self/fd"))
+    assert fuzz(made, one, other, 5_000, 7) > 100
+    eventually(lambda: len(made.doors[0]._programs) == 1, "all hostile programs are gone")
+    assert len(made.doors[0].qps()) == 1
+    eventually(lambda: len(os.listdir("/proc/self/fd")) == held, "all their descriptors are closed")
+
+
+@pytest.mark.slow
+def test_two_hundred_thousand_mangled_messages_harm_nobody_else(pair):
+    made, one, other = pair
+    assert fuzz(made, one, other, 200_000, 8) > 1000
+    eventually(lambda: len(made.doors[0]._programs) == 1, "all hostile programs are gone")
