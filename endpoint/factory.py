@@ -7,6 +7,7 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
+from endpoint import outside
 from endpoint.profile import NicProfile
 from endpoint.transport import Transport
 
@@ -22,6 +23,8 @@ def make(name: str, profile: NicProfile, seed: int, settings: Mapping[str, Any],
     """A NIC of that transport. `settings` are its own; its choices follow from `seed` and the host's name."""
     if name not in _MODULES:
         raise TransportError(f"there is no transport {name!r}; valid: {', '.join(NAMES)}")
+    if name == "mrc":
+        outside.add(settings)
     endpoint = importlib.import_module(_MODULES[name]).Endpoint
     transport: Transport = endpoint(profile, rng=random.Random(f"{seed} {profile.host}"), now_ns=now_ns, **settings)
     return transport

@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from endpoint import outside
 from scenarios.commands.pairs import json_or_text, parse_pair
 from scenarios.running import calibration
 from scenarios.running.added import parse
@@ -34,7 +35,7 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
     if arguments.reconvergence is not None and not (chosen.single_plane and 0 <= arguments.reconvergence <= 60):
         raise ValueError("--reconvergence: 0 to 60 s, and only with a RoCE transport: MRC's tables never change")
     pairs = [parse_pair(text, "--setting", "selection=oblivious") for text in arguments.setting]
-    settings = {name: json_or_text(value) for name, value in pairs}
+    settings = outside.absolute({name: json_or_text(value) for name, value in pairs})
     chosen = replace(chosen, settings={**chosen.settings, **settings})
     simulated = arguments.world == "simulated"
     overrides = plan_overrides(arguments.set, simulated)

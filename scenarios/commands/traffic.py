@@ -82,6 +82,7 @@ def kinds_command(arguments: argparse.Namespace) -> int:
 
 
 def start_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
+    from endpoint import outside
     from scenarios.traffic import check
 
     kind = arguments.what
@@ -91,7 +92,7 @@ def start_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
     check(kind, ranks, options)
     limited(kind, options, arguments.seconds, arguments.background)
     pairs = [parse_pair(text, "--setting", "selection=oblivious") for text in arguments.setting]
-    settings = {name: json_or_text(value) for name, value in pairs}
+    settings = outside.absolute({name: json_or_text(value) for name, value in pairs})
     traffic.ensure_agents(arguments.transport, settings, arguments.seed)
     name = arguments.name or kind
     group = traffic.start(name, kind, ranks, options)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import controller
+from endpoint import outside
 from scenarios import library
 from topo.plan import Plan
 from topo.planfile import plan_document
@@ -62,17 +63,22 @@ def version() -> str:
         return ""
 
 
-def hashes(source: str, plan: Plan) -> dict[str, str]:
+def hashes(source: str, plan: Plan, settings: Mapping[str, Any] | None = None) -> dict[str, str]:
     """Digests (16 hexadecimal digits) of the P4 program, the scenario's file, the plan, and the code that runs them.
 
-    `source` is what the user called the scenario: a shipped name or the path of a file. Raises CompileError.
+    `source` is what the user called the scenario: a shipped name or the path of a file. Files that `settings` name are
+    part of the transport. Raises CompileError.
     """
     file = library.file_of(source)
+    own = "".join(digest(path.read_bytes()) for path in outside.files(settings or {}) if path.is_file())
+    code = {name: code_digest(places) for name, places in CODE.items()}
+    if own:
+        code["transport"] = digest((code["transport"] + own).encode())
     return {
         "program": program_digest(),
         "scenario": digest(file.read_bytes()) if file is not None and file.exists() else "",
         "plan": digest(json.dumps(plan_document(plan), sort_keys=True).encode()),
-        **{name: code_digest(places) for name, places in CODE.items()},
+        **code,
     }
 
 

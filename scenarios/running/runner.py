@@ -127,7 +127,7 @@ class Runner:
             "python": sys.version.split()[0],
             "cpus": os.cpu_count(),
             "version": identity.version(),
-            "hashes": identity.hashes(source, choices.plan),
+            "hashes": identity.hashes(source, choices.plan, choices.transport.settings),
         }
         return {**options, "key": identity.key(options)}
 

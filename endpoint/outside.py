@@ -1,0 +1,86 @@
+"""Path selections and congestion controls from files outside of the project: a setting `my_file.py:Class`.
+
+A class is what `endpoint.core.selection.Selection` or `endpoint.core.congestion.Congestion` says; it is added to the
+ones there are under the words that named it, before a transport is made.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from endpoint.core.config import ConfigError
+from endpoint.core.congestion import ALGORITHMS
+from endpoint.core.selection import SELECTIONS
+
+KINDS: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "selection": (SELECTIONS, ("heeds_signals", "next")),
+    "congestion": (ALGORITHMS, ("on_ack", "on_trim", "on_loss", "on_timeout", "on_penalty")),
+}
+"""By setting: those there are, and what a class must have."""
+
+
+def is_outside(value: object) -> bool:
+    """Whether a setting's value names a class in a file."""
+    return isinstance(value, str) and ".py:" in value
+
+
+def absolute(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with whole paths: agents run in another folder."""
+    found = dict(settings)
+    for name, value in settings.items():
+        if name in KINDS and is_outside(value):
+            path, _, cls = str(value).rpartition(":")
+            found[name] = f"{Path(path).resolve()}:{cls}"
+    return found
+
+
+def files(settings: Mapping[str, Any]) -> list[Path]:
+    """The files that these settings name."""
+    return [Path(str(v).rpartition(":")[0]) for name, v in settings.items() if name in KINDS and is_outside(v)]
+
+
+def add(settings: Mapping[str, Any]) -> None:
+    """Load what the settings name. ConfigError with the file, and the line where it broke."""
+    for name, value in settings.items():
+        if name in KINDS and is_outside(value):
+            known, wanted = KINDS[name]
+            known[str(value)] = load(name, str(value), wanted)
+
+
+def load(setting: str, value: str, wanted: tuple[str, ...]) -> type[Any]:
+    """The class that a value names."""
+    path_text, _, class_name = value.rpartition(":")
+    path = Path(path_text)
+    if not path.is_file():
+        raise ConfigError(f"{setting}: {path}: no such file")
+    spec = importlib.util.spec_from_file_location(f"outside_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever a user's code may raise
+        raise ConfigError(f"{setting}: {path}{line_of(error, path)}: {type(error).__name__}: {error}") from error
+    found = getattr(module, class_name, None)
+    if not inspect.isclass(found):
+        classes = [name for name, item in vars(module).items() if inspect.isclass(item)]
+        raise ConfigError(f"{setting}: {path} has no class {class_name!r}; it has {', '.join(classes) or 'none'}")
+    missing = [name for name in wanted if not hasattr(found, name)]
+    if missing:
+        raise ConfigError(
+            f"{setting}: {path}: class {class_name} lacks {', '.join(missing)} (endpoint/core/{setting}.py)"
+        )
+    return found
+
+
+def line_of(error: Exception, path: Path) -> str:
+    """ ":12", the line of this file at which it broke; "" when it broke elsewhere."""
+    if isinstance(error, SyntaxError) and error.lineno is not None:
+        return f":{error.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return f":{lines[-1]}" if lines else ""
