@@ -13,19 +13,21 @@ from scenarios.running.directory import RUNS, before, by_age, find
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     compare = subparsers.add_parser(
         "compare",
-        help="two runs on one page, such as MRC against RoCE",
+        help="runs on one page, such as MRC against RoCE",
         epilog=(
             "examples:\n"
             "  ./lab compare                                    the newest run and the one of its scenario before it\n"
             "  ./lab compare link-flap/20261121-101500-7        that run and the newest\n"
-            "  ./lab compare link-flap/20261121-101500-7 link-flap/20261121-102000-7 --format json"
+            "  ./lab compare link-flap/20261121-101500-7 link-flap/20261121-102000-7 --format json\n"
+            "with more than two, each is laid beside the first"
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    compare.add_argument("first", nargs="?", help="a run (the one before the second, of the same scenario)")
-    compare.add_argument("second", nargs="?", default="latest", help="another (latest)")
+    compare.add_argument(
+        "names", nargs="*", metavar="RUN", help="without: the newest and the one before it; one: it and the newest"
+    )
     compare.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
-    compare.add_argument("--output", type=Path, help="where to write the page (compare.html in the second run)")
+    compare.add_argument("--output", type=Path, help="where to write the page (compare.html in the last run)")
     compare.add_argument("--picture", type=Path, metavar="FILE.svg", help="also write the goodput chart by itself")
     compare.add_argument("--format", choices=("text", "json"), default="text")
     compare.set_defaults(run=compare_command)
@@ -35,15 +37,18 @@ def compare_command(arguments: argparse.Namespace) -> int:
     from scenarios.judging import comparison  # late: matplotlib, which the help does not need
     from scenarios.judging.run import Run
 
-    second = find(arguments.runs, arguments.second)
-    paths = [before(second) if arguments.first is None else find(arguments.runs, arguments.first), second]
-    if paths[0] == paths[1]:
-        raise ValueError(
-            f"{paths[0].parent.name}/{paths[0].name} would be compared with itself: name two runs;"
-            f" {earlier(arguments.runs, paths[0])}"
-        )
+    paths = [find(arguments.runs, name) for name in arguments.names]
+    if len(paths) < 2:
+        newest = find(arguments.runs, "latest")
+        paths = [*(paths or [before(newest)]), newest]
+    for path in paths:
+        if paths.count(path) > 1:
+            raise ValueError(
+                f"{path.parent.name}/{path.name} would be compared with itself: name two runs;"
+                f" {earlier(arguments.runs, path)}"
+            )
     runs = [Run.open(path) for path in paths]
-    output = arguments.output or paths[1] / "compare.html"
+    output = arguments.output or paths[-1] / "compare.html"
     output.write_text(comparison.html(runs))
     if arguments.picture is not None:
         arguments.picture.write_text(comparison.picture(runs))

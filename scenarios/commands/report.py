@@ -14,24 +14,31 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     report = subparsers.add_parser(
         "report",
         help="judge a run again and rewrite its report",
-        epilog="examples:\n  ./lab report\n  ./lab report link-flap/20261121-101500-7",
+        epilog="examples:\n  ./lab report\n  ./lab report link-flap/20261121-101500-7\n"
+        "  ./lab report --format json\n  ./lab report --csv figures/",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     report.add_argument("name", nargs="?", default="latest", help="a run, or a scenario: its newest run (latest)")
     report.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
     report.add_argument("--format", choices=("text", "json"), default="text")
+    report.add_argument("--csv", type=Path, metavar="DIR", help="write goodput.csv, steps.csv and counters.csv there")
     report.set_defaults(run=report_command)
 
 
 def report_command(arguments: argparse.Namespace) -> int:
     from scenarios import library  # late: matplotlib, which the help does not need
+    from scenarios.judging.figures import write_csv
     from scenarios.judging.judge import judge
+    from scenarios.judging.run import Run
     from scenarios.running.setting import setting_of
 
     path = find(arguments.runs, arguments.name)
     options = json.loads((path / "options.json").read_text())
     scenario = library.find(options["source"])
     verdict = judge(path, list(scenario.checks(setting_of(options))), scenario.story)
+    if arguments.csv is not None:
+        for file in write_csv(Run.open(path), arguments.csv):
+            sys.stderr.write(f"wrote {file}\n")
     name = "summary.txt" if arguments.format == "text" else "verdict.json"
     sys.stdout.write((path / name).read_text())
     if arguments.format == "text":

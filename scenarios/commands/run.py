@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -56,6 +57,12 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     run.add_argument("--time", type=float, default=1.0, metavar="FACTOR", help="stretch or shorten every phase (1)")
     run.add_argument("--short", action="store_true", help="the shortest phases that still give a verdict: under 30 s")
     run.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
+    run.add_argument(
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="json: options, verdict and figures, and nothing else",
+    )
     run.add_argument("--plain", action="store_true", help="print lines instead of the live view")
     run.set_defaults(run=run_command)
 
@@ -91,7 +98,8 @@ def run_command(arguments: argparse.Namespace) -> int:
     if arguments.world == "emulated":
         need_root(f"run {scenario.name} builds network namespaces")
         refuse_second_lab()  # before minutes go into calibrating for it
-    console = Console()
+    told = arguments.format == "text"
+    console = Console(quiet=not told)
     choices = choose(scenario, arguments, partial(console.print, highlight=False, soft_wrap=True))
     needed = estimate.check(scenario, choices)
     controller.check(choices.running_plan)
@@ -99,7 +107,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     directory = RunDirectory.create(arguments.runs, scenario.name, choices.seed)
     simulated = choices.world == "simulated"
     kind = SimulatedWorld if simulated else EmulatedWorld
-    with Watcher(console, scenario, directory, plain=arguments.plain) as watcher:
+    with Watcher(console, scenario, directory, plain=arguments.plain or not told) as watcher:
         runner = Runner(scenario, choices, directory, watcher.tell)
         watcher.seconds = runner.seconds
         watcher.options(runner.options())
@@ -111,6 +119,11 @@ def run_command(arguments: argparse.Namespace) -> int:
             # An interrupted run is judged too: it is unknown, and its directory opens like any other.
             verdict = judge(directory.path, list(scenario.checks(runner.setting)), scenario.story)
             hand_over(arguments.runs, calibration.cache_file().parent)
-    sys.stdout.write("\n" + (directory.path / "summary.txt").read_text())
-    sys.stdout.write(f"\nreport: {directory.path / 'report.html'}\n")
+    if told:
+        sys.stdout.write("\n" + (directory.path / "summary.txt").read_text())
+        sys.stdout.write(f"\nreport: {directory.path / 'report.html'}\n")
+    else:
+        parts = {name: json.loads((directory.path / f"{name}.json").read_text()) for name in ("options", "verdict")}
+        whole = {"directory": str(directory.path), "options": parts["options"], **parts["verdict"]}
+        sys.stdout.write(json.dumps(whole, indent=1) + "\n")
     return verdict.exit_status

@@ -27,7 +27,7 @@ WORDS: Mapping[str, Word] = {
     "run": Word("scenarios.commands.run:register", "run a scenario, judge it, write a report"),
     "list": Word("scenarios.commands.list:register", "the scenarios there are"),
     "report": Word("scenarios.commands.report:register", "judge a run again and rewrite its report"),
-    "compare": Word("scenarios.commands.compare:register", "two runs on one page, such as MRC against RoCE"),
+    "compare": Word("scenarios.commands.compare:register", "runs on one page, such as MRC against RoCE"),
     "up": Word(LAB, "build a plan's fabric and leave it running", "up builds network namespaces"),
     "down": Word(LAB, "end the lab, from any state; nothing of it is left", "down removes network namespaces"),
     "status": Word(LAB, "what is running, since when, and with which faults"),

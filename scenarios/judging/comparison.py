@@ -8,6 +8,7 @@ from typing import Any
 
 from scenarios.judging import contrast, counters, flows, goodput, page, paths, plots, recovery, report, steps
 from scenarios.judging.checks import qp_errors
+from scenarios.judging.figures import figures
 from scenarios.judging.run import Run
 from scenarios.judging.units import brief
 from scenarios.judging.verdict import WORDS, Finding
@@ -104,14 +105,15 @@ def shown(runs: Sequence[Run]) -> list[Finding]:
 
 
 def as_json(runs: Sequence[Run]) -> dict[str, Any]:
-    """`findings` as in `verdict.json`, and every row of the table by run."""
+    """`findings` as in `verdict.json`, every row of the table by run, and their numbers (`figures`) by run."""
     table = rows(runs)
     by_run = {name: {row[0]: row[index] for row in table} for index, name in enumerate(names(runs), start=1)}
     findings = [
         {"check": f.check, "holds": f.holds, "word": WORDS[f.holds], "reason": f.reason, "figures": f.figures}
         for f in shown(runs)
     ]
-    return {"findings": findings, "runs": by_run}
+    numbers = {name: figures(run) for name, run in zip(names(runs), runs, strict=True)}
+    return {"findings": findings, "runs": by_run, "figures": numbers}
 
 
 def html(runs: Sequence[Run]) -> str:

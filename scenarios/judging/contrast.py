@@ -6,7 +6,7 @@ paths. Nothing is claimed of runs that are not alike, or whose evidence is not s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scenarios.judging import counters, evidence, flows, goodput, paths, steps
 from scenarios.judging.checks import qp_errors
@@ -55,6 +55,15 @@ def outcome(name: str, run: Run) -> Outcome:
 
 
 def findings(named: list[tuple[str, Run]]) -> list[Finding]:
+    """What two runs show against each other; of more, what each shows against the first, with its name in the check."""
+    if len(named) == 2:
+        return of_two(named)
+    return [
+        replace(found, check=f"{other[0]}: {found.check}") for other in named[1:] for found in of_two([named[0], other])
+    ]
+
+
+def of_two(named: list[tuple[str, Run]]) -> list[Finding]:
     """Whether the two runs are alike, what each came to, and the claims that apply to what they differ in."""
     (_, first), (_, second) = named
     alike = likeness(first, second)

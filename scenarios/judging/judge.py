@@ -9,6 +9,7 @@ from pathlib import Path
 from scenarios.journal import write_merged
 from scenarios.judging import evidence, report
 from scenarios.judging.checks import Check
+from scenarios.judging.figures import figures
 from scenarios.judging.run import Run
 from scenarios.judging.story import Story
 from scenarios.judging.verdict import Finding, Verdict, conclude
@@ -36,6 +37,6 @@ def judge(directory: Path, checks: Sequence[Check], story: Story) -> Verdict:
     findings = [
         {"check": f.check, "holds": f.holds, "reason": f.reason, "figures": f.figures} for f in verdict.findings
     ]
-    document = {"verdict": verdict.word, "findings": findings}
+    document = {"verdict": verdict.word, "findings": findings, "figures": figures(run)}
     (directory / "verdict.json").write_text(json.dumps(document, indent=2) + "\n")
     return verdict

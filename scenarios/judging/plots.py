@@ -26,7 +26,7 @@ DENIED = "#7b8794"
 STALL = "#52606d"
 HEALTHY = "#d8eadf"
 PLANES = ("#1f6feb", "#d97706", "#0f9d8a", "#9b3fb5", "#c2410c", "#4d7c0f", "#be185d", "#475569")
-RUNS = ("#1f6feb", "#d97706")
+RUNS = ("#1f6feb", "#d97706", "#0f9d8a", "#9b3fb5", "#be185d", "#475569")
 NAMED_STRIPS = 64  # more paths than this are drawn without a name and a gap each
 
 STYLE: Any = {  # Any: matplotlib's own type for it differs from version to version

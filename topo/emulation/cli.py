@@ -21,7 +21,7 @@ from topo.emulation import driver, state
 from topo.emulation.doctor import examine
 from topo.emulation.lab import Lab, Provision, down
 from topo.emulation.shell import open_shell, parse_injection, show_faults, undo_faults
-from topo.fault import VERBS, verb_table
+from topo.fault import VERBS, Fault, verb_table
 from topo.plan import SWITCH_KINDS, Plan
 from topo.planfile import load_plan, shipped_plans
 from topo.show import switch_words
@@ -72,6 +72,7 @@ def register(subparsers: Any, provision: Provision | None = None, check: Check |
     fault.add_argument("verb", nargs="?", choices=tuple(VERBS), metavar="VERB", help="without it: those in force")
     fault.add_argument("words", nargs="*", metavar="TARGET [NUMBER]")
     fault.add_argument("--seed", type=int, default=0, help="of random loss on embedded switches")
+    _add_format(fault)
     fault.set_defaults(run=lambda arguments: run_fault(arguments, provision))
 
     undo = _add(subparsers, "undo", "undo the last fault, one by its number, or all", "undo all")
@@ -179,12 +180,23 @@ def run_shell(arguments: argparse.Namespace, provision: Provision | None) -> int
 def run_fault(arguments: argparse.Namespace, provision: Provision | None) -> int:
     lab = Lab.attach(provision=provision)
     if arguments.verb is None:
-        print(show_faults(lab))
+        in_force = [fault_json(fault) for fault in lab.faults()]
+        print(json.dumps(in_force, indent=1) if arguments.format == "json" else show_faults(lab))
         return 0
     target, value = parse_injection(arguments.words, arguments.verb)
     fault = lab.inject(arguments.verb, target, value, arguments.seed)
-    print(fault.words() + ("" if VERBS[fault.verb].lasting else ": done"))
+    if arguments.format == "json":
+        print(json.dumps(fault_json(fault), indent=1))
+    else:
+        print(fault.words() + ("" if VERBS[fault.verb].lasting else ": done"))
     return 0
+
+
+def fault_json(fault: Fault) -> dict[str, Any]:
+    """A fault with the unit of its number."""
+    argument = VERBS[fault.verb].argument
+    number = {} if argument is None else {"value": fault.value, "unit": argument.name}
+    return {"verb": fault.verb, "target": fault.target, **number, "lasting": VERBS[fault.verb].lasting}
 
 
 def run_undo(arguments: argparse.Namespace, provision: Provision | None) -> int:
