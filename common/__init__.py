@@ -1,1 +1,1 @@
-"""The ground floor: what every part of the lab needs and none of them is about. Imports nothing of ours."""
+"""The ground floor: tools that every part of the lab needs. Imports nothing of ours."""

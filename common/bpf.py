@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 LOAD_WORD, LOAD_HALF, LOAD_BYTE = 0x20, 0x28, 0x30  # from an absolute offset into A
-JUMP, JUMP_EQUAL, JUMP_AT_LEAST, RETURN = 0x05, 0x15, 0x35, 0x06  # always; if A equals k; if A >= k; with k
+JUMP, JUMP_EQUAL, JUMP_AT_LEAST, RETURN = 0x05, 0x15, 0x35, 0x06  # always; if A equals k; if A >= k; return k
 RANDOM = 0xFFFFF038  # the offset SKF_AD_OFF + SKF_AD_RANDOM: a load from it is a random number
 _LOAD_BYTES = {LOAD_WORD: 4, LOAD_HALF: 2, LOAD_BYTE: 1}
 
@@ -37,7 +37,7 @@ Program = tuple[Instruction, ...]
 
 
 def assemble(lines: Sequence[Line]) -> Program:
-    """Labels become distances. KeyError for a label that no line has."""
+    """The program with each label replaced by the distance to its line. KeyError for a label that no line has."""
     places = {line.label: place for place, line in enumerate(lines) if line.label}
     program = []
     for place, line in enumerate(lines):
@@ -61,7 +61,10 @@ def tc_bytecode(program: Program) -> str:
 
 
 def run(program: Program, frame: bytes) -> int:
-    """What the kernel would return: for tests and for worlds without a kernel. A load beyond the frame returns 0."""
+    """The number that the kernel would return for a frame: for tests and for worlds without a kernel.
+
+    A load beyond the frame ends the program with 0.
+    """
     accumulator, place = 0, 0
     while True:
         code, jump_true, jump_false, k = program[place]

@@ -22,7 +22,7 @@ class ControlTimeoutError(ControlError):
 
 
 class ControlClient:
-    """One connection, made at once, and again by the next request after it broke.
+    """One connection, opened at once. After it has broken, the next request opens it again.
 
     Requests may be sent ahead: answers are matched by their id. Threads may share a client if they use `call` only.
     """

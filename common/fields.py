@@ -18,12 +18,12 @@ S = TypeVar("S", bound=str)
 
 
 class Fields:
-    """An object found at `name` of its document. What breaks a rule is raised as `error`, the reader's own class."""
+    """An object found at `name` of its document. A broken rule raises `error`, the reader's own class."""
 
     __slots__ = ("error", "name", "values")
 
     def __init__(self, name: str, values: object, error: type[Exception], keys: Collection[str] | None = None) -> None:
-        """`keys` are those that are valid here; without them, any key is."""
+        """`keys` are the valid keys; without them, every key is valid."""
         self.name = name
         self.error = error
         if not isinstance(values, Mapping):
@@ -34,7 +34,7 @@ class Fields:
                 raise error(f"{self.place(key)} is no key here; valid: {', '.join(keys) or 'none'}")
 
     def place(self, key: str) -> str:
-        """Where a field is, for complaints."""
+        """The field's name in the whole document, for complaints."""
         return f"{self.name}.{key}" if self.name else key
 
     def has(self, key: str) -> bool:
@@ -46,7 +46,7 @@ class Fields:
         raise self.error(f"{self.place(key)} is {shown(self.values[key])}; it must be {rule}")
 
     def get(self, key: str, default: Any = REQUIRED, rule: str = "given") -> Any:
-        """The field as it is, or the default of one that is not there."""
+        """The field's value, unchecked; the default when the field is missing."""
         if key in self.values:
             return self.values[key]
         if default is REQUIRED:
@@ -65,7 +65,7 @@ class Fields:
         return bool(self._checked(key, bool, default))
 
     def like(self, key: str, example: T, low: float | None = None, high: float | None = None) -> T:
-        """A field that is there, of the type of `example`."""
+        """A required field of the same type as `example`."""
         hint = "" if isinstance(example, bool) else f", such as {example!r}"
         value: T = self._checked(key, type(example), REQUIRED, low, high, hint)
         return value
@@ -84,7 +84,7 @@ class Fields:
         return found[0] if found else self.fail(key, rule)
 
     def converted(self, key: str, convert: Callable[[str], T], default: str = REQUIRED) -> T:
-        """A string as something else; the ValueError of `convert` says what is wrong with it."""
+        """A string, converted; the ValueError of `convert` says what is wrong with the string."""
         text = self.string(key, default)
         try:
             return convert(text)
@@ -117,7 +117,7 @@ class Fields:
 
 
 def read_json(path: Path, error: type[Exception]) -> Any:
-    """A JSON document from a file. Raises `error` when there is none."""
+    """A JSON document from a file. Raises `error` when the file cannot be read or is not JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as why:

@@ -1,4 +1,4 @@
-"""Files that appear whole: a reader, or a kill, sees the old content or the new one."""
+"""Files that are replaced whole: a reader finds the old content or the new one, also after a kill."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def cache_directory() -> Path:
-    """Where the user's cache of this program is: `$XDG_CACHE_HOME/mrclab`, or `~/.cache/mrclab`."""
+    """The folder of the user's cache of this program: `$XDG_CACHE_HOME/mrclab`, or `~/.cache/mrclab`."""
     root = os.environ.get("XDG_CACHE_HOME")
     return (Path(root) if root else Path.home() / ".cache") / "mrclab"

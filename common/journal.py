@@ -1,4 +1,4 @@
-"""A process's own journal file: one JSON object a line, a line a write (docs/contracts.md, "Journal").
+"""A process's own journal file: one JSON object a line, one write a line (docs/contracts.md, "Journal").
 
 A reader may open the file at any moment, also after the writer was killed. `scenarios/journal.py` reads.
 """
@@ -20,7 +20,7 @@ Line = dict[str, Any]
 class Journal:
     """Appends lines to a file; without a path it writes nothing. Threads may share a journal.
 
-    `clock` gives the nanoseconds of lines that do not bring their own: CLOCK_MONOTONIC, which all hosts of a lab share.
+    `clock` gives the nanoseconds of lines written without a time: CLOCK_MONOTONIC, which all hosts of a lab share.
     """
 
     def __init__(self, path: str | Path | None, node: str, clock: Callable[[], int] = time.monotonic_ns) -> None:
@@ -31,7 +31,7 @@ class Journal:
 
     @property
     def enabled(self) -> bool:
-        """Whether lines go anywhere."""
+        """Whether there is a file to write to."""
         return self._fd >= 0
 
     def write(self, kind: str, *, t_ns: int | None = None, node: str | None = None, **fields: Any) -> None:
@@ -42,13 +42,13 @@ class Journal:
             os.write(self._fd, json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
     def write_at(self, t_ns: int, kind: str, fields: Mapping[str, Any]) -> None:
-        """`write`, in the shape in which hosts hand out their lines."""
+        """`write` for a line in the form in which hosts hand out theirs: time, kind, fields."""
         self.write(kind, t_ns=t_ns, **fields)
 
     def write_process(self, role: str, *, pid: int | None = None, realtime_ns: int | None = None) -> None:
         """The first line of every process: who writes, with which release, and the wall clock at that moment.
 
-        What runs in virtual time says its own, so that a seed repeats the line too.
+        A node in virtual time gives its own process id and wall clock, so that a seed repeats this line too.
         """
         pid = os.getpid() if pid is None else pid
         realtime_ns = time.time_ns() if realtime_ns is None else realtime_ns

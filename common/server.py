@@ -1,6 +1,6 @@
 """The answering side of a control socket: JSON lines over loopback TCP or a Unix socket (docs/contracts.md).
 
-Requests are hostile: whatever bytes arrive, their sender is told in words or cut off, and nobody else notices.
+Requests are hostile: a client that sends bad bytes gets an error or is cut off, and no other client notices.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 CLIENTS_MAX = 64
-"""Clients at a time: `select`, with which a loop may wait, takes no descriptor above 1023."""
+"""Clients at a time: a loop may wait with `select`, which takes no descriptor above 1023."""
 _SEND_TIMEOUT_S = 2.0
 
 Reply = Callable[[dict[str, Any]], None]
@@ -26,7 +26,7 @@ Handler = Callable[[Mapping[str, Any], Reply], None]
 
 
 class Readers(Protocol):
-    """What waits for descriptors: a loop of the process's own (asyncio's is one), or `ThreadReaders`."""
+    """Calls back when a descriptor can be read: the process's own loop (such as asyncio's), or `ThreadReaders`."""
 
     def add_reader(self, descriptor: int, callback: Callable[[], None], /) -> object: ...
     def remove_reader(self, descriptor: int, /) -> object: ...
@@ -78,7 +78,7 @@ class ControlServer:
 
     @property
     def address(self) -> str:
-        """Where the server really listens."""
+        """The address that the server listens on, with the port that the system chose for port 0."""
         if self._path is not None:
             return str(self._path)
         host, port = self._listener.getsockname()[:2]
@@ -143,19 +143,19 @@ class ControlServer:
             return
         try:
             self._handler(request, reply)
-        except RecursionError:  # what could just be parsed is too deep to be shown in a complaint
+        except RecursionError:  # JSON that could just be parsed is too deep to be shown in a complaint
             reply(_refusal(request.get("id"), "the request is nested too deeply"))
 
     def _send(self, client: _Client, answer: dict[str, Any]) -> None:
         if client in self._clients:
             try:
                 client.socket.sendall(_line(answer))
-            except OSError:  # gone, or not reading: its requests were carried out all the same
+            except OSError:  # the client has gone or does not read; its requests were carried out all the same
                 self._drop(client)
 
     def _drop(self, client: _Client) -> None:
         try:
-            self._clients.remove(client)  # by one thread only
+            self._clients.remove(client)  # of several threads that come here, one succeeds
         except KeyError:
             return
         self._readers.remove_reader(client.descriptor)

@@ -37,7 +37,7 @@ Without --addresses the running lab is used. An addresses file is JSON:
 
 
 class UsageError(ValueError):
-    """What was asked for does not exist; the message says what does."""
+    """The command line names something that does not exist; the message says what does."""
 
 
 def register(subparsers: Any) -> None:

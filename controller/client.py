@@ -1,4 +1,4 @@
-"""A P4Runtime client for one switch, made for many: the second of the two files that import gRPC.
+"""A P4Runtime client for one switch, made to be used for hundreds: the second of the two files that import gRPC.
 
 Requests and answers travel as bytes that `items` composes and compares. Start switch processes before the first
 client exists: gRPC's threads and fork do not go together.
@@ -165,7 +165,7 @@ class Client:
             self._stream = None
 
     def _drain(self) -> Iterator[Any]:
-        """Until the server has ended the stream too, so that the next client finds the election id free."""
+        """Wait until the server, too, has ended the stream: the next client then finds the election id free."""
         timer = threading.Timer(1.0, self._stream.cancel)
         timer.daemon = True
         timer.start()
@@ -209,7 +209,7 @@ class Client:
     # --- entries ----------------------------------------------------------------------------------------------------
 
     def write(self, updates: Iterable[tuple[int, bytes]], describe: Callable[[int], str]) -> int:
-        """Updates as (type, serialised Entity), in batches. Raises ClientError with what `describe(index)` failed."""
+        """Updates as (type, serialised Entity), in batches. ClientError names failures by `describe(index)`."""
         head = p4rt.WriteRequest(device_id=self.address.device_id)
         head.election_id.CopyFrom(self._election_id)
         prefix = head.SerializeToString()

@@ -1,4 +1,4 @@
-"""What the P4 programs counted, read over P4Runtime from any switch that has it: by port, class and cause."""
+"""The P4 programs' counters by port, class and cause, read over P4Runtime from any switch that has P4Runtime."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Cells = dict[int, dict[str, ClassCounters]]
 
 
 def read_counters(plan: Plan, addresses: Mapping[str, Address], pipelines: Pipelines) -> dict[str, Cells]:
-    """What every one of these switches counted, without what is zero. Raises ClientError."""
+    """The counters of each of these switches, zeros left out. Raises ClientError."""
     with Channels() as channels, ThreadPoolExecutor(WORKERS) as workers:
 
         def one(name: str) -> tuple[str, Cells]:
@@ -58,7 +58,7 @@ def read_counters(plan: Plan, addresses: Mapping[str, Address], pipelines: Pipel
 
 
 def cells(plan: Plan, switch: Switch, p4info: P4Info) -> Iterable[bytes]:
-    """What to read: the cells of the ports that the switch has, of all counters. The arrays are for 512 ports."""
+    """Requests for the cells of the switch's own ports, of all counters; the arrays have cells for 512 ports."""
     for counter_id in p4info.counters:
         for index in range(CLASSES_PER_PORT, (port_count(plan, switch) + 1) * CLASSES_PER_PORT):
             entry = p4rt.CounterEntry(counter_id=counter_id)

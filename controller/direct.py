@@ -37,7 +37,10 @@ class DirectControl:
         self.store = Store(loaded, engine)
 
     def install(self, entities: Iterable[Entity]) -> int:
-        """Write what is missing, wrong or too much; the number of updates. Defaults and meters are never taken back."""
+        """Add missing entities, correct wrong ones, delete surplus ones; the number of updates.
+
+        Default actions and meters are never taken back.
+        """
         wanted = {(item.kind, item.key): item for item in (encode(self._p4info, entity) for entity in entities)}
         updates: list[tuple[int, Item]] = []
         for kind in WRITE_ORDER:
@@ -66,7 +69,7 @@ def _loaded(pipeline: Pipeline) -> LoadedPipeline:
 
 @lru_cache(maxsize=65536)
 def _update(update_type: int, body: bytes) -> Any:
-    """A p4.v1.Update, to be read only: the switches of a role have most of their entries in common."""
+    """A p4.v1.Update, shared by switches of one role, which have most entries in common: it must not be changed."""
     update = p4rt.Update(type=update_type)
     update.entity.MergeFromString(body)
     return update

@@ -34,7 +34,7 @@ class GroupEntry:
 
 @dataclass(frozen=True, slots=True)
 class DefaultAction:
-    """What a miss in a table does, in place of what the program says."""
+    """The action on a miss in a table, in place of the program's own."""
 
     table: str
     action: str

@@ -1,8 +1,8 @@
-"""Entities between names and bytes: what is compared with a switch, and what is written to it.
+"""Entities as bytes: compared with those that a switch returns, and written to it.
 
 An item's `key` says which object of the switch it is, its `body` is the whole canonical Entity. Our own switch answers
-reads with exactly these bytes, so comparing is set arithmetic; what another switch writes differently is parsed and
-brought to the same form.
+reads with exactly these bytes, so comparing is set arithmetic; bytes that another switch writes differently are parsed
+and brought to the same form.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _action(p4info: P4Info, allowed: Mapping[int, Action], name: str, owner: str
 
 
 def reset(item: Item) -> Item:
-    """What to write for a meter cell that the plan does not configure: no configuration, so that all is green."""
+    """The item that takes a meter cell's configuration away: the meter then marks every packet green."""
     return Item(METER, item.key, wire.block(_METER, item.key), item.entity)
 
 
@@ -170,7 +170,7 @@ _DECODERS = {
 
 @lru_cache(maxsize=16)
 def _unconfigured_cells(p4info: P4Info) -> frozenset[bytes]:
-    """What a switch answers for meter cells without configuration: by far most of what it answers."""
+    """The bytes of meter cells without configuration, which are by far most of a switch's answer."""
     return frozenset(
         unconfigured_cell(meter.id, index) for meter in p4info.meters.values() for index in range(meter.size)
     )

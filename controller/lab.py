@@ -19,7 +19,7 @@ DIFFERENCES_SHOWN_MAX = 10
 
 
 class Fabric(Protocol):
-    """What is asked of `topo.emulation.lab.Lab`."""
+    """The part of `topo.emulation.lab.Lab` that is used here."""
 
     @property
     def plan(self) -> Plan: ...
@@ -36,7 +36,7 @@ def addresses(fabric: Fabric, switches: Iterable[Switch]) -> dict[str, Address]:
 
 
 def check(plan: Plan) -> None:
-    """Make, once and without a switch, what will be installed: programs compile, and have what the controller fills.
+    """Check, once and without a switch, that the programs compile and have every table that the controller fills.
 
     Raises CompileError, or ProvisionError with the name that a program lacks.
     """

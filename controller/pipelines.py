@@ -1,4 +1,4 @@
-"""The two pipelines that the controller pushes: what a switch loads (BMv2 JSON) and what it is called (P4Info)."""
+"""The two pipelines that the controller pushes: the program that a switch loads (BMv2 JSON), its names (P4Info)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Pipeline:
 
     @cached_property
     def cookie(self) -> int:
-        """Names this very pipeline: 64 bits of a digest, never 0; the folder of the checkout does not count."""
+        """A number for this very pipeline: 64 bits of a digest, never 0; the folder of the checkout does not count."""
         return int(self._digest(positions=True)[:16], 16) or 1
 
     @cached_property
@@ -59,9 +59,9 @@ Pipelines = Mapping[SwitchRole, Pipeline]
 
 
 def without_places(device_config: bytes, *, positions: bool) -> bytes:
-    """BMv2 JSON with source files named without their folders, or, without `positions`, with no word of its source.
+    """BMv2 JSON without the folders of its source files; without `positions`, also without source positions.
 
-    What is not JSON stays as it is.
+    Bytes that are not JSON stay as they are.
     """
 
     def shorten(fields: dict[str, Any]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def without_places(device_config: bytes, *, positions: bool) -> bytes:
 
 
 def read_pipeline(name: str, directory: Path) -> Pipeline:
-    """From what a compiler wrote: `NAME.json` and `NAME.p4info.txtpb`. Raises FileNotFoundError."""
+    """A pipeline from a compiler's files `NAME.json` and `NAME.p4info.txtpb`. Raises FileNotFoundError."""
     p4info, program = directory / f"{name}.p4info.txtpb", directory / f"{name}.json"
     for path in (p4info, program):
         if not path.exists():
@@ -92,7 +92,7 @@ def read_pipelines(directory: Path) -> Pipelines:
 
 
 def compiled_pipelines(programs: Path | None = None) -> Pipelines:
-    """`leaf.p4` and `spine.p4` of `programs` (p4/); the compiler keeps results by content. Raises CompileError."""
+    """`leaf.p4` and `spine.p4` of `programs` (p4/); the compiler caches its results. Raises CompileError."""
     pipelines: dict[SwitchRole, Pipeline] = {}
     for role in ROLES:
         compiled = compile_program((programs or PROGRAMS) / f"{role}.p4")

@@ -1,6 +1,6 @@
 """Push, verify and reconverge a fabric: every switch brought to, or compared with, what the plan says.
 
-Afterwards nothing is kept: no stream, no watching. A second push finds nothing to write.
+Afterwards no stream stays open and nothing is watched. A second push finds nothing to write.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def reconverge(
 ) -> Report:
     """What a routing protocol would do after a failure: ECMP groups and plain routes without the dead links.
 
-    The caller waits as long as that protocol would take. Only differences are written; with no dead links, all return.
+    The caller waits as long as that protocol would take. Only differences are written; without dead links all return.
     """
     return push(plan, addresses, pipelines=pipelines, dead_links=dead_links, journal=journal)
 
@@ -231,7 +231,7 @@ def _write(client: Client, p4info: P4Info, batch: list[tuple[int, Item]]) -> int
 
 
 def _filters(p4info: P4Info) -> list[bytes]:
-    """What to read: everything that the controller may write."""
+    """Requests that read everything that the controller may write."""
     entities = [p4rt.Entity(table_entry=p4rt.TableEntry())]
     for table in p4info.tables.values():
         if table.default_changeable:

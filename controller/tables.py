@@ -79,7 +79,7 @@ def _next_hops(plan: Plan, switch: Switch) -> Iterator[Entity]:
 
 
 def _segments(plan: Plan, switch: Switch) -> Iterator[Entity]:
-    """Own uSIDs, the neighbours' in the static table, and a count of those that nobody installed."""
+    """The switch's own uSIDs, routes to its neighbours' uSIDs, and the entry that drops and counts all other uSIDs."""
     own = switch_usid(switch)
     yield TableEntry("my_sid", _prefix("dst_addr", usid_prefix(plan, own)), "end_un")
     for ref in ports(plan, switch):
@@ -93,7 +93,7 @@ def _segments(plan: Plan, switch: Switch) -> Iterator[Entity]:
 
 
 def _routes(plan: Plan, switch: Switch, dead: Collection[frozenset[str]]) -> Iterator[Entity]:
-    """Plain IPv6: hosts at their leaf, other leaves over every live spine, and down again."""
+    """Plain IPv6 routes: from a leaf to its hosts and over every live spine to other leaves; from a spine to leaves."""
     if switch.role == "spine":
         for index in range(plan.leaves):
             if frozenset((switch.name, leaf(switch.plane, index).name)) not in dead:
@@ -144,7 +144,7 @@ def _queues(plan: Plan, switch: Switch, patience_us_min: int) -> Iterator[Entity
 
 
 def _ecn(plan: Plan, switch: Switch) -> Iterator[Entity]:
-    """On for the baseline everywhere, for MRC's classes not on the last hop."""
+    """ECN marking: of the baseline's class on every port, of MRC's classes on every port but those towards hosts."""
     depths = (plan.threshold_packets(plan.queues.ecn_min), plan.threshold_packets(plan.queues.ecn_max))
     for ref in ports(plan, switch):
         for traffic_class in (ROCE,) if towards_host(plan, ref) else (*MRC_DATA, ROCE):

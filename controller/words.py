@@ -18,7 +18,7 @@ def number(value: int, bits: int) -> str:
 
 
 def match(value: Match, bits: int) -> str:
-    """Empty for a match of anything."""
+    """A match as text; empty when the match takes any value."""
     if isinstance(value, Lpm):
         return f"{number(value.value, bits)}/{value.prefix_len}" if value.prefix_len else ""
     if isinstance(value, Ternary):
@@ -29,7 +29,7 @@ def match(value: Match, bits: int) -> str:
 
 
 def key(p4info: P4Info, entity: Entity) -> str:
-    """What is configured: table and match, or the object's id."""
+    """The configured object: table and match, or the object's id."""
     if isinstance(entity, TableEntry | GroupEntry):
         given = dict(entity.match)
         fields = [f for f in p4info.table(entity.table).fields if f.name in given]
@@ -47,7 +47,7 @@ def key(p4info: P4Info, entity: Entity) -> str:
 
 
 def value(p4info: P4Info, entity: Entity) -> str:
-    """What it is configured to."""
+    """The object's configuration: action and arguments, members, or rates."""
     if isinstance(entity, TableEntry | DefaultAction | Member):
         params = p4info.action(entity.action).params
         pairs = zip(params, entity.args, strict=True)

@@ -96,12 +96,12 @@ def leaf_prefix(leaf_index: int) -> ipaddress.IPv6Network:
 
 
 def host_mac(host: Host, plane: int) -> str:
-    """Of a host's port in a plane."""
+    """The MAC of a host's port in a plane."""
     return _mac(0, plane, host.index)
 
 
 def switch_mac(switch: Switch, port: int) -> str:
-    """Of a switch's port."""
+    """The MAC of a switch's port."""
     return _mac(1 if switch.role == "leaf" else 2, switch.plane, switch.index << 16 | port)
 
 

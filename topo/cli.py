@@ -96,7 +96,7 @@ def run_paths(arguments: argparse.Namespace) -> int:
         raise PlanError(f"plan {plan.name!r} has no uSID paths: its switches choose by ECMP")
     source, destination = plan.host(arguments.source), plan.host(arguments.destination)
     chosen = chosen_paths(plan, source, destination, arguments.ev)
-    # A plan that is named is a plan on paper; without a name it is the running lab, with what is wrong with it.
+    # A plan given by name is shown without faults; without a name the running lab is shown with its faults.
     faults = state.read_faults() if arguments.plan is None and state.read_record() is not None else []
     if arguments.format == "json":
         print(json.dumps(paths_json(plan, chosen, faults), indent=1))

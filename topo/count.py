@@ -21,7 +21,7 @@ THREE_TIER_OPTICS = 6 * THREE_TIER_NICS  # NIC–T0, T0–T1, T1–T2, two ends 
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """What a plan consists of. Ports are of one switch; `optics` are transceivers of a NIC's full rate."""
+    """What a plan consists of. Ports are those of one switch; `optics` are transceivers of a NIC's full rate."""
 
     nics: int
     planes: int

@@ -59,7 +59,7 @@ class Path:
 
 
 def paths(plan: Plan, source: Host, destination: Host) -> Iterator[Path]:
-    """Every path, plane by plane. To the host itself: what probes its leaf in each plane."""
+    """Every path, plane by plane. To the host itself: the path to its leaf and back."""
     local = plan.leaf_of(source) == plan.leaf_of(destination)
     for plane in range(plan.planes):
         for index in (None,) if local else range(plan.spines):
@@ -97,7 +97,7 @@ def path_of_ev(plan: Plan, source: Host, destination: Host, ev: int) -> Path:
 
 
 def switches(plan: Plan, path: Path) -> list[Switch]:
-    """Those that a path goes through, in order."""
+    """The switches that a path goes through, in order."""
     first, last = leaf(path.plane, plan.leaf_of(path.source)), leaf(path.plane, plan.leaf_of(path.destination))
     return [first] if path.spine is None else [first, spine(path.plane, path.spine), last]
 
@@ -132,10 +132,10 @@ def hops(plan: Plan, path: Path) -> list[Hop]:
 
 
 def walk(plan: Plan, source: Host, plane: int, da: ipaddress.IPv6Address) -> list[PortRef]:
-    """Where the switches take any uSID list: the ports it enters, the last one being a NIC's or a dead end's.
+    """The ports that a packet with any uSID list enters, up to a NIC's or a dead end's.
 
-    Follows the switches' rules and knows nothing of `hops`: consume the own uSID, look the next one up among
-    neighbours and, on a leaf, NICs. A uSID that nobody there knows ends the walk.
+    Follows the switches' rules and knows nothing of `hops`: each switch consumes its own uSID and looks the next uSID
+    up among its neighbours and, on a leaf, NICs. An unknown uSID ends the walk.
     """
     ref = peer(plan, PortRef(source, plane + 1))
     entered = [ref]

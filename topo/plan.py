@@ -1,4 +1,4 @@
-"""The plan: the few numbers that a whole fabric is a pure function of. `topo.planfile` reads and checks the file.
+"""The plan: the few numbers from which a whole fabric follows. `topo.planfile` reads and checks the file.
 
 Rates are bit/s of Ethernet frame bytes (no FCS, preamble, gap), sizes bytes, times nanoseconds. Queue thresholds
 are kept in the unit of the UEC guidance, multiples of Plane_BDP (one port's rate × the base round trip), so that
@@ -42,7 +42,7 @@ ACK_FRAME_BYTES = 154  # a SACK with CC_STATE: Ethernet 14, IPv6 80, UDP 8, BTH 
 PRIORITY_DATA = 0
 PRIORITY_CONTROL = 7
 PRIORITIES = 8
-BASELINE_EVS = 64  # source ports on offer to the baseline: more than any plan's spines are worth of ECMP members
+BASELINE_EVS = 64  # source ports that the baseline may use: more than any plan has ECMP members
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Plan:
         return self.planes * (self.leaves + self.spines)
 
     def hosts(self) -> Iterator[Host]:
-        """In order of their indices."""
+        """Every host, by index."""
         return (Host(index) for index in range(self.host_count))
 
     def switches(self) -> Iterator[Switch]:
@@ -156,7 +156,7 @@ class Plan:
         return host.index % self.hosts_per_leaf
 
     def host_at(self, leaf_index: int, downlink: int) -> Host:
-        """The host of which `leaf_of` and `downlink_of` give these."""
+        """The host at this place: the inverse of `leaf_of` and `downlink_of`."""
         return Host(leaf_index * self.hosts_per_leaf + downlink)
 
     def node(self, name: str) -> Node:
@@ -250,16 +250,16 @@ class Plan:
 
     @property
     def pace(self) -> float:
-        """Seconds here to a second of lab time: as the base round trips here and with links as `Links` has them.
+        """Seconds here to a second of lab time: this plan's base round trip over that of the default `Links`.
 
-        What lasts a second in lab time, and so many round trips, lasts as many round trips here.
+        So what lasts a thousand round trips in lab time lasts a thousand round trips here.
         """
         lab = replace(self, links=replace(Links(), mtu_bytes=self.links.mtu_bytes))
         return self.base_rtt_ns / lab.base_rtt_ns
 
     @property
     def time_scale(self) -> float:
-        """How many times slower than the hardware it stands for a port of this fabric is."""
+        """How many times slower a port of this fabric is than the hardware port for which it stands."""
         return self.links.hardware_rate_bps / self.links.host_rate_bps
 
     # --- other plans --------------------------------------------------------------------------------------------

@@ -73,8 +73,8 @@ def shipped_plans() -> list[str]:
 def load_plan(name_or_path: str | Path, overrides: Mapping[str, str] | None = None) -> Plan:
     """A shipped plan by its name, or any plan by the path of its file.
 
-    `overrides` change single keys: "trimming.enabled" to "false", "switch" to "bmv2". Values are TOML; what is not, is
-    a string.
+    `overrides` change single keys: "trimming.enabled" to "false", "switch" to "bmv2". A value that is not TOML is taken
+    for a string.
     """
     path = Path(name_or_path)
     if path.suffix != ".toml" and path.name == str(name_or_path):
@@ -103,7 +103,7 @@ def parse_plan(text: str, source: str = "plan", overrides: Mapping[str, str] | N
 
 
 def _override(document: dict[str, Any], key: str, value: str) -> None:
-    """Set one key, given as SECTION.KEY or KEY. Whether there is such a key, `parse_document` says."""
+    """Set one key, given as SECTION.KEY or KEY. `parse_document` checks that there is such a key."""
     section, dot, name = key.rpartition(".")
     table = document.setdefault(section, {}) if dot else document
     if not isinstance(table, dict):

@@ -119,7 +119,7 @@ def chosen_paths(plan: Plan, source: Host, destination: Host, ev: int | None = N
 def show_paths(plan: Plan, chosen: list[Path], faults: Sequence[Fault] = ()) -> str:
     """One line a path; each switch with the port the packet leaves by and the destination it leaves with.
 
-    With the faults in force, what a packet meets on its way stands where it meets it, up to where it ends.
+    Each of the faults in force stands where packets meet it, up to the place that no packet survives.
     """
     lines = []
     for path in chosen:

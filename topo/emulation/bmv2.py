@@ -1,10 +1,10 @@
 """BMv2: one `simple_switch_grpc` a switch, in the namespace of its ports, with P4Runtime on a Unix socket.
 
-Queues are set through Thrift, which is all that BMv2 has for them: depth in packets, rate in packets a second of each
-priority. The data queue's rate is the port's in full frames; the priority queue's in trimmed packets.
+BMv2's queues can be set through Thrift only: depth in packets and rate in packets a second, for each priority. The
+data queue's rate is the port's in full frames; the priority queue's in trimmed packets.
 
-BMv2 stops reading all its ports while an interface that it has opened is down (libpcap waits for it). So it is given a
-macvlan in passthru mode on top of each port, `p0l0-bm3` on `p0l0-eth3`, which stays up when its cable goes.
+BMv2 stops reading all its ports while an interface that it has opened is down (libpcap waits for it). So BMv2
+opens a macvlan in passthru mode on top of each port, `p0l0-bm3` on `p0l0-eth3`, which stays up when the cable goes.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ class Bmv2Driver:
         if state.loss != before.loss:
             tc.set_loss(ref.node.name, ref.interface, state.loss)
         if state.rate_bps != before.rate_bps and isinstance(ref.node, Switch) and self._pids(ref.node):
-            # A crashed switch gets the rates that are then in force when it starts.
+            # A crashed switch gets its rates when it starts again: those that are in force then.
             self._set_queues(ref.node, {ref.port: state.rate_bps})
 
     def carrier_restored(self, ref: PortRef, state: SwitchState) -> None:
-        """BMv2's own interface was up all the time."""
+        """Nothing to restore: the interface that BMv2 opened was up all the time."""
 
     def refusal(self, change: CarrierChange) -> str | None:
         if change.on or self.site.details["bmv2"]["macvlan"]:

@@ -1,9 +1,8 @@
-"""A `simple_switch_grpc` process: its command line, when both its servers answer, and why Thrift's may never do so.
+"""A `simple_switch_grpc` process: its command line, the wait for both its servers, and why Thrift's may never answer.
 
-P4Runtime's server starts first, then Thrift's, which listens before its services are there. Whether there is a Thrift
-server at all was decided when BMv2 was built: the configure of targets/simple_switch_grpc has a --with-thrift of its
-own, off unless asked for, so that a build may take --thrift-port and serve nothing there (behavioral-model #1366; newer
-builds warn of it, older ones are silent).
+P4Runtime's server starts first, then Thrift's, which listens before its services are there. A BMv2 may have been built
+without a Thrift server: the configure of targets/simple_switch_grpc has a --with-thrift of its own, off by default.
+Such a build takes --thrift-port and serves nothing there (behavioral-model #1366); newer ones print a warning.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def wait_until_serving(
 ) -> None:
     """Returns when P4Runtime takes connections and `use_thrift` has raised neither OSError nor ThriftError.
 
-    LabError when that does not come to pass, with Thrift's absence by name; `what` is the process's name in it.
+    LabError when they never do; its message calls the process `what`, and says so when Thrift is missing.
     """
     for attempt, timeout_s in ((lambda: _connect(grpc), START_TIMEOUT_S), (use_thrift, THRIFT_TIMEOUT_S)):
         deadline = time.monotonic() + timeout_s
@@ -72,7 +71,7 @@ def wait_until_serving(
 
 
 def trial() -> str | None:
-    """Starts a switch without ports or program, as anyone may; returns what keeps it from serving a lab, or None."""
+    """Starts a switch without ports or program, without root; returns why it cannot serve a lab, None when it can."""
     with tempfile.TemporaryDirectory(prefix="mrclab-bmv2-") as name:
         folder = Path(name)
         with socket.create_server(("127.0.0.1", 0)) as free:

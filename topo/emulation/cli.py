@@ -1,7 +1,8 @@
 """The words of the life cycle: `up`, `down`, `status`, `doctor`, `shell`, `fault`, `undo`.
 
-`register` takes the functions that install P4 tables and, before anything is built, try whether they can be. The fabric
-may not import the controller: the top-level command line passes `controller.provision` and `controller.check`.
+`register` takes two functions: one installs P4 tables, the other checks, before anything is built, that they can be
+installed. The fabric may not import the controller: the top-level command line passes `controller.provision` and
+`controller.check`.
 """
 
 from __future__ import annotations
@@ -69,9 +70,9 @@ def register(subparsers: Any, provision: Provision | None = None, check: Check |
     one_way = next(verb for verb in VERBS.values() if verb.one_way and verb.argument)
     example = f"fault {one_way.name} 'p1l0>p1s2' 20"
     fault = _add(subparsers, "fault", "inject a fault into the running lab", example, f"verbs:\n{rows}")
-    fault.add_argument("verb", nargs="?", choices=tuple(VERBS), metavar="VERB", help="without it: those in force")
+    fault.add_argument("verb", nargs="?", choices=tuple(VERBS), metavar="VERB", help="none: list faults in force")
     fault.add_argument("words", nargs="*", metavar="TARGET [NUMBER]")
-    fault.add_argument("--seed", type=int, default=0, help="of random loss on embedded switches")
+    fault.add_argument("--seed", type=int, default=0, help="the seed of random loss on embedded switches")
     _add_format(fault)
     fault.set_defaults(run=lambda arguments: run_fault(arguments, provision))
 

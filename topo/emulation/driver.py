@@ -1,4 +1,4 @@
-"""What a switch kind must be able to do: one class a kind (`embedded`, `bmv2`, `linux`), each for all its switches."""
+"""The interface of a kind of switch: `embedded`, `bmv2` and `linux` have a class each, for all switches of the kind."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class SwitchDriver(Protocol):
     def __init__(self, site: Site) -> None: ...
 
     def start(self, switches: Sequence[Switch], progress: Progress) -> None:
-        """From namespaces with links to running switches, still without P4 tables. Blocks until they answer."""
+        """Start these switches, whose namespaces have their links, without P4 tables. Blocks until they answer."""
 
     def p4runtime(self, switch: Switch) -> tuple[str, int] | None:
         """gRPC target and device id; None when the kind has no P4Runtime."""
 
     def set_port(self, ref: PortRef, state: PortState, before: PortState) -> None:
-        """The transmit side of a port; its carrier has been seen to."""
+        """Set the transmit side of a port; the caller has already set its carrier."""
 
     def carrier_restored(self, ref: PortRef, state: SwitchState) -> None:
         """A port that was down is up again: put back what the kernel forgot, unless the switch has crashed."""
@@ -45,7 +45,7 @@ class SwitchDriver(Protocol):
         """Why this machine cannot switch a port off as the kind otherwise can; None when it can."""
 
     def set_switch(self, switch: Switch, state: SwitchState, before: SwitchState) -> None:
-        """Stop, crash, or run again; after a crash without P4 tables."""
+        """Stop a switch, crash it, or let it run again, after a crash without P4 tables."""
 
     def alive(self, switches: Sequence[Switch]) -> list[str]:
-        """Names of those that do not answer."""
+        """Names of the switches that do not answer."""

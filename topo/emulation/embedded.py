@@ -25,7 +25,7 @@ _POLL_S = 0.005
 
 
 def serve_config(plan: Plan, switches: Sequence[Switch], journal: str | None = None) -> dict[str, Any]:
-    """The configuration of one process for these switches. Port 0: the system chooses, the ready file says."""
+    """The configuration of one process for these switches. Port 0 lets the system choose; the ready file tells."""
     config: dict[str, Any] = {"grpc": "127.0.0.1:0", "control": "127.0.0.1:0", "devices": []}
     if journal:
         config |= {"journal": journal, "sample_interval_ns": SAMPLE_INTERVAL_NS}
@@ -48,7 +48,7 @@ def serve_config(plan: Plan, switches: Sequence[Switch], journal: str | None = N
 
 
 def wire_delay_ns(plan: Plan, ref: PortRef, delay_ns: int) -> int:
-    """A NIC's transmit side has no delay here, so the leaf's port towards it has that of both directions.
+    """A port's delay. A NIC cannot delay here, so the leaf's port towards the NIC has the delay of both directions.
 
     Every round trip, to another NIC or back to the same one, is then as long as the plan says.
     """

@@ -27,7 +27,7 @@ from topo.fault import (
 )
 from topo.node import Host, Switch
 
-DENIAL_OWNER = "faults"  # of what the NICs deny because of faults (agent control, `denylist.set`)
+DENIAL_OWNER = "faults"  # the owner, in agent control's `denylist.set`, of paths denied because of faults
 
 
 class LabFabric:
@@ -65,7 +65,7 @@ class LabFabric:
             case DenialChange():
                 self._set_denied(change)
             case RoutingChange():
-                pass  # tables are static; the baseline's routing protocol is the runner's to play
+                pass  # tables are static; the runner plays the baseline's routing protocol
             case _:
                 assert_never(change)
 
@@ -88,7 +88,7 @@ class LabFabric:
             hosts.restore_port(self.site.plan, ref)
 
     def _set_denied(self, change: DenialChange) -> None:
-        """Adds to and takes from what faults make the agent deny; the agent keeps it apart from its own reasons."""
+        """Change which paths an agent denies because of faults; the agent's own reasons to deny stay apart."""
         path = self._agent(change.host)
         if not path.exists():
             return
@@ -106,7 +106,7 @@ class LabFabric:
 
 
 class LabRecord:
-    """What is in force, in `faults.json`, so that any process can undo it; and as lines of the lab's journal."""
+    """The faults in force, in `faults.json`, so that any process can undo them; and as lines of the lab's journal."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -132,7 +132,7 @@ class LabRecord:
 
 
 class LabBoard:
-    """The board of a running lab, for threads and processes together. What it refuses is a LabError."""
+    """The board of a running lab, for threads and processes together. A refusal is a LabError."""
 
     def __init__(
         self, site: Site, driver: Callable[[Switch], SwitchDriver], provision: Callable[[Sequence[Switch]], None]
@@ -140,7 +140,7 @@ class LabBoard:
         self._board = Board(site.plan, LabFabric(site, driver, provision), LabRecord(site))
 
     def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
-        """Put a fault in force. FaultError: it cannot be; LabError: not now. Then nothing has changed."""
+        """Put a fault in force. FaultError: there is no such fault; LabError: not now. Either leaves all as it was."""
         with _refusals():
             return self._board.inject(verb, target, value, seed)
 
@@ -155,7 +155,7 @@ class LabBoard:
             self._board.heal()
 
     def faults(self) -> list[Fault]:
-        """Those in force, the oldest first."""
+        """The faults in force, the oldest first."""
         return self._board.faults()
 
 

@@ -1,4 +1,4 @@
-"""Hosts of a running lab: their kernels' share of the fabric, their NIC profiles, what their interfaces count."""
+"""Hosts of a running lab: addresses and routes of their kernels, NIC profiles, interface counters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def configure(plan: Plan, host: Host) -> None:
 
 
 def restore_port(plan: Plan, ref: PortRef) -> None:
-    """What the kernel forgot when the port was set down."""
+    """Put back the routes that the kernel forgot when the port was set down."""
     host = ref.node
     if not isinstance(host, Host):
         raise TypeError(f"{ref} is not a host's")

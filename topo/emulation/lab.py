@@ -30,9 +30,9 @@ DRIVERS: Mapping[SwitchKind, type[SwitchDriver]] = {
     "linux": LinuxDriver,
 }
 PORTS_MAX = 509
-EMULATED_SWITCHES_MAX = 1000  # of the paper plan's 6,144 nobody would see the end
+EMULATED_SWITCHES_MAX = 1000  # the paper plan has 6,144: for drawing and counting only
 
-_SWITCH_GRACE_S = 15.0  # it closes a thousand packet sockets, and the kernel takes its time over each
+_SWITCH_GRACE_S = 15.0  # a switch process closes up to a thousand packet sockets, and the kernel is slow at each
 
 Provision = Callable[["Lab", Sequence[Switch]], object]
 
@@ -70,7 +70,7 @@ class Lab:
         journals: Path | None = None,
         root: Path = state.ROOT,
     ) -> Lab:
-        """Build and start everything. LabRunningError when a lab is there already; nothing is left when it fails.
+        """Build and start everything, or leave nothing behind. LabRunningError when a lab is there already.
 
         `provision(lab, switches)` installs the P4 tables of these switches; also after a reboot. Without it P4
         switches stay empty. `journals` is a directory for the switch process's journal and the faults'.
@@ -112,12 +112,12 @@ class Lab:
         return cls(record, root, provision, Path(journals) if journals else None)
 
     def is_up(self) -> bool:
-        """Whether it is this lab that is on record: another process may have taken it down, or brought up another."""
+        """Whether this lab is still on record: another process may have taken it down, or brought up another lab."""
         remains = state.read_remains(self.root)
         return remains is not None and remains.token == self.record.token
 
     def down(self) -> None:
-        """End this lab, as `down` does, unless somebody has; reap what was started through this object."""
+        """End this lab unless another process has done so; reap the processes started through this object."""
         if self.is_up():
             down(self.root)
         for popen in self._processes:
@@ -148,7 +148,7 @@ class Lab:
     # --- where things are -----------------------------------------------------------------------------------
 
     def driver(self, switch: Switch) -> SwitchDriver:
-        """What runs this kind of switch."""
+        """The driver of this switch's kind."""
         return self.drivers[self.plan.kind_of(switch)]
 
     def netns(self, node: Node) -> Path:
@@ -179,7 +179,7 @@ class Lab:
         return {ref.port: by_name[ref.interface] for ref in ports(self.plan, node)}
 
     def carrier(self, ref: PortRef) -> bool:
-        """Whether a port is up and its cable is."""
+        """Whether both a port and its cable are up."""
         with namespace.entered(ref.node.name):
             return namespace.carrier(ref.interface)
 
@@ -272,7 +272,7 @@ def down(root: Path = state.ROOT, *, wait: bool = False) -> bool:
 
 
 def _tear_down(root: Path, *, keep_lock: bool = False) -> None:
-    """What `down` does, for whoever holds the lock."""
+    """`down`, for a caller that holds the lock."""
     remains = state.read_remains(root)
     if remains is None:
         state.remove(root, keep_lock=keep_lock)

@@ -77,7 +77,7 @@ class LinuxDriver:
         return f"qdisc replace dev {ref.interface} root tbf rate {rate_bps}bit burst {burst} limit {limit}"
 
     def _provision(self, switch: Switch, up: Collection[int] | None = None) -> None:
-        """Neighbours and routes of the ports in `up`, by default those that are; repeating it changes nothing."""
+        """Neighbours and routes of the ports in `up`, by default all that are up; a repetition changes nothing."""
         plan = self.site.plan
         if up is None:
             with namespace.entered(switch.name):

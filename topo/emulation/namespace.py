@@ -64,7 +64,7 @@ def create(names: Iterable[str]) -> None:
 def delete(name: str) -> bool:
     """Unmount and unlink, which is all that `ip netns del` does. Devices go with the last reference.
 
-    Also removes the bare file that is left when something died while creating it. False: there was none.
+    Also removes the bare file that a process leaves when it dies while creating a namespace. False: there was none.
     """
     path = path_of(name)
     if not path.exists():
@@ -77,7 +77,7 @@ def delete(name: str) -> bool:
 
 
 def enter(path: Path) -> None:
-    """This thread from now on in the namespace of this file, such as `/proc/7/ns/net`."""
+    """Move this thread for good into the namespace of this file, such as `/proc/7/ns/net`."""
     there = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         _check(_libc.setns(there, _CLONE_NEWNET), f"cannot enter network namespace {path}")
@@ -87,9 +87,9 @@ def enter(path: Path) -> None:
 
 @contextmanager
 def entered(name: str) -> Iterator[None]:
-    """This thread, for a while, in the namespace of this name, or path.
+    """Move this thread into the namespace of this name, or path, and back at the end of the `with`.
 
-    Sockets and /proc/sys/net are then that namespace's.
+    Sockets and /proc/sys/net are that namespace's meanwhile.
     """
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -155,13 +155,13 @@ def set_down(interfaces: Iterable[str]) -> None:
 
 
 def is_up(interface: str) -> bool:
-    """Whether it is switched on, cable or no cable."""
+    """Whether an interface is switched on, with or without carrier."""
     with _control_socket() as sock:
         return bool(_flags(sock, interface) & _IFF_UP)
 
 
 def carrier(interface: str) -> bool:
-    """Whether the interface is up and its cable is: now, where the RUNNING flag may lag by a second."""
+    """Whether the interface and its cable are up at this moment; the RUNNING flag may lag by a second."""
     with _control_socket() as sock:
         return bool(_ethtool(sock, interface, _ETHTOOL_GLINK, 0))
 
@@ -179,7 +179,7 @@ def mtu(interface: str) -> int:
 
 
 def offloads_off(interfaces: Iterable[str]) -> None:
-    """Packet sockets see frames as they are on a wire: whole checksums, none longer than the MTU.
+    """Have packet sockets see frames as they are on a wire: with whole checksums, none longer than the MTU.
 
     libpcap, and so BMv2, makes each place in its receive ring 64 KB long while a device may segment for its stack: a
     thirtieth of the packets then fit.
@@ -190,18 +190,18 @@ def offloads_off(interfaces: Iterable[str]) -> None:
                 try:
                     _ethtool(sock, name, command, 0)
                 except OSError as error:
-                    if error.errno != errno.EOPNOTSUPP:  # such a device cannot change it: a macvlan
+                    if error.errno != errno.EOPNOTSUPP:  # a device that cannot change this offload, such as a macvlan
                         raise
 
 
 def offloads(interface: str) -> set[str]:
-    """Those that are on, of what `offloads_off` switches off."""
+    """The offloads that are on, of those that `offloads_off` switches off."""
     with _control_socket() as sock:
         return {what for what, (_, command) in _OFFLOADS.items() if _ethtool(sock, interface, command, 0)}
 
 
 def _ethtool(sock: socket.socket, interface: str, command: int, value: int) -> int:
-    """struct ethtool_value by SIOCETHTOOL; the value afterwards."""
+    """Hand a struct ethtool_value to SIOCETHTOOL; the value that comes back."""
     block = array.array("B", struct.pack("II", command, value))
     address, _ = block.buffer_info()
     fcntl.ioctl(sock, _SIOCETHTOOL, struct.pack("16sP16x", interface.encode(), address))

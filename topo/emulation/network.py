@@ -155,7 +155,7 @@ class FabricNet(Mininet):  # type: ignore[misc]
             node.terminate()
 
 
-# What Mininet's own help lists and this network cannot do, with what can.
+# Mininet's words for what this network cannot do, each with the words to use instead.
 REFUSED = {
     "iperf": "Mininet's iperf speaks IPv4: use h0 iperf3 …, or ./lab traffic write_bw h0 h3",
     "iperfudp": "Mininet's iperf speaks IPv4: use h0 iperf3 -u …, or ./lab traffic write_bw h0 h3",
@@ -191,7 +191,7 @@ class FabricCLI(CLI):  # type: ignore[misc]
         readline.set_completer_delims(" \t\n")
 
     def onecmd(self, line: str) -> Any:
-        """Our verbs first; what cannot be done is said in one line."""
+        """Carry out one of our verbs, else one of Mininet's; a failure is told in one line."""
         words = line.split()
         try:
             if words and words[0] in self.verbs:
@@ -229,7 +229,7 @@ class FabricCLI(CLI):  # type: ignore[misc]
             output("mrclab's own:\n" + "".join(f"  {word.usage}\n" for word in self.verbs.values()) + "\n")
 
     def get_names(self) -> list[str]:
-        """What help lists and Tab offers, without what would only be refused."""
+        """The words that help lists and Tab offers: all but those that would be refused."""
         return [name for name in super().get_names() if name.removeprefix("do_") not in REFUSED]
 
     def completenames(self, text: str, *_ignored: Any) -> list[str]:

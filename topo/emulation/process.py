@@ -40,7 +40,7 @@ def alive(pid: int, ticks: int) -> bool:
 
 
 def command_line(pid: int) -> str:
-    """For people; empty when the process is gone."""
+    """A process's command line, for people to read; empty when the process is gone."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
     except OSError:
@@ -48,7 +48,7 @@ def command_line(pid: int) -> str:
 
 
 def ancestry(pid: int) -> set[int]:
-    """The process, its parent, and so on: whoever typed `down` inside a node's namespace is not to be ended by it."""
+    """The process, its parent, and so on: a `down` typed inside a node's namespace must not end its own shell."""
     found: set[int] = set()
     while pid > 1 and pid not in found:
         found.add(pid)
@@ -113,10 +113,10 @@ def namespaces(pids: Iterable[int]) -> set[int]:
 
 
 def end(targets: Iterable[int], grace_s: float = SIGTERM_GRACE_S) -> list[int]:
-    """SIGTERM, a moment's grace, SIGKILL. Returns those that are still there, which only the kernel can explain.
+    """SIGTERM, a moment's grace, SIGKILL. Returns the processes that are still there, held by the kernel.
 
-    Held by pidfd, so that no stranger is signalled when an id is reused in between. One that has lost its memory runs
-    no more instructions and counts as gone, though the kernel may be closing its sockets for a while.
+    Each is held by a pidfd, so that no stranger is signalled when an id is reused in between. A process that has lost
+    its memory runs no more instructions and counts as gone, though the kernel may still be closing its sockets.
     """
     fds = {}
     for pid in targets:

@@ -1,9 +1,9 @@
-"""What /run/mrclab says of the running lab, written before anything is made, so that anyone can take it down.
+"""The record of the running lab in /run/mrclab, written before anything is made, so that anyone can take the lab down.
 
 `lab.json` names everything that `up` may create: the namespaces by name, the processes by a token in their environment.
-It is replaced atomically and removed last. `lock` is held by whoever changes the lab, for as long as that takes, and by
-the commands that it started: a lock whose holder has died will be free in a moment, when nothing that might still make
-something is left.
+The file is replaced atomically and removed last. `lock` is held by the process that changes the lab, for as long as
+that takes, and by the commands that this process has started: when the process dies, the lock is free as soon as the
+last of those commands, which might still make something, has ended.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Record:
 
     @property
     def starter_alive(self) -> bool:
-        """Whether the process that brought the lab up still runs: it, not another with its id."""
+        """Whether the process that brought the lab up still runs; another process with its id does not count."""
         return alive(self.pid, self.start_ticks)
 
     def describe(self) -> str:
@@ -92,7 +92,7 @@ def read_record(root: Path = ROOT) -> Record | None:
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """What `down` has to know of a lab: no more than any version of this program has written."""
+    """The part of a record that `down` needs; every version of this program has written it."""
 
     token: str
     namespaces: tuple[str, ...]
@@ -136,7 +136,7 @@ def write_faults(faults: list[Fault], root: Path = ROOT) -> None:
 
 
 def remove(root: Path = ROOT, *, keep_lock: bool = False) -> None:
-    """Everything of the lab's directory; the record goes last but for the lock and the directory itself."""
+    """Remove the lab's directory: the record after all other files, then the lock and the directory itself."""
     if not root.exists():
         return
     for entry in root.iterdir():
@@ -168,8 +168,7 @@ def faults_locked(root: Path = ROOT) -> Iterator[None]:
 def locked(root: Path = ROOT, *, wait: bool = False) -> Iterator[None]:
     """The right to change the lab. LabError naming the holder when someone else has it and `wait` is false.
 
-    The lock file may be removed by its holder (`down`): whoever then gets the lock of a file that is no longer there
-    starts again.
+    The holder (`down`) may remove the lock file. A process that then gets the lock of the removed file starts again.
     """
     while True:
         root.mkdir(mode=0o755, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Loss on transmit sides that are not our switch's: classic BPF in `tc clsact egress`, to be had wherever clsact is.
+"""Loss on ports that are not our switch's: classic BPF in `tc clsact egress`, which every kernel with clsact has.
 
 Only egress counts: packet sockets see a frame before tc ingress does. A filter's return value is tc's verdict: 4
 (stolen) is a silent loss, where 2 (shot) would tell a sender ENOBUFS; -1 lets the packet on to the next filter.

@@ -1,8 +1,8 @@
 """The two calls of BMv2's Thrift service that a lab needs, in Thrift's binary protocol.
 
-P4Runtime has no verb for queues. BMv2's own command line has, but costs a second of a core a switch to start, and needs
-Thrift's Python package. Encoding: strict TBinaryProtocol over an unframed socket, service multiplexed by name
-(thrift-binary-protocol.md of Apache Thrift; simple_switch.thrift of behavioral-model for the calls).
+P4Runtime has no verb for queues. BMv2's own command line has verbs for them, but takes a core for a second to start,
+for each switch, and needs Thrift's Python package. Encoding: strict TBinaryProtocol over an unframed socket, service
+multiplexed by name (thrift-binary-protocol.md of Apache Thrift; simple_switch.thrift of behavioral-model).
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ KERNEL_SWITCH_SYSCTLS = {
     "ipv6/conf/all/accept_redirects": "0",
     "ipv6/fib_multipath_hash_policy": "1",
 }
-# Our own switches read packet sockets: the stack of their namespaces has no business with IPv6 at all.
+# Our own switches read packet sockets: in their namespaces the kernel's IPv6 stays off.
 PACKET_SWITCH_SYSCTLS = {"ipv6/conf/all/disable_ipv6": "1", "ipv6/conf/default/disable_ipv6": "1"}
 
 
@@ -75,13 +75,13 @@ def host_commands(plan: Plan, host: Host) -> list[str]:
 
 
 def host_route_commands(plan: Plan, host: Host, planes: Iterable[int]) -> list[str]:
-    """The way to everybody, over the planes whose ports are up: a route may not name a port that is down."""
+    """A host's routes to all others, over the planes whose ports are up: a route may not name a port that is down."""
     hops = [f"nexthop via {GATEWAY} dev {PortRef(host, plane + 1).interface}" for plane in planes]
     return [f"route replace {FABRIC_PREFIX} src {host_address(plan, host)} {' '.join(hops)}"] if hops else []
 
 
 def host_port_commands(plan: Plan, host: Host, plane: int) -> list[str]:
-    """What one port of a host loses when it goes down, and needs again when it comes up."""
+    """The addresses, neighbours and routes that a host's port loses when it goes down and needs when it comes up."""
     ref = PortRef(host, plane + 1)
     table = PLANE_TABLE_BASE + plane
     address = port_address(plan, host, plane)
@@ -104,8 +104,8 @@ def host_rule_commands(plan: Plan, host: Host) -> list[str]:
 def host_srv6_commands(plan: Plan, host: Host) -> list[str]:
     """The kernel takes off outer headers that end at this NIC (End.DT6), and puts on its own with this source.
 
-    It looks the encapsulated packet up again: the first uSID, a T0, says the plane. One decapsulating route a port, of
-    different metrics, because a route goes with its device.
+    The kernel looks the encapsulated packet up again: its first uSID, a T0's, says the plane. There is one
+    decapsulating route a port, of different metrics, because a route goes with its device.
     """
     nic = usid_address(plan, [nic_usid(plan.downlink_of(host))])
     lines = [f"sr tunsrc set {host_address(plan, host)}"]
@@ -146,7 +146,7 @@ def kernel_switch_port_commands(plan: Plan, switch: Switch, up: Collection[int])
 
 
 def kernel_switch_routes(plan: Plan, switch: Switch, up: Collection[int]) -> list[str]:
-    """The static table of a kernel switch, over the ports in `up`: what the controller writes into a P4 switch, but uA.
+    """The static table of a kernel switch, over the ports in `up`: a P4 switch's entries but for uA.
 
     The switch's own uSID has one route a port, of different metrics, because a route goes with its device.
     """

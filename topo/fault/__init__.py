@@ -9,7 +9,7 @@ changes out.
 | `fault.py` | a verb with a target, checked against a plan |
 | `meaning.py` | what a set of faults means for ports, carriers, switches, denylists and routing |
 | `change.py` | what changes between two sets of faults, as a list of typed changes |
-| `condition.py` | what the faults in force make of one path, in the order of its way |
+| `condition.py` | what the faults in force do to the packets of one path, hop by hop |
 | `board.py` | the faults in force in one world, and the rules for adding and removing one |
 """
 

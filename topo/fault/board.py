@@ -13,11 +13,11 @@ from topo.plan import Plan
 
 
 class RefusedFaultError(FaultError):
-    """A fault that cannot be now: it is in force already or not at all, or this world lacks what it takes."""
+    """A fault that cannot be injected or undone now: it is in force already, or is not, or this world cannot do it."""
 
 
 class Fabric(Protocol):
-    """Whatever carries changes out: a world."""
+    """A world, as far as a board needs one: something that carries changes out."""
 
     def refusal(self, change: Change) -> str | None:
         """Why this change cannot be carried out here and now; None when it can."""
@@ -70,13 +70,13 @@ class Board:
         self._fabric = fabric
 
     def faults(self) -> list[Fault]:
-        """Those in force, the oldest first."""
+        """The faults in force, the oldest first."""
         return self.record.read()
 
     def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
         """Put a fault in force.
 
-        FaultError: there is no such fault; RefusedFaultError: not now. Then nothing has changed.
+        FaultError: there is no such fault; RefusedFaultError: not now. Either leaves everything as it was.
         """
         fault = make_fault(self.plan, verb, target, value, seed)
         with self.record.locked():
@@ -89,7 +89,7 @@ class Board:
                 if why := self._fabric.refusal(change):
                     raise RefusedFaultError(f"{fault}: {why}")
             self.record.tell(fault, "begin")
-            # Recorded before it is carried out, so that whoever dies in between leaves something to undo.
+            # On record before it is carried out: a process that dies in between leaves a fault that can be undone.
             self.record.write(after)
             self._carry_out(to_do)
             if not VERBS[verb].lasting:

@@ -29,7 +29,7 @@ class PortChange:
 class CarrierChange:
     """A port is switched on or off: without its light both ends of the cable lose carrier.
 
-    `node` is the state of the port's switch: one that has crashed gets nothing back with its carrier.
+    `node` is the state of the port's switch: a crashed switch gets nothing back with its carrier.
     """
 
     ref: PortRef
@@ -55,7 +55,7 @@ class Provisioning:
 
 @dataclass(frozen=True, slots=True)
 class DenialChange:
-    """What faults make a host's NIC deny, (destination, EV), beside what the NIC denies for reasons of its own."""
+    """The (destination, EV) that faults make a host's NIC deny, beside those that the NIC denies of itself."""
 
     host: Host
     add: frozenset[tuple[str, int]]
@@ -64,7 +64,7 @@ class DenialChange:
 
 @dataclass(frozen=True, slots=True)
 class RoutingChange:
-    """What a routing protocol would find, and a fabric of static tables never does: all links that are dead now."""
+    """All links that are dead now: a routing protocol would find them, a fabric of static tables never does."""
 
     dead: frozenset[tuple[str, str]]
 
@@ -118,7 +118,7 @@ def _switches(plan: Plan, before: Sequence[Fault], after: Sequence[Fault]) -> It
 
 def _denials(plan: Plan, before: Sequence[Fault], after: Sequence[Fault]) -> Iterator[Change]:
     if {fault for fault in before if VERBS[fault.verb].denies} == {f for f in after if VERBS[f.verb].denies}:
-        return  # the paths of a large plan take their time
+        return  # nothing to compare, and the paths of a large plan take long to list
     for host in plan.hosts():
         was, now = frozenset(denied_evs(plan, host, before)), frozenset(denied_evs(plan, host, after))
         if was != now:

@@ -1,4 +1,4 @@
-"""What the faults in force make of one path: where a packet on it is lost, at risk or late, in the order of its way."""
+"""What the faults in force do to the packets of one path: where they are lost, at risk or late, hop by hop."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def leaving(plan: Plan, faults: Sequence[Fault], ref: PortRef) -> list[Condition
 
 
 def _impairment(state: PortState, usual: PortState, meaning: str) -> str:
-    """How a port differs from what it usually is, for a sentence that begins with its name; else the verb's meaning."""
+    """How a port differs from its usual state, as a clause whose subject is the port; else the verb's meaning."""
     if not state.up:
         return "is down"
     if state.loss >= 1:
@@ -83,7 +83,7 @@ def _impairment(state: PortState, usual: PortState, meaning: str) -> str:
 
 
 def conditions(plan: Plan, faults: Sequence[Fault], path: Path) -> list[Condition]:
-    """Every fault on a path, in the order in which a packet meets them; those behind one that ends it are left out."""
+    """Every fault on a path, in the order in which a packet meets them, up to the first that no packet survives."""
     way = [leaving(plan, faults, PortRef(path.source, path.port))]
     for hop in hops(plan, path):
         way += [at_switch(plan, faults, hop.switch), leaving(plan, faults, PortRef(hop.switch, hop.port_out))]
@@ -96,7 +96,7 @@ def conditions(plan: Plan, faults: Sequence[Fault], path: Path) -> list[Conditio
 
 
 def arrival(found: Sequence[Condition]) -> float:
-    """The share of packets that get through all of these, 0 to 1."""
+    """The share of packets that survive all of these conditions, 0 to 1."""
     share = 1.0
     for condition in found:
         share *= 0.0 if condition.ends else 1 - condition.loss

@@ -41,7 +41,7 @@ def carriers_off(plan: Plan, faults: Iterable[Fault]) -> set[PortRef]:
 
 
 def switch_state(faults: Iterable[Fault], switch: Switch) -> SwitchState:
-    """The worst that the faults on this switch make of it."""
+    """The worst state that the faults on this switch put it in."""
     states = [VERBS[fault.verb].switch for fault in faults if fault.target == switch.name]
     return max(states, key=SWITCH_STATES.index, default="running")
 
