@@ -72,3 +72,13 @@ def test_a_feature_that_the_kernel_refuses_is_told_in_the_kernels_words(private_
     assert not veth.present
     assert veth.cost.startswith("no links (")
     assert "no-such-device" in veth.cost or "Unknown device type" in veth.cost
+
+
+def test_what_only_sudo_finds_is_not_missing_for_an_ordinary_user(tmp_path, monkeypatch):
+    (tmp_path / "tc").write_text("#!/bin/sh\n")
+    (tmp_path / "tc").chmod(0o755)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr(doctor, "SUDO_ADDS", (str(tmp_path),))
+    for user, present in ((1000, True), (0, False)):
+        monkeypatch.setattr(os, "geteuid", lambda user=user: user)
+        assert next(row for row in examine() if row.name == "tc").present is present

@@ -15,6 +15,7 @@ from typing import Literal
 from topo.emulation import bmv2_process, namespace, tc
 
 _SCRATCH = "mrclab-doctor"
+SUDO_ADDS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 Need = Literal["needed", "useful"]
 
@@ -65,9 +66,15 @@ def _userland(*, versions: bool) -> list[Finding]:
 
 def _program(name: str, need: Need, cost: str, package: str, version: str = "") -> Finding:
     """`version` is the argument that makes it say its version."""
-    found = shutil.which(name) is not None
+    found = shutil.which(name, path=_search_path()) is not None
     detail = _first_line([name, version]) if found and version else ""
     return Finding(name, found, need, cost, f"apt-get install {package}", detail)
+
+
+def _search_path() -> str:
+    """Debian's users have no sbin in theirs; sudo, by which they start a lab, has."""
+    given = os.environ.get("PATH", os.defpath)
+    return given if os.geteuid() == 0 else os.pathsep.join([given, *SUDO_ADDS])
 
 
 def _first_line(argv: list[str]) -> str:
