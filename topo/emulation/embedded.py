@@ -19,7 +19,7 @@ from topo.graph import PortRef, device_id, link_at, port_queues, ports, towards_
 from topo.node import Switch
 from topo.plan import Plan
 
-READY_TIMEOUT_S = 60.0
+READY_TIMEOUT_S = 600.0  # the first start compiles C: two minutes on emulated processors, for the runtime alone
 SAMPLE_INTERVAL_NS = 200_000_000
 _POLL_S = 0.005
 
