@@ -135,20 +135,25 @@ def htsim_row(directory: Path) -> dict[str, Any]:
     matrix = (directory / "connection_matrices" / "perm_1024n_1024c_0u_2000000b.cm").read_text()
     pairs = [(int(a), int(b)) for a, b in re.findall(r"^(\d+)->(\d+)", matrix, re.MULTILINE)]
     switches = sum(1 if a // HOSTS_A_LEAF == b // HOSTS_A_LEAF else 3 for a, b in pairs) / len(pairs)
-    done = subprocess.run(
-        [str(directory / "htsim_uec"), *HTSIM_ARGUMENTS.split()],
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    counts = dict(re.findall(r"(\w+): (\d+)", done.stdout.strip().splitlines()[-1]))
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(
+            [str(directory / "htsim_uec"), *HTSIM_ARGUMENTS.split()],
+            cwd=directory,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        last = (output.read().strip().splitlines() or [""])[-1]
+    counts = dict(re.findall(r"(\w+): (\d+)", last))
     if "New" not in counts:
-        raise RuntimeError(f"htsim_uec did not end with its counts but with: {done.stdout[-200:]!r}")
+        raise RuntimeError(f"htsim_uec did not end with its counts but with {process.returncode} and {last!r}")
     data = int(counts["New"]) + int(counts.get("Rtx", 0))
     packets = data + sum(int(counts.get(name, 0)) for name in ("ACKs", "NACKs", "Pulls"))
-    return {"hosts": 1024, "data": data, "hops": round(packets * switches), "megabytes": usage.ru_maxrss / 1e3}
+    seconds = usage.ru_utime + usage.ru_stime
+    row = {"hosts": 1024, "data": data, "hops": round(packets * switches), "seconds": seconds}
+    return {**row, "megabytes": usage.ru_maxrss / 1e3}
 
 
 def show(name: str, row: dict[str, Any]) -> None:
@@ -179,10 +184,7 @@ def main() -> None:
     show("collision on rack", rows["collision on rack"])
     theirs = None
     if options.htsim:
-        before = os.times()
         theirs = htsim_row(options.htsim)
-        after = os.times()
-        theirs["seconds"] = after.children_user + after.children_system - before.children_user - before.children_system
         show("uet-htsim permutation", theirs)
     ours = own_row("permutation", ["--hosts", str(options.hosts), "--bytes", str(options.bytes)])
     show("our permutation", ours)

@@ -117,15 +117,22 @@ class SimulatedHost:
 
     def _receive(self, arrivals: Sequence[HostFrame], first: int) -> int:
         """Hand over what reaches one port at one instant; the place of what comes after."""
-        now_ns, _, port, _ = arrivals[first]
+        now_ns, _, port, frame = arrivals[first]
         end = first + 1
+        if end == len(arrivals) or arrivals[end].t_ns != now_ns:  # as nearly always
+            if is_probe(frame):
+                self.nic.receive_probes(port, [frame], now_ns)
+            else:
+                self.nic.receive(port, [frame], now_ns)
+            return end
         while end < len(arrivals) and arrivals[end].port == port and arrivals[end].t_ns == now_ns:
             end += 1
-        frames = [arrival.frame for arrival in arrivals[first:end]]
-        probes = [frame for frame in frames if is_probe(frame)]
+        probes: list[bytes] = []
+        frames: list[bytes] = []
+        for arrival in arrivals[first:end]:
+            (probes if is_probe(arrival.frame) else frames).append(arrival.frame)
         if probes:
             self.nic.receive_probes(port, probes, now_ns)
-            frames = [frame for frame in frames if not is_probe(frame)]
         if frames:
             self.nic.receive(port, frames, now_ns)
         return end
@@ -137,7 +144,8 @@ class SimulatedHost:
             if due_ns is not None and due_ns <= now_ns:
                 nic.handle_timer(now_ns)
             sent = nic.packets_to_send(now_ns, BATCH_FRAMES)
-            frames += [HostFrame(now_ns, number, port, frame) for port, frame in sent]
+            for port, frame in sent:
+                frames.append(HostFrame(now_ns, number, port, frame))
             due_ns = nic.next_timer_ns()
             if len(sent) < BATCH_FRAMES and (due_ns is None or due_ns > now_ns):
                 self.due_ns = due_ns
