@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from pathlib import Path
 
 from scenarios.commands.root import need_root
 from topo.address import host_address
@@ -15,6 +16,8 @@ EXAMPLES = """examples:
   ./lab exec h0 -- ping -c 3 h3
   ./lab exec p0l0 -- ip -br link
   ./lab exec h0 -- iperf3 -c h3
+  ./lab exec h3 -- mrc_write_bw
+  ./lab exec h0 -- mrc_write_bw h3
 Names of hosts behind the command stand for their addresses, as at the prompt. The exit status is the command's."""
 
 
@@ -39,6 +42,8 @@ def exec_command(arguments: argparse.Namespace) -> int:
     need_root("exec enters a network namespace")
     addresses = {host.name: str(host_address(lab.plan, host)) for host in lab.plan.hosts()}
     command = [words[0], *(addresses.get(word, word) for word in words[1:])]
+    # The lab's own programs and its Python, which has mrclab, come first: mrc_write_bw, mrc_write_lat, python.
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     sys.stdout.flush()
     with namespace.entered(node.name):  # the process is replaced: nothing has to find its way back
         try:

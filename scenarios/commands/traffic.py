@@ -25,8 +25,10 @@ EXAMPLES = """examples:
   ./lab traffic stop write_bw
   ./lab traffic stop all
   ./lab traffic kinds
+  ./lab traffic agents
 Words with = are options of the workload (kinds lists them). Agents are started in all hosts if there are none; then
-`fault drain` works too. `stop all` ends the agents as well. iperf3 over the kernels' own paths, without MRC:
+`fault drain` works too. `stop all` ends the agents as well; `agents` only starts them, for programs of your own.
+iperf3 over the kernels' own paths, without MRC:
   ./lab exec h3 -- iperf3 -s -D -1
   ./lab exec h0 -- iperf3 -c h3 -t 5"""
 LOOK_S = 0.25
@@ -40,7 +42,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    traffic.add_argument("what", metavar="KIND|list|stop|kinds")
+    traffic.add_argument("what", metavar="KIND|list|stop|kinds|agents")
     traffic.add_argument("words", nargs="*", metavar="HOST|NAME=VALUE", help="or, for stop, names of traffic, or all")
     traffic.add_argument("--seconds", type=float, metavar="S", help="how long (10 for what would not end by itself)")
     traffic.add_argument("--background", action="store_true", help="keep it running; `stop` ends it")
@@ -65,6 +67,8 @@ def traffic_command(arguments: argparse.Namespace) -> int:
             return list_command(traffic, arguments)
         if arguments.what == "stop":
             return stop_command(traffic, arguments)
+        if arguments.what == "agents":
+            return agents_command(traffic, arguments)
         return start_command(traffic, arguments)
 
 
@@ -82,7 +86,6 @@ def kinds_command(arguments: argparse.Namespace) -> int:
 
 
 def start_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
-    from endpoint import outside
     from scenarios.traffic import check
 
     kind = arguments.what
@@ -91,9 +94,7 @@ def start_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
     options: dict[str, Any] = {name: json_or_text(value) for name, value in pairs}
     check(kind, ranks, options)
     limited(kind, options, arguments.seconds, arguments.background)
-    pairs = [parse_pair(text, "--setting", "selection=oblivious") for text in arguments.setting]
-    settings = outside.absolute({name: json_or_text(value) for name, value in pairs})
-    traffic.ensure_agents(arguments.transport, settings, arguments.seed)
+    start_agents(traffic, arguments)
     name = arguments.name or kind
     group = traffic.start(name, kind, ranks, options)
     if arguments.background:
@@ -104,6 +105,24 @@ def start_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
     finally:
         statuses = traffic.stop(traffic.find(name))
     return told(statuses, arguments.format)
+
+
+def start_agents(traffic: Traffic, arguments: argparse.Namespace) -> None:
+    from endpoint import outside
+
+    pairs = [parse_pair(text, "--setting", "selection=oblivious") for text in arguments.setting]
+    settings = outside.absolute({name: json_or_text(value) for name, value in pairs})
+    traffic.ensure_agents(arguments.transport, settings, arguments.seed)
+
+
+def agents_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
+    """An agent in every host, and nothing for it to do: programs come in by its door (docs/door.md)."""
+    if arguments.words:
+        raise ValueError(f"traffic agents: no words are wanted behind it, and there is {arguments.words[0]!r}")
+    start_agents(traffic, arguments)
+    there = traffic.clients[next(iter(traffic.clients))].call("ping")["transport"]
+    sys.stdout.write(f"agents run in {len(traffic.clients)} hosts, transport {there}\n")
+    return 0
 
 
 def limited(kind: str, options: dict[str, Any], seconds: float | None, background: bool) -> None:

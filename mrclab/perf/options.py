@@ -1,0 +1,114 @@
+"""perftest's options, by its names and letters, as far as they mean something here."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import NoReturn
+
+SIZE_MAX = 1 << 23
+"""The largest size of --all, as in perftest."""
+_REFUSED = {
+    "-R": "connections are exchanged over TCP (no RDMA-CM)",
+    "--rdma_cm": "connections are exchanged over TCP (no RDMA-CM)",
+    "-I": "there is no inline data",
+    "--inline_size": "there is no inline data",
+    "-m": "the payload of a packet is the plan's",
+    "--mtu": "the payload of a packet is the plan's",
+    "-u": "the transport's settings are the agent's (--setting)",
+    "--qp-timeout": "the transport's settings are the agent's (--setting)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PerfOptions:
+    """What both ends must agree on; `servername` is None at the server."""
+
+    servername: str | None
+    port: int
+    device: str | None
+    size: int
+    iters: int
+    qps: int
+    tx_depth: int
+    duration_s: int
+    all_sizes: bool
+    bidirectional: bool
+    post_list: int
+    gbits: bool
+    histogram: bool
+    json: bool
+
+    def sizes(self) -> list[int]:
+        """What is measured, one after the other, in bytes."""
+        return [1 << power for power in range(1, SIZE_MAX.bit_length())] if self.all_sizes else [self.size]
+
+    def shared(self) -> dict[str, int | bool]:
+        """The options in which client and server must not differ."""
+        names = ("size", "iters", "qps", "duration_s", "all_sizes", "bidirectional")
+        return {name: getattr(self, name) for name in names}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        why = [f"{word}: {reason}" for word, reason in _REFUSED.items() if message.endswith(f": {word}")]
+        super().error(why[0] if why else message)
+
+
+def parse(program: str, what: str, arguments: list[str] | None) -> PerfOptions:
+    """The words of a command line. Ends the process on a wrong one."""
+    bandwidth = program == "mrc_write_bw"
+    parser = _Parser(
+        prog=program,
+        allow_abbrev=False,
+        description=f"{what} of RDMA writes between two hosts of a lab: the server without a host, then the client "
+        "with the server's. Options are perftest's.",
+    )
+    add = parser.add_argument
+    add("servername", nargs="?", help="the server's host; without it, be the server")
+    add("-p", "--port", type=int, default=18515, help="TCP port for the exchange (18515)")
+    add("-d", "--ib-dev", metavar="NAME", help="the NIC, by its host (the one of this network namespace)")
+    add("-s", "--size", type=int, default=65536 if bandwidth else 2, help="bytes of a message")
+    add("-n", "--iters", type=int, default=5000 if bandwidth else 1000, help="messages, of each queue pair")
+    add("-a", "--all", action="store_true", help=f"sizes from 2 to {SIZE_MAX}")
+    add("-c", "--connection", choices=["RC"], default="RC", help="RC, the only kind")
+    add("-F", "--CPU-freq", action="store_true", help="accepted; time is the clock's, not the processor's")
+    add("--out_json", action="store_true", help="print the rows as JSON")
+    if bandwidth:
+        add("-q", "--qp", type=int, default=1, help="queue pairs")
+        add("-t", "--tx-depth", type=int, default=128, help="writes under way of each queue pair")
+        add("-l", "--post_list", type=int, default=1, help="writes that are posted together")
+        add("-b", "--bidirectional", action="store_true", help="both ends write; both rates are added")
+        add("-D", "--duration", type=int, default=0, help="seconds, in place of --iters")
+        add("--report_gbits", action="store_true", help="Gb/s (10^9 bits) in place of MB/s (2^20 bytes)")
+    else:
+        add("-H", "--report-histogram", action="store_true", help="print every latency, sorted")
+    found = vars(parser.parse_args(arguments))
+    limits = {
+        "size": (1, 1 << 28),
+        "iters": (1, 1 << 31),
+        "port": (1, 65535),
+        "qp": (1, 128),
+        "tx_depth": (1, 4096),
+        "post_list": (1, 4096),
+        "duration": (0, 86400),
+    }
+    for name, (low, high) in limits.items():
+        if name in found and not low <= found[name] <= high:
+            parser.error(f"--{name.replace('_', '-')} is {found[name]}; it must be from {low} to {high}")
+    return PerfOptions(
+        servername=found["servername"],
+        port=found["port"],
+        device=found["ib_dev"],
+        size=found["size"],
+        iters=found["iters"],
+        qps=found.get("qp", 1),
+        tx_depth=found.get("tx_depth", 1),
+        duration_s=found.get("duration", 0),
+        all_sizes=found["all"],
+        bidirectional=found.get("bidirectional", False),
+        post_list=min(found.get("post_list", 1), found.get("tx_depth", 1)),
+        gbits=found.get("report_gbits", False),
+        histogram=found.get("report_histogram", False),
+        json=found["out_json"],
+    )
