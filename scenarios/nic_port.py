@@ -114,7 +114,7 @@ SCENARIO = Scenario(
     timeline=timeline,
     checks=judge,
     phases=phases(Phase("half", 12.0), reference_s=15.0, faults_s=fault_seconds(4), heal_s=5.0),
-    short=phases(Phase("half", 7.0), warmup_s=2.0, reference_s=5.0, faults_s=20.0, heal_s=2.0),
+    short=phases(Phase("half", 8.2), warmup_s=2.0, reference_s=8.0, faults_s=22.0, heal_s=2.0),
     paper=(
         PaperRow("9a", "8 NIC ports down one by one, then up", "1531 down to 383 Gb/s in steps of 191; glitches < 1 s"),
         PaperRow("9b", "4 of 8 NIC ports flap, 5.3 s to 17 s", "1533 → 761 Gb/s and back within 0.22 s"),

@@ -19,7 +19,7 @@ from types import TracebackType
 
 from common.journal import Journal
 
-PERIOD_NS = 5_000_000
+PERIOD_NS = 10_000_000
 STALL_NS = 2_000_000
 """Lateness from which on a line is written; whoever judges knows what a round trip takes."""
 SUM_EVERY_NS = 500_000_000
