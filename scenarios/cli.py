@@ -1,4 +1,4 @@
-"""The `mrclab` command: finds the word that was given, mounts its module, turns errors into one clear line."""
+"""The `mrclab` command: imports the module of the given word, runs the word, turns errors into one clear line."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def parser(word: str | None = None) -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status of the command; 2 for what could not be done, 130 for Ctrl-C."""
+    """Exit status of the command; 2 when it could not be carried out, 130 for Ctrl-C."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words:
         parser().print_help()

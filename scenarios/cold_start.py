@@ -27,9 +27,9 @@ def timeline(setting: Setting) -> list[TimedFault]:
 
 
 def workloads(setting: Setting) -> Sequence[Workload]:
-    """The reference is another job, on the same fabric while it is whole; the job that is judged starts cold.
+    """A first job on the whole fabric is the reference; the second job, which is judged, starts among dead links.
 
-    The first job ends the step that it is in during the pause, so that its bytes do not count as the second one's.
+    The first job ends its last step during the pause, so that its bytes do not count as the second job's.
     """
     whole = training_loop(setting)
     first = {

@@ -50,7 +50,7 @@ def prober_names_it() -> Check:
 
 
 def only_its_paths_were_left() -> Check:
-    """Every path that was given up crosses the grey link; at least one was."""
+    """At least one path was given up, and every such path crosses the grey link."""
 
     def check(run: Run) -> Finding:
         histories = paths.histories(run).items()

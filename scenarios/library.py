@@ -33,7 +33,7 @@ class ScenarioError(ValueError):
 
 
 def scenarios() -> list[Scenario]:
-    """All that are shipped, in the order in which a newcomer should meet them."""
+    """All shipped scenarios, in the order in which a newcomer should meet them."""
     return [find(name) for name in NAMES]
 
 

@@ -25,7 +25,7 @@ def timeline(setting: Setting) -> list[TimedFault]:
 def drained(setting: Setting) -> Check:
     """In the middle of the drain every host that could cross the spine holds its paths there DENIED.
 
-    That they are back in the end is what `paths_healed` says.
+    `paths_healed` checks that the paths are back in the end.
     """
     plan = setting.plan
 

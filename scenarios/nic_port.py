@@ -37,7 +37,7 @@ def timeline(setting: Setting) -> list[TimedFault]:
 
 
 def plateaus(setting: Setting, name: str, phase: str, wanted: int, limit: float = 0.03) -> Check:
-    """Between two changes goodput is the share of the reference that the live ports are, within `limit` of it.
+    """Between two changes, goodput's share of the reference is within `limit` of the live ports' share of all ports.
 
     Fewer than `wanted` of these plateaus are too little evidence.
     """
@@ -96,7 +96,7 @@ def workloads(setting: Setting) -> Sequence[Workload]:
 
 
 def fault_seconds(planes: int) -> float:
-    """How long the timeline of so many ports takes."""
+    """The length of the timeline for so many ports, in seconds."""
     return STEP_S * 2 * (planes - 1)
 
 

@@ -68,7 +68,7 @@ class Setting:
     """What a scenario's functions may depend on.
 
     `plan` is the scenario's own; the baseline runs on `plan.single_plane()` with faults mapped by `carried_out`.
-    Seconds are those of lab time everywhere in a scenario; one of them takes `pace` seconds of the run.
+    A scenario's seconds are always seconds of lab time; a second of lab time takes `pace` seconds of the run.
     """
 
     plan: Plan
@@ -76,17 +76,17 @@ class Setting:
     seed: int
     phases: Mapping[str, float]  # name → seconds
     queue_pairs: int = 1
-    single_plane: bool = False  # it is the baseline that runs
+    single_plane: bool = False  # whether the baseline runs
     pace: float = 1.0
 
     @property
     def rng(self) -> Random:
-        """A fresh generator from the run's seed: whoever asks twice draws the same."""
+        """A fresh generator from the run's seed: every call gives one that draws the same numbers."""
         return Random(self.seed)
 
     @property
     def host_rate_bps(self) -> int:
-        """All of a host's ports together: the same for MRC and the baseline."""
+        """The rate of all of a host's ports together: the same for MRC and the baseline."""
         return self.plan.links.host_rate_bps * self.plan.planes
 
 
@@ -133,18 +133,18 @@ class Scenario:
 
 
 def on_single_plane(fault: TimedFault) -> TimedFault:
-    """The same fault on the single-plane equivalent: the plane's number goes, everything else stays.
+    """The same fault on the single-plane equivalent: the plane's number is dropped.
 
-    One plane's link is then a quarter of a host's paths where it was a sixteenth: that is the comparison that the paper
-    makes.
+    A link that carried a sixteenth of a host's paths on four planes carries a quarter of them then: the paper compares
+    so, too.
     """
     return replace(fault, target=on_single_plane_target(fault.target))
 
 
 def merged(faults: Sequence[TimedFault]) -> list[TimedFault]:
-    """Faults by time; those that hold the same target by the same verb at the same time become one, first to last.
+    """Faults by time; overlapping faults of one verb on one target become one, from first beginning to last end.
 
-    Two planes' links that are down together are one link that is down for as long as either is.
+    Links of two planes that are down together become one link that is down while either is.
     """
     kept: list[TimedFault] = []
     open_at: dict[tuple[str, str, tuple[str, ...]], int] = {}
@@ -165,12 +165,12 @@ def merged(faults: Sequence[TimedFault]) -> list[TimedFault]:
 
 
 def carried_out(setting: Setting, faults: Sequence[TimedFault]) -> list[TimedFault]:
-    """A timeline as a run carries it out: as it is, or mapped to the single plane of the baseline."""
+    """A timeline as a run carries it out: unchanged for MRC, mapped to the single plane for the baseline."""
     return merged([on_single_plane(fault) for fault in faults]) if setting.single_plane else list(faults)
 
 
 def without_overlap(faults: Sequence[TimedFault]) -> list[TimedFault]:
-    """Faults by time, dropping any that hits a target which another one still holds down."""
+    """Faults by time, without those that hit a target on which another fault is still in force."""
     held: dict[str, float] = {}
     kept: list[TimedFault] = []
     for fault in sorted(faults, key=lambda fault: fault.at_s):

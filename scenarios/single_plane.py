@@ -8,5 +8,5 @@ PLANE = re.compile(r"\bp\d+(?=[ls]\d|$)")  # of a switch's name, or of a NIC por
 
 
 def on_single_plane_target(target: str) -> str:
-    """A switch, a link in either order, one direction or a NIC port of any plane becomes the one that there is."""
+    """A switch, link, direction of a link or NIC port of any plane, as the same thing of the single plane."""
     return PLANE.sub("p0", target)

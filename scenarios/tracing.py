@@ -1,7 +1,7 @@
-"""One packet followed from NIC to NIC: what every switch on its way does with it, table by table.
+"""One packet followed from NIC to NIC through every switch, table by table.
 
-Switches are those of the running lab, with the tables that they hold now, or the plan's own tables in the reference
-interpreter where no lab runs. The lab's switches are not touched: each hop is a copy.
+The switches are those of the running lab, with their present tables; without a lab, reference interpreters with the
+plan's tables. The lab's switches are not disturbed: each hop runs in a copy.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Steps = list[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a switch does with a frame: the steps of `switch.reference.trace`, their text, what leaves by which port."""
+    """A switch's work on a frame: the steps of `switch.reference.trace`, their text, the frames that leave by port."""
 
     steps: Steps
     text: str
@@ -47,13 +47,13 @@ class Explainer(Protocol):
 
     @property
     def faults(self) -> Sequence[Fault]:
-        """Those in force there."""
+        """The faults in force on these switches."""
 
     def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation: ...
 
 
 class PlanExplainer:
-    """Reference interpreters that hold exactly the plan's tables, with nothing wrong anywhere."""
+    """Reference interpreters that hold exactly the plan's tables, without faults."""
 
     faults: Sequence[Fault] = ()
 
@@ -185,7 +185,7 @@ def follow(plan: Plan, explainer: Explainer, path: Path, frame: bytes) -> Journe
 
 
 def through(plan: Plan, explainer: Explainer, here: PortRef, frame: bytes) -> Hop:
-    """One switch: what is wrong with it, what its tables say, and what is wrong with the cable they choose."""
+    """One switch: its faults, the decision of its tables, and the faults of the cable that they choose."""
     switch = here.node
     assert isinstance(switch, Switch)
     met = at_switch(plan, explainer.faults, switch)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from scenarios.scenario import Setting, Workload
 
-COMM_S = 0.7  # of all-reduce in a step, at line rate
-COMPUTE_S = 0.35  # of compute: half as long, so that communication is well over half of the step
+COMM_S = 0.7  # the all-reduce of a step, at line rate
+COMPUTE_S = 0.35  # half as long, so that communication is well over half of the step
 GRAIN_BYTES = 8 * 4096
 
 

@@ -1,4 +1,4 @@
-"""From the words of `mrclab run` to everything that is chosen about a run."""
+"""The choices of a run (plan, world, rate, lengths, seed), made from the words of `mrclab run`."""
 
 from __future__ import annotations
 

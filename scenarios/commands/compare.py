@@ -60,7 +60,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
 
 
 def earlier(root: Path, run: Path) -> str:
-    """The other runs of a scenario, the newest last, for whoever has to choose one."""
+    """The other runs of a scenario, the newest last, as a hint for the user."""
     others = [f"{path.parent.name}/{path.name}" for path in by_age(root) if path.resolve() != run]
     same = [name for name in others if name.startswith(f"{run.parent.name}/")]
     return (

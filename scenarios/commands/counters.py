@@ -24,7 +24,7 @@ EXAMPLES = """examples:
 Columns have SONiC's names: RX_OK and TX_OK are packets, RX_DRP and TX_DRP those that died in the switch, by cause in
 DROPS; TRIM_PKTS were cut and sent on, ECN_MARKED marked; QUEUE is packets waiting now, QUEUE_MAX the most ever.
 Only what is not zero is shown. Totals count from the switch's start; --watch shows what was added in each interval."""
-# Where the traffic manager counts a drop: on the way in, or at the port of the way out.
+# The traffic manager counts a drop at the port by which the packet came, or at the port by which it was to leave.
 RX_DROPS = ("drop_no_program", "drop_no_port", "drop_passes", "drop_socket")
 TX_DROPS = ("drop_queue_full", "drop_port_down", "drop_loss", "drop_wiped")
 P4_RX_DROPS = ("not_ipv6", "hop_limit", "list_ended", "unknown_usid", "no_route", "no_next_hop")
@@ -124,7 +124,7 @@ def traffic_managers(lab: Lab) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
 
 
 def added(before: Mapping[str, Sequence[Row]], now: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
-    """What was counted between two readings; what is waiting now stays as it is."""
+    """The counts between two readings; packets waiting now stay as they are."""
     result: dict[str, list[Row]] = {}
     for kind, rows in now.items():
         earlier = {(row["IFACE"], row.get("CLASS")): row for row in before[kind]}
@@ -133,7 +133,7 @@ def added(before: Mapping[str, Sequence[Row]], now: Mapping[str, Sequence[Row]])
 
 
 def difference(before: Row, now: Row) -> Row:
-    """One row less another. A counter that fell belongs to a switch that started anew: all of it is new."""
+    """One row less another. A counter that fell belongs to a switch that has started anew: its whole count is new."""
 
     def less(name: str, value: Any) -> Any:
         if isinstance(value, dict):

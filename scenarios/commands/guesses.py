@@ -66,7 +66,7 @@ GUESSES: Mapping[str, str] = {
 
 
 def guess(word: str, known: Iterable[str]) -> str:
-    """What somebody may have meant by a word that is none of ours; "" when nobody could tell."""
+    """A known word that a user may have meant by an unknown one; "" when there is none like it."""
     if word.lower() in GUESSES:
         return GUESSES[word.lower()]
     close = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)

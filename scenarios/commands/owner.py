@@ -1,4 +1,4 @@
-"""What root wrote for a user belongs to the user: under sudo, runs and caches are handed over at the end."""
+"""Under sudo, the runs and caches that root has written are given to the user at the end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def hand_over(*paths: Path, environment: Mapping[str, str] = os.environ) -> None:
-    """Give these files and folders, with all in them, to whoever called sudo. Without sudo, nothing happens."""
+    """Give these files and folders, with all in them, to the user who called sudo. Does nothing without sudo."""
     uid, gid = environment.get("SUDO_UID"), environment.get("SUDO_GID")
     if os.geteuid() != 0 or uid is None or gid is None:
         return

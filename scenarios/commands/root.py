@@ -1,4 +1,4 @@
-"""Commands that build networks need root: they ask for it themselves, once, and keep the user's own command line."""
+"""Commands that need root ask for it themselves, once, and start again with the user's own command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class NeedsRootError(Exception):
 
 
 def need_root(reason: str) -> None:
-    """Return as root: at once when we are, else by starting over under sudo (which does not return)."""
+    """Return if this process is root; else start the command again under sudo, and do not return."""
     if os.geteuid() == 0:
         return
     sudo = shutil.which("sudo")

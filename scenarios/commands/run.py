@@ -97,7 +97,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         scenario = scenario.shortened()
     if arguments.world == "emulated":
         need_root(f"run {scenario.name} builds network namespaces")
-        refuse_second_lab()  # before minutes go into calibrating for it
+        refuse_second_lab()  # before minutes go into a calibration
     told = arguments.format == "text"
     console = Console(quiet=not told)
     choices = choose(scenario, arguments, partial(console.print, highlight=False, soft_wrap=True))

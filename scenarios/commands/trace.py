@@ -83,7 +83,7 @@ def trace_command(arguments: argparse.Namespace) -> int:
 
 
 def as_text(path: Path, where: str, frame: bytes, journey: Journey, full: bool) -> list[str]:
-    """A line for each thing that happens to the packet; faults stand where it meets them."""
+    """A line for each thing that happens to the packet; each fault stands where the packet meets it."""
     from scenarios.tracing import hop_limit, outer_destination, tables_hit
 
     lines = [f"{path.source} → {path.destination} by EV {path.ev:#010x}, {len(frame)} bytes, in {where}"]

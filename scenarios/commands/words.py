@@ -1,4 +1,4 @@
-"""Every word of `./lab`: where its parser is, one line about it, and what it needs root for.
+"""Every word of `./lab`: the place of its parser, its line in the help, and why it needs root.
 
 Only the module of the word that was given is imported: `--help` and `status` need neither matplotlib nor gRPC.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 class Word:
     """`place` is MODULE:FUNCTION; the function takes the subparsers and adds the word, perhaps with others.
 
-    `root` says why root is needed before anything is tried; "" where the command asks by itself, or never.
+    `root` says why root is needed before the command begins; "" when the command asks for root itself, or never.
     """
 
     place: str

@@ -1,6 +1,6 @@
 """The checks: each is a function from a run to one finding, made with the thresholds that a scenario chooses.
 
-`always()` are those that every run must pass; a scenario adds its own from the rest.
+`always()` are the checks that every run must pass; a scenario adds some of the others, and its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Check = Callable[[Run], Finding]
 
 
 def bytes_right() -> Check:
-    """All bytes in memory are what was written, and some were."""
+    """Some bytes were verified in memory, and none differs from what its sender wrote."""
 
     def check(run: Run) -> Finding:
         results = [line.get("result", {}) for line in run.kind("workload") if line.get("state") == "stop"]
@@ -113,7 +113,7 @@ def planes_even(limit: float = 0.05, phase: str = "reference") -> Check:
 
 
 def paths_healed(except_for: Callable[[paths.PathKey], bool] = lambda path: False) -> Check:
-    """At the end no path is ASSUMED_BAD or DENIED, but for those that the scenario leaves broken."""
+    """At the end no path is ASSUMED_BAD or DENIED, except paths that the scenario leaves broken."""
 
     def check(run: Run) -> Finding:
         if not run.agent_samples:
@@ -134,7 +134,7 @@ def paths_healed(except_for: Callable[[paths.PathKey], bool] = lambda path: Fals
 
 
 def tables_unchanged() -> Check:
-    """The static tables read back at the end are those that the plan asks for."""
+    """The static tables, read back at the end, are the plan's."""
 
     def check(run: Run) -> Finding:
         verifies = [line for line in run.kind("tables") if line.get("action") == "verify"]
@@ -151,7 +151,7 @@ def tables_unchanged() -> Check:
 def always(
     planes_limit: float = 0.05, healed_except: Callable[[paths.PathKey], bool] = lambda path: False
 ) -> list[Check]:
-    """What every run must pass. `healed_except` tells which paths the scenario leaves broken."""
+    """The checks that every run must pass. `healed_except` tells which paths the scenario leaves broken."""
     return [
         bytes_right(),
         messages_complete(),
@@ -166,7 +166,7 @@ def always(
 
 
 def faults_happened(at_least: int) -> Check:
-    """Without its faults a run shows nothing."""
+    """At least so many faults were injected: without its faults a run shows nothing."""
 
     def check(run: Run) -> Finding:
         count = len(run.faults)
@@ -179,7 +179,7 @@ def faults_happened(at_least: int) -> Check:
 
 
 def faults_felt(phase: str = "faults") -> Check:
-    """Faults that nobody's packets met show nothing: with one path a flow, most links carry none of them."""
+    """Some packets met the faults. With one path a flow most links carry nothing, and their faults show nothing."""
 
     def check(run: Run) -> Finding:
         span = run.phases.get(phase)
@@ -217,7 +217,7 @@ def goodput_kept(limit: float = 0.03, phase: str = "faults", hosts: Sequence[str
         error = steps.rate_error(run, reference) + steps.rate_error(run, span)
         found = enough.holds(1 - share, limit, error, repair)
         if share > 1 + limit + error:
-            found = None  # more than there is: the reference is no measure
+            found = None  # no phase can carry that much more: the reference was disturbed
         figures = {"reference_bps": round(before), "faults_bps": round(during), "share": round(share, 4)}
         least = f"at least {1 - allowed:.0%}"
         if repair > limit:
@@ -260,7 +260,7 @@ def step_p99_within(factor: float, phase: str = "faults") -> Check:
 
 
 def retransmission_timeouts(at_most: int = 0) -> Check:
-    """No more retransmission timeouts fired, in the whole run."""
+    """At most so many retransmission timeouts fired in the whole run."""
 
     def check(run: Run) -> Finding:
         if not run.agent_samples:
@@ -274,7 +274,7 @@ def retransmission_timeouts(at_most: int = 0) -> Check:
 
 
 def switches_trimmed(at_least: int = 1) -> Check:
-    """Receivers were told of trimmed packets; without any, a run shows nothing of trimming."""
+    """Switches trimmed at least so many packets; a run without trimmed packets shows nothing of trimming."""
 
     def check(run: Run) -> Finding:
         trims = counters.qp_totals(run)["trims"]

@@ -15,7 +15,7 @@ from scenarios.judging.verdict import WORDS, Finding
 
 
 def names(runs: Sequence[Run]) -> list[str]:
-    """What tells the runs apart: their transports, or what was changed in the plan or the transport, or their seeds."""
+    """A name for each run by what tells the runs apart: the transport, changes of plan or settings, or the seed."""
     found = [str(run.options.get("transport", "run")) for run in runs]
     for key in ("overrides", "settings"):
         if len(set(found)) < len(found):
@@ -30,20 +30,20 @@ def names(runs: Sequence[Run]) -> list[str]:
 
 
 def with_changes(name: str, own: dict[str, Any], runs: Sequence[Run], key: str) -> str:
-    """The name with what this run has of `key` that not all of the runs have."""
+    """The name with those values of the option `key` in which this run differs from another."""
     every = [run.options.get(key) or {} for run in runs]
     changes = [f"{what}={value}" for what, value in own.items() if any(other.get(what) != value for other in every)]
     return f"{name} ({', '.join(changes)})" if changes else name
 
 
 def verdict_word(run: Run) -> str:
-    """What the run's own verdict is, "–" where it was never judged."""
+    """The run's own verdict, "–" for a run that was never judged."""
     file = run.directory / "verdict.json" if run.directory else None
     return str(json.loads(file.read_text())["verdict"]) if file and file.exists() else "–"
 
 
 def rows(runs: Sequence[Run]) -> list[list[str]]:
-    """A number a row, a run a column; first what each was found to be by itself."""
+    """A row for each number, a column for each run; the first row has the runs' own verdicts."""
     result = [["verdict by itself", *map(verdict_word, runs)]]
     for phase in dict.fromkeys(name for run in runs for name in run.phases):
         if phase in report.UNJUDGED:
@@ -137,7 +137,7 @@ def html(runs: Sequence[Run]) -> str:
 
 
 def summary(runs: Sequence[Run]) -> str:
-    """The same for a terminal, without the charts."""
+    """The comparison as text for a terminal, without the charts."""
     found = [[report.MARKS[f.holds], f.check, f.reason] for f in shown(runs)]
     table = [["", *names(runs)], *rows(runs)]
     return "\n".join([*report.columns(found), "", *report.columns(table)]) + "\n"

@@ -15,13 +15,13 @@ from scenarios.judging.run import Run, Span
 from scenarios.judging.units import brief
 from scenarios.judging.verdict import Finding
 
-P99_FACTOR = 2.0  # the baseline's slow steps are at least so many times MRC's, or a queue pair of it failed
+P99_FACTOR = 2.0  # the baseline's p99 step is at least so many times MRC's, unless one of its queue pairs failed
 CALM = ("warmup", "reference", "pause", "heal")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one run came to, from the first phase with faults to the last."""
+    """The outcome of one run, from the first phase with faults to the last."""
 
     name: str
     qp_errors: int
@@ -40,7 +40,7 @@ def faulty_span(run: Run) -> Span | None:
 
 
 def outcome(name: str, run: Run) -> Outcome:
-    """Folds a run; phases that there are not leave their figures empty."""
+    """The outcome of a run; missing phases leave their figures empty."""
     errors = len(qp_errors(run))
     reference, span = run.phases.get("reference"), faulty_span(run)
     unsound = next((f"{finding.reason}" for finding in evidence.sound(run) if finding.holds is not True), "")
@@ -64,7 +64,7 @@ def findings(named: list[tuple[str, Run]]) -> list[Finding]:
 
 
 def of_two(named: list[tuple[str, Run]]) -> list[Finding]:
-    """Whether the two runs are alike, what each came to, and the claims that apply to what they differ in."""
+    """Whether the two runs are alike, the outcome of each, and the claims about the thing in which they differ."""
     (_, first), (_, second) = named
     alike = likeness(first, second)
     found = [likeness_finding(alike)]
@@ -82,7 +82,7 @@ def of_two(named: list[tuple[str, Run]]) -> list[Finding]:
 
 
 def likeness_finding(alike: Likeness) -> Finding:
-    """Whether anything may be said of the two at all."""
+    """Whether the two runs may be compared at all."""
     if not alike.alike:
         return Finding("like with like", None, "; ".join(alike.unlike) + ": nothing follows from a difference")
     return Finding(
@@ -132,13 +132,13 @@ def trimming_off(run: Run) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """What congestion did to a run; less is better in every one."""
+    """The harm that congestion did to a run; less is better in every field."""
 
     timeouts: int
-    vanished: int  # packets that a switch dropped without a word to anyone
+    vanished: int  # packets that a switch dropped without telling any host
     given_up: int  # paths
     began_ns: int  # until every flow of the slowest workload had its first bytes
-    silence_ns: int  # the longest that any flow of any workload had nothing
+    silence_ns: int  # the longest time in which a flow of some workload received nothing
 
     def sentence(self) -> str:
         """All of it in words."""
@@ -160,7 +160,7 @@ def harm(run: Run) -> Harm:
 
 
 def trimming_matters(trimmed: tuple[str, Run], dropped: tuple[str, Run]) -> Finding:
-    """Without trimming packets vanish, and hosts wait for timeouts or give up paths on which nothing was wrong."""
+    """Without trimming, congested switches drop packets silently; hosts wait for timeouts or give up sound paths."""
     check = "worse without trimming"
     for name, run in (trimmed, dropped):
         unsound = outcome(name, run).unsound

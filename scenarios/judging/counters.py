@@ -1,4 +1,4 @@
-"""Totals of a run: what queue pairs, host ports and switch ports counted, over a span or altogether."""
+"""Totals of the counters of queue pairs, host ports and switch ports, over a span or the whole run."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def qp_totals(run: Run, span: Span | None = None) -> dict[str, int]:
 
 
 def qp_totals_in(run: Run, spans: Sequence[Span]) -> dict[str, int]:
-    """The same over several spans together."""
+    """`qp_totals` over several spans together."""
     found = [qp_totals(run, span) for span in spans]
     return {field: sum(totals[field] for totals in found) for field in QP_FIELDS}
 
 
-# What a switch received and did not send, other than in these ways, its P4 program dropped. A port that is down also
-# counts what it never received, so with such faults the program's share is at least what is left.
+# A packet that a switch received and neither sent nor lost in these ways was dropped by its P4 program. A port that is
+# down also counts packets that it never received, so with such faults the result is a lower bound.
 AFTER_RECEIVING = ("drop_queue_full", "drop_port_down", "drop_wiped", "drop_no_port", "drop_passes", "queue_packets")
 
 

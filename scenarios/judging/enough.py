@@ -31,7 +31,7 @@ def base_rtt_ns(run: Run) -> int:
 
 
 def rate_error(run: Run, *lengths_ns: int) -> float:
-    """The error of a rate over a span this long, as a share; of a quotient of rates, the sum of both errors."""
+    """The error of a rate over a span of this length, as a share; for a quotient of rates, give both lengths."""
     return sum(base_rtt_ns(run) / length_ns if length_ns > 0 else 1.0 for length_ns in lengths_ns)
 
 
@@ -59,5 +59,5 @@ def holds(off: float, limit: float, error: float, repair: float = 0.0) -> bool |
 
 
 def doubt(found: bool | None, error: float, what: str = "") -> str:
-    """What to add to the reason of a finding that is unknown for want of evidence; `what` is to blame."""
+    """Words for the reason of a finding that is unknown for want of evidence; `what` names the cause."""
     return f"; known to within {error:.1%}: {what or 'the phase is short'}" if found is None else ""

@@ -9,14 +9,12 @@ from scenarios.judging import counters, stalls
 from scenarios.judging.run import SECOND_NS, Run, Span
 from scenarios.judging.verdict import Finding
 
-BUSY_MAX = 0.97  # a machine busier than this in a whole interval had no time to be on time
+BUSY_MAX = 0.97  # in an interval busier than this the processor was starved
 BUSY_INTERVALS_MAX = 0.10  # of the run's intervals; one busy moment proves nothing
 BUSY_MEAN_MAX = 0.85  # of a span, for a figure without a reference: 86 % have cost a third of the line rate
 SPOILT_MAX = 0.5  # of a span: what lies between stalls that take more than that is no fair sample of it
-WAIT_MAX = 0.25  # of a phase, that the mean host was ready to run and had no processor
-WAIT_DRIFT_MAX = (
-    0.08  # more than in the reference; 0.1 more has cost up to 5 % of goodput, with which no fault had to do
-)
+WAIT_MAX = 0.25  # of a phase, in which the mean host was ready to run and had no processor
+WAIT_DRIFT_MAX = 0.08  # more than in the reference; 0.1 more has cost up to 5 % of goodput without any fault
 
 
 def sockets(run: Run) -> Finding:
@@ -93,8 +91,8 @@ def waiting(run: Run, span: Span) -> float | None:
 
 
 def punctual(run: Run) -> Finding:
-    """What stalls there were, and how much of the run they take away from the judgement. Never false: it is no fault of
-    the transport, and whatever is left too short to judge says so itself."""
+    """The stalls of the run, and how much of it they take away from judging. Never false: a stall is no fault of the
+    transport, and each check says for itself when too little is left to judge."""
     if run.options.get("world") == "simulated":
         return Finding("on time", True, "virtual time: nobody can be late")
     found = stalls.stalls(run)
@@ -151,5 +149,5 @@ def complete(run: Run) -> Finding:
 
 
 def sound(run: Run) -> list[Finding]:
-    """All four; a finding of these that does not hold spoils the run."""
+    """All findings about the evidence; one that does not hold spoils the run."""
     return [complete(run), sockets(run), processor(run), punctual(run)]

@@ -1,4 +1,4 @@
-"""Flows: what each receiver verified from each sender, from the `transfer` lines that streams write every 100 ms."""
+"""Flows: the bytes that each receiver verified from each sender, by the streams' `transfer` lines every 100 ms."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from scenarios.judging.run import SECOND_NS, Run, Span
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """The flows of a workload in a span: rates in bit/s by "receiver → sender", waits as the worst flow had them."""
+    """The flows of a workload in a span: rates in bit/s by "receiver → sender", and the waits of the worst flow."""
 
     workload: str
     span: str
     rates: dict[str, float]
-    silence_ns: int  # the longest that any flow had nothing verified, within the span
+    silence_ns: int  # the longest time within the span in which a flow had nothing verified
     first_ns: int | None  # until every flow had its first bytes; None: the workload began before the span
 
     @property
     def mean_bps(self) -> float:
-        """Of all flows, bit/s."""
+        """The mean rate of all flows, bit/s."""
         return sum(self.rates.values()) / len(self.rates) if self.rates else 0.0
 
 
@@ -68,7 +68,7 @@ def workloads(run: Run) -> list[str]:
 
 
 def within(run: Run, span: Span, workload: str) -> Flows | None:
-    """What the flows of a workload did in a span; None when it wrote nothing in it."""
+    """The flows of a workload in a span; None when the workload journalled nothing in it."""
     lines: dict[tuple[str, str], list[Line]] = defaultdict(list)
     began_ns = min(
         (int(line["start_ns"]) for line in run.kind("transfer") if line.get("workload") == workload), default=0

@@ -22,7 +22,7 @@ def total_of_qps(line: Line, field: str) -> dict[Any, int]:
 
 
 def curve(samples: Sequence[Line], totals: Callable[[Line], dict[Any, int]]) -> tuple[Floats, Floats]:
-    """Times (ns) and the sum of all totals at each, keeping the last total of what has disappeared."""
+    """Times (ns) and the sum of all totals at each; a queue pair that has gone counts with its last total."""
     last: dict[Any, int] = {}
     times, sums = [], []
     for line in samples:
@@ -33,7 +33,7 @@ def curve(samples: Sequence[Line], totals: Callable[[Line], dict[Any, int]]) -> 
 
 
 def at(times: Floats, sums: Floats, when: Floats) -> Floats:
-    """The total at each instant of `when`; before the first sample it is that sample's."""
+    """The total at each instant of `when`; before the first sample, the first sample's total."""
     if not len(times):
         return np.zeros_like(when)
     return np.interp(when, times, sums)

@@ -1,4 +1,4 @@
-"""From a run directory to its verdict, `summary.txt` and `report.html`; can be done again on an old run."""
+"""Makes the verdict, `summary.txt` and `report.html` of a run directory, new or old."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scenarios.judging.verdict import Finding, Verdict, conclude
 
 
 def verdict_of(run: Run, checks: Sequence[Check]) -> Verdict:
-    """Whether the evidence is sound, then what each check finds. A check that cannot cope with a run is unknown."""
+    """Whether the evidence is sound, then the finding of each check; a check that raises an exception is unknown."""
     findings = evidence.sound(run)
     for check in checks:
         try:
@@ -28,7 +28,7 @@ def verdict_of(run: Run, checks: Sequence[Check]) -> Verdict:
 
 
 def judge(directory: Path, checks: Sequence[Check], story: Story) -> Verdict:
-    """Judge a run and write what there is to read into its directory."""
+    """Judge a run and write verdict, summary and report into its directory."""
     run = Run.open(directory)
     write_merged(run.lines, directory / "journal.jsonl")
     verdict = verdict_of(run, checks)

@@ -9,7 +9,7 @@ from typing import Any
 from scenarios.judging.run import Run
 from scenarios.single_plane import on_single_plane_target
 
-# What must be the same, under the names that a user knows it by.
+# Options that must be the same in both runs, with the names that a user knows.
 SAME = {
     "scenario": "the scenario",
     "plan": "the plan",
@@ -20,7 +20,7 @@ SAME = {
     "version": "the version of mrclab",
 }
 USUAL = "the default"  # a key that a run left alone
-# What a comparison may be about: one of these.
+# Options in which the two runs may differ: in one of these.
 SUBJECTS = {
     "transport": "the transport",
     "overrides": "keys of the plan",
@@ -28,7 +28,7 @@ SUBJECTS = {
     "reconvergence_s": "routing's reconvergence",
     "added_faults": "faults added by --fault",
 }
-# The digests of `scenarios.running.identity`, each of which may be what a comparison is about.
+# The digests of `scenarios.running.identity`; the two runs may differ in one of these instead.
 HASHED = {
     "program": "the P4 program",
     "plan": "the plan's file",
@@ -40,7 +40,7 @@ HASHED = {
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """`subject` is what the comparison is about, "" when nothing differs; `unlike` says why the two are not alike."""
+    """`subject` is the thing in which the runs differ, "" for none; `unlike` says why they cannot be compared."""
 
     subject: str
     unlike: tuple[str, ...]
@@ -52,7 +52,7 @@ class Likeness:
 
 
 def likeness(first: Run, second: Run) -> Likeness:
-    """What differs between two runs, by their options and by the faults that were really injected."""
+    """The likeness of two runs, by their options and by the faults that were really injected."""
     one, other = first.options, second.options
     unlike = [
         f"not the same: {title} ({brief(one.get(key))} and {brief(other.get(key))})"
@@ -74,12 +74,12 @@ def likeness(first: Run, second: Run) -> Likeness:
 
 
 def hashed(options: Mapping[str, Any], name: str) -> str:
-    """A digest of a run; "" where it was not recorded."""
+    """A digest of a run; "" when the run did not record it."""
     return str((options.get("hashes") or {}).get(name, ""))
 
 
 def edited(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, str]:
-    """What was edited between two runs, by its digests; none where a run recorded none.
+    """The things that were edited between two runs, by their digests; none when a run recorded no digests.
 
     A plan's digest follows its overrides and rates: it tells of the file only where those are the same.
     """
@@ -99,7 +99,7 @@ def differs(key: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def contrast(one: Any, other: Any) -> str:
-    """Two values in words; of two that hold others, only what differs."""
+    """Two values in words; of two mappings, only the keys that differ."""
     if isinstance(one or other, Mapping):
         one, other = one or {}, other or {}
         keys = sorted(key for key in {*one, *other} if one.get(key) != other.get(key))

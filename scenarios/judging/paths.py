@@ -33,7 +33,7 @@ class StateSpan:
     start_ns: int
     stop_ns: int
     cause: str
-    ended_by: str = ""  # the cause of what came next; "" when nothing did
+    ended_by: str = ""  # the cause of the next transition; "" when there was none
 
 
 def histories(run: Run) -> dict[PathKey, list[StateSpan]]:
@@ -72,7 +72,7 @@ class Level:
 
 
 def strips(run: Run) -> dict[tuple[int, str], list[Level]]:
-    """For every path of the fabric (plane, spine), healthy or not, the times at which some sender did without it."""
+    """For every path of the fabric (plane, spine), healthy or not, the times at which some sender had given it up."""
     fabric = run.options.get("fabric") or {}
     every = [
         (plane, f"p{plane}s{spine}") for plane in range(fabric.get("planes", 0)) for spine in range(fabric["spines"])
@@ -116,18 +116,18 @@ def not_good_at(run: Run, t_ns: int) -> list[PathKey]:
 
 
 def for_a_stall(run: Run, span: StateSpan) -> bool:
-    """Whether a path was given up during a stall or in what it trails, and forgiven when its packets arrived."""
+    """Whether a path was given up during a stall or its aftermath, and forgiven when the late packets arrived."""
     return span.state == "ASSUMED_BAD" and span.ended_by == LATE_ACK and stalls.spoils(run, span.start_ns)
 
 
 def left_for_a_stall(run: Run, path: PathKey) -> bool:
-    """Whether the path was last given up during a stall or in what it trails."""
+    """Whether the path was last given up during a stall or its aftermath."""
     spans = histories(run).get(path, [])
     return bool(spans) and stalls.spoils(run, spans[-1].start_ns)
 
 
 def given_up(run: Run) -> tuple[int, int]:
-    """How many paths were ever given up but for stalls, and for how long all of them together (ns)."""
+    """How many paths were ever given up, not counting stalls, and for how long, all of them together (ns)."""
     kept = [[span for span in own if not for_a_stall(run, span)] for own in histories(run).values()]
     return sum(bool(own) for own in kept), sum(span.stop_ns - span.start_ns for own in kept for span in own)
 

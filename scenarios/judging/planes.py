@@ -1,4 +1,4 @@
-"""Load on each plane: bytes that hosts sent on it, and how far from even that is."""
+"""Load on each plane: the bytes that hosts sent on the plane, and how uneven the planes are."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def bytes_sent_in(run: Run, spans: Sequence[Span]) -> dict[int, float]:
 
 
 def packets_sent(run: Run, sent: dict[int, float]) -> float:
-    """How many packets, about, the plane with the fewest bytes carried, by the mean size of what hosts sent."""
+    """About how many packets the plane with the fewest bytes carried, by the mean size of hosts' packets."""
     size = packet_bytes(run)
     return min(sent.values(), default=0.0) / size if size else 0.0
 
 
 def packet_bytes(run: Run) -> float:
-    """The mean size of a packet that hosts sent over the whole run; a full one's where ports did not count packets."""
+    """The mean size of hosts' packets over the whole run; a full packet's when ports did not count packets."""
     bytes_total = packets_total = 0
     for samples in run.agent_samples.values():
         for port in samples[-1]["ports"]:
@@ -56,7 +56,7 @@ def packet_bytes(run: Run) -> float:
 
 
 def spread(sent: dict[int, float]) -> float:
-    """The farthest any plane is from the mean, as a share of the mean."""
+    """The greatest distance of a plane from the mean, as a share of the mean."""
     if not sent:
         return 0.0
     mean = sum(sent.values()) / len(sent)

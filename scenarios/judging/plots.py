@@ -94,7 +94,7 @@ def mark_phases(axes: Axes, run: Run) -> None:
 
 
 def finish(axes: Axes, run: Run, unit: str) -> None:
-    """What all charts over time share: the same seconds from edge to edge, zero at the bottom, room at the top."""
+    """Give a chart over time what all of them have: the run from edge to edge, zero at the bottom, room at the top."""
     axes.set_xlim(0, run.place(whole(run).stop_ns) or 1)
     axes.set_ylim(0, axes.get_ylim()[1] * 1.1)
     axes.set_xlabel(run.unit_name)
@@ -151,7 +151,7 @@ def step_times(runs: Sequence[tuple[str, Run]]) -> str | None:
 
 
 def plane_load(run: Run, bin_ns: int) -> str:
-    """What hosts sent on each plane, over time."""
+    """The rate at which hosts sent on each plane, over time."""
     span = whole(run)
     drawing, axes = figure(2.4)
     mark_faults(axes, run)

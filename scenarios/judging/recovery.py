@@ -22,7 +22,7 @@ from scenarios.judging.arrays import Bools, Floats, np
 from scenarios.judging.run import FaultSpan, Run, Span
 
 BIN_S = 0.25  # of lab time
-SLIDES = 10  # positions of a sliding bin in its own length
+SLIDES = 10  # a sliding bin moves by this part of its length
 BACK_AT = 0.90  # of the reference phase's goodput: below the noise of one bin, above a lost plane
 
 
@@ -34,10 +34,10 @@ class Recovery:
     faults: tuple[FaultSpan, ...]
     dip: float  # lowest goodput of a bin after the fault, as a share of the reference
     after_ns: int | None
-    next_fault: bool = False  # whether another fault ended the time that was looked at, or the run
+    next_fault: bool = False  # whether the next fault ended the time that was watched; False: the end of the run did
     watched_ns: int = 0  # until the next fault or the end
-    spoilt: bool = False  # a stall came before goodput was back: what it cost is not the fault's
-    left_ns: int | None = None  # until every path that was given up had been given up once; None: none was
+    spoilt: bool = False  # a stall came before goodput was back: the time is not the fault's alone
+    left_ns: int | None = None  # until the last path that was given up was given up first; None: none was
     missed_ns: int | None = None  # slowest of all hosts: from the sending of its first lost packet until it was missed
     repaired_ns: int | None = None  # until every packet that was lost had arrived; None: none was
 
@@ -55,7 +55,7 @@ class Recovery:
 
 
 def bin_ns(run: Run) -> int:
-    """As long as a median training step, so that the pauses between two steps do not look like faults; else 250 ms."""
+    """A bin's length: a median training step, so that pauses between steps do not look like faults; else 250 ms."""
     times = steps.times(steps.steps(run))
     least_ns = run.ns(BIN_S)
     return max(least_ns, times.median_ns) if times else least_ns
@@ -142,7 +142,7 @@ def recoveries(run: Run, bin_ns: int | None = None) -> list[Recovery]:
 
 
 def bursts(faults: Sequence[FaultSpan], apart_ns: int) -> list[tuple[FaultSpan, ...]]:
-    """Faults in order, those together that begin within `apart_ns` of the one before."""
+    """Faults in order; a fault that begins within `apart_ns` of the one before belongs to the same burst."""
     result: list[list[FaultSpan]] = []
     for fault in faults:
         if result and fault.start_ns - result[-1][-1].start_ns < apart_ns:
@@ -153,9 +153,9 @@ def bursts(faults: Sequence[FaultSpan], apart_ns: int) -> list[tuple[FaultSpan, 
 
 
 def last_path_left(run: Run, span: Span) -> int | None:
-    """From the beginning of a span until every path that is given up in it has been so once.
+    """The time from the beginning of a span until each path given up in it has been given up for the first time.
 
-    A path that drops only some packets is revived by a probe and given up again; that says nothing of the first time.
+    Later times do not count: a path that drops only some packets is revived by a probe and given up again.
     Paths that are given up for a stall are not left for the fault.
     """
     first: dict[tuple[object, ...], int] = {}

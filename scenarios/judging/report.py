@@ -1,4 +1,4 @@
-"""`report.html` and `summary.txt`: a run told to somebody who was not there."""
+"""`report.html` and `summary.txt`: the run, for a reader who did not watch it."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def stall_rows(run: Run) -> list[list[str]]:
 
 
 def plane_rows(run: Run) -> list[list[str]]:
-    """Phase, and what was sent on each plane as a share of the mean."""
+    """Phase, and the bytes sent on each plane as a share of the mean."""
     rows = []
     for name, span in run.phases.items():
         sent = planes.bytes_sent(run, span)
@@ -143,7 +143,7 @@ def plane_rows(run: Run) -> list[list[str]]:
 
 
 def counter_rows(run: Run) -> list[list[str]]:
-    """What queue pairs counted over the whole run, paths given up, and what switches dropped."""
+    """Counters of queue pairs over the whole run, paths given up, and packets that switches dropped."""
     totals = counters.qp_totals(run)
     rows = [[title, f"{totals[field]:,}"] for field, title in COUNTER_TITLES.items()]
     if stalled := paths.given_up_for_stalls(run):
@@ -162,7 +162,7 @@ def drop_title(reason: str) -> str:
 
 
 def flow_rows(run: Run) -> list[list[str]]:
-    """What each stream's flows had in each phase that is judged."""
+    """The rates and waits of each stream's flows in each phase that is judged."""
     rows = []
     for workload in flows.workloads(run):
         for name, span in run.phases.items():
@@ -176,7 +176,7 @@ def flow_rows(run: Run) -> list[list[str]]:
 
 
 def scale(run: Run) -> str:
-    """By how much this lab is slower than the hardware that it stands for."""
+    """How much slower this lab is than the hardware for which it stands."""
     lab, real = run.options.get("port_rate_bps"), run.options.get("hardware_rate_bps")
     if not lab or not real:
         return ""
@@ -264,13 +264,13 @@ def rows_or_none(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str |
 
 
 def plane_titles(run: Run) -> list[str]:
-    """One a plane that carried anything."""
+    """A title for each plane that carried anything."""
     reference = next(iter(run.phases.values()), None)
     return [f"plane {plane}" for plane in planes.bytes_sent(run, reference)] if reference else []
 
 
 def subtitle(run: Run) -> str:
-    """What tells this run from others."""
+    """Scenario, plan, transport, seed and changes: what tells this run from others."""
     options = run.options
     parts = [
         options.get("scenario"),
@@ -287,7 +287,7 @@ def subtitle(run: Run) -> str:
 
 
 def by_hand(run: Run) -> str:
-    """How many faults the timeline did not hold; "" when none."""
+    """A clause with the number of faults that people injected by hand; "" for none."""
     count = sum(fault.by_hand for fault in run.faults)
     return f"{count} fault{'s' if count > 1 else ''} by hand" if count else ""
 

@@ -1,4 +1,4 @@
-"""A finished (or interrupted) run, as its journal tells it: phases, faults and lines by kind."""
+"""A finished (or interrupted) run, read from its journal: phases, faults and lines by kind."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FaultSpan:
     arguments: Mapping[str, Any]
     start_ns: int
     stop_ns: int | None
-    by_hand: bool = False  # not of the timeline: somebody did it during the run
+    by_hand: bool = False  # not of the timeline: a person injected it during the run
 
     @property
     def title(self) -> str:
@@ -55,8 +55,8 @@ class FaultSpan:
 def fault_spans(lines: Iterable[Line]) -> list[FaultSpan]:
     """Faults from `fault` lines: those of the runner, and those of the lab that the runner did not announce.
 
-    The runner journals a fault before it has it carried out, and the lab journals each as it carries it out, whoever
-    asked for it. So a line of the lab that no line of the runner precedes is somebody's own doing.
+    The runner journals each of its faults first; the lab journals every fault when it carries the fault out. So a line
+    of the lab without a line of the runner before it is a fault that a person injected by hand.
     """
     spans: list[FaultSpan] = []
     opened: dict[tuple[str, ...], int] = {}
@@ -160,12 +160,12 @@ class Run:
         return float(self.options.get("pace") or 1.0)
 
     def ns(self, seconds: float) -> int:
-        """Seconds of lab time as the journal has them."""
+        """Seconds of lab time, in the journal's nanoseconds."""
         return round(seconds * self.pace * SECOND_NS)
 
     @cached_property
     def unit(self) -> tuple[str, int]:
-        """What a reader counts time in, and its nanoseconds."""
+        """The unit in which a report tells time, and its length in nanoseconds."""
         return units.unit(self.pace)
 
     @property
@@ -174,11 +174,11 @@ class Run:
 
     @cached_property
     def rate_unit(self) -> tuple[str, float]:
-        """What a chart counts rates in, and its bits a second."""
+        """The unit in which a chart shows rates, and its bits a second."""
         return ("Mb/s", 1e6) if self.unit[0] == "s" else ("Gb/s", 1e9)
 
     def place(self, t_ns: int) -> float:
-        """Since the first phase began, in the reader's unit."""
+        """The time since the first phase began, in the report's unit."""
         return (t_ns - self.start_ns) / self.unit[1]
 
     def clock(self, t_ns: int) -> str:
@@ -186,7 +186,7 @@ class Run:
         return self.lasting(t_ns - self.start_ns, 2)
 
     def lasting(self, ns: float, digits: int = 1) -> str:
-        """A length of time in the reader's unit, with so many digits where that is seconds."""
+        """A length of time in the report's unit, with so many digits when that is the second."""
         return units.lasting(ns, self.pace, digits)
 
     def seconds(self, t_ns: int) -> float:

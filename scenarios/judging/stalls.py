@@ -1,12 +1,12 @@
-"""Stalls: when the machine, or a part of the lab, did not run; and what of a span is left to judge without them.
+"""Stalls: times at which the machine, or a part of the lab, did not run; and the rest of a span, left to judge.
 
-Agents, switches and the hiccup meter journal by how much they were late. In base round trips:
+Agents, switches and the hiccup meter journal by how much they were late. In base round trips, a lateness
 
-- below `NOTHING` it is nothing: every queue of the fabric delays by more;
-- from `SPOILS` on a packet and its acknowledgement, which both meet the stall, are late by the round trip that the
-  transport takes for a loss (`endpoint/core/recovery.py`): what is measured meanwhile tells of the machine. Such a
-  stall is left out with the `enough.REPAIR_ROUND_TRIPS` after it, in which losses are repaired, real ones or not;
-- between the two it is drawn, and counted.
+- below `NOTHING` is ignored: every queue of the fabric delays by more;
+- from `SPOILS` on spoils what is measured meanwhile: a packet and its acknowledgement both meet the stall and are late
+  by a round trip, which the transport takes for a loss (`endpoint/core/recovery.py`). Such a stall is left out, with
+  the `enough.REPAIR_ROUND_TRIPS` after it, in which real and supposed losses are repaired;
+- between the two is drawn and counted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SPOILS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """From the earliest thing that was due to the last that was done; `who` was late (hosts, switches, processors)."""
+    """From the instant at which something was due to that at which it was done; `who` names all that were late."""
 
     start_ns: int
     stop_ns: int
@@ -36,7 +36,7 @@ class Stall:
 
 
 def stalls(run: Run) -> list[Stall]:
-    """All that were more than nothing, in order; those that overlap are one."""
+    """All stalls above `NOTHING`, in order; overlapping stalls are one."""
     nothing_ns = NOTHING * base_rtt_ns(run)
     spans = sorted(
         (int(line["t_ns"]) - int(line["late_ns"]), int(line["t_ns"]), str(line["node"]))
@@ -60,7 +60,7 @@ def spans(run: Run) -> list[Span]:
 
 
 def spoilt(run: Run) -> list[Span]:
-    """What is to be left out, in order and apart: stalls of half a base round trip and more, and what they trail."""
+    """The spans to leave out, in order and apart: stalls from `SPOILS` on, each with its aftermath."""
     if run.spoilt is None:
         trail_ns = REPAIR_ROUND_TRIPS * base_rtt_ns(run)
         least_ns = SPOILS * base_rtt_ns(run)
@@ -73,7 +73,7 @@ def spoilt(run: Run) -> list[Span]:
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
-    """Spans in order, those that touch as one."""
+    """Spans in order; spans that touch are joined."""
     found: list[Span] = []
     for span in sorted(spans, key=lambda span: span.start_ns):
         if found and span.start_ns <= found[-1].stop_ns:
@@ -84,7 +84,7 @@ def joined(spans: Iterable[Span]) -> list[Span]:
 
 
 def without(span: Span, left_out: Sequence[Span]) -> list[Span]:
-    """What remains of a span, in order."""
+    """The pieces of a span outside of `left_out`, in order."""
     pieces, from_ns = [], span.start_ns
     for out in left_out:
         if out.stop_ns > from_ns and out.start_ns < span.stop_ns:
@@ -97,12 +97,12 @@ def without(span: Span, left_out: Sequence[Span]) -> list[Span]:
 
 
 def pieces(run: Run, span: Span) -> list[Span]:
-    """What no stall has spoilt of a span."""
+    """The pieces of a span that no stall has spoilt."""
     return without(span, spoilt(run))
 
 
 def total_ns(spans: Iterable[Span]) -> int:
-    """How long all of them are together."""
+    """The length of all spans together."""
     return sum(span.length_ns for span in spans)
 
 
@@ -134,6 +134,6 @@ def described(run: Run, stall: Stall) -> str:
 
 
 def left_out_words(run: Run, span: Span, kept: Sequence[Span]) -> str:
-    """For a finding that stalls have left too little to: how much they took, and which they were."""
+    """The reason of a finding for which stalls have left too little: how much they took, and which they were."""
     lost_ns = span.length_ns - total_ns(kept)
     return f"stalls have spoilt {lost_ns / SECOND_NS:.1f} of {span.length_ns / SECOND_NS:.1f} s: {told(run, span)}"

@@ -30,7 +30,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """How long some steps took. Of fewer than 100, the 99th percentile is the slowest."""
+    """How long some steps took. With fewer than 100 steps, the 99th percentile is the slowest step."""
 
     count: int
     median_ns: int
@@ -71,17 +71,17 @@ def within(all_steps: Sequence[Step], span: Span) -> list[Step]:
 
 
 def overlapping(all_steps: Sequence[Step], span: Span) -> list[Step]:
-    """Steps of which any part lies in a span: what a fault touched, however long it took."""
+    """Steps of which any part lies in a span: every step that a fault in the span touched, however long the step."""
     return [step for step in all_steps if step.end_ns > span.start_ns and step.start_ns < span.stop_ns]
 
 
 def of_phase(all_steps: Sequence[Step], span: Span) -> list[Step]:
-    """The steps that tell of a phase: of the reference only those wholly in it, of others all that it touched."""
+    """The steps that count for a phase: in the reference those wholly inside, in others those partly inside too."""
     return within(all_steps, span) if span.name == "reference" else overlapping(all_steps, span)
 
 
 def stalled_ns(all_steps: Sequence[Step], span: Span) -> int:
-    """How long before the end of a span the last step ended: an unfinished one lasts at least as long. 0 without steps.
+    """The time from the last step's end to the span's: an unfinished step lasts at least that long. 0 without steps.
 
     A job that has come to a halt writes no `step` line, so its step times alone would look harmless.
     """
@@ -97,8 +97,8 @@ def halt(all_steps: Sequence[Step], span: Span) -> Span:
 def whole(run: Run, phase: Span) -> Span:
     """The time that the steps of a phase take; the phase itself where there are none.
 
-    A phase that ends within a step's silence or burst would be a few per cent off for no reason. The silence after the
-    last step of a job that came to a halt stays in.
+    Between the edges of a phase, goodput would be a few per cent off when an edge cuts a step. The silence after the
+    last step of a job that came to a halt counts.
     """
     chosen = of_phase(steps(run), phase)
     if len(chosen) < 2:
@@ -108,9 +108,9 @@ def whole(run: Run, phase: Span) -> Span:
 
 
 def pieces(run: Run, phase: Span) -> list[Span]:
-    """What no stall has spoilt of a phase: of `whole`, without all steps that a stall touches.
+    """The pieces of a phase that no stall has spoilt: `whole` without the steps that a stall touches.
 
-    Without steps, the phase without the stalls.
+    In a phase without steps: the phase without its stalls.
     """
     chosen = of_phase(steps(run), phase)
     span = whole(run, phase)
@@ -132,7 +132,7 @@ def unspoilt(run: Run, selected: Sequence[Step]) -> list[Step]:
 
 
 def rate_error(run: Run, phase: Span) -> float:
-    """To within which share the goodput of a phase is known: a round trip for each piece, or one for all of its steps.
+    """The error of a phase's goodput, as a share: a round trip for each piece, or one for all of its steps.
 
     Between two steps nothing is under way that a rate could gain or lose.
     """

@@ -1,4 +1,4 @@
-"""What a scenario says of itself in reports: a title, a description, and what the paper measured in the like of it."""
+"""A scenario's own words in reports: a title, a description, and the paper's figures for a like experiment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class PaperRow:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What a scenario says of itself. `title` is a claim that a run shows to be true or false."""
+    """A scenario's own words. `title` is a claim that a run shows to be true or false."""
 
     title: str
     description: str

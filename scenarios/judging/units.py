@@ -6,7 +6,7 @@ SECOND_NS, MILLISECOND_NS, MICROSECOND_NS = 1_000_000_000, 1_000_000, 1_000
 
 
 def unit(pace: float) -> tuple[str, int]:
-    """What a reader counts a run's time in, and its nanoseconds: seconds in lab time, microseconds at real rates.
+    """The unit in which a report tells time, and its nanoseconds: seconds in lab time, microseconds at real rates.
 
     `pace` is how many seconds of the run a second of lab time takes (`topo.plan.Plan.pace`).
     """

@@ -1,8 +1,8 @@
 """A verdict: true, false or unknown, with the findings that it rests on.
 
-A run is true when every finding is true; false when one is false; otherwise, when one is unknown, it is unknown. Too
-little evidence is unknown, never a pass. A false finding outweighs an unknown one, except where the unknown one says
-that the evidence itself is spoilt (packets lost outside the modelled fabric, a starved CPU): then nothing was shown.
+A run is true when every finding is true, false when a finding is false, and otherwise unknown. Too little evidence is
+unknown, never a pass. A false finding outweighs an unknown one, except where the unknown finding says that the evidence
+itself is spoilt (packets lost outside the modelled fabric, a starved CPU): then nothing was shown.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WORDS = {True: "true", False: "false", None: "unknown"}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found. `holds` is None when the evidence does not say; `spoils` taints the whole run then."""
+    """What one check found. `holds` is None when the evidence does not say; with `spoils` the run is unknown then."""
 
     check: str
     holds: bool | None
@@ -28,7 +28,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a run came to. `exit_status` is 0 for true, 1 for false, 3 for unknown."""
+    """The verdict of a run. `exit_status` is 0 for true, 1 for false, 3 for unknown."""
 
     holds: bool | None
     findings: tuple[Finding, ...]
@@ -43,7 +43,7 @@ class Verdict:
 
 
 def conclude(findings: Sequence[Finding]) -> Verdict:
-    """The verdict of these findings, by the rule above; of none it is unknown."""
+    """The verdict of these findings, by the rule above; unknown without findings."""
     if any(finding.holds is None and finding.spoils for finding in findings):
         holds = None
     elif any(finding.holds is False for finding in findings):

@@ -1,4 +1,4 @@
-"""A fabric as a graph of places and cables, with what is wrong and how loaded each is; DOT and Mermaid text of it."""
+"""A fabric as a graph of places and cables, with the faults and the load of each; its text in DOT and Mermaid."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from topo.graph import links, peer
 from topo.node import Host, Node
 from topo.plan import Plan
 
-NODES_MAX = 600  # more than that nobody could tell apart
+NODES_MAX = 600  # a picture of more is too dense to read
 BAD = "#c0392b"
 IDLE, BUSY = "#9aa5b1", "#1f6feb"
 
 
 class GraphError(ValueError):
-    """A fabric too large to be drawn whole; the message says what draws it in part."""
+    """A fabric too large to be drawn whole; the message names the command that draws a part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Cable:
 
     @property
     def colour(self) -> str:
-        """Red with a fault, the bluer the more it carries, grey where nothing is known."""
+        """Red for a cable with a fault, bluer with its load, grey where no load was measured."""
         return BAD if self.faults else blend(self.load or 0.0)
 
 

@@ -19,7 +19,7 @@ WORDS = re.compile(
 def parse(text: str, phases: Sequence[Phase], seed: int = 0) -> TimedFault:
     """A fault of these words. `@` counts from the beginning of its phase, which is `faults` where that takes time.
 
-    FaultError shows the form. Whether the target, number and times can be, the rehearsal says.
+    FaultError shows the form. The rehearsal checks target, number and times.
     """
     found = WORDS.fullmatch(text.strip())
     if found is None:
@@ -36,7 +36,7 @@ def parse(text: str, phases: Sequence[Phase], seed: int = 0) -> TimedFault:
 
 
 def usual_phase(phases: Sequence[Phase]) -> str:
-    """Where faults belong: `faults`, or the first phase that takes time and is no warm-up."""
+    """The phase for faults that name none: `faults`, or the first phase that takes time and is no warm-up."""
     timed = [phase.name for phase in phases if phase.seconds > 0]
     return "faults" if "faults" in timed else next((name for name in timed if name != "warmup"), timed[0])
 

@@ -2,9 +2,9 @@
 
 A scenario's own workloads run at line rate for a few seconds, and the processor and its hiccups are watched. CPU time
 grows with packets, so the rate that fills three quarters follows from one measurement, unless the machine was saturated
-or late: then a slower one is made. At a lower rate a round trip takes longer, and the same stall weighs less. The
-result is kept in the user's cache, by machine, plan, workloads and Python, held against what the machine does in the
-seconds before each run, and stored with the run.
+or late: then a slower measurement is made. At a lower rate a round trip takes longer, and the same stall weighs less.
+The result is kept in the user's cache, by machine, plan, workloads and Python. Before each run it is compared with the
+machine's load in the last seconds; it is stored with the run.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from topo.plan import Plan
 
 BUSY_WANTED = 0.75
 SATURATED = 0.92  # above this, more load would not show
-IDLE_MAX = 0.40  # a machine busier than this without traffic has other work: what it can do for us is not known
-IDLE_DRIFT = 0.10  # more than when it was measured: other work that takes from ours
-SLOWER_MAX = 4  # times slower than measured, for other work; below that a lab is better run later
+IDLE_MAX = 0.40  # a machine busier than this without traffic has other work: its power for a lab is not known
+IDLE_DRIFT = 0.10  # busier than this above the idle load at the measurement: other work slows the lab
+SLOWER_MAX = 4  # a lab is slowed to a fourth of the measured rate at most, for other work
 ATTEMPTS = 4
-RATE_MAX_FACTOR = 1.5  # of the plan's own rate: a faster lab is not a better one
+RATE_MAX_FACTOR = 1.5  # of the plan's own rate: a faster lab shows nothing more
 
 PHASES = (Phase("idle", 1.5), Phase("warmup", 2.0), Phase("loaded", 4.0))
 LOOK_S = 1.5
-SPOILT_MAX = 0.10  # of the time under load: more stalls than that leave too little to judge
+SPOILT_MAX = 0.10  # of the time under load: with more stalls too little is left to judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class Load:
 
 
 def busiest(scenario: Scenario, setting: Setting) -> list[Workload]:
-    """The workloads of a scenario as they load the machine most: all together, without end and without pauses.
+    """The workloads of a scenario as they load the machine most: all at once, without end and without pauses.
 
-    Two jobs of a kind on the same hosts, one after the other in the scenario, are one.
+    Two jobs of one kind on the same hosts, which follow each other in the scenario, count as one job.
     """
     usual = replace(setting, phases={phase.name: phase.seconds for phase in scenario.phases})
     found: dict[tuple[str, tuple[str, ...] | None], Workload] = {}
@@ -73,7 +73,7 @@ def busiest(scenario: Scenario, setting: Setting) -> list[Workload]:
 
 
 def under(scenario: Scenario) -> Scenario:
-    """The calibration's own scenario, for another one's workloads."""
+    """The calibration's own scenario, with the workloads of the given one."""
     return Scenario(
         name="calibration",
         title="Calibration",
@@ -88,12 +88,12 @@ def under(scenario: Scenario) -> Scenario:
 
 
 def cache_file() -> Path:
-    """Where measurements are kept: in the user's cache."""
+    """The file of measurements in the user's cache."""
     return files.cache_directory() / "calibration.json"
 
 
 def key(plan: Plan, scenario: Scenario) -> str:
-    """What a measurement holds for. A plan's sizes count, not its name; scenarios with the same workloads share it."""
+    """The key of a measurement: machine, Python, the plan's sizes (not its name), and the scenario's workloads."""
     shape = f"{plan.planes}x{plan.leaves}x{plan.spines}x{plan.hosts_per_leaf}"
     sizes = f"{plan.packets.pmtu_bytes}@{plan.links.host_rate_bps}"
     machine = f"{platform.node()}, {os.cpu_count()} CPUs, Python {platform.python_version()}"
@@ -136,7 +136,7 @@ def calibrated(plan: Plan, scenario: Scenario, tell: Callable[[str], None], agai
 
 
 def as_it_is(plan: Plan, found: Mapping[str, Any], now: Load, tell: Callable[[str], None]) -> dict[str, Any]:
-    """An earlier measurement, slower when the machine has other work now than it had then."""
+    """An earlier measurement, slowed when the machine has more other work now than it had then."""
     if now.spoilt:
         tell(f"the machine stood still for {now.spoilt:.0%} of the last {LOOK_S:g} s: parts of the run may not count")
     if now.idle <= found["busy_idle"] + IDLE_DRIFT:
@@ -151,7 +151,7 @@ def as_it_is(plan: Plan, found: Mapping[str, Any], now: Load, tell: Callable[[st
 
 
 def by_hand(plan: Plan, scenario: Scenario, rate_bps: int, tell: Callable[[str], None]) -> dict[str, Any]:
-    """A rate that a user has chosen, with a warning where this machine has been measured and will not keep it."""
+    """A rate that the user has chosen, with a warning when by an earlier measurement this machine cannot keep it."""
     found = load(cache_file()).get(key(plan, scenario))
     if found is not None:
         traffic = (found["busy_loaded"] - found["busy_idle"]) * rate_bps / found["measured_at_bps"]
@@ -163,7 +163,7 @@ def by_hand(plan: Plan, scenario: Scenario, rate_bps: int, tell: Callable[[str],
 
 
 def look() -> Load:
-    """What the machine does at this moment, without us: how busy it is, and whether it stands still now and then."""
+    """The machine's load at this moment, without a lab: how busy it is, and how much of the time it stands still."""
     before = jiffies()
     with tempfile.TemporaryDirectory(prefix="mrclab-look-") as folder:
         meter = Path(folder) / "meter.jsonl"
@@ -193,7 +193,7 @@ def measure(plan: Plan, scenario: Scenario, tell: Callable[[str], None]) -> dict
         tell("the machine is late at any rate: parts of every run will not count")
     fits = fitting(rate_bps, found.idle, found.loaded, plan.links.host_rate_bps)
     return {
-        # Lateness does not follow from load: a rate that was measured to be late is not to be come near again.
+        # Lateness does not follow from load: stay well below a rate at which the machine was late.
         "port_rate_bps": fits if rate_bps == plan.links.host_rate_bps else min(fits, rate_bps * 3 // 2),
         "measured_at_bps": rate_bps,
         "busy_idle": round(found.idle, 3),
@@ -211,7 +211,7 @@ def fitting(rate_bps: int, idle: float, loaded: float, usual_bps: int) -> int:
 
 
 def busy(plan: Plan, scenario: Scenario) -> Load:
-    """What the machine bears without traffic and with a scenario's workloads at line rate, from a run of its own."""
+    """The machine's load without traffic and with a scenario's workloads at line rate, measured by a run."""
     with tempfile.TemporaryDirectory(prefix="mrclab-calibration-") as folder:
         directory = RunDirectory.create(Path(folder), "calibration", 0)
         choices = Choices(transport("mrc", scenario.settings), plan, seed=0)
@@ -225,7 +225,7 @@ def busy(plan: Plan, scenario: Scenario) -> Load:
 
 
 def mean_busy(run: Run, span: Span) -> float:
-    """Over the samples whose whole interval lies in the span."""
+    """The mean busy share over the samples whose whole interval lies in the span."""
     shares = [
         float(line["host_busy"])
         for line in run.within(span, "cpu")

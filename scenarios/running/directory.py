@@ -18,7 +18,7 @@ RUNS = Path("runs")
 
 
 class RunDirectory:
-    """Where everything of one run goes."""
+    """The folder of one run, with the names of its files."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -26,7 +26,7 @@ class RunDirectory:
 
     @classmethod
     def create(cls, root: Path, scenario: str, seed: int) -> RunDirectory:
-        """A new, empty one; `latest` points to it from the first moment on."""
+        """Make a new, empty folder; `latest` points to it at once."""
         stamp = time.strftime("%Y%m%d-%H%M%S")
         path = root / scenario / f"{stamp}-{seed}"
         number = 1
@@ -49,7 +49,7 @@ class RunDirectory:
         (self.path / "options.json").write_text(json.dumps(options, indent=2, sort_keys=True) + "\n")
 
     def write_plan(self, plan: Plan) -> None:
-        """As a plan file, with every key: what `up`, `topo` and `run --plan` take."""
+        """The plan as a plan file with every key, as `up`, `topo` and `run --plan` take it."""
         (self.path / "plan.toml").write_text(tomli_w.dumps(plan_document(plan)), encoding="utf-8")
 
 

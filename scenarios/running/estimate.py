@@ -1,7 +1,7 @@
-"""What a run would take of this machine, told before anything is made: memory, time, and whether it fits at all.
+"""The memory and time that a run will take, and whether this machine has them, told before anything is made.
 
-Figures a switch, a path and a packet are measured ones (two cores, Python 3.11), rounded up. The workloads' own memory
-is asked of the workloads; the number of packets is what the hosts that take part could send at line rate.
+Figures for each switch, path and packet were measured (two cores, Python 3.11) and rounded up. The workloads say how
+much memory they need; the number of packets is what the participating hosts could send at line rate.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from scenarios.scenario import Scenario, Workload
 from topo.plan import Plan
 
 MEGABYTE, GIGABYTE = 10**6, 10**9
-PROCESS_BYTES = 70 * MEGABYTE  # Python with all that a run imports
+PROCESS_BYTES = 70 * MEGABYTE  # Python with every module that a run imports
 AGENT_BYTES = 45 * MEGABYTE  # a process in each host of the emulated world
 SWITCH_BYTES = {"embedded": 330_000, "bmv2": 33 * MEGABYTE, "linux": 50_000}
 PATH_BYTES = 350  # of each path to each destination, in a host's profile
 SAMPLE_BYTES = 1_500  # a port or queue pair in a line of the journal, as the judge reads it
 SAMPLES_A_SECOND = 10
-PACKET_SECONDS = 60e-6  # of virtual time's one processor, for a data packet and all that follows from it
+PACKET_SECONDS = 60e-6  # of virtual time's one processor, for a data packet with its acknowledgement and every hop
 SWITCH_SECONDS = 0.03  # to build one in Mininet and install its tables
 SECONDS_MAX = 24 * 3600
 MEMORY_SHARE_MAX = 0.9  # of what is available: more would swap
@@ -38,7 +38,7 @@ class TooLargeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a run takes at most. `host_bytes` is what the workloads of the most loaded host hold."""
+    """The most that a run takes. `host_bytes` is the memory of the workloads on the most loaded host."""
 
     memory_bytes: int
     seconds: float
@@ -59,7 +59,7 @@ def fabric_bytes(choices: Choices) -> int:
 
 
 def estimate(scenario: Scenario, choices: Choices) -> Estimate:
-    """Of a run that has not been made. WorkloadError, naming the workload, when its options cannot be."""
+    """The estimate of a run that has not been made. WorkloadError names a workload with impossible options."""
     runner = Runner(scenario, choices, cast(Any, None), tell=lambda event: None)
     plan = choices.running_plan
     workloads = list(scenario.workloads(runner.setting))
@@ -80,7 +80,7 @@ def estimate(scenario: Scenario, choices: Choices) -> Estimate:
 
 
 def check(scenario: Scenario, choices: Choices, available_bytes: int | None = None) -> Estimate:
-    """The estimate of a run that fits. TooLargeError says what does not, with the figures and what would."""
+    """The estimate of a run that fits. TooLargeError says what does not fit, with the figures, and what would fit."""
     available = available_memory() if available_bytes is None else available_bytes
     plan = choices.running_plan
     what = f"{scenario.name} on plan {plan.name} ({plan.host_count:,} hosts, {plan.switch_count:,} switches)"
@@ -111,7 +111,7 @@ def refuse_memory(what: str, needed_bytes: int, available_bytes: int) -> None:
 
 
 def highest_rate(scenario: Scenario, choices: Choices) -> int:
-    """The highest rate of a NIC port, bit/s to two digits, at which every workload's options can be; 0 when none."""
+    """The highest rate of a NIC port, bit/s to two digits, at which every workload accepts its options; 0 for none."""
 
     def fits(rate_bps: int) -> bool:
         try:
@@ -136,10 +136,10 @@ def ranks_of(workload: Workload, plan: Plan) -> Sequence[str]:
 
 
 def workload_bytes(workload: Workload, plan: Plan) -> int:
-    """What a rank holds: the workload is asked with no memory to give, and says what it would need."""
+    """The memory of a rank: a workload that is offered no memory refuses and says how much it needs."""
     ranks = tuple(ranks_of(workload, plan))
     most = 0
-    for host in ranks[:2]:  # of all kinds, rank 0 or any other is the largest
+    for host in ranks[:2]:  # in every kind of workload, rank 0 or rank 1 needs the most
         transport = NoTransport()
         setup = Setup(
             workload.name, workload.kind, host, ranks, cast(Transport, transport), lambda *_: None, lambda: 0, -1
@@ -155,7 +155,7 @@ def workload_bytes(workload: Workload, plan: Plan) -> int:
 
 
 def needed_bytes(setup: Setup, workload: Workload) -> int:
-    """What a workload asks of a host that has nothing to give."""
+    """The memory that a workload asks for when its host has none left."""
     try:
         make(setup, workload.options)
     except MemoryRefusedError as refused:
@@ -166,7 +166,7 @@ def needed_bytes(setup: Setup, workload: Workload) -> int:
 
 
 class NoTransport:
-    """Stands in for a NIC while a workload is asked for its size: it keeps nothing but the bytes registered."""
+    """Takes the place of a NIC while a workload is asked for its size: it only counts the bytes registered."""
 
     def __init__(self) -> None:
         self.registered_bytes = 0

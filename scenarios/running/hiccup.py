@@ -1,9 +1,9 @@
 """The hiccup meter: a process of its own with a thread a processor, which notes how late its own timer fires.
 
-What delays such a thread delays everybody: a hypervisor that took the processor away, a frozen lab, a process of more
-priority. With real-time priority (where the kernel allows it) the lab's own load does not delay the meter, so what it
-sees is the machine's doing. A process of its own, because a thread of the runner would wait for the runner's
-interpreter lock and report the runner's own work.
+Whatever delays such a thread delays everybody: a hypervisor that took the processor away, a frozen lab, a process of
+higher priority. With real-time priority (where the kernel allows it) the lab's own load does not delay the meter, so a
+delay is the machine's doing. The meter has a process of its own, because a thread of the runner would wait for the
+runner's interpreter lock and report the runner's own work.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from common.journal import Journal
 
 PERIOD_NS = 10_000_000
 STALL_NS = 2_000_000
-"""Lateness from which on a line is written; whoever judges knows what a round trip takes."""
+"""Lateness from which on a line is written; judging compares it with a round trip."""
 SUM_EVERY_NS = 500_000_000
 PRIORITY = 10  # above ordinary real-time work at 1, below the kernel's own threads at 50
 
@@ -40,7 +40,7 @@ class HiccupMeter:
 
     @property
     def pid(self) -> int:
-        """Of the meter's process, while it is entered."""
+        """The process id of the meter, while it is entered."""
         assert self._process is not None
         return self._process.pid
 
@@ -80,7 +80,7 @@ def measure(processor: int, journal: Journal, ended: threading.Event) -> None:
 
 
 def be_realtime() -> bool:
-    """Ask for real-time priority for this thread; whether the kernel has granted it."""
+    """Ask for real-time priority for this thread; return whether the kernel has granted it."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     except OSError:
@@ -89,7 +89,7 @@ def be_realtime() -> bool:
 
 
 def main() -> int:
-    """Measure on every processor that this process may use, until standard input ends: whoever started it is gone."""
+    """Measure on every processor that this process may use, until standard input ends with the parent."""
     parser = argparse.ArgumentParser(prog="python -m scenarios.running.hiccup")
     parser.add_argument("--journal", type=Path, required=True)
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What a run is: digests of everything that decides it, and one key over them and over what was chosen.
+"""What a run is: digests of everything that decides its course, and one key over the digests and the user's choices.
 
 Equal keys are equal runs: in virtual time to the last packet, on real links as far as a machine repeats itself. A sweep
 may take a finished run instead of making it again, and a replay knows whether it would be one.
@@ -35,7 +35,7 @@ CODE = {
     ),
 }
 SUFFIXES = (".py", ".c", ".h")
-# What was chosen, of a run's options; what follows from it, or from the machine, is left out.
+# The choices among a run's options; options that follow from them, or from the machine, are left out.
 CHOSEN = (
     "scenario",
     "transport",
@@ -56,7 +56,7 @@ CHOSEN = (
 
 
 def version() -> str:
-    """Of mrclab as it is installed; "" where it is not."""
+    """The version of mrclab as it is installed; "" where it is not."""
     try:
         return importlib.metadata.version("mrclab")
     except importlib.metadata.PackageNotFoundError:
@@ -89,14 +89,14 @@ def key(options: Mapping[str, Any]) -> str:
 
 
 def program_digest() -> str:
-    """Of both compiled pipelines: comments and spaces in the P4 source do not count, and folders neither."""
+    """The digest of both compiled pipelines; comments, spaces and folders of the P4 source do not count."""
     pipelines = controller.compiled_pipelines()
     return digest("".join(pipelines[role].digest for role in sorted(pipelines)).encode())
 
 
 @cache
 def code_digest(places: tuple[str, ...]) -> str:
-    """Of all source files in these folders of the project, by their paths in it. Read once a process."""
+    """The digest of all source files in these folders of the project, with their paths; computed once a process."""
     together = hashlib.sha256()
     for path in sorted(sources(places)):
         together.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")

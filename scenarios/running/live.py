@@ -41,7 +41,7 @@ class Tail:
         self._offsets: dict[Path, int] = {}
 
     def lines(self) -> list[Line]:
-        """Those of all files that were written since, in the order of the files."""
+        """The lines written since the last call, in the order of the files."""
         found: list[Line] = []
         for path in sorted(self._folder.glob("*.jsonl")):
             with path.open("rb") as file:
@@ -53,7 +53,7 @@ class Tail:
                 try:
                     found.append(json.loads(part))
                 except ValueError:
-                    continue  # judging will say so
+                    continue  # judging reports a bad line
         return found
 
 
@@ -105,13 +105,13 @@ def data_packets(line: Line) -> int:
 
 
 def sparkline(values: deque[float]) -> str:
-    """A bar a value, the highest for the greatest. Totals fall when a queue pair goes: that is none, not less."""
+    """A bar for each value, the highest for the greatest. A negative value, as when a queue pair goes, counts as 0."""
     top = max(values, default=0.0) or 1.0
     return "".join(BARS[max(0, min(len(BARS) - 1, int(value / top * (len(BARS) - 1))))] for value in values)
 
 
 def flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every option by name; one that holds others gives each of them, as `calibration.source`."""
+    """Every option by name; a mapping gives each of its entries, such as `calibration.source`."""
     for key, value in options.items():
         if isinstance(value, Mapping):
             yield from flat(value, f"{prefix}{key}.")

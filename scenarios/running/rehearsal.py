@@ -1,4 +1,4 @@
-"""A run gone through on paper, so that what is wrong with it is said before anything is built or written."""
+"""A run gone through on paper: its mistakes are told before anything is built or written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rehearse(scenario: Scenario, choices: Choices) -> None:
 
 
 def check_workloads(workloads: Sequence[Workload], plan: Plan, phases: Sequence[str]) -> None:
-    """Kinds, phases and hosts; options are the agents' own to judge."""
+    """Checks kinds, phases and hosts; the agents check the options."""
     for workload in workloads:
         if workload.kind not in KINDS:
             raise ValueError(f"workload {workload.name}: no kind {workload.kind!r}: valid are {', '.join(KINDS)}")

@@ -39,9 +39,9 @@ class Choices:
     world: str = "emulated"
     time_factor: float = 1.0  # of every phase's length, and so of every instant of the timeline
     short: bool = False  # the scenario's short phases
-    reconvergence_s: float | None = None  # baseline: routing finds its way around a dead link so long after it died
+    reconvergence_s: float | None = None  # baseline: the time that routing needs to find its way around a dead link
     overrides: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)  # of the transport, as --setting gave them
+    settings: Mapping[str, Any] = field(default_factory=dict)  # the transport's, as --setting gave them
     added: tuple[TimedFault, ...] = ()  # faults beside the scenario's own, at the usual lengths of its phases
     calibration: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""  # what the user called the scenario: a name or the path of a file
@@ -54,7 +54,7 @@ class Choices:
 
     @property
     def pace(self) -> float:
-        """Seconds of the run to a second of lab time: in virtual time every length is as many round trips as there."""
+        """Seconds of the run to a second of lab time: in virtual time every length keeps its number of round trips."""
         return self.plan.pace if self.world == "simulated" else 1.0
 
 
@@ -62,7 +62,7 @@ MakeWorld = Callable[[], World]
 
 
 class Runner:
-    """Drives one run. `tell` is called with a line for each thing that happens, for whoever watches."""
+    """Drives one run. `tell` is called with a line for the user at each thing that happens."""
 
     def __init__(
         self, scenario: Scenario, choices: Choices, directory: RunDirectory, tell: Callable[[str], None]
@@ -72,7 +72,7 @@ class Runner:
         self.directory = directory
         self.tell = tell
         self._clock: Callable[[], float] | None = None
-        self._late_ns = 0  # how long after its time on the timeline what happens now happens
+        self._late_ns = 0  # how late the present moment of the timeline is carried out
         factor = choices.time_factor
         self.phases = [replace(phase, seconds=phase.seconds * factor) for phase in scenario.phases]
         lengths = {phase.name: phase.seconds for phase in self.phases}
@@ -88,11 +88,11 @@ class Runner:
         )
 
     def seconds(self) -> float | None:
-        """What the run's clock shows: since the first phase began, as in its report. None before that."""
+        """The time since the first phase began, as reports tell it. None before that."""
         return self._clock() if self._clock is not None else None
 
     def options(self) -> dict[str, Any]:
-        """Everything about the run that was chosen or follows from it, as journalled and stored."""
+        """All choices of the run and everything that follows from them, as journalled and stored."""
         choices, plan = self.choices, self.choices.running_plan
         source = choices.source or self.scenario.name
         options = {
@@ -132,7 +132,7 @@ class Runner:
         return {**options, "key": identity.key(options)}
 
     def run(self, make_world: MakeWorld, watch: Callable[[Journal], Any] | None = None) -> None:
-        """The whole run. The world is taken down whatever happens; what was journalled stays.
+        """The whole run. The world is taken down whatever happens; the journal stays.
 
         `watch(journal)` is a context manager entered while the world is up, such as a sampler of the processor.
         """
@@ -174,11 +174,11 @@ class Runner:
                 call(client, "prober.start", interval_ns=interval_ns, window=prober.window, deny=prober.deny)
 
     def _ns(self, seconds: float) -> int:
-        """Seconds of lab time, as the run has them."""
+        """Seconds of lab time, in nanoseconds of the run."""
         return round(seconds * self.choices.pace * 1e9)
 
     def faults(self) -> list[TimedFault]:
-        """The scenario's timeline and what was added: drawn for the usual lengths of phases, then scaled."""
+        """The scenario's timeline and the added faults: drawn for the usual lengths of phases, then scaled."""
         usual = replace(self.setting, phases={phase.name: phase.seconds for phase in self.scenario.phases})
         faults = [*self.scenario.timeline(usual), *self.choices.added]
         faults = [scaled(fault, self.choices.time_factor) for fault in faults]
@@ -218,7 +218,7 @@ class Runner:
             for host, status in stuck.items():
                 journal.write("error", message=f"workload {name} on {host} is {status['state']}", fatal=False)
             if stuck:
-                running.remove()  # so that every rank journals what it had done
+                running.remove()  # every rank then journals its part
 
     def _reconverge(self, world: World) -> None:
         dead = dead_links(self.choices.running_plan, world.faults())
@@ -231,7 +231,7 @@ class Runner:
             self.tell(f"phase {phase.name}, {phase_length(phase, self.choices.pace)}")
 
     def _carry_out(self, world: World, journal: Journal, moment: Moment) -> None:
-        """Inject or undo a fault of the timeline, unless somebody has done so by hand already."""
+        """Inject or undo a fault of the timeline, unless a person has done so by hand already."""
         timed = moment.fault
         fault = make_fault(self.choices.running_plan, timed.verb, timed.target, timed.value, timed.seed)
         what = str(fault) + ("" if moment.begin else " undone")
@@ -240,7 +240,7 @@ class Runner:
             return
         state = "begin" if moment.begin else "end"
         arguments = {} if fault.value is None else {"value": fault.value}
-        # Written first: what the fault does to others is journalled before `inject` returns.
+        # Written first, because hosts and switches journal the fault's effects before `inject` returns.
         journal.write("fault", verb=fault.verb, target=fault.target, state=state, arguments=arguments)
         if moment.begin:
             world.inject(fault.verb, fault.target, fault.value, fault.seed)

@@ -9,7 +9,7 @@ from scenarios.scenario import TimedFault
 from topo.fault import Board, Change, Fault, FaultError, RoutingChange
 from topo.plan import Plan
 
-EXACT_S = 1e-6  # lengths and times are scaled by factors; nobody means less than a microsecond
+EXACT_S = 1e-6  # scaling rounds lengths and times; differences below a microsecond do not count
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def moments(faults: Sequence[TimedFault], starts_s: dict[str, float]) -> list[Mo
 
 
 class Paper:
-    """A fabric that only notes the changes that it is given: a rehearsal's."""
+    """The fabric of a rehearsal: it only writes down the changes that it is given."""
 
     def __init__(self) -> None:
         self.noted: list[Change] = []
@@ -79,7 +79,7 @@ class Paper:
 
 
 class Carrier:
-    """Carries moments out by `inject` and `undo`, whoever offers them: a world or a board."""
+    """Carries moments out by the `inject` and `undo` of a world or a board."""
 
     def __init__(self, inject: Callable[[str, str, float | None, int], Fault], undo: Callable[[Fault], None]) -> None:
         self._inject = inject
@@ -96,9 +96,9 @@ class Carrier:
 
 
 def rehearsed(plan: Plan, timeline: Sequence[Moment]) -> list[tuple[Moment, list[Change]]]:
-    """Each moment with what it would change, by the rules that every world has.
+    """Each moment with its changes, by the rules of every world.
 
-    FaultError says what a world would refuse, in the same words, and when.
+    FaultError says which fault a world would refuse, when, and why, in the world's own words.
     """
     paper = Paper()
     board = Board(plan, paper)
@@ -115,7 +115,7 @@ def rehearsed(plan: Plan, timeline: Sequence[Moment]) -> list[tuple[Moment, list
 
 
 def noticed(plan: Plan, timeline: Sequence[Moment]) -> list[float]:
-    """When routing has something to notice, in seconds into the run."""
+    """The times at which routing has something to notice, in seconds into the run."""
     return [
         moment.at_s
         for moment, changes in rehearsed(plan, timeline)

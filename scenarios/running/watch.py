@@ -1,4 +1,4 @@
-"""What watches the machine during a run in real time: how busy it is, and how late it lets anybody run."""
+"""The watchers of the machine during a run in real time: how busy it is, and how late its processes run."""
 
 from __future__ import annotations
 

@@ -18,12 +18,12 @@ from topo.node import Host, Switch
 from topo.plan import Plan
 
 MakeFabric = Callable[[Sequence[int], int, int], Fabric]
-"""A fabric of a switch for each seed, so many hosts, so many ports a host."""
+"""Makes a fabric from a seed for each switch, the number of hosts, and the ports of a host."""
 NIC_FIELDS = tuple(spec.name for spec in fields(NicPort))
 
 
 class SimulatedFabric:
-    """Every switch of a plan, provisioned, and the cables between switches and to hosts, up."""
+    """Every switch of a plan, provisioned, and every cable between switches and to hosts, with carrier."""
 
     def __init__(self, plan: Plan, seed: int, make: MakeFabric = NativeFabric) -> None:
         seeds = Random(seed)
@@ -43,29 +43,29 @@ class SimulatedFabric:
                 self.set_port(ref, healthy(plan, ref))
 
     def set_port(self, ref: PortRef, state: PortState) -> None:
-        """A port's carrier and transmit side."""
+        """Set a port's carrier and transmit side."""
         if isinstance(ref.node, Switch):
             self.switches[ref.node].set_port(ref.port, state)
         else:
-            # A NIC has fewer ways to suffer than a switch: no verb with `host_side` may need others.
+            # A NIC's port knows fewer impairments than a switch's: verbs with `host_side` must keep to these.
             nic_port = NicPort(**{name: getattr(state, name) for name in NIC_FIELDS})
             self.fabric.configure_nic_port(self.host_numbers[ref.node], ref.port, nic_port)
 
     def set_switch(self, switch: Switch, state: SwitchState) -> None:
-        """Stop, crash, or run again; after a crash without tables."""
+        """Stop a switch, crash it, or let it run again, after a crash without tables."""
         self.switches[switch].set_state(state)
 
     def provision(self, switch: Switch) -> None:
-        """Program and static tables."""
+        """Give a switch its program and static tables."""
         self.switches[switch].provision()
 
     def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
-        """The tables that a routing protocol would have without these links."""
+        """Give every switch the tables that a routing protocol would make without these links."""
         for switch in self.switches.values():
             switch.reconverge(dead_links)
 
     def differences(self) -> int:
-        """How many entries of all switches are not the plan's."""
+        """How many entries of all switches differ from the plan's."""
         return sum(switch.differences() for switch in self.switches.values())
 
     def counters(self) -> Iterator[tuple[Switch, list[dict[str, Any]]]]:

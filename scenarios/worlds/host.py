@@ -18,14 +18,14 @@ from topo.fault import DenialChange, PortState
 from topo.node import Host
 
 BATCH_FRAMES = 64
-TURNS_MAX = 10_000  # of one host at one instant: more means that its timers do not move
+TURNS_MAX = 10_000  # turns of one host at one instant: more mean that its timers do not advance
 ANSWER_S = 30.0  # of lab time, for a control operation
 _PROBE_PORT = prober.UDP_PORT.to_bytes(2, "big")
-_HEADERS_BYTES = 128  # in which a probe has its port
+_HEADERS_BYTES = 128  # a probe's UDP port is among the first of these
 
 
 def is_probe(frame: bytes) -> bool:
-    """Whether a frame is the path prober's. Most are not, which a search for its port tells fast."""
+    """Whether a frame is the path prober's. A search for the prober's port dismisses most other frames fast."""
     return frame.find(_PROBE_PORT, 0, _HEADERS_BYTES) >= 0 and bool(bpf.run(prober.FRAMES, frame))
 
 
@@ -59,7 +59,7 @@ class SimulatedHost:
     def send(self, op: str, **arguments: Any) -> int:
         self._sent += 1
         ident = self._sent
-        # What crosses the control socket elsewhere is JSON: here too, so that both worlds see the same values.
+        # Requests become JSON and back, as on a control socket, so that both worlds see the same values.
         request = json.loads(json.dumps({"id": ident, "op": op, **arguments}))
         self.nic.control(request, self._time.now_ns, lambda answer: self._answers.update({ident: answer}))
         self._act()
@@ -85,14 +85,14 @@ class SimulatedHost:
             self._act()
 
     def set_denied(self, change: DenialChange) -> None:
-        """Adds to and takes from what faults make the NIC deny; the NIC keeps it apart from its own reasons."""
+        """Change which paths the NIC denies because of faults; the NIC's own reasons to deny stay apart."""
         rows = call(self, "denylist.get", owner=FAULTS)["denied"]
         denied = {(row["host"], row["ev"]) for row in rows}
         wanted = sorted((denied - change.remove) | change.add)
         call(self, "denylist.set", owner=FAULTS, denied=[{"host": name, "ev": ev} for name, ev in wanted])
 
     def _act(self) -> None:
-        """What follows at once from something that was done to the NIC between turns."""
+        """Have the NIC act at once on a change that was made to it between turns."""
         frames: list[HostFrame] = []
         self._turn(self._time.now_ns, self.nic.next_timer_ns(), frames)
         self._time.wake(self._number)
@@ -116,7 +116,7 @@ class SimulatedHost:
             self._turn(now_ns, due_ns, frames)
 
     def _receive(self, arrivals: Sequence[HostFrame], first: int) -> int:
-        """Hand over what reaches one port at one instant; the place of what comes after."""
+        """Hand over the frames that reach one port at one instant; returns the place of the first frame after them."""
         now_ns, _, port, frame = arrivals[first]
         end = first + 1
         if end == len(arrivals) or arrivals[end].t_ns != now_ns:  # as nearly always

@@ -1,4 +1,4 @@
-"""NIC profiles of simulated hosts: those of `topo.profile`, but the paths to a host are made when somebody asks.
+"""NIC profiles of simulated hosts: as in `topo.profile`, but the paths to a host are made when they are first read.
 
 A thousand hosts with 128 paths to each other have 134 million paths, of which a permutation uses a thousandth.
 """

@@ -21,9 +21,9 @@ def install(lab: Lab, switches: Sequence[Switch]) -> None:
 
 
 def reconverge(lab: Lab, dead_links: Collection[tuple[str, str]]) -> None:
-    """Plain routes and ECMP groups of all switches without the dead links; with none, all return.
+    """Write plain routes and ECMP groups of all switches without the dead links; without dead links, all return.
 
-    A switch that has crashed cannot be reached: it is provisioned when it comes back, as any other.
+    A crashed switch cannot be reached; it is provisioned when it comes back.
     """
     places = addresses(lab, lab.plan.switches())
     controller.reconverge(

@@ -131,8 +131,8 @@ class SimulatedWorld:
             case DenialChange():
                 self._hosts[change.host].set_denied(change)
             case CarrierChange():
-                pass  # a cable has no light here: the state of the ports at its ends says all
+                pass  # a cable has no light here: the ports at its ends have been told already
             case RoutingChange():
-                pass  # tables are static; the baseline's routing protocol is the runner's to play
+                pass  # tables are static; the runner plays the baseline's routing protocol
             case _:
                 assert_never(change)

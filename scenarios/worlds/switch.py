@@ -16,7 +16,7 @@ from topo.plan import Plan
 
 
 class SimulatedSwitch:
-    """One switch of a fabric. `fetch` gives its engine, with everything done that is due; `clock` gives the time."""
+    """One switch of a fabric. `fetch` gives its engine, advanced to the present; `clock` gives the time."""
 
     def __init__(
         self, plan: Plan, node: Switch, pipelines: Pipelines, fetch: Callable[[], Engine], clock: Callable[[], int]
@@ -42,12 +42,12 @@ class SimulatedSwitch:
     # changes
 
     def provision(self) -> None:
-        """Program and static tables, as the controller installs them, without the wire between them."""
+        """Load the program and write the static tables, as the controller does, but without a wire."""
         self._control = DirectControl(self.engine, self._pipeline)
         self._control.install(tables(self._plan, self.node, virtual_time=True))
 
     def set_state(self, state: SwitchState) -> None:
-        """Stop, crash, or run again; after a crash without tables."""
+        """Stop, crash, or run again, after a crash without tables."""
         engine = self.engine
         if state == "crashed":
             engine.reset()
@@ -56,19 +56,19 @@ class SimulatedSwitch:
         engine.set_running(self.running, self._clock())
 
     def set_port(self, port: int, state: PortState) -> None:
-        """A port's carrier and transmit side: the fields of a PortState are those of the engine's PortConfig."""
+        """Set a port's carrier and transmit side: the fields of a PortState are those of the engine's PortConfig."""
         self.engine.configure_port(port, PortConfig(**asdict(state), queues=self._queues), self._clock())
 
     # tables
 
     def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
-        """The tables that a routing protocol would have without these links; a crashed switch cannot be reached."""
+        """Write the tables that a routing protocol would make without these links, unless the switch has crashed."""
         if self._control is not None:
             self._fetch()
             self._control.install(tables(self._plan, self.node, dead_links=dead_links, virtual_time=True))
 
     def differences(self) -> int:
-        """How many updates would bring the switch to the plan's tables: none, when nothing was changed."""
+        """How many updates would bring the switch to the plan's tables: 0 if nothing was changed."""
         if self._control is None:
             return 1
         self._fetch()

@@ -1,7 +1,7 @@
 """Virtual time: the fabric and the hosts in turns, each for as long as the other cannot interfere.
 
-The result is that of one instant after the other (`switch.fabric`). A host is served once a turn with everything that
-reaches it, each at its own time. Control operations happen between turns, after everything of their instant.
+The result is the same as if every instant were served by itself (`switch.fabric`). In a turn a host takes every frame
+that reaches it, each at its own time. Control operations happen between turns, after all else of their instant.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from switch.fabric import Fabric, HostFrame
 
 
 class Resident(Protocol):
-    """Who lives at the fabric's edge."""
+    """A host, as virtual time sees one: something at the fabric's edge that takes and sends frames."""
 
     due_ns: int | None
-    """When it acts next if nothing reaches it."""
+    """When the host acts next if no frame reaches it."""
 
     def live(self, arrivals: Sequence[HostFrame], horizon_ns: int) -> list[HostFrame]:
-        """Everything that it does before `horizon_ns`; the frames that it hands to its ports meanwhile."""
+        """Act up to `horizon_ns`; returns the frames that the host has handed to its ports."""
 
 
 class VirtualTime:
-    """`now_ns` is the instant that has been reached: everything up to and at it has happened."""
+    """`now_ns` is the instant that has been reached: everything up to this instant, and at it, has happened."""
 
     def __init__(self, fabric: Fabric, tick_ns: int) -> None:
-        """Whoever waits for something looks once a `tick_ns`."""
+        """A caller that waits for something to happen looks once a `tick_ns`."""
         self.now_ns = 0
         self._fabric = fabric
         self._tick_ns = max(tick_ns, 1)
@@ -36,25 +36,25 @@ class VirtualTime:
         self._alarms: list[tuple[int, int]] = []  # (time, number); stale when the resident's due_ns is another
 
     def settle(self, residents: Sequence[Resident]) -> None:
-        """The hosts, in the fabric's order of numbers."""
+        """Take the hosts, in the order of their numbers in the fabric."""
         self._residents = residents
         self._alarms.clear()
         for number in range(len(residents)):
             self.wake(number)
 
     def wake(self, number: int) -> None:
-        """Note when a resident is due, after something was done with it."""
+        """Note when a resident is due, after a call has changed it."""
         due_ns = self._residents[number].due_ns
         if due_ns is not None:
             heapq.heappush(self._alarms, (due_ns, number))
 
     @property
     def next_ns(self) -> int | None:
-        """When anything happens next."""
+        """The next instant at which the fabric or a host acts."""
         return min((t_ns for t_ns in (self._fabric.next_ns, self._alarm_ns()) if t_ns is not None), default=None)
 
     def run_until(self, t_ns: int) -> None:
-        """Everything up to and at `t_ns`, which is then the time."""
+        """Let time pass up to `t_ns`, and have everything at that instant happen too."""
         end_ns = t_ns + 1
         while self._fabric.reached_ns < end_ns or not self._over(end_ns):
             horizon_ns = min(self._fabric.run(self._alarm_ns(), end_ns), end_ns)
@@ -96,7 +96,7 @@ class VirtualTime:
         return alarms[0][0] if alarms else None
 
     def _due(self, before_ns: int) -> list[int]:
-        """Who is due before a time; their alarms are taken away, they will be due anew."""
+        """The residents that are due before a time; each loses its alarm and gets a new one when it has acted."""
         numbers = []
         while (due_ns := self._alarm_ns()) is not None and due_ns < before_ns:
             numbers.append(heapq.heappop(self._alarms)[1])

@@ -39,13 +39,13 @@ class World(Protocol):
         """The faults in force, the oldest first, whoever injected them."""
 
     def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
-        """What a routing protocol would do: plain routes and ECMP groups without these links (baseline only)."""
+        """Do a routing protocol's work: plain routes and ECMP groups without these links (baseline only)."""
 
     def verify(self) -> int:
         """Read all tables back; the number of differences from the plan's."""
 
     def is_up(self) -> bool:
-        """Whether it is still there: others may take a lab down."""
+        """Whether the world is still there: another process may take a lab down."""
 
     def close(self) -> None:
         """Take everything down."""
