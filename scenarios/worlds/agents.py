@@ -15,7 +15,7 @@ from common.client import ControlClient, ControlError
 from topo.emulation.lab import Lab
 from topo.node import Host
 
-READY_S = 30.0
+READY_S = 120.0  # Python starts in every host at once, which takes long on emulated processors
 POLL_S = 0.05
 
 
