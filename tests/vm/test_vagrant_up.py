@@ -1,0 +1,169 @@
+"""`vagrant up` on boxes of Debian's own packages: a stock kernel, a lab, verdicts, and nothing left behind.
+
+Minutes with KVM; where KVM does not run Debian's kernel the machine is emulated, and a release takes an hour or two.
+Boxes are kept between runs in MRCLAB_VM_CACHE (/var/tmp/mrclab-vm).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TypedDict
+
+import pytest
+
+from tests.vm import libvirt
+from tests.vm.accelerator import accelerator
+from tests.vm.machine import ROOT, Machine
+
+NEEDED = {
+    "vagrant": "vagrant", "virsh": "libvirt-clients", "libvirtd": "libvirt-daemon-system", "dnsmasq": "dnsmasq-base",
+    "qemu-system-x86_64": "qemu-system-x86", "qemu-img": "qemu-utils", "debootstrap": "debootstrap",
+    "extlinux": "extlinux", "tinyproxy": "tinyproxy", "rsync": "rsync",
+}  # fmt: skip
+KERNELS = {"bookworm": "6.1.", "trixie": "6.12."}
+CACHE = Path(os.environ.get("MRCLAB_VM_CACHE", "/var/tmp/mrclab-vm"))
+OWN_CERTIFICATES = Path("/usr/local/share/ca-certificates")
+
+
+def why_not() -> str | None:
+    if os.geteuid() != 0:
+        return "needs root: makes disks, networks and virtual machines"
+    if not Path("/dev/kvm").exists():
+        return "needs /dev/kvm"
+    missing = sorted({package for program, package in NEEDED.items() if shutil.which(program) is None})
+    if missing:
+        return f"needs Debian packages: {' '.join(missing)}"
+    plugins = subprocess.run(["vagrant", "plugin", "list"], capture_output=True, text=True, check=False).stdout
+    return None if "vagrant-libvirt" in plugins else "needs Debian packages: vagrant-libvirt"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _able() -> None:
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+
+
+pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.root]
+
+
+def built_box(release: str) -> Path:
+    """From the cache, as long as the scripts that make it are the same."""
+    scripts = b"".join((ROOT / "vagrant" / name).read_bytes() for name in ("disk.sh", "box.sh"))
+    box = CACHE / f"{release}-{hashlib.sha256(scripts).hexdigest()[:12]}.box"
+    if not box.exists():
+        packages = CACHE / f"{release}-packages"
+        packages.mkdir(parents=True, exist_ok=True)
+        command = [str(ROOT / "vagrant" / "box.sh"), "--release", release, str(box)]
+        subprocess.run(command, env={**os.environ, "MRCLAB_CACHE": str(packages)}, check=True, timeout=3600)
+    return box
+
+
+def disk_of(box: Path, folder: Path) -> Path:
+    subprocess.run(["tar", "-xf", str(box), "-C", str(folder), "box.img"], check=True, timeout=600)
+    return folder / "box.img"
+
+
+@pytest.fixture(params=list(KERNELS))
+def release(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def machine(release: str) -> Iterator[Machine]:
+    """A Vagrant machine that is not up yet, in a libvirt that afterwards holds what it held before."""
+    folder = CACHE / f"{libvirt.NAME}-{release}"
+    shutil.rmtree(folder, ignore_errors=True)
+    box = built_box(release)
+    with ExitStack() as undo:
+        folder.mkdir(parents=True)
+        undo.callback(shutil.rmtree, folder, ignore_errors=True)
+        undo.enter_context(libvirt.daemon(folder))
+        libvirt.remove_leftovers()
+        before = libvirt.inventory()
+        chosen = accelerator(disk_of(box, folder))
+        (folder / "box.img").unlink()
+        with ExitStack() as here:
+            proxy = here.enter_context(libvirt.network(folder))
+            here.enter_context(libvirt.pool(folder))
+            made = Machine(
+                folder / f"{libvirt.NAME}-{release}", folder / "home", f"{libvirt.NAME}-{release}", chosen,
+                {"MRCLAB_PROXY": proxy, **certificates(folder)},
+            )  # fmt: skip
+            made.prepare(libvirt.NAME)
+            made.vagrant("box", "add", "--name", made.box, str(box), limit_s=300)
+            here.callback(made.vagrant, "destroy", "--force", limit_s=120)
+            yield made
+        assert libvirt.inventory() == before
+
+
+def certificates(folder: Path) -> dict[str, str]:
+    """Those that the machine's owner added, because a mirror or proxy of theirs signs with them."""
+    own = sorted(OWN_CERTIFICATES.glob("**/*.crt"))
+    if not own:
+        return {}
+    file = folder / "own.crt"
+    file.write_text("".join(certificate.read_text() for certificate in own))
+    return {"MRCLAB_CA": str(file)}
+
+
+class Ran(TypedDict):
+    verdict: str
+    failed: dict[str, str]  # findings that do not hold: their reasons
+    out: str
+
+
+def run(machine: Machine, words: str, limit_s: float) -> Ran:
+    out = machine.ssh(f"cd mrclab && ./lab run {words} --plain", limit_s=limit_s, statuses=(0, 1, 3))
+    verdict = json.loads(machine.ssh("cat mrclab/runs/latest/verdict.json"))
+    failed = {f["check"]: f["reason"] for f in verdict["findings"] if f["holds"] is not True}
+    return {"verdict": verdict["verdict"], "failed": failed, "out": out[-3000:]}
+
+
+def test_vagrant_up_ends_in_a_lab_and_destroy_leaves_nothing(
+    machine: Machine, release: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    up = machine.vagrant("up", limit_s=900)
+    assert "labs of this machine have embedded switches" in up
+    assert machine.ssh("uname -r").startswith(KERNELS[release])
+
+    smoke = run(machine, "smoke", limit_s=300)
+    assert smoke["verdict"] == "true", smoke
+    flap = run(machine, "link-flap --short", limit_s=300)
+    # Emulated processors may leave too little time for a verdict; never for a wrong one.
+    assert flap["verdict"] == "true" or (machine.accelerator == "qemu" and flap["verdict"] == "unknown"), flap
+
+    report = machine.ssh("cat mrclab/runs/latest/report.html")
+    assert report.lstrip().lower().startswith("<!doctype html>")
+    assert report.rstrip().endswith("</html>")
+
+    machine.ssh("touch /tmp/before")
+    again = machine.vagrant("provision", limit_s=120)
+    assert "wrote" not in again
+    assert "installing" not in again
+    changed = "sudo find /etc /usr /opt /home /var/lib/dpkg -newer /tmp/before -type f"
+    assert machine.ssh(changed).split() == []
+
+    machine.vagrant("halt", limit_s=120)
+    machine.vagrant("destroy", "--force", limit_s=120)
+    left = libvirt.inventory()
+    assert not [name for name in left["domains"] if name.startswith(libvirt.NAME)]
+    assert all("box_image" in volume for volume in left[f"volumes of {libvirt.NAME}"])  # the box, until it is removed
+    machine.vagrant("box", "remove", "--force", machine.box, limit_s=60)
+    assert machine.box not in machine.vagrant("box", "list", limit_s=60)
+
+    with capsys.disabled():
+        day = time.strftime("%Y-%m-%d")
+        print(f"\n{release}, {machine.accelerator}, {day}: smoke {smoke['verdict']}, link-flap {flap['verdict']}")
+        for reason in flap["failed"].values():
+            print(f"  {reason}")
+        for name, seconds in machine.took_s.items():
+            print(f"  {seconds:7.0f} s  {name}")
