@@ -102,11 +102,11 @@ class _Agent:
             now_ns=time.monotonic_ns(),
         )
         stack.callback(lambda: self._host.close(time.monotonic_ns()))
+        server = ControlServer(Path(options.socket), self._driver, self._control, line_bytes_max=LINE_BYTES_MAX)
+        stack.callback(server.close)
         self._host.guest = DoorServer(
             profile, transport, options.transport, self._driver, journal=journal.write_at, clock=time.monotonic_ns
         )
-        server = ControlServer(Path(options.socket), self._driver, self._control, line_bytes_max=LINE_BYTES_MAX)
-        stack.callback(server.close)
         self._stop_on_signals(stack)
         print(f"ready host={profile.host} socket={options.socket} pid={os.getpid()}", flush=True)
 

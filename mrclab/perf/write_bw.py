@@ -68,7 +68,7 @@ def _write(end: TestEnd, size: int) -> list[float]:
 
 def _peak_s(times: list[float], options: PerfOptions) -> float | None:
     """Seconds a message over the best stretch of as many messages as may be under way."""
-    window = options.tx_depth * options.qps
+    window = min(options.tx_depth * options.qps, max(1, len(times) // 2))
     stretches = [late - early for early, late in zip(times, times[window:], strict=False) if late > early]
     return min(stretches) / window if stretches else None
 

@@ -30,8 +30,9 @@ class Rig:
     def __init__(self, transport: str = "mrc", limits: door.Limits | None = None, **settings: Any) -> None:
         self.names = [f"t{os.getpid()}x{next(_numbers)}", f"t{os.getpid()}x{next(_numbers)}"]
         self.lines: list[dict[str, Any]] = []
-        self.cut = False
-        """Frames are lost for as long as this holds."""
+        self.lose_every = 0
+        """Every so many frames one is lost; 0: none."""
+        self.sent = self.lost = 0
         self._readers: dict[int, Callable[[], None]] = {}
         self._wake, self._woken = os.pipe()
         self._stop = False
@@ -88,7 +89,10 @@ class Rig:
                 host.handle_timer(now_ns)
             for port, frame in host.packets_to_send(now_ns, 64):
                 moved = True
-                if not self.cut:
+                self.sent += 1
+                if self.lose_every and self.sent % self.lose_every == 0:
+                    self.lost += 1
+                else:
                     self.hosts[1 - number].receive(port, [frame], time.monotonic_ns())
         due = [due_ns for host in self.hosts if (due_ns := host.next_timer_ns()) is not None]
         wait_s = 0.0 if moved else max(0.0, min(0.2, (min(due) - time.monotonic_ns()) / 1e9))

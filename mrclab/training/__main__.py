@@ -1,0 +1,111 @@
+"""`python -m mrclab.training`: one rank of a data-parallel training job, as an ordinary process in a host."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: the order of additions must not depend on threads
+
+import numpy as np
+
+from common.journal import Journal
+from mrclab.context import Context
+from mrclab.errors import MRCError
+from mrclab.training import data
+from mrclab.training.meeting import meet
+from mrclab.training.model import Model
+from mrclab.training.ring import JobFailedError, RingAllReduce
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parse(arguments)
+    ranks = options.ranks.split(",")
+    journal = Journal(options.journal, ranks[options.rank])
+    journal.write_process("program")
+    try:
+        with Context(options.device, program=f"{options.name}-{options.rank}") as context:
+            _train(context, journal, options, len(ranks))
+    except KeyboardInterrupt:
+        return 130
+    except (JobFailedError, MRCError, OSError) as error:
+        print(f"{options.name}: {error}", file=sys.stderr, flush=True)
+        journal.write("error", message=f"{options.name}: {error}", fatal=False)
+        _journal_state(journal, options, "stop", outcome="failed", cause=str(error))
+        return 1
+    finally:
+        journal.close()
+    return 0
+
+
+def _train(context: Context, journal: Journal, options: argparse.Namespace, ranks: int) -> None:
+    pictures, labels = data.make(options.seed, options.samples)
+    model = Model(options.seed, options.hidden)
+    ring = RingAllReduce(context, options.rank, ranks, len(model.weights) + 1)
+    ring.connect(meet(options.meet, f"{options.name}-info", options.rank, ranks, ring.info()))
+    meet(options.meet, f"{options.name}-ready", options.rank, ranks, {})  # nobody writes to who is not connected
+    _journal_state(journal, options, "start", rank=options.rank, ranks=options.ranks.split(","))
+    draw = np.random.default_rng(options.seed)  # the same batches on every rank, of which each takes its share
+    for step in range(options.steps):
+        started_ns = time.monotonic_ns()
+        batch = draw.integers(0, len(labels), options.batch * ranks)
+        share = batch[options.rank * options.batch : (options.rank + 1) * options.batch]
+        loss, gradient = model.gradient(pictures[share], labels[share])
+        computed_ns = time.monotonic_ns()
+        total = ring.sum(np.append(gradient, np.float32(loss)))
+        ended_ns = time.monotonic_ns()
+        model.step(total[:-1] / np.float32(ranks), options.rate)
+        journal.write(
+            "step",
+            t_ns=ended_ns,
+            workload=options.name,
+            rank=options.rank,
+            step=step,
+            compute_ns=computed_ns - started_ns,
+            comm_ns=ended_ns - computed_ns,
+            total_ns=ended_ns - started_ns,
+            bytes=total.nbytes,
+            loss=round(float(total[-1]) / ranks, 6),
+            weights=model.digest(),
+        )
+        if options.rank == 0 and not options.quiet:
+            words = f"step {step:4}  loss {float(total[-1]) / ranks:.4f}  {(ended_ns - started_ns) / 1e6:7.1f} ms"
+            print(f"{words}  weights {model.digest()}", flush=True)
+    # Who leaves takes its queue pairs along, and others may still want an acknowledgement.
+    meet(options.meet, f"{options.name}-done", options.rank, ranks, {})
+    _journal_state(journal, options, "stop", outcome="finished", cause="", result={"rounds": options.steps})
+
+
+def _journal_state(journal: Journal, options: argparse.Namespace, state: str, **fields: Any) -> None:
+    journal.write("workload", name=options.name, workload="program", state=state, **fields)
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m mrclab.training", description=__doc__)
+    add = parser.add_argument
+    add("--rank", type=int, required=True, help="this process, from 0")
+    add("--ranks", required=True, help="the hosts of all ranks, such as h0,h1,h2")
+    add("--meet", type=Path, required=True, help="a folder that all ranks see, without files of an earlier job")
+    add("--name", default="job", help="of the job, in the journal (job)")
+    add("--journal", help="file to append journal lines to")
+    add("--device", help="the NIC, by its host (the one of this network namespace)")
+    add("--seed", type=int, default=1, help="of the data, the first weights and the batches (1)")
+    add("--steps", type=int, default=40)
+    add("--samples", type=int, default=4096, help="pictures in the data set (4096)")
+    add("--batch", type=int, default=32, help="pictures of each rank a step (32)")
+    add("--hidden", type=int, default=512, help="width of the hidden layer (512)")
+    add("--rate", type=float, default=0.05, help="length of a step (0.05)")
+    add("--quiet", action="store_true", help="rank 0 prints no steps")
+    options = parser.parse_args(arguments)
+    count = len(options.ranks.split(","))
+    if count < 2 or not 0 <= options.rank < count:
+        parser.error(f"--rank is {options.rank} of {count} --ranks; at least two ranks are wanted, counted from 0")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

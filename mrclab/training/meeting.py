@@ -1,0 +1,29 @@
+"""How ranks find each other: each puts a file into a folder that all see, and waits for the others'."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from common import files
+
+_LOOK_S = 0.05
+
+
+def meet(folder: Path, name: str, rank: int, ranks: int, mine: Any, timeout_s: float = 60.0) -> list[Any]:
+    """What every rank brings, in order of rank. TimeoutError names those that have not come.
+
+    A name is for one meeting: who meets twice gives each a name of its own.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    places = [folder / f"{name}-{number}.json" for number in range(ranks)]
+    files.write_json(places[rank], mine)
+    deadline_s, pause = time.monotonic() + timeout_s, threading.Event()
+    while missing := [number for number, place in enumerate(places) if not place.exists()]:
+        if time.monotonic() > deadline_s:
+            raise TimeoutError(f"ranks {missing} have not come within {timeout_s:g} s")
+        pause.wait(_LOOK_S)
+    return [json.loads(place.read_text()) for place in places]

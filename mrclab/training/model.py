@@ -1,0 +1,57 @@
+"""A network of one hidden layer: cross-entropy, its gradient, steepest descent. All of it is float32."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from mrclab.training.data import CLASSES, SIDE, Floats, Labels
+
+
+class Model:
+    """All weights lie one after the other in `weights`; the layers are views of it."""
+
+    def __init__(self, seed: int, hidden: int) -> None:
+        inputs = SIDE * SIDE
+        shapes = [(inputs, hidden), (hidden,), (hidden, CLASSES), (CLASSES,)]
+        sizes = [int(np.prod(shape)) for shape in shapes]
+        ends = np.cumsum(sizes)
+        self.weights: Floats = np.zeros(int(ends[-1]), np.float32)
+        self._shapes = [
+            (int(end) - size, int(end), shape) for end, size, shape in zip(ends, sizes, shapes, strict=True)
+        ]
+        generator = np.random.default_rng(seed)
+        for layer in (0, 2):
+            view = self._view(self.weights, layer)
+            view[...] = generator.standard_normal(view.shape) / np.sqrt(view.shape[0])
+
+    def gradient(self, pictures: Floats, labels: Labels) -> tuple[float, Floats]:
+        """The mean loss over these pictures, and its gradient in the order of `weights`."""
+        first, first_bias, second, second_bias = (self._view(self.weights, layer) for layer in range(4))
+        inner = np.maximum(pictures @ first + first_bias, 0)
+        scores = inner @ second + second_bias
+        scores -= scores.max(axis=1, keepdims=True)
+        shares = np.exp(scores)
+        shares /= shares.sum(axis=1, keepdims=True)
+        rows = np.arange(len(labels))
+        loss = float(-np.log(shares[rows, labels]).mean())
+        shares[rows, labels] -= 1
+        shares /= np.float32(len(labels))
+        found = np.empty_like(self.weights)
+        back = shares @ second.T
+        back[inner <= 0] = 0
+        for layer, value in enumerate((pictures.T @ back, back.sum(axis=0), inner.T @ shares, shares.sum(axis=0))):
+            self._view(found, layer)[...] = value
+        return loss, found
+
+    def step(self, gradient: Floats, rate: float) -> None:
+        self.weights -= np.float32(rate) * gradient
+
+    def digest(self) -> str:
+        """The same for the same weights, to the bit."""
+        return hashlib.sha256(self.weights.tobytes()).hexdigest()[:16]
+
+    def _view(self, flat: Floats, layer: int) -> Floats:
+        start, end, shape = self._shapes[layer]
+        return flat[start:end].reshape(shape)

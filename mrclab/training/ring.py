@@ -1,0 +1,111 @@
+"""A ring all-reduce over writes with immediate: the sum of a vector of float32 over all ranks, the same bits on each.
+
+Each chunk is summed once, around the ring in the order of ranks, and then handed around: so the result depends on
+nothing that the network does. A write lands in the place of its step and of the round's parity. The left neighbour can
+be one round ahead and never two, for its next round needs something of this one: so no place is overwritten early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mrclab.context import Context
+from mrclab.cq import WCOpcode, WCStatus
+from mrclab.qp import SendWR
+from mrclab.training.data import Floats
+
+ITEM_BYTES = 4
+
+
+class JobFailedError(RuntimeError):
+    """A queue pair has failed: this rank cannot go on, and so none can."""
+
+
+class RingAllReduce:
+    """`items` float32 over `ranks` ranks, of which this is number `rank`. `info` goes to both neighbours."""
+
+    def __init__(self, context: Context, rank: int, ranks: int, items: int) -> None:
+        self.rank = rank
+        self.ranks = ranks
+        self.sent_bytes = 0
+        self._items = items
+        self._chunk = -(-items // ranks)
+        self._steps = 2 * (ranks - 1)
+        self._round = 0
+        self._unacknowledged = 0
+        self._arrived = 0
+        receives = 2 * self._steps
+        self._cq = context.create_cq(2 * receives + self._steps)
+        self._right = context.create_qp(self._cq, max_send_wr=self._steps, max_recv_wr=1)
+        self._left = context.create_qp(self._cq, max_send_wr=1, max_recv_wr=receives)
+        self._left.post_recv(*range(receives))
+        self._work_mr = context.reg_mr(ranks * self._chunk * ITEM_BYTES, remote_write=False)
+        self._inbox_mr = context.reg_mr(2 * self._steps * self._chunk * ITEM_BYTES)
+        self._work: Floats = np.frombuffer(self._work_mr.buf, np.float32).reshape(ranks, self._chunk)
+        self._inbox: Floats = np.frombuffer(self._inbox_mr.buf, np.float32).reshape(2, self._steps, self._chunk)
+        self._remote_addr = self._remote_key = 0
+
+    def info(self) -> dict[str, Any]:
+        """A plain value: what the right neighbour's and the left neighbour's `connect` need."""
+        return {"right": self._right.info(), "left": self._left.info(), "inbox": self._inbox_mr.info()}
+
+    def connect(self, infos: Sequence[Mapping[str, Any]]) -> None:
+        """The `info` of every rank, in order."""
+        right, left = infos[(self.rank + 1) % self.ranks], infos[self.rank - 1]
+        self._remote_addr, self._remote_key = right["inbox"]["addr"], right["inbox"]["rkey"]
+        self._left.connect(left["right"])
+        self._right.connect(right["left"])
+
+    def sum(self, vector: Floats) -> Floats:
+        """The sum over all ranks; every rank has to call it. Raises `JobFailedError`."""
+        self._work.reshape(-1)[: self._items] = vector
+        result = np.empty_like(self._work)
+        inbox = self._inbox[self._round & 1]
+        for step in range(self._steps):
+            chunk = (self.rank - step) % self.ranks
+            if step < self.ranks:  # a sum that is growing, or at last the whole one: from where it was added up
+                self._send(step, chunk * self._chunk, from_inbox=False)
+            else:  # handed on as it came
+                self._send(step, ((self._round & 1) * self._steps + step - 1) * self._chunk, from_inbox=True)
+            self._receive()
+            came = (chunk - 1) % self.ranks
+            if step < self.ranks - 1:
+                self._work[came] += inbox[step]
+                result[came] = self._work[came]
+            else:
+                result[came] = inbox[step]
+        while self._unacknowledged:  # what was sent must stay as it is until then
+            self._look()
+        self._left.post_recv(*range(self._steps))
+        self._round += 1
+        summed: Floats = result.reshape(-1)[: self._items]
+        return summed
+
+    def _send(self, step: int, first: int, *, from_inbox: bool) -> None:
+        size = self._chunk * ITEM_BYTES
+        place = ((self._round & 1) * self._steps + step) * size
+        source = self._inbox_mr if from_inbox else self._work_mr
+        request = SendWR(
+            step, source, first * ITEM_BYTES, size, self._remote_addr + place, self._remote_key, imm_data=step
+        )
+        self._right.post_send(request)
+        self._unacknowledged += 1
+        self.sent_bytes += size
+
+    def _receive(self) -> None:
+        """Wait for the next write of the left neighbour; they complete in the order of posting."""
+        while not self._arrived:
+            self._look()
+        self._arrived -= 1
+
+    def _look(self) -> None:
+        for completion in self._cq.wait():
+            if completion.status is not WCStatus.SUCCESS:
+                raise JobFailedError(f"rank {self.rank}: a queue pair failed: {completion.status.value}")
+            if completion.opcode is WCOpcode.RECV_RDMA_WITH_IMM:
+                self._arrived += 1
+            else:
+                self._unacknowledged -= 1

@@ -1,0 +1,112 @@
+"""The job at the door of two NICs in memory: sums, weights to the bit, a network that loses, and one that is gone."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mrclab
+from mrclab.training import __main__ as job
+from mrclab.training import data
+from mrclab.training.model import Model
+from mrclab.training.ring import RingAllReduce
+from tests.helpers.door_rig import Rig, rig
+
+
+def run_job(made: Rig, folder: Path, *words: str) -> list[int]:
+    """Both ranks; their exit statuses."""
+    statuses = [-1, -1]
+
+    def run(rank: int) -> None:
+        common = ["--rank", str(rank), "--ranks", "h0,h1", "--meet", str(folder / "meet"), "--quiet"]
+        place = ["--device", made.names[rank], "--journal", str(folder / f"h{rank}.jsonl")]
+        statuses[rank] = job.main([*common, *place, "--hidden", "64", *words])
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    return statuses
+
+
+def steps(folder: Path, rank: int) -> list[dict[str, object]]:
+    lines = [json.loads(line) for line in (folder / f"h{rank}.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["kind"] == "step"]
+
+
+def test_the_gradient_is_that_of_the_loss_by_differences():
+    pictures, labels = data.make(3, 40)
+    model = Model(3, 16)
+    _, gradient = model.gradient(pictures, labels)
+    for place in (0, 500, 64 * 16 + 3, 64 * 16 + 16 + 30, len(model.weights) - 1):
+        moved = []
+        for sign in (1, -1):
+            other = Model(3, 16)
+            other.weights[place] += np.float32(sign * 1e-2)
+            moved.append(other.gradient(pictures, labels)[0])
+        assert gradient[place] == pytest.approx((moved[0] - moved[1]) / 2e-2, abs=2e-3)
+
+
+def test_ring_sums_are_numpys_sum_whatever_the_length(tmp_path):
+    with rig() as made:
+        for items in (1, 7, 1000, 100_001):
+            contexts = [mrclab.Context(name) for name in made.names]
+            rings = [RingAllReduce(context, rank, 2, items) for rank, context in enumerate(contexts)]
+            for one in rings:
+                one.connect([other.info() for other in rings])
+            generator = np.random.default_rng(items)
+            for _ in range(3):
+                vectors = [generator.standard_normal(items).astype(np.float32) for _ in range(2)]
+                found: list[np.ndarray] = [np.zeros(0)] * 2
+
+                def run(rank: int, vectors=vectors, found=found, rings=rings) -> None:
+                    found[rank] = rings[rank].sum(vectors[rank])
+
+                threads = [threading.Thread(target=run, args=(rank,)) for rank in range(2)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join(30)
+                assert np.array_equal(found[0], vectors[0] + vectors[1])  # of two, the order does not matter
+                assert np.array_equal(found[1], found[0])
+            for context in contexts:
+                context.close()
+
+
+def test_the_job_learns_and_its_weights_are_one_processes_own_to_the_bit(tmp_path):
+    with rig() as made:
+        assert run_job(made, tmp_path, "--steps", "60", "--rate", "0.1") == [0, 0]
+    found = [steps(tmp_path, rank) for rank in range(2)]
+    assert [line["weights"] for line in found[0]] == [line["weights"] for line in found[1]]
+    losses = [float(str(line["loss"])) for line in found[0]]
+    assert losses[0] > 2 * losses[-1]
+    pictures, labels = data.make(1, 4096)
+    model, draw = Model(1, 64), np.random.default_rng(1)
+    for line in found[0]:
+        batch = draw.integers(0, 4096, 64)
+        parts = [model.gradient(pictures[half], labels[half])[1] for half in (batch[:32], batch[32:])]
+        model.step((parts[0] + parts[1]) / np.float32(2), 0.1)
+        assert model.digest() == line["weights"]
+
+
+def test_frames_that_are_lost_change_no_bit(tmp_path):
+    for name in ("clean", "lossy"):
+        (tmp_path / name).mkdir()
+        with rig() as made:
+            made.lose_every = 20 if name == "lossy" else 0
+            assert run_job(made, tmp_path / name, "--steps", "15") == [0, 0]
+            assert (made.lost > 10) == (name == "lossy")
+    weights = [[line["weights"] for line in steps(tmp_path / name, 0)] for name in ("clean", "lossy")]
+    assert weights[0] == weights[1]
+
+
+def test_a_job_whose_network_is_gone_dies_and_says_why(tmp_path, capsys):
+    with rig("roce", timeout=10, retry_count=1) as made:
+        made.lose_every = 1
+        assert 1 in run_job(made, tmp_path, "--steps", "5")
+    assert "retry_exceeded" in capsys.readouterr().err
