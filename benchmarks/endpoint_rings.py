@@ -1,4 +1,4 @@
-"""What a packet costs on a packet socket: receive ring against recv, over veth, without any protocol.
+"""The cost of a packet on a packet socket: receive ring against recv, over veth, without any protocol.
 
     python benchmarks/endpoint_rings.py [--frames 200000] [--bytes 4234]
 

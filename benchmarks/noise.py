@@ -1,4 +1,4 @@
-"""What verdicts scenarios come to on a noisy machine: the table of docs/results.md, unattended.
+"""The verdicts of scenarios on a noisy machine: makes the table of docs/results.md, unattended.
 
     python benchmarks/noise.py                               # everything: some two hours and a half
     python benchmarks/noise.py --runs 1 --noise none freeze --scenario link-flap

@@ -32,7 +32,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def family(root: int) -> list[int]:
-    """A process and all that descend from it, oldest first."""
+    """A process and all its descendants, oldest first."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -48,7 +48,7 @@ def family(root: int) -> list[int]:
 
 
 def tell(pids: Sequence[int], number: int) -> None:
-    """A signal to all that still are."""
+    """Send a signal to those processes that are still there."""
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -107,7 +107,7 @@ def planted(kind: str, root: int, seed: int) -> Iterator[list[float]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command's own exit status, and on standard error what it had to bear."""
+    """Run the command under noise; its own exit status. The noise is told on standard error."""
     if arguments and arguments[0] == "hog":
         return hog(int(arguments[1]), int(arguments[2]))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -33,7 +33,7 @@ sys.path.insert(0, str(ROOT))
 from scenarios import library  # noqa: E402
 from scenarios.running.directory import RunDirectory  # noqa: E402
 from scenarios.running.runner import group  # noqa: E402
-from scenarios.running.transport import transport  # noqa: E402
+from scenarios.running.transport_choice import transport  # noqa: E402
 from scenarios.scenario import Setting, Workload  # noqa: E402
 from scenarios.worlds.simulated import SimulatedWorld  # noqa: E402
 from scenarios.worlds.world import call  # noqa: E402

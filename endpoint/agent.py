@@ -25,15 +25,15 @@ from endpoint.host import Host
 from endpoint.stackguard import StackGuard
 
 LINE_BYTES_MAX = 16 << 20
-"""Of a request: offers of many queue pairs and denylists are long."""
+"""The longest request: offers of many queue pairs, and denylists, are long."""
 _PR_SET_PDEATHSIG = 1
-_STALLS_A_ROUND_TRIP = 4  # being late by less than a quarter of a base round trip is what every host is now and then
+_STALLS_A_ROUND_TRIP = 4  # every host is late by less than a quarter of a base round trip now and then
 _WORTHWHILE_NS = 1_000_000  # a sleep of less than this saves too few wake-ups to be worth its delay
 
 
 @dataclass(frozen=True, slots=True)
 class AgentOptions:
-    """The words of `python -m endpoint agent`: files, transport and its settings, seed, receive ring per port."""
+    """The options of `python -m endpoint agent`: files, transport and its settings, seed, receive ring per port."""
 
     profile: str
     socket: str

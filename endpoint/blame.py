@@ -1,8 +1,8 @@
 """Which link is it? From the losses of self-addressed probes to a map of links, as a pure function.
 
-A probe to the host's own T0 crosses the host's link twice; one to a T1 crosses that link and the T0–T1 link twice. So
-losses to the T0 are the host link's, and what a T1 loses beyond them is the T0–T1 link's. A loss here is
-of round trips: a probe cannot tell the two directions apart.
+A probe to the host's own T0 crosses the host's link twice; a probe to a T1 crosses that link and the T0–T1 link twice.
+So losses of probes to the T0 are the host link's, and further losses of probes to a T1 are the T0–T1 link's. A loss
+here is of round trips: a probe cannot tell the two directions apart.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 OK, LOSSY, DOWN, UNKNOWN = "ok", "lossy", "down", "unknown"
 
 PROBES_MIN = 10  # fewer say nothing
-RUN_DOWN = 8  # so many lost in a row are no longer called loss: a link that loses a third does it once in 6,000
+RUN_DOWN = 8  # so many lost in a row mean a dead link: a link that loses a third does so once in 6,000
 LOST_MIN = 3  # one or two are chance
 LOSS_MIN = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """Probes of one host through one port to one switch, the recent ones: `lost_run` is the run that ends now."""
+    """The recent probes of one host through one port to one switch; the last `lost_run` of them were all lost."""
 
     target: str
     port: int
@@ -46,7 +46,7 @@ class LinkState:
     loss: float
     """Share of round trips that this link lost."""
     blame: str
-    """What to tell a person; empty when there is nothing to tell."""
+    """A sentence for people that names the culprit; empty when there is none."""
 
 
 def infer(host: str, ports_up: Mapping[int, bool], probed: Sequence[Probed]) -> list[LinkState]:
@@ -84,7 +84,7 @@ def merge(maps: Iterable[Sequence[LinkState]]) -> list[LinkState]:
         and all(link.state in (DOWN, UNKNOWN) for link in links)
         and any(_is_down(link) for link in links)
     }
-    # A dead T0 takes the T1 links behind it along as unknown; it is the one to blame, as is a T1 that no T0 reaches.
+    # Behind a dead T0 the state of its T1 links is unknown; the T0 is to blame, and so is a T1 that no T0 reaches.
     return [
         LinkState(link.a, link.b, link.state, link.loss, f"{' and '.join(ends)} passes nothing on any link")
         if _is_down(link) and (ends := sorted({link.a, link.b} & dead))
@@ -112,7 +112,7 @@ def _fabric_link(leaf: Probed, spine: Probed) -> LinkState:
         return LinkState(leaf.target, spine.target, DOWN, 1.0, f"{name} passes nothing")
     if spine.sent < PROBES_MIN:
         return LinkState(leaf.target, spine.target, UNKNOWN, 0.0, "")
-    # Survivors of the host's link are what this link could lose.
+    # This link can lose only the probes that the host's link has let through.
     loss = max(0.0, 1 - (1 - spine.loss) / (1 - leaf.loss)) if leaf.loss < 1 else 0.0
     expected = spine.sent * leaf.loss
     beyond_chance = LOST_MIN + 2 * math.sqrt(expected * (1 - leaf.loss))

@@ -38,7 +38,7 @@ class CarrierWatch:
         return self._socket.fileno()
 
     def read(self) -> list[Link]:
-        """What is known now; a link may repeat, the last one counts. Never waits."""
+        """The states that have arrived; a link may occur twice, and the later state counts. Never waits."""
         links: list[Link] = []
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Who denies which paths: each owner its own, the transport gets all of them together."""
+"""The denylist of a host: each owner denies paths of its own, and the transport is given all of them together."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ Denials = frozenset[tuple[str, int]]
 PROBER, CONTROL, FAULTS = "prober", "control", "faults"
 OWNERS = (CONTROL, FAULTS, PROBER)
 BY_REQUEST = (CONTROL, FAULTS)
-"""Owners whose share a request may replace; the prober sees to its own."""
+"""Owners whose share a request may replace; the prober keeps its own share."""
 
 
 class Denier(Protocol):
-    """What a denylist is for one of its owners."""
+    """A denylist as one of its owners sees the list."""
 
     def others(self) -> Denials:
-        """What the other owners deny."""
+        """The paths that the other owners deny."""
 
     def deny(self, denied: Set[tuple[str, int]], now_ns: int) -> None:
-        """Deny these, and nothing else of this owner's."""
+        """Replace this owner's share by these paths."""
 
 
 class DenyingTransport(Protocol):
@@ -31,22 +31,22 @@ class DenyingTransport(Protocol):
 
 
 class Denylist:
-    """A path is denied as long as any owner denies it: the one takes nothing back that another still wants."""
+    """A path is denied as long as any owner denies it: no owner can take back another's denial."""
 
     def __init__(self, transport: DenyingTransport) -> None:
         self._transport = transport
         self._by_owner: dict[str, Denials] = {}
 
     def all(self) -> Denials:
-        """What anybody denies."""
+        """The paths that any owner denies."""
         return frozenset().union(*self._by_owner.values())
 
     def of(self, owner: str) -> Denials:
-        """What this owner denies."""
+        """The paths that this owner denies."""
         return self._by_owner.get(owner, frozenset())
 
     def set(self, owner: str, denied: Set[tuple[str, int]], now_ns: int) -> None:
-        """Replace what this owner denies."""
+        """Replace this owner's share."""
         self._by_owner[owner] = frozenset(denied)
         self._transport.set_denied(self.all(), now_ns)
 
@@ -55,7 +55,7 @@ class Denylist:
         return _Denier(self, owner)
 
     def without(self, owner: str) -> Denials:
-        """What anybody but this owner denies."""
+        """The paths that any other owner denies."""
         return frozenset().union(*(denied for name, denied in self._by_owner.items() if name != owner))
 
 

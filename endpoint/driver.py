@@ -25,12 +25,12 @@ RING_BYTES = 4 << 20
 _GLANCE_NS = 1_000_000
 # So many turns with full batches may pass before timers are handled although more frames wait.
 _LATE_TURNS_MAX = 32
-STALL_NS = 10_000_000  # where nobody says what a round trip takes
+STALL_NS = 10_000_000  # for a caller that does not know the round trip
 _WAIT_MAX_NS = 3600 * 1_000_000_000  # `select` cannot express every deadline that a request may set
 
 
 class Device(Protocol):
-    """What the driver drives: `endpoint.host.Host`, or anything that sends and receives frames."""
+    """A device that the driver serves: `endpoint.host.Host`, or anything that sends and receives frames."""
 
     def receive(self, port: int, frames: Sequence[memoryview], now_ns: int) -> None:
         """The frames are views that are valid only during the call."""
@@ -38,7 +38,7 @@ class Device(Protocol):
     def receive_probes(self, port: int, frames: Sequence[bytes], now_ns: int) -> None: ...
     def port_changed(self, port: int, up: bool, now_ns: int) -> None: ...
     def host_was_late(self, late_ns: int, now_ns: int) -> None:
-        """The host did not run for so long; told before the frames that came meanwhile."""
+        """The host did not run for `late_ns`; called before the frames that came meanwhile are handed over."""
 
     def handle_timer(self, now_ns: int) -> None: ...
     def next_timer_ns(self) -> int | None: ...
@@ -47,7 +47,7 @@ class Device(Protocol):
 
 @dataclass(slots=True)
 class PortCounts:
-    """Since the start of the driver."""
+    """Counters of a port since the start of the driver."""
 
     tx_packets: int = 0
     tx_bytes: int = 0
@@ -169,7 +169,7 @@ class Driver:
                     counts.rx_bytes += sum(map(len, frames))
                     frames.clear()
                     port.data.release()
-            # What has arrived comes before what is overdue: an acknowledgement may be among it.
+            # Frames come before overdue timers: an acknowledgement may be among them.
             late_turns = 0 if drained else late_turns + 1
             due = deadline_ns is not None and deadline_ns <= now_ns
             if due and (drained or late_turns > _LATE_TURNS_MAX):
@@ -194,7 +194,7 @@ class Driver:
             glance_ns = clock() + _GLANCE_NS
 
     def _waited_ns(self) -> int:
-        """For how long the oldest frame has been waiting."""
+        """How long the oldest frame has been waiting, in ns."""
         found = [arrived_ns for port in self._ports.values() if (arrived_ns := port.data.oldest_ns()) is not None]
         return time.time_ns() - min(found) if found else 0
 
@@ -216,7 +216,7 @@ class Driver:
                 port.counts.tx_bytes += len(frame)
 
     def _wait(self, device: Device, wait_ns: int | None, *, with_data: bool) -> None:
-        """Until a descriptor is readable or `wait_ns` is over; None is without end. Frames are left to the loop."""
+        """Wait until a descriptor is readable or `wait_ns` is over (None: for ever). Frames are left to the loop."""
         watched = [*self._readers, *self._data] if with_data else list(self._readers)
         timeout_s = None if wait_ns is None else min(max(0, wait_ns), _WAIT_MAX_NS) / 1e9
         for descriptor in select.select(watched, [], [], timeout_s)[0]:

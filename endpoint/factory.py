@@ -1,4 +1,4 @@
-"""Makes a host's transport by its name. Whichever it is, the rest sees an `endpoint.transport.Transport` only."""
+"""Makes a host's transport by its name. All other code sees only an `endpoint.transport.Transport`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One workload on many hosts: what their agents must tell each other, a common start, and the results."""
+"""One workload on many hosts: the exchange of their agents' offers, a common start, and the results."""
 
 from __future__ import annotations
 
@@ -121,4 +121,4 @@ class Group:
             try:
                 client.result(client.send("workload.remove", name=self.name))
             except ControlError:
-                continue  # it never got as far as having it
+                continue  # this host never had the workload

@@ -1,8 +1,8 @@
 """The path prober, the paper's Clustermapper: small packets along every link near this host and back to it.
 
 Each probe is a uSID list that visits a switch and returns to the port that sent it (the profile's `self_probes`), so
-nobody answers and no clock but ours counts. Probes travel in the control class: they tell what links lose, not what
-queues do. One leaves every `interval_ns`, to each target in turn, whatever the number of targets.
+nobody answers and no clock but ours counts. Probes travel in the control class: they show losses of links, not of
+queues. A probe leaves every `interval_ns`, to each target in turn, whatever the number of targets.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _Target:
 
 
 class Prober:
-    """Frames and time are arguments, as for a transport; what it learns comes out as `link` events."""
+    """Frames and time are arguments, as for a transport; findings come out as `link` events."""
 
     INTERVAL_NS = 20_000_000
     WINDOW = 50
@@ -96,7 +96,7 @@ class Prober:
         return self._next_ns
 
     def handle_timer(self, now_ns: int) -> None:
-        """Settle what is overdue and make the next probe."""
+        """Count overdue probes as lost, and make the next probe."""
         if now_ns < self._next_ns:
             return
         self._next_ns = max(self._next_ns + self._interval_ns, now_ns)
@@ -135,7 +135,7 @@ class Prober:
                 target.settle(True)
 
     def port_changed(self, port: int, up: bool) -> None:
-        """What was lost on a port that was down is the port's fault and forgotten."""
+        """Forget the probes of a port that was down: the port lost them, not a link."""
         if port not in self._ports_up:
             return
         self._ports_up[port] = up
@@ -146,7 +146,7 @@ class Prober:
                 target.lost_run = 0
 
     def events(self) -> list[Event]:
-        """`link` events since the last call: links whose state or share of losses is no longer what was told."""
+        """`link` events since the last call: links whose state or share of losses differs from the last event's."""
         events, self._events = self._events, []
         return events
 

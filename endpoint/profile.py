@@ -69,13 +69,13 @@ class ProfilePath:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Another host and every path to it."""
+    """Another host and every path to that host."""
 
     host: str
     index: int
     address: IPv6Address
     base_rtt_ns: int
-    """To this host: less than the fabric's longest under one leaf. The NIC's own where the file does not say."""
+    """The round trip to this host, shorter than the fabric's longest under one leaf. Default: the NIC's."""
     paths: Sequence[ProfilePath]
 
 

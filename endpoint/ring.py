@@ -114,7 +114,7 @@ class PacketSocket:
         return _drops(self._socket)
 
     def clear_error(self) -> int:
-        """A port that goes down leaves an error that keeps the socket readable; take it (errno, or 0)."""
+        """Take the error that a port leaves when it goes down, and that keeps the socket readable (errno, or 0)."""
         return self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
 
     def close(self) -> None:

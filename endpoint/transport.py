@@ -1,4 +1,4 @@
-"""What a transport offers to the NIC driver and the workloads: the seam around `endpoint.core` and the baseline.
+"""The interface of a transport for the NIC driver and the workloads: the seam around `endpoint.core` and the baseline.
 
 A transport does no I/O: frames, port states and `now_ns` are arguments, frames to send, the next timer and events
 are results. One transport object is one host's NIC with all its ports and queue pairs. The MRC core
@@ -25,7 +25,7 @@ class QPState(Enum):
 
 
 class CompletionStatus(Enum):
-    """How a posted request ended. After the first that is not SUCCESS its QP is in ERROR and flushes the rest."""
+    """How a posted request ended. After the first other than SUCCESS the QP is in ERROR and flushes later requests."""
 
     SUCCESS = "success"
     FLUSHED = "flushed"  # the QP went to ERROR before this request was done
@@ -107,7 +107,7 @@ class QueuePair(Protocol):
         """What the peer's `connect` needs; known before this end is connected."""
 
     def connect(self, peer: QPInfo, now_ns: int) -> None:
-        """INIT → RTR → RTS with the peer's attributes: what nearly every user wants. Raises ValueError."""
+        """INIT → RTR → RTS with the peer's attributes, as nearly every user wants. Raises ValueError."""
 
     def modify(self, state: QPState, now_ns: int, peer: QPInfo | None = None) -> None:
         """One step of the state machine; RTR needs the peer's attributes. Raises ValueError."""

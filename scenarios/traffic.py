@@ -18,7 +18,7 @@ from typing import Any
 from common.client import ControlClient
 from endpoint.group import Group
 from endpoint.workloads import KINDS, defaults
-from scenarios.running.transport import transport as transport_of
+from scenarios.running.transport_choice import transport as transport_of
 from scenarios.worlds.agents import running_agents, start_agents
 from topo.emulation.lab import Lab
 

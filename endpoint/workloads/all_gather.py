@@ -9,7 +9,7 @@ from endpoint.workloads.ring import RingCollective
 
 
 class AllGather(RingCollective):
-    """Chunk r, of rank r, is base + round; what was there before is wiped, so that nothing stale passes."""
+    """Chunk r, of rank r, is base + round; old contents are wiped first, so that no stale chunk passes."""
 
     def reduce_steps(self) -> int:
         return 0

@@ -27,7 +27,7 @@ class AllToAll(Collective):
     def send_first(self) -> int:
         rank, ranks = self.setup.rank, self.setup.ranks
         for segment in range(self.segments):
-            for distance in range(1, self.count):  # each starts with another one, or all would begin with rank 0
+            for distance in range(1, self.count):  # each rank starts with its neighbour, or all would begin with rank 0
                 other = (rank + distance) % self.count
                 self.send_segment(self.links[ranks[other]], other, 0, segment)
         return (self.count - 1) * self.segments

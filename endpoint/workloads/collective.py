@@ -1,8 +1,8 @@
 """Collectives: rounds in which every rank takes part, each verified whole before the next begins.
 
-Data moves in segments, each a write-with-immediate whose immediate says round parity, step and segment. What arrives
-for a round lies in memory of that round's parity: no rank can be two rounds ahead of a peer that writes to it, because
-each round needs something of everybody. So nothing is overwritten before it was used, without any credit messages.
+Data moves in segments, each a write-with-immediate whose immediate says round parity, step and segment. Even and odd
+rounds arrive in separate memory. No rank can be two rounds ahead of a peer that writes to it, because each round needs
+data of every rank. So no segment is overwritten before it was used, without any credit messages.
 
 Rank 0 decides which round is the last and says so in a bit of the immediates, which spreads with the data.
 """
@@ -17,7 +17,7 @@ import numpy as np
 from endpoint.transport import Completion
 from endpoint.workloads.link import Link
 from endpoint.workloads.options import Options, WorkloadError, require
-from endpoint.workloads.workload import LAST, Setup, State, Table, Workload
+from endpoint.workloads.workload import LAST, ResultTable, Setup, State, Workload
 
 PARITY = 1 << 30
 STEP_SHIFT, STEP_MASK, SEGMENT_MASK = 16, 0x3FFF, 0xFFFF
@@ -88,22 +88,22 @@ class Collective(Workload):
         self._compute_until_ns: int | None = None
         self._round_ns = self._comm_ns = self._comm_total_ns = 0
 
-    # What a kind of collective defines.
+    # A kind of collective defines these.
 
     def fill(self) -> None:
         """Put this rank's contribution of the round into `work`."""
         raise NotImplementedError
 
     def outcome(self) -> IntArray:
-        """What this rank has after the round."""
+        """This rank's data after the round."""
         return self.work
 
     def expected(self) -> IntArray:
-        """What `outcome` must be."""
+        """The right value of `outcome`."""
         raise NotImplementedError
 
     def send_first(self) -> int:
-        """Post what needs nothing from others; return how many segments arrive in the round."""
+        """Post the segments that need no data of others; return how many segments arrive in the round."""
         raise NotImplementedError
 
     def take(self, link: Link, step: int, segment: int) -> None:
@@ -125,7 +125,7 @@ class Collective(Workload):
     # Workload.
 
     def memory_bytes(self) -> int:
-        """`work`, `base`, and at the end of a round what came out and what must have."""
+        """`work`, `base`, and at the end of a round the outcome and its right value."""
         return 4 * self.count * self.chunk_bytes
 
     def begin(self, now_ns: int) -> None:
@@ -154,8 +154,8 @@ class Collective(Workload):
     def request_stop(self, now_ns: int) -> None:
         """The round that rank 0 begins next is the last: its segments say so."""
 
-    def table(self) -> Table:
-        table = Table(NCCL_COLUMNS)
+    def table(self) -> ResultTable:
+        table = ResultTable(NCCL_COLUMNS)
         if self.tally.rounds:
             mean_ns = self._comm_total_ns / self.tally.rounds
             size = self.count * self.chunk_bytes
@@ -172,7 +172,7 @@ class Collective(Workload):
     # What a kind uses.
 
     def send_segment(self, link: Link, chunk: int, step: int, segment: int) -> None:
-        """Write a segment of `chunk` of `work` to the peer, where its round and `step` have their place."""
+        """Write a segment of `chunk` of `work` to the peer, at the place of this round and `step`."""
         start = segment * self.options.segment
         length = min(self.options.segment, self.chunk_bytes - start)
         immediate = step << STEP_SHIFT | segment
@@ -181,7 +181,7 @@ class Collective(Workload):
         self.post(link, segment % len(link.qps), segment, source, self.inbox_place(step) + start, immediate)
 
     def inbox_place(self, step: int) -> int:
-        """Where in an inbox the chunk of a step lies in this round."""
+        """The place in an inbox of a step's chunk in this round, in items."""
         return ((self.round & 1) * self.steps() + step) * self.chunk_bytes
 
     def steps(self) -> int:

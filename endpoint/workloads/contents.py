@@ -1,4 +1,4 @@
-"""What messages contain, such that every received byte can be checked without sending it twice.
+"""The contents of messages, made so that a receiver can check every byte.
 
 A pool of random bytes, the same on every rank for the same seed. A message is a window into it that starts where the
 message's sender, queue pair and number say, so neighbours differ and a stale or misplaced message never

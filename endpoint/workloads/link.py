@@ -1,4 +1,4 @@
-"""What one rank has for one peer: queue pairs, memory that the peer writes to, and the peer's memory."""
+"""One rank's link to one peer: queue pairs, memory that the peer writes to, and the place of the peer's memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from endpoint.transport import CompletionQueue, MemoryRegion, QPInfo, QueueFull, QueuePair, Transport
 from endpoint.workloads.options import WorkloadError
 
-RECEIVES = 128  # posted receives a QP: the write-with-immediates that may arrive before we look
+RECEIVES = 128  # posted receives a QP: as many write-with-immediates may arrive between two looks at the completions
 
 
 class Link:
@@ -41,9 +41,9 @@ class Link:
         return {"qps": [asdict(qp.info()) for qp in self.qps], "va": va, "rkey": rkey, "length": len(self.inbox)}
 
     def take_offer(self, offer: Mapping[str, Any], needed_bytes: int) -> None:
-        """Keep what the peer offers, for `connect`. Raises WorkloadError when it is no offer of its or too little.
+        """Keep the peer's offer for `connect`. Raises WorkloadError when the offer is malformed or too small.
 
-        It comes as JSON from whoever can reach the control socket, so nothing in it is taken for granted.
+        An offer is JSON from anybody who can reach the control socket, so every part of it is checked.
         """
         try:
             infos = [QPInfo(**info) for info in offer["qps"]]

@@ -15,7 +15,7 @@ class WorkloadError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What every workload has. `seed` makes contents and choices; all ranks must be given the same."""
+    """The options of every workload. Contents and choices follow from `seed`, the same on all ranks."""
 
     qps: int = 1
     seed: int = 1

@@ -15,7 +15,7 @@ from endpoint.transport import Completion
 from endpoint.workloads.contents import Contents
 from endpoint.workloads.link import RECEIVES, Link
 from endpoint.workloads.options import Options, WorkloadError, require
-from endpoint.workloads.workload import LAST, OVER, Setup, State, Table, Workload
+from endpoint.workloads.workload import LAST, OVER, ResultTable, Setup, State, Workload
 
 PERFTEST_COLUMNS = ("#bytes", "#iterations", "BW peak[Gb/sec]", "BW average[Gb/sec]", "MsgRate[Mpps]")
 
@@ -208,9 +208,9 @@ class StreamWorkload(Workload):
     def release(self) -> None:
         self._contents.close()
 
-    def table(self) -> Table:
+    def table(self) -> ResultTable:
         seconds = max(self.ended_ns - self.started_ns, 1) / 1e9
-        table = Table(PERFTEST_COLUMNS)
+        table = ResultTable(PERFTEST_COLUMNS)
         moved, count = self._moved()
         if self.ended_ns:
             average = moved * 8 / seconds

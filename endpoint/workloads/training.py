@@ -13,7 +13,7 @@ from endpoint.workloads.workload import Setup
 
 @dataclass(frozen=True, slots=True)
 class TrainingOptions(CollectiveOptions):
-    """`steps` is what `rounds` is elsewhere. Computing is a timer, not burnt CPU: up to `compute_jitter` longer."""
+    """`steps` takes the place of `rounds`. Computing is a timer, not burnt CPU: up to `compute_jitter` longer."""
 
     rounds: int = 0
     steps: int = 20

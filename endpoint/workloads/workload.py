@@ -1,7 +1,7 @@
 """A workload: what one rank posts and expects, as a state machine without I/O.
 
-It makes its links and memory when it is prepared, learns the peers' offers, runs from `start` until everything is
-received, verified and completed, and keeps a tally. The clock is an argument, so it runs in virtual time too.
+A workload makes its links and memory when it is prepared, learns the peers' offers, runs from `start` until all data is
+received, verified and completed, and keeps a tally. The clock is an argument, so workloads run in virtual time too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _POLL_LIMIT = 256
 _POSTED_MAX = 1024  # writes a QP has at a time; more wait here
 LAST = 1 << 31  # bit of the immediate: the sender posts nothing after this message
 MEMORY_BYTES_MAX = 4 << 30
-"""What the workloads of a host may take. An allocation that succeeds says little: Linux promises more than it has."""
+"""The memory of a host's workloads at most. A successful allocation says little: Linux promises more than it has."""
 
 
 class MemoryRefusedError(WorkloadError):
@@ -58,7 +58,7 @@ class Setup:
     journal: Callable[[str, Mapping[str, Any]], None]
     clock: Callable[[], int]
     memory_bytes_max: int = MEMORY_BYTES_MAX
-    """What the host has left for this workload."""
+    """The memory that the host has left for this workload."""
     report_ns: int = 100_000_000
     """How often a stream journals what it has received."""
 
@@ -83,7 +83,7 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Table:
+class ResultTable:
     """A result as perftest or nccl-tests would print it."""
 
     columns: tuple[str, ...]
@@ -127,7 +127,7 @@ class Workload:
                 self._posted[qp.qpn], self._backlog[qp.qpn] = 0, deque()
         self._by_qpn = {qp.qpn: (link, index) for link in self.links.values() for index, qp in enumerate(link.qps)}
 
-    # What a kind defines.
+    # A kind of workload defines these.
 
     def inboxes(self) -> dict[str, int]:
         """Per peer the bytes of memory it writes here; 0 for a peer that only receives."""
@@ -138,14 +138,14 @@ class Workload:
         raise NotImplementedError
 
     def memory_bytes(self) -> int:
-        """What this rank takes beside the memory that peers write to."""
+        """The memory of this rank beside that to which peers write."""
         return 0
 
     def release(self) -> None:
-        """Give back what was registered before the links were made."""
+        """Give back the memory that was registered before the links were made."""
 
     def begin(self, now_ns: int) -> None:
-        """The start has come: post what comes first."""
+        """The start has come: post the first messages."""
         raise NotImplementedError
 
     def sent(self, link: Link, index: int, completion: Completion, now_ns: int) -> None:
@@ -164,14 +164,14 @@ class Workload:
         return None
 
     def request_stop(self, now_ns: int) -> None:
-        """Post nothing new that need not be; what is under way is finished."""
+        """Post no more than must be; finish what is under way."""
         raise NotImplementedError
 
-    def table(self) -> Table:
+    def table(self) -> ResultTable:
         """The result so far."""
         raise NotImplementedError
 
-    # What the host calls.
+    # The host calls these.
 
     def connect(self, offers: Mapping[str, Mapping[str, Any]], now_ns: int) -> None:
         """Join the QPs with the peers' offers, by host. Raises WorkloadError."""
@@ -242,7 +242,7 @@ class Workload:
     def options_as_json(self) -> dict[str, Any]:
         return {name: getattr(self._options, name) for name in type(self._options).__dataclass_fields__}
 
-    # What a kind uses.
+    # A kind of workload uses these.
 
     def post(self, link: Link, index: int, wr_id: int, source: Source, target: int, immediate: int | None) -> None:
         """Write `source` to byte `target` of the peer's memory on QP `index`, at once or when the QP has room."""
@@ -268,11 +268,11 @@ class Workload:
         return True
 
     def finish(self, now_ns: int) -> None:
-        """Everything is done: write the `stop` line."""
+        """The workload has done everything: write the `stop` line."""
         self._end(State.FINISHED, "", now_ns)
 
     def fail(self, cause: str, now_ns: int) -> None:
-        """It cannot go on: write the `stop` line with the cause. Once over, it stays as it is."""
+        """The workload cannot go on: write the `stop` line with the cause. A workload that is over stays as it is."""
         self._end(State.FAILED, cause, now_ns)
 
     def qp_failed(self, link: Link, index: int, cause: str, now_ns: int) -> None:

@@ -9,7 +9,7 @@ from endpoint.transport import Completion
 from endpoint.workloads.contents import Contents
 from endpoint.workloads.link import Link
 from endpoint.workloads.options import Options, require
-from endpoint.workloads.workload import LAST, Setup, State, Table, Workload
+from endpoint.workloads.workload import LAST, ResultTable, Setup, State, Workload
 
 COLUMNS = (
     "#bytes",
@@ -89,8 +89,8 @@ class WriteLat(Workload):
     def request_stop(self, now_ns: int) -> None:
         """Rank 0 marks its next message; rank 1 follows."""
 
-    def table(self) -> Table:
-        table = Table(COLUMNS)
+    def table(self) -> ResultTable:
+        table = ResultTable(COLUMNS)
         if self._half_ns:
             ordered = sorted(self._half_ns)
             count = len(ordered)

@@ -15,7 +15,7 @@ from scenarios.commands.pairs import json_or_text, parse_pair
 from scenarios.running import calibration
 from scenarios.running.added import parse
 from scenarios.running.runner import Choices
-from scenarios.running.transport import transport
+from scenarios.running.transport_choice import transport
 from scenarios.scenario import Scenario
 from topo.plan import Plan
 from topo.planfile import load_plan

@@ -11,7 +11,7 @@ from pathlib import Path
 from scenarios.commands.owner import hand_over
 from scenarios.commands.root import need_root
 from scenarios.running.directory import RUNS, RunDirectory
-from scenarios.running.transport import TRANSPORTS
+from scenarios.running.transport_choice import TRANSPORTS
 
 EXAMPLES = """examples:
   ./lab run link-flap                        the main demonstration, about two minutes

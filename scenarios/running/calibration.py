@@ -28,7 +28,7 @@ from scenarios.running.directory import RunDirectory
 from scenarios.running.hiccup import HiccupMeter
 from scenarios.running.processor import jiffies, share
 from scenarios.running.runner import Choices, Runner
-from scenarios.running.transport import transport
+from scenarios.running.transport_choice import transport
 from scenarios.running.watch import watched
 from scenarios.scenario import Phase, Scenario, Setting, Workload
 from scenarios.worlds.emulated import EmulatedWorld

@@ -18,7 +18,7 @@ from scenarios.running import identity
 from scenarios.running.added import words
 from scenarios.running.directory import RunDirectory
 from scenarios.running.timeline import Moment, moments, noticed
-from scenarios.running.transport import Transport
+from scenarios.running.transport_choice import TransportChoice
 from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out
 from scenarios.worlds.world import World, WorldGoneError, call
 from topo.fault import VERBS, dead_links, make_fault
@@ -33,7 +33,7 @@ SAMPLE_S = 0.1
 class Choices:
     """Everything that a user can choose about a run; printed first and stored with it."""
 
-    transport: Transport
+    transport: TransportChoice
     plan: Plan
     seed: int
     world: str = "emulated"

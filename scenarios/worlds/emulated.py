@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 from common.client import ControlClient
 from scenarios.running.directory import RunDirectory
-from scenarios.running.transport import Transport
+from scenarios.running.transport_choice import TransportChoice
 from scenarios.worlds import provision
 from scenarios.worlds.agents import start_agents
 from scenarios.worlds.world import WorldGoneError
@@ -24,7 +24,7 @@ class EmulatedWorld:
     """Brings the lab and its agents up when it is made; nothing is left when that fails."""
 
     def __init__(
-        self, plan: Plan, transport: Transport, seed: int, directory: RunDirectory, tell: Callable[[str], None]
+        self, plan: Plan, transport: TransportChoice, seed: int, directory: RunDirectory, tell: Callable[[str], None]
     ) -> None:
         self._pause = threading.Event()  # never set: a wait that Ctrl-C ends
         self._clients: dict[str, ControlClient] = {}

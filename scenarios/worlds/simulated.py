@@ -13,7 +13,7 @@ from common.journal import Journal
 from endpoint import factory
 from endpoint.host import Host as HostNic
 from scenarios.running.directory import RunDirectory
-from scenarios.running.transport import Transport
+from scenarios.running.transport_choice import TransportChoice
 from scenarios.worlds.fabric import MakeFabric, SimulatedFabric
 from scenarios.worlds.host import SimulatedHost
 from scenarios.worlds.profiles import Profiles
@@ -40,7 +40,7 @@ class SimulatedWorld:
     def __init__(
         self,
         plan: Plan,
-        transport: Transport,
+        transport: TransportChoice,
         seed: int,
         directory: RunDirectory,
         tell: Callable[[str], None],
@@ -64,7 +64,7 @@ class SimulatedWorld:
         self._by_name = {host.name: simulated for host, simulated in self._hosts.items()}
 
     def _nic(
-        self, host: Host, clock: Callable[[], int], transport: Transport, seed: int, directory: RunDirectory
+        self, host: Host, clock: Callable[[], int], transport: TransportChoice, seed: int, directory: RunDirectory
     ) -> HostNic:
         own = self._profiles.of(host)
         journal = Journal(directory.journal(host.name), host.name, clock)

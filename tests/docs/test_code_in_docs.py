@@ -13,7 +13,7 @@ from scenarios import library
 from scenarios.judging.run import Run
 from scenarios.running.directory import RunDirectory
 from scenarios.running.runner import Choices, Runner
-from scenarios.running.transport import Transport, transport
+from scenarios.running.transport_choice import TransportChoice, transport
 from scenarios.scenario import Scenario
 from scenarios.worlds.simulated import SimulatedWorld
 from tests.helpers.door_rig import rig
@@ -29,7 +29,7 @@ def code(page: str, holding: str) -> str:
     return str(found)
 
 
-def simulate(scenario: Scenario, chosen: Transport, plan: str, folder: Path) -> Run:
+def simulate(scenario: Scenario, chosen: TransportChoice, plan: str, folder: Path) -> Run:
     choices = Choices(chosen, load_plan(plan), seed=1, world="simulated", time_factor=0.4)
     directory = RunDirectory.create(folder, scenario.name, 1)
     runner = Runner(scenario, choices, directory, tell=lambda event: None)
@@ -49,7 +49,7 @@ def test_the_path_selection_of_the_guide_runs(tmp_path: Path, monkeypatch: pytes
     namespace: dict[str, Any] = {}
     exec(code("docs/guide.md", "class RoundRobinSelection"), namespace)
     monkeypatch.setitem(SELECTIONS, "round_robin", namespace["RoundRobinSelection"])
-    chosen = Transport("mine", "", "mrc", {"selection": "round_robin"})
+    chosen = TransportChoice("mine", "", "mrc", {"selection": "round_robin"})
     run = simulate(library.find("smoke"), chosen, "tiny", tmp_path)
     assert run.kind("step")
     assert all(line["verified"] for line in run.kind("step"))

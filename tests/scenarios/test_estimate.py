@@ -15,7 +15,7 @@ from scenarios.running import estimate
 from scenarios.running.directory import find
 from scenarios.running.rehearsal import rehearse
 from scenarios.running.runner import Choices
-from scenarios.running.transport import transport
+from scenarios.running.transport_choice import transport
 from scenarios.scenario import Phase, Scenario, Workload
 from topo.emulation import state
 from topo.planfile import load_plan

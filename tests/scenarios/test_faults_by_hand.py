@@ -15,7 +15,7 @@ from scenarios.judging.run import Run, fault_spans
 from scenarios.judging.story import Story
 from scenarios.running.directory import RunDirectory
 from scenarios.running.runner import Choices, Runner
-from scenarios.running.transport import transport
+from scenarios.running.transport_choice import transport
 from scenarios.worlds.simulated import SimulatedWorld
 from topo.planfile import load_plan
 

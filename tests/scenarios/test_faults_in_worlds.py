@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scenarios.running.directory import RunDirectory
 from scenarios.running.rehearsal import rehearse
 from scenarios.running.runner import Choices
-from scenarios.running.transport import transport
+from scenarios.running.transport_choice import transport
 from scenarios.scenario import Scenario, TimedFault, phases
 from scenarios.worlds.emulated import EmulatedWorld
 from scenarios.worlds.fabric import NIC_FIELDS

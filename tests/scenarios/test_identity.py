@@ -17,7 +17,7 @@ from scenarios.judging.run import Run
 from scenarios.running import identity
 from scenarios.running.directory import RunDirectory, find
 from scenarios.running.runner import Choices, Runner
-from scenarios.running.transport import transport
+from scenarios.running.transport_choice import transport
 from topo.planfile import load_plan
 
 PROGRAMS = Path(controller.pipelines.PROGRAMS)

@@ -13,7 +13,7 @@ from scenarios.judging.verdict import Verdict
 from scenarios.running.directory import RunDirectory
 from scenarios.running.runner import Choices, Runner
 from scenarios.running.setting import setting_of
-from scenarios.running.transport import transport
+from scenarios.running.transport_choice import transport
 from scenarios.worlds.simulated import SimulatedWorld
 from topo.planfile import load_plan
 

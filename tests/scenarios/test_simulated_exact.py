@@ -15,7 +15,7 @@ import pytest
 
 from scenarios.running.directory import RunDirectory
 from scenarios.running.runner import Choices, Runner
-from scenarios.running.transport import TRANSPORTS, transport
+from scenarios.running.transport_choice import TRANSPORTS, transport
 from scenarios.scenario import Phase, Scenario, TimedFault, Workload
 from scenarios.worlds.fabric import MakeFabric
 from scenarios.worlds.simulated import SimulatedWorld

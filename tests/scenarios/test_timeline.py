@@ -15,7 +15,7 @@ from scenarios.running.directory import RunDirectory
 from scenarios.running.rehearsal import rehearse
 from scenarios.running.runner import Choices, Runner
 from scenarios.running.timeline import moments
-from scenarios.running.transport import TRANSPORTS, transport
+from scenarios.running.transport_choice import TRANSPORTS, transport
 from scenarios.scenario import Phase, Scenario, Setting, TimedFault, merged, on_single_plane, phases, without_overlap
 from topo.fault import make_fault
 from topo.planfile import load_plan
