@@ -2,7 +2,8 @@
 
 A fenced block whose info string begins with `console` holds commands behind `$ `; the rest is output. Words after
 `console` say what a command needs: `root` (namespaces), `slow` (minutes), `up` (a lab that the block brings up itself,
-so that `down` follows), `nonzero` (it shows a failure and exits with 1), `exempt` (the page says why it cannot be run).
+so that `down` follows), `nonzero` (it shows a failure and exits with 1), `exempt` (the page says why it cannot be run),
+`chapter` (the page's blocks are one session, run in their order by a test of its own).
 A command that ends in `# exits with 1` does so.
 
 A `text` block right behind holds lines of the output, in order, others left out; where real links and clocks are
@@ -82,7 +83,9 @@ def parameters() -> list[object]:
 def test_every_console_block_holds_commands_and_known_words() -> None:
     for block in blocks():
         assert block.commands, f"{block.name}: no line begins with '$ '"
-        assert block.words <= {"root", "slow", "up", "exempt", "nonzero"}, f"{block.name}: {sorted(block.words)}"
+        assert block.words <= {"root", "slow", "up", "exempt", "nonzero", "chapter"}, (
+            f"{block.name}: {sorted(block.words)}"
+        )
 
 
 def test_lines_that_are_shown_must_be_printed_in_order() -> None:
@@ -102,6 +105,8 @@ def test_no_page_has_a_place_left_to_fill_in() -> None:
 def test_commands_in_docs_run(block: Block) -> None:
     if "exempt" in block.words:
         pytest.skip("exempt: the page says why it cannot be run here")
+    if "chapter" in block.words:
+        pytest.skip("part of a chapter, which is run from end to end")
     if "root" in block.words and os.geteuid() != 0:
         pytest.skip("needs root: builds network namespaces")
     if "up" in block.words and state.read_record(state.ROOT) is not None:
@@ -122,3 +127,31 @@ def test_commands_in_docs_run(block: Block) -> None:
     finally:
         if "up" in block.words:
             subprocess.run([str(ROOT / "lab"), "down"], cwd=ROOT, check=False, capture_output=True, timeout=120)
+
+
+@pytest.mark.root
+def test_the_chapter_on_the_living_lab_runs_from_end_to_end() -> None:
+    """In one lab, as root; what the page shows is printed, but for what clocks and real traffic decide."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: builds network namespaces")
+    if state.read_record(state.ROOT) is not None:
+        pytest.skip("a lab is running on this machine")
+    chapter = [block for block in blocks() if "chapter" in block.words]
+    assert chapter[0].commands[0] == "./lab up tiny"
+    assert chapter[-1].commands[-1] == "./lab down"
+    try:
+        for block in chapter:
+            printed = ""
+            for command in block.commands:
+                done = subprocess.run(
+                    ["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=120,
+                    stdin=subprocess.DEVNULL, check=False,
+                )  # fmt: skip
+                wanted = int(command.endswith("# exits with 1"))
+                said = f"{block.name}: {command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+                assert done.returncode == wanted, said
+                printed += done.stdout
+            timeless = tuple(line for line in block.shown if not re.search(r"\d ?(ms|s)$", line))
+            assert missing(timeless, printed) is None, f"{block.name}: not printed; the output is\n{printed}"
+    finally:
+        subprocess.run([str(ROOT / "lab"), "down"], cwd=ROOT, check=False, capture_output=True, timeout=120)
