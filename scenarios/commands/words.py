@@ -41,7 +41,7 @@ WORDS: Mapping[str, Word] = {
     "undo": Word(LAB, "undo the last fault, one by its number, or all", "mending a fault changes links and switches"),
     "paths": Word("topo.cli:add_paths", "the paths between two hosts: EV, plane, spine, uSIDs hop by hop"),
     "trace": Word("scenarios.commands.trace:register", "follow one packet through every switch's tables"),
-    "capture": Word("scenarios.commands.capture:register", "capture packets on a link of the running lab"),
+    "capture": Word("scenarios.commands.capture:register", "capture packets on links of the running lab"),
     "traffic": Word(
         "scenarios.commands.traffic:register", "run a workload on the running lab, list what runs, stop it"
     ),

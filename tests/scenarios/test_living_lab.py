@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -202,3 +203,24 @@ def test_stop_all_ends_the_agents_and_the_next_traffic_starts_them_anew(lab: Lab
     words = ("write_lat", "h0", "h3", "messages=5", "--transport", "mrc-single-path")
     assert "5" in mrclab("traffic", *words).splitlines()[1].split()
     assert "ended 0 workloads and 4 agents" in mrclab("traffic", "stop", "all")
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark on PATH")
+def test_a_capture_of_several_links_goes_through_a_pipe_and_is_decoded_without_false_alarms(lab: Lab) -> None:
+    mrclab("traffic", "write_bw", "h0", "h3", "--background")
+    mrclab_words = f"{sys.executable} -m scenarios"
+    links = "h0-p0l0 p0l0-p0s0 p0l0-p0s1"
+    try:
+        piped = subprocess.run(
+            f"{mrclab_words} capture {links} --write - --count 300 --seconds 30"
+            " | tshark -r - -T fields -e frame.interface_name",
+            shell=True, capture_output=True, text=True, check=True, timeout=120,
+        ).stdout  # fmt: skip
+        assert set(piped.split()) == set(links.split())
+        assert len(piped.split()) == 300
+        decoded = mrclab("capture", "h0-p0l0", "--decode", "--count", "100", "--seconds", "30")
+        assert "MRC" in decoded
+        assert "checksum" not in decoded.lower()
+    finally:
+        mrclab("traffic", "stop", "all")
+    assert not Path("-").exists()
