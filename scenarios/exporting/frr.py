@@ -1,0 +1,38 @@
+"""A switch of the plan as FRR's configuration: zebra's locator, staticd's SID (FRR 10.3 or newer) and static routes."""
+
+from __future__ import annotations
+
+from scenarios.exporting.routes import NEXT_HOP, own_usid, routes
+from topo.node import Switch
+from topo.plan import Plan
+
+
+def frr(plan: Plan, switch: Switch) -> str:
+    """The text of `frr.conf`."""
+    lines = [
+        f"! {switch} of plan {plan.name}: interfaces are the lab's, next hops are its {NEXT_HOP}",
+        "frr defaults datacenter",
+        f"hostname {switch}",
+        "!",
+    ]
+    for route in routes(plan, switch):
+        lines += [f"ipv6 route {route.prefix} {NEXT_HOP} {ref.interface}" for ref in route.out]
+    if plan.encapsulation == "srv6":
+        own = own_usid(plan, switch)
+        lines += [
+            "!",
+            "segment-routing",
+            " srv6",
+            "  locators",
+            "   locator MAIN",
+            f"    prefix {own} block-len 32 node-len 16 func-bits 16",
+            "    behavior usid",
+            "   exit",
+            "  exit",
+            "  static-sids",
+            f"   sid {own} locator MAIN behavior uN",
+            "  exit",
+            " exit",
+            "exit",
+        ]
+    return "\n".join([*lines, "!"]) + "\n"

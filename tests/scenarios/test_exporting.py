@@ -1,0 +1,104 @@
+"""Plans for other gear: golden files, and packets that follow the exported text from NIC to NIC."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from controller.tables import tables
+from scenarios import cli
+from scenarios.exporting.document import document
+from scenarios.exporting.frr import frr
+from scenarios.exporting.sonic import LANES, sonic
+from topo.address import usid_address
+from topo.graph import PortRef, links, peer
+from topo.node import Switch
+from topo.path import hops, path_da, paths
+from topo.plan import Plan
+from topo.planfile import load_plan, parse_document
+
+GOLDEN = Path(__file__).parent / "golden"
+PLAN = load_plan("tiny")
+Table = dict[ipaddress.IPv6Network, set[int]]
+
+
+@pytest.mark.parametrize("name", ["p0l0", "p0s1"])
+def test_configurations_are_those_of_the_golden_files(name: str) -> None:
+    switch = PLAN.switch_node(name)
+    assert frr(PLAN, switch) == (GOLDEN / f"{name}.frr.conf").read_text()
+    assert sonic(PLAN, switch) == (GOLDEN / f"{name}.sonic.json").read_text()
+
+
+def frr_table(text: str) -> tuple[ipaddress.IPv6Network, Table]:
+    """A switch's own uSID and its routes, as FRR's words say them: prefix to port numbers."""
+    table: Table = {}
+    for prefix, interface in re.findall(r"^ipv6 route (\S+) fe80::1 (\S+)$", text, re.MULTILINE):
+        table.setdefault(ipaddress.IPv6Network(prefix), set()).add(int(interface.rpartition("eth")[2]))
+    (own,) = re.findall(r"sid (\S+) locator MAIN behavior uN", text)
+    return ipaddress.IPv6Network(own), table
+
+
+def sonic_table(text: str) -> tuple[ipaddress.IPv6Network, Table]:
+    told = json.loads(text)
+    table = {
+        ipaddress.IPv6Network(key.partition("|")[2]): {
+            int(name.removeprefix("Ethernet")) // LANES + 1 for name in row["ifname"].split(",")
+        }
+        for key, row in told["STATIC_ROUTE"].items()
+    }
+    (own,) = told["SRV6_MY_SIDS"]
+    return ipaddress.IPv6Network(own.partition("|")[2]), table
+
+
+def shifted(address: ipaddress.IPv6Address) -> ipaddress.IPv6Address:
+    """uN, RFC 9800: what stands behind the active uSID moves up by its 16 bits."""
+    value = int(address)
+    block, rest = value >> 96 << 96, value & (1 << 96) - 1
+    return ipaddress.IPv6Address(block | rest << 16 & (1 << 96) - 1)
+
+
+@pytest.mark.parametrize(("form", "read"), [(frr, frr_table), (sonic, sonic_table)], ids=["frr", "sonic"])
+def test_packets_follow_the_exported_routes_along_every_path(
+    form: Callable[[Plan, Switch], str], read: Callable[[str], tuple[ipaddress.IPv6Network, Table]]
+) -> None:
+    read_tables = {switch: read(form(PLAN, switch)) for switch in PLAN.switches()}
+    source, destination = PLAN.host("h0"), PLAN.host("h3")
+    for path in paths(PLAN, source, destination):
+        address, here = path_da(PLAN, path), peer(PLAN, PortRef(source, path.port))
+        crossed = []
+        while isinstance(here.node, Switch):
+            own, table = read_tables[here.node]
+            if address in own:
+                address = shifted(address)
+            matching = [prefix for prefix in table if address in prefix]
+            (port,) = table[max(matching, key=lambda prefix: prefix.prefixlen)]
+            crossed.append((here.node, port))
+            here = peer(PLAN, PortRef(here.node, port))
+        assert here.node == destination
+        assert crossed == [(hop.switch, hop.port_out) for hop in hops(PLAN, path)]
+        assert address == usid_address(PLAN, [0x3001])
+
+
+def test_the_json_holds_the_plan_every_link_and_every_entry() -> None:
+    told = json.loads(json.dumps(document(PLAN)))
+    assert parse_document(told["plan"]) == PLAN
+    assert {node["name"] for node in told["nodes"]} == {node.name for node in PLAN.nodes()}
+    assert len(told["links"]) == len(list(links(PLAN)))
+    for switch in PLAN.switches():
+        assert len(told["entries"][switch.name]) == len(tables(PLAN, switch))
+    assert any("fcbb:bbbb:2000::/48" in row["key"] for row in told["entries"]["p0l0"])
+
+
+def test_export_writes_a_file_a_switch_and_refuses_what_it_cannot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["export", "frr", "tiny", "-o", str(tmp_path / "frr")]) == 0
+    assert {file.stem for file in (tmp_path / "frr").iterdir()} == {switch.name for switch in PLAN.switches()}
+    assert cli.main(["export", "sonic", "tiny"]) == 2
+    assert "-o FOLDER for all 8 switches, or --switch NAME" in capsys.readouterr().err
+    assert cli.main(["export", "frr", "tiny", "--switch", "p9l9"]) == 2
