@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.judging import checks, counters, stalls
+from scenarios.judging import checks, counters, evidence, stalls
 from scenarios.judging.checks import Check
 from scenarios.judging.paths import PathKey
 from scenarios.judging.run import SECOND_NS, Run, Span
@@ -56,7 +56,9 @@ def losses_fade(share: float = 0.1) -> Check:
         if not first:
             return Finding("losses fade", None, "nothing was lost at the start, so nothing was shown", figures)
         reason = f"{first} retransmissions in the first quarter, {last} in the last"
-        return Finding("losses fade", last <= share * first, reason, figures)
+        return evidence.blamed(
+            Finding("losses fade", last <= share * first, reason, figures), evidence.behind(run, span)
+        )
 
     return check
 

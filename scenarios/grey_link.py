@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from scenarios.judging import checks, paths
+from scenarios.judging import checks, paths, stalls
 from scenarios.judging.checks import Check
 from scenarios.judging.run import Run
 from scenarios.judging.story import PaperRow
@@ -33,7 +33,9 @@ def prober_names_it() -> Check:
         if not blamed:
             return Finding("blame", False, "no host blamed anything")
         right = [line for line in blamed if {str(line.get("a")), str(line.get("b"))} == target]
-        wrong = [line for line in blamed if line not in right]
+        wrong = [line for line in blamed if line not in right and not stalls.spoils(run, int(line["t_ns"]))]
+        if not right and not wrong:
+            return Finding("blame", None, f"what was blamed, was so for a stall: {stalls.told(run, run.span)}")
         if not right:
             return Finding("blame", False, f"the prober blamed {wrong[0].get('blame')!r}, not {run.faults[0].target}")
         fault, first = run.faults[0], right[0]

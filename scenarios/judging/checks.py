@@ -324,7 +324,8 @@ def recovered(within_s: float) -> Check:
             return Finding("recovery", None, reason)
         if late:
             limit = f"{within_s:g} s" if run.pace == 1 else run.lasting(run.ns(within_s), 1)
-            return Finding("recovery", False, f"goodput was not back {limit} after {late[0].title}")
+            finding = Finding("recovery", False, f"goodput was not back {limit} after {late[0].title}")
+            return evidence.blamed(finding, evidence.behind(run, run.span))
         slowest_ns = max(item.after_ns or 0 for item in clean)
         figures = {"slowest_ms": round(slowest_ns / 1e6, 3 if slowest_ns < 1_000_000 else None)}
         return Finding("recovery", True, f"slowest recovery {brief(slowest_ns)}", figures)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from scenarios.collision import at_line_rate
+from scenarios.grey_link import prober_names_it
 from scenarios.judging import checks, evidence, goodput, paths, plots, recovery, report, stalls, steps
 from scenarios.judging.judge import verdict_of
 from scenarios.judging.run import Run, Span
@@ -323,3 +324,17 @@ def test_what_lies_between_stalls_that_took_most_of_a_phase_is_no_fair_sample(ma
     stalls_only = checks.goodput_kept(0.03)(run)
     assert stalls_only.holds is None
     assert missing_line_rate(stalled(made_up(), [(2.2 + 0.8 * index, 400) for index in range(12)])).holds is None
+
+
+def test_a_link_that_was_blamed_for_a_stall_is_no_wrong_name(made_up: Build) -> None:
+    def blame(run: Run, at_s: float, ends: tuple[str, str]) -> Run:
+        a, b = ends
+        fields = {"node": "h0", "kind": "link", "a": a, "b": b, "state": "lossy", "loss": 0.3, "blame": f"{a}-{b}"}
+        return Run(sorted([*run.lines, {**fields, "t_ns": round(at_s * SECOND)}], key=lambda line: int(line["t_ns"])))
+
+    named = blame(made_up(), 14.9, ("p0l0", "p0s1"))
+    assert prober_names_it()(named).holds is True
+    assert prober_names_it()(blame(named, 18.35, ("p1l1", "p1s0"))).holds is False
+    assert prober_names_it()(blame(stalled(named, [(18.0, 300)]), 18.35, ("p1l1", "p1s0"))).holds is True
+    alone = blame(stalled(made_up(), [(18.0, 300)]), 18.35, ("p1l1", "p1s0"))
+    assert prober_names_it()(alone).holds is None
