@@ -117,7 +117,7 @@ def permutation(hosts: int, size: int, directory: str) -> dict[str, Any]:
     for client in world.clients.values():
         call(client, "sample", interval_ns=0, paths=False)
     message = 65536
-    stream = {"size": message, "depth": 4, "messages": -(-size // message), "shift": HOSTS_A_LEAF // 2 + 1}
+    stream = {"size": message, "depth": 4, "messages": -(-size // message), "shift": hosts // 2 + 1}
     return measure(world, [Workload("permutation", stream)], time.process_time(), plan, 0)
 
 
