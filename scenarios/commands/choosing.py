@@ -31,6 +31,10 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
         raise ValueError(f"--seed: 0 to {(1 << 63) - 1} is wanted, not {arguments.seed}")
     if arguments.rate is not None and not 0.01 <= arguments.rate <= 100_000:
         raise ValueError(f"--rate: 0.01 to 100000 Mb/s is wanted, not {arguments.rate:g}")
+    if arguments.until is not None and not (arguments.world == "simulated" and arguments.until > 0):
+        raise ValueError(
+            "--until: a time above 0, and only with --world simulated; end a run on real links with Ctrl-C"
+        )
     chosen = transport(arguments.transport, scenario.settings)
     if arguments.reconvergence is not None and not (chosen.single_plane and 0 <= arguments.reconvergence <= 60):
         raise ValueError("--reconvergence: 0 to 60 s, and only with a RoCE transport: MRC's tables never change")
@@ -64,6 +68,7 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
         world=arguments.world,
         time_factor=time_factor(arguments, plan, calibrated["port_rate_bps"], tell),
         short=arguments.short,
+        until_s=arguments.until,
         reconvergence_s=arguments.reconvergence,
         overrides=overrides,
         settings=settings,

@@ -55,6 +55,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--reconvergence", type=float, metavar="SECONDS", help="RoCE: routing avoids a dead link so long after it died"
     )
     run.add_argument("--time", type=float, default=1.0, metavar="FACTOR", help="stretch or shorten every phase (1)")
+    run.add_argument(
+        "--until", type=float, metavar="SECONDS", help="break off then, unjudged (virtual time, at lab rates)"
+    )
     run.add_argument("--short", action="store_true", help="the shortest phases that still give a verdict: under 30 s")
     run.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
     run.add_argument(

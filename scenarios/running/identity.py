@@ -46,6 +46,7 @@ CHOSEN = (
     "seed",
     "time_factor",
     "pace",
+    "until_s",
     "reconvergence_s",
     "phases",
     "port_rate_bps",

@@ -39,6 +39,7 @@ class Choices:
     world: str = "emulated"
     time_factor: float = 1.0  # of every phase's length, and so of every instant of the timeline
     short: bool = False  # the scenario's short phases
+    until_s: float | None = None  # lab time at which the run is broken off, in virtual time
     reconvergence_s: float | None = None  # baseline: the time that routing needs to find its way around a dead link
     overrides: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)  # the transport's, as --setting gave them
@@ -110,6 +111,7 @@ class Runner:
             "seed": choices.seed,
             "time_factor": choices.time_factor,
             "pace": choices.pace,
+            "until_s": choices.until_s,
             "short": choices.short,
             "reconvergence_s": choices.reconvergence_s,
             "phases": {phase.name: phase.seconds for phase in self.phases},
@@ -139,7 +141,7 @@ class Runner:
         options = self.options()
         self.directory.write_options(options)
         self.directory.write_plan(self.choices.plan)
-        clock: Callable[[], int] = time.monotonic_ns
+        clock: Callable[[], int] = time.monotonic_ns if self.choices.world == "emulated" else lambda: 0
         journal = Journal(self.directory.journal("runner"), "runner", lambda: clock())
         with ExitStack() as stack:
             stack.callback(journal.close)
@@ -204,7 +206,12 @@ class Runner:
                 agenda.append((at_s + self.choices.reconvergence_s, 5, partial(self._reconverge, world)))
         origin_ns = world.now_ns()
         self._clock = lambda: (world.now_ns() - origin_ns) / 1e9
+        until_s = float("inf") if self.choices.until_s is None else self.choices.until_s
         for at_s, _, act in sorted(agenda, key=lambda item: item[:2]):
+            if at_s > until_s:
+                world.wait_until(origin_ns + self._ns(until_s))
+                self.tell("broken off, as --until says")
+                break
             due_ns = origin_ns + self._ns(at_s)
             world.wait_until(due_ns)
             self._late_ns = world.now_ns() - due_ns

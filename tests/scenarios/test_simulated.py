@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from scenarios import library
+from scenarios.cli import main
 from scenarios.judging.judge import judge
+from scenarios.judging.run import Run
 from scenarios.judging.verdict import Verdict
 from scenarios.running.directory import RunDirectory
 from scenarios.running.runner import Choices, Runner
@@ -101,3 +103,12 @@ def test_link_flap_ends_with_a_verdict_on_the_other_transports(
     verdict, path = simulate("link-flap", tmp_path, transport_name=transport_name)
     assert not any("could not be judged" in finding.reason for finding in verdict.findings)
     assert verdict.holds is holds, (path / "summary.txt").read_text()
+
+
+def test_a_run_is_broken_off_at_a_virtual_time_and_unknown(tmp_path: Path) -> None:
+    words = ["run", "smoke", "--world", "simulated", "--seed", "3", "--plain", "--runs", str(tmp_path)]
+    assert main([*words, "--until", "2.5"]) == 3
+    run = Run.open(tmp_path / "latest")
+    assert list(run.phases) == ["warmup", "reference"]
+    assert 2.5 <= run.seconds(run.end_ns) < 4.0
+    assert "the run was interrupted in phase 'reference'" in (tmp_path / "latest" / "summary.txt").read_text()
