@@ -48,6 +48,22 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
+class Program:
+    """An ordinary process in each of some hosts, from the start of a phase until it ends by itself; on real links only.
+
+    In `argv`, {host}, {rank}, {ranks} (all hosts, with commas), {journal} (a file of its own for journal lines) and
+    {folder} (of its own in the run's directory) are filled in; "python" is the lab's. `ranks` None means all hosts.
+    `like` is the workload of the agents that loads the machine about as much: calibration measures with it.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    like: Workload
+    ranks: tuple[str, ...] | None = None
+    phase: str = "warmup"
+
+
+@dataclass(frozen=True, slots=True)
 class Phase:
     """A named part of a run. Judged ones are "reference" (no faults), "faults" and whatever a scenario adds."""
 
@@ -115,6 +131,7 @@ class Scenario:
     timeline: Callable[[Setting], Sequence[TimedFault]]
     checks: Callable[[Setting], Sequence[Check]]
     phases: tuple[Phase, ...] = phases()
+    programs: Callable[[Setting], Sequence[Program]] = lambda setting: ()
     paper: tuple[PaperRow, ...] = ()
     prober: Prober | None = None
     sample_paths: bool = False

@@ -14,7 +14,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from scenarios.judging import goodput, paths, planes, stalls, steps
+from scenarios.judging import goodput, jobs, paths, planes, stalls, steps
 from scenarios.judging.run import SECOND_NS, FaultSpan, Run, Span
 
 INK = "#1f2933"
@@ -148,6 +148,22 @@ def step_times(runs: Sequence[tuple[str, Run]]) -> str | None:
     if len(runs) > 1:
         axes.legend(loc="upper right")
     return svg(drawing, "Training step times " + " ".join(name for name, _ in runs))
+
+
+def loss_curves(run: Run) -> str | None:
+    """The loss of every job after each of its steps. A job that died ends early; equal curves lie on each other."""
+    found = jobs.losses(run)
+    if not found:
+        return None
+    drawing, axes = figure(2.4)
+    for index, (name, points) in enumerate(found.items()):
+        numbers, values = zip(*points, strict=True)
+        style = "-" if index == 0 else "o"
+        axes.plot(numbers, values, style, markersize=3, color=RUNS[index % len(RUNS)], linewidth=1.4, label=name)
+    axes.set_xlabel("step")
+    axes.set_ylabel("loss")
+    axes.legend(loc="upper right")
+    return svg(drawing, "Loss of " + " and ".join(found))
 
 
 def plane_load(run: Run, bin_ns: int) -> str:

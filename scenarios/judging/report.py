@@ -227,6 +227,7 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
         page.section(
             "Training steps",
             plots.step_times([(str(options.get("transport", "run")), run)]),
+            plots.loss_curves(run),
             rows_or_none(["phase", "steps", "median", "p99", "slowest"], step_rows(run)),
         ),
         page.section(

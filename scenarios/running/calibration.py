@@ -63,7 +63,7 @@ def busiest(scenario: Scenario, setting: Setting) -> list[Workload]:
     """
     usual = replace(setting, phases={phase.name: phase.seconds for phase in scenario.phases})
     found: dict[tuple[str, tuple[str, ...] | None], Workload] = {}
-    for one in scenario.workloads(usual):
+    for one in [*scenario.workloads(usual), *(program.like for program in scenario.programs(usual))]:
         options = {key: value for key, value in one.options.items() if key != "duration_ns"}
         kind = one.kind
         if kind == "training":  # a mean over compute and communication would fill the processor while it communicates

@@ -10,7 +10,7 @@ from endpoint.workloads import KINDS
 from scenarios.running.directory import RunDirectory
 from scenarios.running.runner import Choices, Runner, starts
 from scenarios.running.timeline import check_times, moments, rehearsed
-from scenarios.scenario import Scenario, Workload
+from scenarios.scenario import Program, Scenario, Workload
 from topo.plan import Plan
 from topo.profile import nic_profile
 
@@ -24,6 +24,7 @@ def rehearse(scenario: Scenario, choices: Choices) -> None:
     check_times(faults, {phase.name: phase.seconds for phase in runner.phases})
     rehearsed(plan, moments(faults, starts_s))
     check_workloads(list(scenario.workloads(runner.setting)), plan, list(starts_s))
+    check_programs(list(scenario.programs(runner.setting)), plan, list(starts_s), choices.world)
     scenario.checks(runner.setting)
     check_settings(choices, plan)
 
@@ -36,6 +37,20 @@ def check_workloads(workloads: Sequence[Workload], plan: Plan, phases: Sequence[
         if workload.phase not in phases:
             raise ValueError(f"workload {workload.name}: no phase {workload.phase!r}: there is {', '.join(phases)}")
         for name in workload.ranks or ():
+            plan.host(name)
+
+
+def check_programs(programs: Sequence[Program], plan: Plan, phases: Sequence[str], world: str) -> None:
+    """Checks phases and hosts, and that the world has a place for processes."""
+    for program in programs:
+        if world == "simulated":
+            raise ValueError(
+                f"program {program.name} is a process, which lives in real time, and virtual time has no place for it:"
+                " --world emulated (docs/door.md says why)"
+            )
+        if program.phase not in phases:
+            raise ValueError(f"program {program.name}: no phase {program.phase!r}: there is {', '.join(phases)}")
+        for name in program.ranks or ():
             plan.host(name)
 
 

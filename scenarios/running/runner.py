@@ -17,6 +17,7 @@ from scenarios.judging import units
 from scenarios.running import identity
 from scenarios.running.added import words
 from scenarios.running.directory import RunDirectory
+from scenarios.running.programs import Programs
 from scenarios.running.timeline import Moment, moments, noticed
 from scenarios.running.transport_choice import TransportChoice
 from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out
@@ -196,6 +197,9 @@ class Runner:
                 begin_s = starts_s[phase.name]
                 agenda.append((begin_s, 2, partial(self._mark, journal, phase, "start")))
                 agenda.append((begin_s + phase.seconds, 0, partial(self._mark, journal, phase, "stop")))
+        programs = [Programs(program, world, self.directory) for program in self.scenario.programs(self.setting)]
+        for one in programs:
+            agenda.append((starts_s[one.program.phase], 3, one.start))
         for workload in workloads:
             agenda.append((starts_s[workload.phase], 3, partial(start, groups[workload.name], world)))
         timeline = moments(self.faults(), starts_s)
@@ -220,6 +224,8 @@ class Runner:
         for running in groups.values():
             running.stop()
         drain_s = DRAIN_S * self.choices.pace
+        for one in programs:
+            one.end(drain_s, journal)
         for name, running in groups.items():
             stuck = {host: status for host, status in running.wait(drain_s).items() if status["state"] != "finished"}
             for host, status in stuck.items():

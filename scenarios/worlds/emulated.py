@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 
 from common.client import ControlClient
@@ -12,7 +12,7 @@ from scenarios.running.directory import RunDirectory
 from scenarios.running.transport_choice import TransportChoice
 from scenarios.worlds import provision
 from scenarios.worlds.agents import start_agents
-from scenarios.worlds.world import WorldGoneError
+from scenarios.worlds.world import Process, WorldGoneError
 from topo.emulation.lab import Lab
 from topo.fault import Fault
 from topo.plan import Plan
@@ -67,6 +67,9 @@ class EmulatedWorld:
 
     def verify(self) -> int:
         return provision.differences(self.lab)
+
+    def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
+        return self.lab.popen(self.lab.plan.host(host), argv, log)
 
     def is_up(self) -> bool:
         return self.lab.is_up()

@@ -6,7 +6,7 @@ packet.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import assert_never
 
 from common.journal import Journal
@@ -18,6 +18,7 @@ from scenarios.worlds.fabric import MakeFabric, SimulatedFabric
 from scenarios.worlds.host import SimulatedHost
 from scenarios.worlds.profiles import Profiles
 from scenarios.worlds.virtual_time import VirtualTime
+from scenarios.worlds.world import Process
 from switch.native.fabric import NativeFabric
 from topo.fault import (
     Board,
@@ -99,6 +100,9 @@ class SimulatedWorld:
 
     def verify(self) -> int:
         return self.fabric.differences()
+
+    def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
+        raise ValueError("a program of its own lives in real time: virtual time has no place for it")
 
     def is_up(self) -> bool:
         return True

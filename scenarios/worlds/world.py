@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from endpoint.group import Client
@@ -14,6 +14,15 @@ class WorldGoneError(RuntimeError):
 
     def __init__(self) -> None:
         super().__init__("the lab was taken down while the run was going on; what was journalled until then is judged")
+
+
+class Process(Protocol):
+    """A program that runs in a host."""
+
+    def poll(self) -> int | None:
+        """Its exit status; None while it runs."""
+
+    def terminate(self) -> None: ...
 
 
 class World(Protocol):
@@ -43,6 +52,9 @@ class World(Protocol):
 
     def verify(self) -> int:
         """Read all tables back; the number of differences from the plan's."""
+
+    def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
+        """An ordinary process in a host, which ends with the world at the latest. ValueError where there are none."""
 
     def is_up(self) -> bool:
         """Whether the world is still there: another process may take a lab down."""

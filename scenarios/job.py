@@ -1,0 +1,86 @@
+"""A real training job, in ordinary processes, under flapping links, crashing spines and a lost NIC port."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scenarios import link_flap, switch_reboot
+from scenarios.judging import checks, jobs
+from scenarios.judging.checks import Check
+from scenarios.judging.story import PaperRow
+from scenarios.scenario import Program, Scenario, Setting, TimedFault, Workload, carried_out, phases
+
+HIDDEN = 512
+WEIGHTS_BYTES = 4 * (64 * HIDDEN + HIDDEN + 10 * HIDDEN + 10)  # mrclab/training/model.py
+START_S = 8.0  # for as many Pythons to start as there are hosts, on two cores
+STEP_MARGIN_S = 0.1  # of computing, and of turns on a shared processor
+SLOWER = 1.3  # than the fabric alone would be
+PORT_AT_S, PORT_FOR_S = 12.0, 14.0  # longer than all retries of a RoCE queue pair
+
+
+def step_seconds(setting: Setting) -> float:
+    """How long a step should take: every write of the ring in turn, and the vector at line rate."""
+    ranks = setting.plan.host_count
+    turns = (ranks - 1) * setting.plan.base_rtt_ns / 1e9  # 2 (n - 1) writes, half a round trip each
+    sent = 2 * (ranks - 1) / ranks * WEIGHTS_BYTES * 8 / setting.host_rate_bps
+    return SLOWER * (turns + sent + STEP_MARGIN_S)
+
+
+def steps(setting: Setting) -> int:
+    """As many as fit into the shorter of the two phases."""
+    shortest = min(setting.phases["reference"], setting.phases["faults"])
+    return max(5, int((shortest - START_S) / step_seconds(setting)))
+
+
+def programs(setting: Setting) -> Sequence[Program]:
+    """The same job twice: without faults and with them."""
+    words = ["python", "-m", "mrclab.training", "--rank", "{rank}", "--ranks", "{ranks}"]
+    words += ["--meet", "{folder}", "--journal", "{journal}"]
+    words += ["--steps", str(steps(setting)), "--seed", str(setting.seed), "--hidden", str(HIDDEN)]
+    like = Workload("all_reduce", {"size": WEIGHTS_BYTES, "rounds": 0})
+    return [
+        Program(name, (*words, "--name", name), phase=phase, like=like)
+        for name, phase in (("clean", "reference"), ("faulty", "faults"))
+    ]
+
+
+def timeline(setting: Setting) -> list[TimedFault]:
+    """The faults of link-flap and switch-reboot together, and one port of one NIC for a while."""
+    crashes = [fault for fault in switch_reboot.timeline(setting) if fault.phase == "faults"]
+    port = TimedFault(PORT_AT_S, "port-down", f"h0.p{setting.rng.randrange(setting.plan.planes)}", PORT_FOR_S)
+    return sorted([*link_flap.timeline(setting), *crashes, port], key=lambda fault: fault.at_s)
+
+
+def judge(setting: Setting) -> Sequence[Check]:
+    return [
+        jobs.finished("clean"),
+        jobs.over_before("clean", "faults"),
+        jobs.finished("faulty"),
+        jobs.same_weights("clean", "faulty", steps(setting)),
+        jobs.learned("faulty"),
+        checks.no_qp_error(),
+        checks.tables_unchanged(),
+        checks.faults_happened(at_least=len(carried_out(setting, timeline(setting)))),
+    ]
+
+
+SCENARIO = Scenario(
+    name="job",
+    title="A real training job is the same to the last bit, faults or no faults",
+    description=(
+        "Ordinary processes, one in each host, train a small numpy network together: each computes the gradient of "
+        "its share of the batch, and a ring all-reduce over MRC adds them up. They run it twice from the same "
+        "seeds: first on a sound fabric, then while links flap, spines crash and a host loses one port of its NIC. "
+        "After every step the weights of all ranks are compared, bit for bit, with those of the sound fabric."
+    ),
+    plan="lab",
+    workloads=lambda setting: (),
+    programs=programs,
+    timeline=timeline,
+    checks=judge,
+    phases=phases(warmup_s=1.0, reference_s=45.0, faults_s=50.0),
+    paper=(
+        PaperRow("8", "a T1 stopped forwarding, later rebooted (75K-GPU job)", "the job went on"),
+        PaperRow("6/7", "a NIC's transceiver flaps 4 links (50K-GPU job)", "25 % dip for a minute, no QP failed"),
+    ),
+)

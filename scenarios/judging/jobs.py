@@ -1,0 +1,101 @@
+"""Jobs: programs that train, seen by their `step` lines, which carry the loss and a digest of the weights."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+
+from scenarios.judging.run import Run
+from scenarios.judging.verdict import Finding
+
+Check = Callable[[Run], Finding]
+
+
+def losses(run: Run) -> dict[str, list[tuple[int, float]]]:
+    """Per job its (step, loss) in order; every rank knows the same loss, so the first line of a step counts."""
+    found: dict[str, dict[int, float]] = defaultdict(dict)
+    for line in run.kind("step"):
+        if "loss" in line:
+            found[str(line["workload"])].setdefault(int(line["step"]), float(line["loss"]))
+    return {name: sorted(points.items()) for name, points in found.items()}
+
+
+def weights(run: Run, job: str) -> dict[int, set[str]]:
+    """Per step of a job the digests that its ranks wrote: one each, where all is well."""
+    found: dict[int, set[str]] = defaultdict(set)
+    for line in run.kind("step"):
+        if line.get("workload") == job and "weights" in line:
+            found[int(line["step"])].add(str(line["weights"]))
+    return dict(found)
+
+
+def same_weights(first: str, second: str, steps: int) -> Check:
+    """Two jobs have the same weights, bit for bit, on every rank after each of `steps` steps."""
+
+    def check(run: Run) -> Finding:
+        ones, others = weights(run, first), weights(run, second)
+        if len(ones) < steps:
+            return Finding("weights", None, f"job {first!r}, the standard, came to step {len(ones)} of {steps}")
+        torn = [step for found in (ones, others) for step, digests in found.items() if len(digests) > 1]
+        differ = [step for step in sorted(set(ones) & set(others)) if ones[step] != others[step]]
+        figures = {"steps": len(set(ones) & set(others)), "different": len(differ)}
+        if torn or differ:
+            where = min(torn + differ)
+            return Finding("weights", False, f"weights differ after step {where}, and {len(differ)} steps do", figures)
+        if len(others) < steps:
+            reason = f"job {second!r} ended after {len(others)} of {steps} steps; so far no bit differs"
+            return Finding("weights", False, reason, figures)
+        last = next(iter(ones[max(ones)]))
+        reason = f"after each of {steps} steps the weights are those of {first!r}, to the bit (last {last})"
+        return Finding("weights", True, reason, figures)
+
+    return check
+
+
+def finished(job: str) -> Check:
+    """Every rank of a job came to its end."""
+
+    def check(run: Run) -> Finding:
+        lines = [line for line in run.kind("workload") if line.get("name") == job]
+        started = {line["node"] for line in lines if line.get("state") == "start"}
+        stops = [line for line in lines if line.get("state") == "stop"]
+        failed = [line for line in stops if line.get("outcome") != "finished"]
+        name = f"job {job}"
+        if failed:
+            reason = f"{len(failed)} of {len(started)} ranks died, first {failed[0]['node']}: {failed[0].get('cause')}"
+            return Finding(name, False, reason)
+        if not started:
+            return Finding(name, None, "no rank began")
+        if missing := sorted(started - {line["node"] for line in stops}):
+            return Finding(name, False, f"{len(missing)} of {len(started)} ranks never ended, first {missing[0]}")
+        return Finding(name, True, f"all {len(started)} ranks trained to the end")
+
+    return check
+
+
+def over_before(job: str, phase: str) -> Check:
+    """A job that is the standard for another has to be over before the faults begin."""
+
+    def check(run: Run) -> Finding:
+        span = run.phases.get(phase)
+        ends = [int(line["t_ns"]) for line in run.kind("step") if line.get("workload") == job]
+        if span is None or not ends:
+            return Finding("standard", None, f"job {job!r} or phase {phase!r} is missing")
+        if max(ends) > span.start_ns:
+            return Finding("standard", None, f"job {job!r} was still at it when phase {phase!r} began")
+        return Finding("standard", True, f"job {job!r} was over before any fault")
+
+    return check
+
+
+def learned(job: str, share: float = 0.5) -> Check:
+    """The loss fell to less than a share of what it was at first."""
+
+    def check(run: Run) -> Finding:
+        points = losses(run).get(job, [])
+        if len(points) < 2:
+            return Finding("loss", None, f"job {job!r} made {len(points)} steps")
+        first, last = points[0][1], points[-1][1]
+        return Finding("loss", last < share * first, f"from {first:.3f} to {last:.3f} in {len(points)} steps")
+
+    return check

@@ -1,0 +1,59 @@
+"""Programs of a scenario: ordinary processes in the hosts, which use MRC through the door (docs/door.md)."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+
+from common.journal import Journal
+from scenarios.running.directory import RunDirectory
+from scenarios.scenario import Program
+from scenarios.worlds.world import Process, World
+
+_LOOK_S = 0.05
+
+
+class Programs:
+    """One program on all its ranks. What it writes into its journal is read with the run's."""
+
+    def __init__(self, program: Program, world: World, directory: RunDirectory) -> None:
+        self.program = program
+        self._world = world
+        self._directory = directory
+        self._ranks = list(program.ranks) if program.ranks is not None else list(world.clients)
+        self._processes: dict[str, Process] = {}
+
+    def start(self) -> None:
+        """A process in each host."""
+        for rank, host in enumerate(self._ranks):
+            words = {
+                "host": host,
+                "rank": rank,
+                "ranks": ",".join(self._ranks),
+                "journal": self._directory.journal(f"{self.program.name}-{host}"),
+                "folder": self._directory.path / self.program.name,
+            }
+            argv = [word.format(**words) for word in self.program.argv]
+            if argv[0] == "python":
+                argv[0] = sys.executable
+            self._processes[host] = self._world.spawn(host, argv, f"{host}-{self.program.name}")
+
+    def end(self, seconds: float, journal: Journal) -> None:
+        """Wait until all have ended, and end those that have not by then; journal every one that failed."""
+        deadline_s, pause = time.monotonic() + seconds, threading.Event()
+        while self._running() and time.monotonic() < deadline_s:
+            pause.wait(_LOOK_S)
+        late = self._running()
+        for host, process in self._processes.items():
+            if host in late:
+                process.terminate()
+                why = f"was still running {seconds:g} s after the last phase"
+            elif status := process.poll():
+                why = f"ended with status {status}"
+            else:
+                continue
+            journal.write("error", message=f"program {self.program.name} on {host} {why}", fatal=False)
+
+    def _running(self) -> list[str]:
+        return [host for host, process in self._processes.items() if process.poll() is None]

@@ -1,0 +1,158 @@
+"""The scenario of a real job: what it runs, what it judges, what it refuses; without namespaces and processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.journal import Journal
+from scenarios import job, library
+from scenarios.judging import jobs
+from scenarios.judging.run import Run
+from scenarios.running.directory import RunDirectory
+from scenarios.running.programs import Programs
+from scenarios.running.rehearsal import rehearse
+from scenarios.running.runner import Choices
+from scenarios.running.transport_choice import transport
+from scenarios.scenario import Setting
+from topo.planfile import load_plan
+
+PLAN = load_plan("lab")
+SETTING = Setting(PLAN, "mrc", 3, {phase.name: phase.seconds for phase in job.SCENARIO.phases})
+
+
+def test_both_jobs_are_the_same_but_for_name_and_phase_and_fit_into_their_phases():
+    clean, faulty = job.programs(SETTING)
+    assert [clean.phase, faulty.phase] == ["reference", "faults"]
+    assert clean.argv[:-1] == faulty.argv[:-1]
+    needed_s = job.START_S + job.steps(SETTING) * job.step_seconds(SETTING)
+    assert needed_s <= min(SETTING.phases["reference"], SETTING.phases["faults"])
+    assert job.steps(SETTING) >= 30
+
+
+def test_the_port_is_away_for_longer_than_roce_retries_and_comes_back_within_the_phase():
+    timeline = job.timeline(SETTING)
+    verbs = {fault.verb for fault in timeline}
+    assert verbs == {"link-down", "switch-crash", "port-down"}
+    (port,) = [fault for fault in timeline if fault.verb == "port-down"]
+    assert port.for_s is not None
+    assert port.at_s + port.for_s < SETTING.phases["faults"]
+
+
+def test_virtual_time_is_refused_before_anything_is_made():
+    choices = Choices(transport("mrc"), PLAN, 1, world="simulated")
+    with pytest.raises(ValueError, match="program clean is a process, which lives in real time"):
+        rehearse(library.find("job"), choices)
+
+
+def test_on_real_links_everything_of_it_passes_the_rehearsal():
+    for name in ("mrc", "roce"):
+        rehearse(library.find("job"), Choices(transport(name), PLAN, 1))
+
+
+class FakeProcess:
+    def __init__(self, status: int | None) -> None:
+        self.status = status
+        self.terminated = False
+
+    def poll(self) -> int | None:
+        return self.status
+
+    def terminate(self) -> None:
+        self.terminated = True
+
+
+class FakeWorld:
+    clients = {"h0": None, "h1": None, "h2": None}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        self.spawned: list[list[str]] = []
+        self.processes = [FakeProcess(0), FakeProcess(1), FakeProcess(None)]
+
+    def spawn(self, host: str, argv: list[str], log: str) -> FakeProcess:
+        self.spawned.append([host, *argv])
+        return self.processes[len(self.spawned) - 1]
+
+
+def test_programs_get_their_words_filled_in_and_failed_or_late_ones_are_journalled(tmp_path: Path):
+    directory = RunDirectory.create(tmp_path, "job", 1)
+    world: Any = FakeWorld()
+    programs = Programs(job.programs(SETTING)[0], world, directory)
+    programs.start()
+    assert [words[0] for words in world.spawned] == ["h0", "h1", "h2"]
+    assert world.spawned[1][4:8] == ["--rank", "1", "--ranks", "h0,h1,h2"]
+    assert str(directory.journal("clean-h1")) in world.spawned[1]
+    journal = Journal(directory.journal("runner"), "runner")
+    programs.end(0.0, journal)
+    journal.close()
+    text = directory.journal("runner").read_text()
+    assert "clean on h1 ended with status 1" in text
+    assert "clean on h2 was still running" in text
+    assert "h0" not in text
+    assert world.processes[2].terminated
+
+
+def run_of(tmp_path: Path, faulty_steps: int, other_bits: int = -1, cause: str = "") -> Run:
+    """Two ranks, 10 steps without faults and some with, of which one may have other weights on one rank."""
+    directory = RunDirectory.create(tmp_path, "job", 1)
+    directory.write_options({})
+    for rank in range(2):
+        journal = Journal(directory.journal(f"h{rank}"), f"h{rank}", lambda: 5)
+        for name, count, start in (("clean", 10, 1000), ("faulty", faulty_steps, 3000)):
+            journal.write("workload", t_ns=start, name=name, workload="program", state="start")
+            for step in range(count):
+                digest = "other" if name == "faulty" and step == other_bits and rank else f"w{step}"
+                fields: dict[str, Any] = {
+                    "step": step,
+                    "rank": rank,
+                    "workload": name,
+                    "loss": 2.0 / (step + 1),
+                    "weights": digest,
+                }
+                journal.write("step", t_ns=start + step, compute_ns=1, comm_ns=1, total_ns=2, bytes=4, **fields)
+            outcome = "failed" if cause and name == "faulty" else "finished"
+            journal.write("workload", t_ns=start + 500, name=name, state="stop", outcome=outcome, cause=cause)
+        journal.close()
+    journal = Journal(directory.journal("runner"), "runner", lambda: 5)
+    for name, start in (("reference", 900), ("faults", 2900)):
+        journal.write("phase", t_ns=start, name=name, state="start")
+        journal.write("phase", t_ns=start + 1900, name=name, state="stop")
+    journal.close()
+    return Run.open(directory.path)
+
+
+@pytest.mark.parametrize(
+    ("made", "holds"), [({"faulty_steps": 10}, True), ({"faulty_steps": 10, "other_bits": 4}, False)]
+)
+def test_weights_are_the_same_only_where_every_bit_is(tmp_path, made, holds):
+    finding = jobs.same_weights("clean", "faulty", 10)(run_of(tmp_path, **made))
+    assert finding.holds is holds
+    assert ("after step 4" in finding.reason) is not holds
+
+
+def test_a_job_that_died_is_told_with_its_cause_and_how_far_it_came(tmp_path):
+    run = run_of(tmp_path, 6, cause="retry_exceeded")
+    found = jobs.finished("faulty")(run)
+    assert (found.holds, "retry_exceeded" in found.reason) == (False, True)
+    assert jobs.finished("clean")(run).holds is True
+    found = jobs.same_weights("clean", "faulty", 10)(run)
+    assert (found.holds, "after 6 of 10 steps; so far no bit differs" in found.reason) == (False, True)
+
+
+def test_a_standard_that_did_not_come_to_its_end_proves_nothing(tmp_path):
+    assert jobs.same_weights("clean", "faulty", 11)(run_of(tmp_path, 10)).holds is None
+    assert jobs.over_before("clean", "faults")(run_of(tmp_path, 10)).holds is True
+    assert jobs.over_before("faulty", "faults")(run_of(tmp_path, 10)).holds is None
+
+
+def test_the_loss_is_judged_and_drawn(tmp_path):
+    from scenarios.judging import plots
+
+    run = run_of(tmp_path, 10)
+    assert jobs.learned("faulty")(run).holds is True
+    assert jobs.learned("faulty", share=0.01)(run).holds is False
+    drawn = plots.loss_curves(run)
+    assert drawn is not None
+    assert "Loss of clean and faulty" in drawn
