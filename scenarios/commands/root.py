@@ -7,6 +7,13 @@ import shutil
 import sys
 
 
+# What an ordinary user can do instead.
+WITHOUT = (
+    "without root, ./lab run NAME --world simulated does the same in virtual time, and list, report, compare, paths,"
+    " trace --plan, topo, graph PLAN, export and switch need none"
+)
+
+
 class NeedsRootError(Exception):
     """Root is needed and cannot be had."""
 
@@ -17,7 +24,7 @@ def need_root(reason: str) -> None:
         return
     sudo = shutil.which("sudo")
     if sudo is None:
-        raise NeedsRootError(f"{reason}, which needs root: run this as root (sudo is not installed)")
+        raise NeedsRootError(f"{reason}, which needs root: run this as root (sudo is not installed); {WITHOUT}")
     sys.stderr.write(f"mrclab: {reason}: asking for root with sudo\n")
     sys.stderr.flush()
     os.execv(sudo, [sudo, "-E", sys.executable, "-m", "scenarios", *sys.argv[1:]])

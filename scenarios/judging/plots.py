@@ -14,7 +14,8 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from scenarios.judging import goodput, jobs, paths, planes, stalls, steps
+from scenarios.judging import goodput, jobs, paths, planes, recovery, stalls, steps
+from scenarios.judging.labels import placed
 from scenarios.judging.run import SECOND_NS, FaultSpan, Run, Span
 
 INK = "#1f2933"
@@ -27,13 +28,16 @@ STALL = "#52606d"
 HEALTHY = "#d8eadf"
 PLANES = ("#1f6feb", "#d97706", "#0f9d8a", "#9b3fb5", "#c2410c", "#4d7c0f", "#be185d", "#475569")
 RUNS = ("#1f6feb", "#d97706", "#0f9d8a", "#9b3fb5", "#be185d", "#475569")
+LABEL_SIZE = 10
+LABEL_POINTS = 13  # from one row of names to the next
+CHARACTERS = 105  # of LABEL_SIZE fit side by side over a chart
 NAMED_STRIPS = 64  # more paths than this are drawn without a name and a gap each
 
 STYLE: Any = {  # Any: matplotlib's own type for it differs from version to version
     "svg.fonttype": "none",  # text stays text: searchable, and in the reader's own font
     "svg.hashsalt": "mrclab",  # the same run gives the same file
     "font.family": "sans-serif",
-    "font.size": 9,
+    "font.size": 11,  # to be read from the last row
     "axes.edgecolor": FAINT,
     "axes.labelcolor": INK,
     "axes.spines.top": False,
@@ -83,14 +87,32 @@ def mark_stalls(axes: Axes, run: Run) -> None:
 
 
 def mark_phases(axes: Axes, run: Run) -> None:
-    """A dotted line and a name where each phase begins."""
+    """A dotted line where each phase begins."""
     for span in run.phases.values():
-        start = run.place(span.start_ns)
-        axes.axvline(start, color=FAINT, linewidth=0.8, linestyle=":")
-        axes.annotate(
-            span.name, (start, 1.0), (3, -2), xycoords=("data", "axes fraction"), textcoords="offset points",
-            va="top", fontsize=8, color=FAINT,
-        )  # fmt: skip
+        axes.axvline(run.place(span.start_ns), color=FAINT, linewidth=0.8, linestyle=":")
+
+
+def name_times(axes: Axes, run: Run) -> None:
+    """Above the chart the names of phases, and above those the faults, each burst by its first one."""
+    end = run.place(whole(run).stop_ns) or 1
+    phases = placed([(run.place(span.start_ns), span.name) for span in run.phases.values()], end, CHARACTERS, rows=1)
+    bursts = recovery.bursts(run.faults, whole(run).length_ns // 50)  # nearer than that is one place on the chart
+    faults = placed([(run.place(burst[0].start_ns), burst_title(burst)) for burst in bursts], end, CHARACTERS)
+    lowest = 1 if any(label.row is not None for label in phases) else 0
+    for labels, base, colour in ((phases, 0, FAINT), (faults, lowest, BAD)):
+        for label in labels:
+            if label.row is not None:
+                above = LABEL_POINTS * (base + label.row)
+                axes.annotate(
+                    label.text, (label.at, 1.0), (0, 3 + above), xycoords=("data", "axes fraction"),
+                    textcoords="offset points", fontsize=LABEL_SIZE, color=colour, annotation_clip=False,
+                )  # fmt: skip
+
+
+def burst_title(burst: Sequence[FaultSpan]) -> str:
+    """The first fault of a burst, and how many more."""
+    more = len(burst) - 1
+    return f"{burst[0].verb} {burst[0].target}" + (f" +{more}" if more else "")
 
 
 def finish(axes: Axes, run: Run, unit: str) -> None:
@@ -99,6 +121,7 @@ def finish(axes: Axes, run: Run, unit: str) -> None:
     axes.set_ylim(0, axes.get_ylim()[1] * 1.1)
     axes.set_xlabel(run.unit_name)
     axes.set_ylabel(unit)
+    name_times(axes, run)
 
 
 def whole(run: Run) -> Span:
@@ -109,7 +132,7 @@ def whole(run: Run) -> Span:
 
 def goodput_over_time(runs: Sequence[tuple[str, Run]], bin_ns: int) -> str:
     """Goodput of all hosts together; several runs are overlaid, the first one's faults are marked."""
-    drawing, axes = figure(2.9)
+    drawing, axes = figure(3.5)
     mark_faults(axes, runs[0][1])
     mark_phases(axes, runs[0][1])
     for _, run in runs:
@@ -133,7 +156,7 @@ def step_times(runs: Sequence[tuple[str, Run]]) -> str | None:
     """Every training step as a dot: when it ended, how long it took."""
     if not any(steps.steps(run) for _, run in runs):
         return None
-    drawing, axes = figure(2.6)
+    drawing, axes = figure(3.2)
     mark_faults(axes, runs[0][1])
     mark_phases(axes, runs[0][1])
     for _, run in runs:
@@ -169,7 +192,7 @@ def loss_curves(run: Run) -> str | None:
 def plane_load(run: Run, bin_ns: int) -> str:
     """The rate at which hosts sent on each plane, over time."""
     span = whole(run)
-    drawing, axes = figure(2.4)
+    drawing, axes = figure(3.0)
     mark_faults(axes, run)
     mark_stalls(axes, run)
     edges = span.start_ns + bin_ns * np.arange(max(1, span.length_ns // bin_ns) + 1, dtype=float)
@@ -179,7 +202,7 @@ def plane_load(run: Run, bin_ns: int) -> str:
         axes.plot(centres, rates, color=PLANES[plane % len(PLANES)], linewidth=1.2, label=f"plane {plane}")
     finish(axes, run, f"sent, {run.rate_unit[0]}")
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="lower right", ncols=8, fontsize=8)
+        axes.legend(loc="lower right", ncols=8, fontsize=10)
     return svg(drawing, "Load on each plane")
 
 
@@ -211,7 +234,7 @@ def path_health(run: Run) -> str | None:
     mark_stalls(axes, run)
     axes.set_xlim(0, run.place(whole(run).stop_ns) or 1)
     axes.set_ylim(len(strips), 0)
-    axes.set_yticks(list(ticks), list(ticks.values()), fontsize=8)
+    axes.set_yticks(list(ticks), list(ticks.values()), fontsize=10)
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel(run.unit_name)
     axes.grid(False)

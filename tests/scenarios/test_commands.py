@@ -112,7 +112,9 @@ def test_what_needs_root_asks_sudo_for_the_same_words_or_says_so(
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(sys, "argv", ["mrclab", *words])
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert "which needs root: run this as root (sudo is not installed)" in refused(capsys, *words)
+    told = refused(capsys, *words)
+    assert "which needs root: run this as root (sudo is not installed)" in told
+    assert "--world simulated does the same in virtual time" in told
 
     def execv(path: str, arguments: list[str]) -> None:
         raise OSError(" ".join(arguments))  # which does not return
