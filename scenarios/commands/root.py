@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 
-
 # What an ordinary user can do instead.
 WITHOUT = (
     "without root, ./lab run NAME --world simulated does the same in virtual time, and list, report, compare, paths,"
