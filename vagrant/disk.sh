@@ -7,6 +7,7 @@
 #   and with --lab what provision.sh takes: MRCLAB_CA, http_proxy, https_proxy, no_proxy, PIP_INDEX_URL
 # Needs root, because it mounts the disk that it fills.
 set -euo pipefail
+{ # read as a whole, so that an edit does not change a script that runs
 
 here=$(cd "$(dirname "$0")" && pwd)
 mirror=${MRCLAB_DEBIAN_MIRROR:-http://deb.debian.org/debian}
@@ -168,3 +169,5 @@ say "writing $disk"
 qemu-img convert -c -O qcow2 "$work/raw" "$work/qcow2"
 mv "$work/qcow2" "$disk"
 say "done: $(du -h "$disk" | cut -f1), Debian $release, kernel $(sed -n 's/.*linux-image-\([0-9][^ ]*-amd64\).*/\1/p' "$work/debootstrap.log" | head -1)"
+exit
+}
