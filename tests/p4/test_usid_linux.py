@@ -83,6 +83,10 @@ def linux() -> Iterator[Wires]:
                     )
             except AssertionError as error:
                 pytest.skip(f"this kernel or its ip command has no NEXT-C-SID: {error}")
+            # Linux 6.1 takes the flavor for End.X and forgets it; then the kernel has no uA to compare with.
+            kept = namespace.run("ip", "-6", "route", "show", prefix(next(iter(UA))))
+            if "next-csid" not in kept:
+                pytest.skip("this kernel has NEXT-C-SID for End, not for End.X (newer than 6.1 is needed)")
             yield wires
         finally:
             wires.close()

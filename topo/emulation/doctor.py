@@ -146,6 +146,7 @@ def _kernel() -> list[Finding]:
             "route add fd00::2/128 encap seg6 mode encap.red segs fcbb:bbbb:1000:: dev d0")),
         ("kernel: seg6local next-csid", "useful", "no switches of kind linux", _try_ip(
             "route add fcbb:bbbb:1000::/48 encap seg6local action End flavors next-csid lblen 32 nflen 16 dev d0")),
+        ("kernel: seg6local End.X next-csid", "useful", "no kernel's uA to compare ours with (a test)", _try_adjacency),
         ("kernel: clsact with BPF", "needed", "no silent loss on host ports", _try_tc),
         ("kernel: macvlan", "useful", "no fault may take carrier from switches of kind bmv2", _try_ip(
             "link add link d0 name d2 type macvlan mode passthru")),
@@ -182,6 +183,18 @@ def _try_veth() -> None:
 
 def _try_ip(line: str) -> Callable[[], None]:
     return lambda: namespace.run_ip([line], _SCRATCH)
+
+
+def _try_adjacency() -> None:
+    """Linux 6.1 takes this flavor and forgets it, so the route is read again."""
+    route = "route add fcbb:bbbb:e000::/48 encap seg6local action End.X nh6 fd00::3 flavors next-csid lblen 32 nflen 16"
+    namespace.run_ip([f"{route} dev d0"], _SCRATCH)
+    shown = subprocess.run(
+        ["ip", "-6", "-n", _SCRATCH, "route", "show", "fcbb:bbbb:e000::/48"],
+        capture_output=True, text=True, check=True, timeout=10,
+    ).stdout  # fmt: skip
+    if "next-csid" not in shown:
+        raise OSError("the kernel takes the flavor for End.X and forgets it")
 
 
 def _try_tc() -> None:
