@@ -110,7 +110,8 @@ def network(folder: Path) -> Iterator[str]:
         definition = folder / "network.xml"
         definition.write_text(_NETWORK)
         virsh("net-create", str(definition))
-        undo.callback(virsh, "net-destroy", NAME)
+        # `vagrant destroy` takes the network along; whether it has is for the inventory to say.
+        undo.callback(virsh, "net-destroy", NAME, check=False)
         log = folder / "proxy.log"
         settings = folder / "proxy.conf"
         (folder / "proxy.filter").write_text("".join(f"^{host.replace('.', '[.]')}$\n" for host in MIRRORS))
