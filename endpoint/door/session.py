@@ -293,7 +293,7 @@ class Session:
                 values.choice("host", self._hosts)
             elif "bool" in str(field.type):
                 values.boolean(name, True)
-            elif name in values.values:
+            elif values.has(name) or (name in values.values and "None" not in str(field.type)):
                 values.integer(name, 0, 1 << 63)
         try:
             return QPInfo(**values.values)

@@ -159,6 +159,7 @@ def test_what_a_program_had_goes_with_it_and_its_peers_learn_by_themselves():
         with pytest.raises(mrclab.RefusedError, match="2 qps at a time"):
             one.context.create_qp(one.cq)
         other.context.close()
+        eventually(lambda: made.doors[1].qps() == [], "the other end is gone")
         one.write(other, 3, 0, 64)
         (failed,) = one.cq.wait(20)
         assert failed.status is WCStatus.RETRY_EXC_ERR
