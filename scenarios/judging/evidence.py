@@ -101,7 +101,7 @@ def punctual(run: Run) -> Finding:
     if not found:
         return Finding("on time", True, "nobody was late by a quarter of a base round trip", figures)
     longest = max(found, key=lambda stall: stall.length_ns)
-    reason = f"{len(found)} stalls, the longest {stalls.described(run, longest)}"
+    reason = stalls.counted(len(found), stalls.described(run, longest))
     if left_out_ns:
         reason += f"; {left_out_ns / SECOND_NS:.1f} s are left out of what is judged"
     return Finding("on time", True, reason, figures)

@@ -123,7 +123,12 @@ def told(run: Run, span: Span) -> str:
     if not inside:
         return ""
     longest = max(inside, key=lambda stall: stall.length_ns)
-    return f"{len(inside)} stalls, the longest {described(run, longest)}"
+    return counted(len(inside), described(run, longest))
+
+
+def counted(number: int, longest: str) -> str:
+    """So many stalls, and the longest of them in words."""
+    return f"one stall, {longest}" if number == 1 else f"{number} stalls, the longest {longest}"
 
 
 def described(run: Run, stall: Stall) -> str:

@@ -83,7 +83,7 @@ def test_stalls_that_overlap_are_one_and_name_everybody_who_was_late(made_up: Bu
         stalls.Stall(17_980 * MS, 18_000 * MS, ("switches",)),
     ]
     assert stalls.spoilt(run) == [Span("stall", 13_000 * MS, 13_610 * MS)]  # and three round trips in which it trails
-    assert stalls.told(run, run.span) == "1 stalls, the longest 460 ms at 13.00 s (cpu1, h3)"
+    assert stalls.told(run, run.span) == "one stall, 460 ms at 13.00 s (cpu1, h3)"
 
 
 def test_what_is_left_of_a_span_is_in_order_and_apart(made_up: Build) -> None:
