@@ -12,8 +12,12 @@ if TYPE_CHECKING:
     from endpoint import profile
 
 
+CONTROL_WEIGHT = 10
+"""Control frames that may go before a data frame that waits for the port."""
+
+
 class Port:
-    """Data leaves no faster than the line; control frames go first and are charged to the same line.
+    """Data leaves no faster than the line; control frames go ahead by weight and are charged to the same line.
 
     `free_ns` is when the line has sent everything that was handed out. A port is open at `now_ns` while that is no
     more than the endpoint's burst ahead.
@@ -24,6 +28,7 @@ class Port:
         "control",
         "control_dropped",
         "control_max",
+        "control_turns",
         "free_ns",
         "number",
         "plane",
@@ -49,10 +54,24 @@ class Port:
         self.control: deque[bytes] = deque()
         self.control_max = control_max
         self.control_dropped = 0
+        self.control_turns = CONTROL_WEIGHT
+        """Control frames that may still go before the next data frame."""
         self.tx_packets = self.tx_bytes = self.rx_packets = self.rx_bytes = 0
 
+    def send_control(self, now_ns: int, out: list[tuple[int, bytes]], limit: int, data_waits: bool) -> None:
+        """Append control frames until `out` has `limit` frames or, while data waits, by their weight."""
+        control, number = self.control, self.number
+        turns = self.control_turns if data_waits else len(control)
+        while control and turns > 0 and len(out) < limit:
+            frame = control.popleft()
+            self.charge(len(frame), now_ns)
+            out.append((number, frame))
+            turns -= 1
+        self.control_turns = turns if data_waits else CONTROL_WEIGHT
+
     def charge(self, size: int, now_ns: int) -> None:
-        """Account for a frame of `size` bytes handed to the line at `now_ns`."""
+        """Account for a data frame of `size` bytes handed to the line at `now_ns`: control frames may follow."""
+        self.control_turns = CONTROL_WEIGHT
         self.tx_packets += 1
         self.tx_bytes += size
         if not self.unlimited:

@@ -133,7 +133,7 @@ class Requester:
     # --- sending -----------------------------------------------------------------------------------------------
 
     def transmit(self, now_ns: int, out: list[tuple[int, bytes]], budget: int) -> bool:
-        """Append up to `budget` frames. True: there is more, but the budget or the ports are used up."""
+        """Append up to `budget` frames. True: there is more, but budget, credit or ports are used up."""
         if not self._work.pending:
             return False
         flight = self.flight
@@ -154,12 +154,12 @@ class Requester:
     def _send_lost(self, now_ns: int, out: list[tuple[int, bytes]], end: int) -> bool | None:
         """Send again what was lost, oldest first, until `out` has `end` frames.
 
-        None: everything lost has been sent. True: budget or ports are used up. False: the window or a refusal of the
-        peer holds the rest back.
+        None: everything lost has been sent. True: budget, credit or ports are used up. False: the window or a refusal
+        of the peer holds the rest back.
         """
-        flight, scheduler = self.flight, self._scheduler
+        flight, scheduler, agenda = self.flight, self._scheduler, self._agenda
         while flight.lost:
-            if len(out) >= end:
+            if len(out) >= end or agenda.credit <= 0:
                 return True
             if now_ns < self._retry.hold_ns:
                 return False
@@ -184,6 +184,7 @@ class Requester:
             path.sent += 1
             port = path.port
             port.charge(len(frame), now_ns)
+            agenda.credit -= len(frame)
             if port.free_ns > scheduler.horizon_ns:
                 scheduler.usable &= ~port.bit
             out.append((port.number, frame))
@@ -195,7 +196,9 @@ class Requester:
         take, pack, log = self._selection.next, self._packer.pack, self._rule.log
         mask, pmtu, traffic_class = flight.mask, self._pmtu, self._classes.data
         window = self.cc.window_bytes
-        while len(out) < end:
+        agenda = self._agenda
+        credit = agenda.credit
+        while len(out) < end and credit > 0:
             message = self._current
             if message is None:
                 message = self._begin(now_ns)
@@ -239,6 +242,7 @@ class Requester:
             path.sent += 1
             port = path.port
             port.charge(len(frame), now_ns)
+            credit = agenda.credit = credit - len(frame)
             if port.free_ns > scheduler.horizon_ns:
                 scheduler.usable &= ~port.bit
             out.append((port.number, frame))

@@ -1,4 +1,7 @@
-"""Whose turn it is on the NIC's ports: control frames first, then data of the queue pairs, one after the other.
+"""Whose turn it is on the NIC's ports: control frames against data by weight, queue pairs against each other by bytes.
+
+On each port ten control frames go before a data frame, and no more while data waits for the port: the reference's
+10:1, by frames. Queue pairs take turns of as many bytes (deficit round robin), whatever the size of their packets.
 
 A queue pair takes part through its `Agenda`, which says whether the QP may have something to send and by when it
 wants to be called. The scheduler knows no more of a QP than that and its `Sender`.
@@ -10,24 +13,33 @@ from collections import deque
 from typing import Protocol
 
 from endpoint.core.config import NEVER
-from endpoint.core.port import PortSet
+from endpoint.core.port import Port, PortSet
 from endpoint.core.work import WorkQueue
 
-QUANTUM = 8
-"""Packets that one QP may send before the next one's turn."""
+QUANTUM_BYTES = 4300
+"""Bytes of frames that one QP may send before the next one's turn: a full packet."""
+QUANTUM_AHEAD_BYTES = 8 * QUANTUM_BYTES
+"""The same where ports may run ahead of their lines: a turn costs processor time."""
+ALONE_BYTES = 1 << 20
+"""The same for a QP that nobody waits behind, or that uses what the others cannot."""
+DEBT_TURNS_MAX = 8
+"""What a QP has sent in advance costs it no more turns than these."""
 
 
 class Sender(Protocol):
     """The sending half of a queue pair."""
 
     def transmit(self, now_ns: int, out: list[tuple[int, bytes]], budget: int) -> bool:
-        """Append up to `budget` frames. True: there is more, but the budget, the ports or the QP's rate is used up."""
+        """Append up to `budget` frames while the agenda has credit, which they use up.
+
+        True: there is more, but the budget, the credit, the ports or the QP's rate is used up.
+        """
 
 
 class Agenda:
     """One QP's place in the turns, and its deadline. `sender` is there from RTS on."""
 
-    __slots__ = ("_closed", "_scheduler", "_work", "active", "deadline_ns", "sender")
+    __slots__ = ("_closed", "_scheduler", "_work", "active", "credit", "deadline_ns", "sender")
 
     sender: Sender
 
@@ -37,6 +49,8 @@ class Agenda:
         self._closed = False
         self.active = False
         """Among the QPs that may have something to send."""
+        self.credit = 0
+        """Bytes that are left of this turn; below 0 by the part of the last frame that exceeded it."""
         self.deadline_ns = NEVER
 
     def wake(self) -> None:
@@ -64,6 +78,7 @@ class Scheduler:
     def __init__(self, ports: PortSet, burst_ns: int, now_ns: int) -> None:
         self._ports = ports
         self._burst_ns = burst_ns
+        self._quantum_bytes = QUANTUM_AHEAD_BYTES if burst_ns else QUANTUM_BYTES
         self.now_ns = now_ns
         self.ready: deque[Agenda] = deque()
         """QPs that may have something to send, in the order of their turns."""
@@ -76,37 +91,69 @@ class Scheduler:
         """When `packets_to_send` next has something to do."""
 
     def packets_to_send(self, now_ns: int, limit: int) -> list[tuple[int, bytes]]:
-        """Control frames first, then data, one QP after the other in turns of a few packets."""
+        """Up to `limit` frames that the ports' pacing lets go."""
         self.now_ns = now_ns
         out: list[tuple[int, bytes]] = []
         usable = 0
         horizon_ns = self.horizon_ns = now_ns + self._burst_ns
+        ready = self.ready
         for port in self._ports:
             if port.up:
-                control = port.control
-                while control and len(out) < limit:
-                    frame = control.popleft()
-                    port.charge(len(frame), now_ns)
-                    out.append((port.number, frame))
+                if port.control:
+                    port.send_control(now_ns, out, limit, bool(ready))
                 if port.free_ns <= horizon_ns:
                     usable |= port.bit
         self.usable = usable
         self.rate_due_ns = NEVER
-        ready = self.ready
-        blocked = 0  # QPs in a row that could send nothing for want of a port or of their own rate
-        while ready and len(out) < limit and blocked < len(ready) and self.usable:
-            agenda = ready[0]
-            before = len(out)
-            if agenda.sender.transmit(now_ns, out, min(QUANTUM, limit - before)):
-                blocked = blocked + 1 if len(out) == before else 0
-                ready.rotate(-1)
-            else:
-                ready.popleft()
-                agenda.active = False
+        if ready:
+            self._take_turns(now_ns, out, limit)
         self.pacing_ns = NEVER
         if len(out) >= limit:
             self.pacing_ns = now_ns
         elif ready:
             busy = [port.free_ns for port in self._ports if port.up and not port.bit & self.usable]
             self.pacing_ns = min(self.rate_due_ns, min(busy, default=NEVER) - self._burst_ns)
+        for port in self._ports:
+            if port.control and port.up and len(out) < limit:
+                self._send_held(port, now_ns, out, limit)
         return out
+
+    def _take_turns(self, now_ns: int, out: list[tuple[int, bytes]], limit: int) -> None:
+        """Data of one QP after the other, until the frames or the ports are used up.
+
+        The first QP goes to the end when its credit is used up. While it cannot use the ports that are free, or is held
+        back by its rate, the others have them, in advance of their own turns: such a debt is paid before the next one.
+        """
+        ready, quantum = self.ready, self._quantum_bytes
+        at = 0
+        while at < len(ready) and len(out) < limit and self.usable:
+            agenda = ready[at]
+            if at:
+                agenda.credit = max(agenda.credit, DEBT_TURNS_MAX * -quantum) + ALONE_BYTES
+            elif len(ready) == 1:
+                agenda.credit = ALONE_BYTES
+            elif agenda.credit <= 0:
+                agenda.credit += quantum
+                if agenda.credit <= 0:
+                    ready.rotate(-1)
+                    continue
+            elif agenda.credit > quantum:
+                agenda.credit = quantum
+            more = agenda.sender.transmit(now_ns, out, limit - len(out))
+            if at:
+                agenda.credit -= ALONE_BYTES
+            if not more:
+                del ready[at]
+                agenda.active = False
+                agenda.credit = 0
+            elif not at and agenda.credit <= 0:
+                ready.rotate(-1)
+            else:
+                at += 1
+
+    def _send_held(self, port: Port, now_ns: int, out: list[tuple[int, bytes]], limit: int) -> None:
+        """Control frames that waited for data: they go if no data can take the port now, else when the port is free."""
+        if not self.ready or port.bit & self.usable:
+            port.send_control(now_ns, out, limit, False)
+        if port.control:
+            self.pacing_ns = min(self.pacing_ns, max(now_ns, port.free_ns - self._burst_ns))

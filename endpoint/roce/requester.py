@@ -20,6 +20,8 @@ from endpoint.roce.context import Context
 from endpoint.roce.dcqcn import Dcqcn
 from endpoint.transport import CompletionStatus
 
+HEADER_BYTES_MAX = 136
+"""Ethernet, two IPv6 headers, UDP, BTH, RETH, immediate, pad and ICRC."""
 NAK_STATUS = {
     wire.SYNDROME_NAK_ACCESS: CompletionStatus.REMOTE_ACCESS_ERROR,
     wire.SYNDROME_NAK_INVALID: CompletionStatus.REMOTE_OPERATION_ERROR,
@@ -58,10 +60,11 @@ class Requester:
         self._window = max(2, int(settings.window_bdps * bdp) // limits.pmtu)
         """In packets."""
         self.dcqcn = Dcqcn(self._line_bps, limits.base_rtt_ns, bdp)
+        self._frame_bytes_max = limits.pmtu + HEADER_BYTES_MAX
         self._ack_every = max(1, settings.ack_every_bytes // limits.pmtu)
         self._since_request = 0
         # The timer must not fire for want of a request: packets this far apart, by rate or because other QPs use the
-        # port too, ask one by one.
+        # port too, ask one by one, and so does the last one of a turn.
         self._sparse_ns = limits.base_rtt_ns // self._ack_every
         self._sparse_bps = limits.pmtu * 8_000_000_000 / max(1, self._sparse_ns)
         self._sent_ns = 0
@@ -88,14 +91,14 @@ class Requester:
     # --- sending -----------------------------------------------------------------------------------------------------
 
     def transmit(self, now_ns: int, out: list[tuple[int, bytes]], budget: int) -> bool:
-        """Append up to `budget` frames. True: there is more, but the budget, the port or the rate is used up."""
+        """Append up to `budget` frames. True: there is more, but budget, credit, port or rate is used up."""
         if not self._work.pending:
             return False
         scheduler, port, dcqcn = self._scheduler, self._route.port, self.dcqcn
         if self.una == self.top and port.up:
             self._timer_ns = now_ns
-        first, more = len(out), True
-        while budget:
+        first, more, agenda = len(out), True, self._agenda
+        while budget and agenda.credit > 0:
             if self.nxt - self.una >= self._window:
                 more = False
                 break
@@ -110,13 +113,14 @@ class Requester:
                 if self._turn_ns > scheduler.horizon_ns:
                     scheduler.rate_due_ns = min(scheduler.rate_due_ns, self._turn_ns)
                     break
-            frame = self._build(message, now_ns)
+            frame = self._build(message, now_ns, agenda.credit <= self._frame_bytes_max)
             port.charge(len(frame), now_ns)
             if port.free_ns > scheduler.horizon_ns:
                 scheduler.usable &= ~port.bit
             bits = len(frame) * 8_000_000_000
             self._turn_ns = max(self._turn_ns, now_ns) + int(bits / dcqcn.rate_bps)
             dcqcn.on_sent(len(frame), now_ns)
+            agenda.credit -= len(frame)
             out.append((port.number, frame))
             budget -= 1
         if len(out) > first or not port.up:
@@ -144,7 +148,7 @@ class Requester:
         self._begun.append(message)
         return message
 
-    def _build(self, message: Message, now_ns: int) -> bytes:
+    def _build(self, message: Message, now_ns: int, ends_turn: bool) -> bytes:
         psn = self.nxt
         ahead = (psn - message.first_psn) * self._pmtu
         size = min(self._pmtu, message.length - ahead)
@@ -163,7 +167,7 @@ class Requester:
         flags = 0
         sparse = self.dcqcn.rate_bps < self._sparse_bps or now_ns - self._sent_ns > self._sparse_ns
         self._sent_ns = now_ns
-        if sparse or last or self._since_request >= self._ack_every or psn + 1 - self.una >= self._window:
+        if sparse or ends_turn or last or self._since_request >= self._ack_every or psn + 1 - self.una >= self._window:
             flags, self._since_request = wire.ACK_REQUEST, 0
         self.nxt = psn + 1
         if self.nxt > self.top:
