@@ -72,6 +72,7 @@ class QPInfo:
     mpr: int  # in units of 128 PSN
     max_write_imm: int
     trim_nack: bool = True  # this end wants NACKs for packets of its own that arrive trimmed
+    pmtu: int | None = None  # payload bytes of this end's full packets; None: not said, so as the other end's
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from endpoint.core.requester import Requester
 from endpoint.core.responder import Responder
 from endpoint.core.reverse import ReverseEvs
 from endpoint.core.selection import find_selection
-from endpoint.core.verbs import VerbQueuePair, check_peer, take_attributes
+from endpoint.core.verbs import VerbQueuePair, check_peer, check_pmtu, take_attributes
 from endpoint.core.work import WorkQueue
 from endpoint.transport import CompletionStatus, QPInfo
 
@@ -60,18 +60,21 @@ class QueuePair(VerbQueuePair):
             "selection": settings.selection,
             "confirm_writes": settings.confirm_writes,
             "cc_profile_id": 0,
+            "pmtu": limits.pmtu,
         }
         taken = take_attributes("a QP", known, attributes)
+        check_pmtu(taken["pmtu"], limits.pmtu)
         self._make_selection = find_selection(taken["selection"])
         self._cc_profile = context.cc_profiles.find(taken["cc_profile_id"])
         work = WorkQueue(qpn, cq, taken["max_send_wr"], taken["max_recv_wr"])
-        super().__init__(qpn, work, limits.pmtu, memory=context.memory, log=context.log, scheduler=context.scheduler)
+        super().__init__(qpn, work, taken["pmtu"], memory=context.memory, log=context.log, scheduler=context.scheduler)
         self._context = context
         self._peers = peers
         self._operations = operations
         self.mpr: int = taken["mpr"]
         self.max_write_imm: int = taken["max_write_imm"]
         self._start_psn: int = taken["psn"]
+        self._own_pmtu: int = taken["pmtu"]
         self._confirm_writes: bool = taken["confirm_writes"]
         self._remote: QPInfo | None = None
         self._reverse_due_ns = NEVER
@@ -87,14 +90,16 @@ class QueuePair(VerbQueuePair):
         return self._remote is not None
 
     def info(self) -> QPInfo:
-        return QPInfo(self._context.host, self.qpn, self._start_psn, self.mpr, self.max_write_imm)
+        return QPInfo(self._context.host, self.qpn, self._start_psn, self.mpr, self.max_write_imm, pmtu=self._own_pmtu)
 
     # --- state -------------------------------------------------------------------------------------------------
 
     def _make_responder(self, peer: QPInfo, now_ns: int) -> None:
         context, settings = self._context, self._context.settings
         check_peer(peer, "qpn", "psn", "mpr", "max_write_imm")
-        self.peer = self._peers.named(peer.host)
+        found = self._peers.named(peer.host)
+        self._agree_on_pmtu(peer)
+        self.peer = found
         self._remote = peer
         self.evs = EvSet(
             self.peer.routes,
@@ -115,6 +120,7 @@ class QueuePair(VerbQueuePair):
             Answers(peer.qpn, context.classes.control),
             self.fail,
             epsn=peer.psn,
+            pmtu=self.pmtu,
             window=self.mpr * wire.MPR_UNIT,
             max_write_imm=self.max_write_imm,
             trim_nack=peer.trim_nack,
@@ -133,11 +139,14 @@ class QueuePair(VerbQueuePair):
             self.agenda,
             self.evs,
             self._selection,
-            congestion(replace(self._context.path, base_rtt_ns=base_rtt_ns), self._cc_profile.config),
+            congestion(
+                replace(self._context.path, base_rtt_ns=base_rtt_ns, mtu_bytes=self.pmtu), self._cc_profile.config
+            ),
             self.fail,
             self._repaired,
             dest_qpn=self._remote.qpn,
             psn=self._start_psn,
+            pmtu=self.pmtu,
             window=self._remote.mpr * wire.MPR_UNIT,
             base_rtt_ns=base_rtt_ns,
             max_write_imm=self._remote.max_write_imm,

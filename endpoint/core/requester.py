@@ -53,6 +53,7 @@ class Requester:
         *,
         dest_qpn: int,
         psn: int,
+        pmtu: int,
         window: int,
         base_rtt_ns: int,
         max_write_imm: int,
@@ -72,10 +73,10 @@ class Requester:
         self._on_repaired = on_repaired
         self._max_write_imm = max_write_imm
         self._base_rtt_ns = base_rtt_ns
-        self._pmtu = limits.pmtu
+        self._pmtu = pmtu
         self.cc = congestion
         stamps = context.stamps
-        self._packer = WritePacker(VARIANT_MASKED | dest_qpn, limits.pmtu, stamps.tick_ns, stamps.resolution)
+        self._packer = WritePacker(VARIANT_MASKED | dest_qpn, pmtu, stamps.tick_ns, stamps.resolution)
         self._rule = ReorderRule(base_rtt_ns, limits.jitter_ns)
         self._rtt = RttEstimator(base_rtt_ns)
         self.flight = Flight(psn, window, self._rule, self._rtt, self._arrived_late, self._placed)

@@ -39,6 +39,7 @@ class Responder:
         fail: Fail,
         *,
         epsn: int,
+        pmtu: int,
         window: int,
         max_write_imm: int,
         trim_nack: bool,
@@ -49,7 +50,7 @@ class Responder:
         self._fail = fail
         self._penalty = context.penalty
         self._writable = context.memory.writable
-        self._pmtu = context.limits.pmtu
+        self._pmtu = pmtu
         self._threshold = context.limits.sack_threshold_bytes
         self._window = window
         self._max_write_imm = max_write_imm

@@ -19,6 +19,9 @@ from endpoint.transport import CompletionStatus, MemoryRegion, QPInfo, QPState
 
 MESSAGE_MAX = (1 << 32) - 1
 
+PMTU_MIN, PMTU_MAX = 256, 65535
+"""Payload bytes of a full packet; the least is InfiniBand's."""
+
 SEND_OPCODES = ("rdma_write", "rdma_write_with_imm")
 
 STEPS: dict[QPState, QPState] = {
@@ -35,6 +38,7 @@ RANGES: dict[str, tuple[int, int]] = {
     "max_send_wr": (1, QUEUE_MAX),
     "max_recv_wr": (1, QUEUE_MAX),
     "cc_profile_id": (0, (1 << 64) - 1),
+    "pmtu": (PMTU_MIN, PMTU_MAX),
 }
 """What the integer attributes of a QP may be."""
 
@@ -63,6 +67,12 @@ def check_peer(peer: QPInfo, *names: str) -> None:
         _check(name, getattr(peer, name), f"the peer's {name}")
 
 
+def check_pmtu(pmtu: int, largest: int) -> None:
+    """Raises `VerbError` for a PMTU that exceeds the profile's."""
+    if pmtu > largest:
+        raise VerbError(f"pmtu is {pmtu}; the profile's, which fits the ports, is {largest}")
+
+
 def _check(name: str, value: Any, shown: str) -> None:
     low, high = RANGES[name]
     if type(value) is not int:
@@ -88,7 +98,8 @@ class VerbQueuePair:
         self.agenda = Agenda(scheduler, work)
         self._memory = memory
         self._log = log
-        self._pmtu = pmtu
+        self.pmtu = pmtu
+        """Payload bytes of a full packet: ours, and from RTR on what both ends have agreed on."""
         self.state = QPState.RESET
         self.receiving = False
         """In RTR or RTS."""
@@ -102,6 +113,15 @@ class VerbQueuePair:
     def peer_name(self) -> str | None:
         """The other host, once it is known."""
         return None
+
+    def _agree_on_pmtu(self, peer: QPInfo) -> None:
+        """Both ends take the smaller PMTU. Raises `VerbError`, with both, if the peer's is none."""
+        theirs = self.pmtu if peer.pmtu is None else peer.pmtu
+        if type(theirs) is not int or not PMTU_MIN <= theirs <= PMTU_MAX:
+            raise VerbError(
+                f"the peer's PMTU is {theirs!r} and ours {self.pmtu}; they can agree on {PMTU_MIN} to {PMTU_MAX} bytes"
+            )
+        self.pmtu = min(self.pmtu, theirs)
 
     # --- for a transport to fill in ----------------------------------------------------------------------------
 
@@ -198,7 +218,7 @@ class VerbQueuePair:
         if immediate is not None and not 0 <= immediate < 1 << 32:
             raise VerbError(f"immediate {immediate:#x} does not fit 32 bits")
         self.work.reserve_write()
-        message = Message(wr_id, region, offset, length, remote_va, rkey & 0xFFFFFFFF, immediate, self._pmtu)
+        message = Message(wr_id, region, offset, length, remote_va, rkey & 0xFFFFFFFF, immediate, self.pmtu)
         self.work.add_write(message)
         self._enqueue(message)
         self.agenda.wake()

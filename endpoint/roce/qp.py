@@ -9,7 +9,7 @@ from endpoint.core.config import NEVER
 from endpoint.core.cq import CompletionQueue
 from endpoint.core.message import Message
 from endpoint.core.packet import Route
-from endpoint.core.verbs import VerbQueuePair, check_peer, take_attributes
+from endpoint.core.verbs import VerbQueuePair, check_peer, check_pmtu, take_attributes
 from endpoint.core.work import WorkQueue
 from endpoint.roce.answers import Answers
 from endpoint.roce.context import Context
@@ -32,17 +32,18 @@ class QueuePair(VerbQueuePair):
             "max_send_wr": settings.max_send_wr,
             "max_recv_wr": settings.max_recv_wr,
             "psn": context.rng.getrandbits(24),
+            "pmtu": context.limits.pmtu,
         }
         taken = take_attributes("a RoCE QP", known, attributes)
+        check_pmtu(taken["pmtu"], context.limits.pmtu)
         work = WorkQueue(qpn, cq, taken["max_send_wr"], taken["max_recv_wr"])
-        super().__init__(
-            qpn, work, context.limits.pmtu, memory=context.memory, log=context.log, scheduler=context.scheduler
-        )
+        super().__init__(qpn, work, taken["pmtu"], memory=context.memory, log=context.log, scheduler=context.scheduler)
         self._context = context
         self._max_recv_wr: int = taken["max_recv_wr"]
         self._dest_qpn = -1
         self._peer_name: str | None = None
         self._start_psn: int = taken["psn"]
+        self._own_pmtu: int = taken["pmtu"]
 
     @property
     def peer_name(self) -> str | None:
@@ -55,21 +56,38 @@ class QueuePair(VerbQueuePair):
 
     def info(self) -> QPInfo:
         """RC has no PSN window and no limit of writes with immediate: the fields are filled with what fits MRC's."""
-        return QPInfo(self._context.profile.host, self.qpn, self._start_psn, mpr=64, max_write_imm=self._max_recv_wr)
+        return QPInfo(
+            self._context.profile.host,
+            self.qpn,
+            self._start_psn,
+            mpr=64,
+            max_write_imm=self._max_recv_wr,
+            pmtu=self._own_pmtu,
+        )
 
     def _make_responder(self, peer: QPInfo, now_ns: int) -> None:
         check_peer(peer, "qpn", "psn")
         context = self._context
+        self._agree_on_pmtu(peer)
         self.route = context.choose_route(peer.host)
         self.peer_address = context.profile.destinations[peer.host].address.packed
         self._peer_name = peer.host
         self._dest_qpn = peer.qpn
         answers = Answers(self.route, peer.qpn, context.control_class)
-        self.responder = Responder(context, self.work, answers, self.fail, peer.psn)
+        self.responder = Responder(context, self.work, answers, self.fail, peer.psn, self.pmtu)
 
     def _make_requester(self) -> None:
+        assert self._peer_name is not None  # RTR came before
         self.requester = Requester(
-            self._context, self.work, self.agenda, self.route, self.fail, dest_qpn=self._dest_qpn, psn=self._start_psn
+            self._context,
+            self.work,
+            self.agenda,
+            self.route,
+            self.fail,
+            dest_qpn=self._dest_qpn,
+            psn=self._start_psn,
+            pmtu=self.pmtu,
+            base_rtt_ns=self._context.profile.destinations[self._peer_name].base_rtt_ns,
         )
         self.agenda.sender = self.requester
 

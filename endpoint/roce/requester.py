@@ -42,6 +42,8 @@ class Requester:
         *,
         dest_qpn: int,
         psn: int,
+        pmtu: int,
+        base_rtt_ns: int,
     ) -> None:
         limits, settings = context.limits, context.settings
         self._scheduler = context.scheduler
@@ -54,19 +56,21 @@ class Requester:
         self._data_class = context.data_class
         self._retry_count = settings.retry_count
         self._heeds_cnps = settings.dcqcn
-        self._pmtu = limits.pmtu
+        self._pmtu = pmtu
         self._line_bps = route.port.rate_bps
-        bdp = max(self._line_bps * limits.base_rtt_ns // 8_000_000_000, 2 * limits.pmtu)
-        self._window = max(2, int(settings.window_bdps * bdp) // limits.pmtu)
+        # Where processes are late, their lateness keeps bytes in flight to a neighbour, too.
+        full_rtt_ns = min(base_rtt_ns + limits.jitter_ns, max(base_rtt_ns, limits.base_rtt_ns))
+        bdp = max(self._line_bps * full_rtt_ns // 8_000_000_000, 2 * pmtu)
+        self._window = max(2, int(settings.window_bdps * bdp) // pmtu)
         """In packets."""
         self.dcqcn = Dcqcn(self._line_bps, limits.base_rtt_ns, bdp)
-        self._frame_bytes_max = limits.pmtu + HEADER_BYTES_MAX
-        self._ack_every = max(1, settings.ack_every_bytes // limits.pmtu)
+        self._frame_bytes_max = pmtu + HEADER_BYTES_MAX
+        self._ack_every = max(1, settings.ack_every_bytes // pmtu)
         self._since_request = 0
         # The timer must not fire for want of a request: packets this far apart, by rate or because other QPs use the
         # port too, ask one by one, and so does the last one of a turn.
         self._sparse_ns = limits.base_rtt_ns // self._ack_every
-        self._sparse_bps = limits.pmtu * 8_000_000_000 / max(1, self._sparse_ns)
+        self._sparse_bps = pmtu * 8_000_000_000 / max(1, self._sparse_ns)
         self._sent_ns = 0
         self._timeout_ns = limits.timeout_ns
         self.una = self.nxt = self.top = psn
@@ -76,7 +80,7 @@ class Requester:
         self._turn_ns = 0
         """When the QP's rate lets the next packet go."""
         self._timer_ns = 0
-        self._rtt = RttEstimator(limits.base_rtt_ns)
+        self._rtt = RttEstimator(base_rtt_ns)
         self._rtt_psn, self._rtt_sent_ns = -1, 0
         self.retries = 0
         self.acked_bytes = self.data_packets = self.retransmits = self.timeouts = 0

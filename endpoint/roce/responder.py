@@ -16,12 +16,12 @@ from endpoint.transport import CompletionStatus
 class Responder:
     """Go-back-N: a packet ahead of its turn is dropped and answered with one NAK until the sequence goes on."""
 
-    def __init__(self, context: Context, work: WorkQueue, answers: Answers, fail: Fail, epsn: int) -> None:
+    def __init__(self, context: Context, work: WorkQueue, answers: Answers, fail: Fail, epsn: int, pmtu: int) -> None:
         self._work = work
         self._answers = answers
         self._fail = fail
         self._writable = context.memory.writable
-        self._pmtu = context.limits.pmtu
+        self._pmtu = pmtu
         self._cnp_period_ns = int(CNP_PERIOD * context.limits.base_rtt_ns)
         self._cnp_due_ns = 0
         self.epsn = epsn

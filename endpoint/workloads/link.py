@@ -70,6 +70,8 @@ class Link:
         _integer("psn", info.psn, 24)
         _integer("mpr", info.mpr, 8)
         _integer("max_write_imm", info.max_write_imm, 32)
+        if info.pmtu is not None:
+            _integer("pmtu", info.pmtu, 16)
         if type(info.trim_nack) is not bool:
             raise ValueError(f"trim_nack is {info.trim_nack!r}, not true or false")
 
