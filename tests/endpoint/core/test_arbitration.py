@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.endpoint.core.flows import Flow
-from tests.endpoint.core.virtual_wire import Wire
 
 from endpoint.core.endpoint import Endpoint
 from endpoint.roce.endpoint import Endpoint as RoceEndpoint
 from endpoint.transport import Transport
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Wire
 
 RATE_BPS = 10_000_000_000
 CONTROL_BYTES = 154

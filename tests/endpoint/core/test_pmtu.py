@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.endpoint.core.bench import Bench
 
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
@@ -16,6 +15,7 @@ from endpoint.core.endpoint import Endpoint
 from endpoint.core.verbs import VerbError
 from endpoint.roce.endpoint import Endpoint as RoceEndpoint
 from endpoint.transport import CompletionStatus, QPState
+from tests.helpers.transport.bench import Bench
 
 SUCCESS = CompletionStatus.SUCCESS
 
