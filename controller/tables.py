@@ -12,14 +12,7 @@ from ipaddress import IPv6Network
 from controller.entries import DefaultAction, Entity, Group, GroupEntry, Member, MeterCell, TableEntry
 from switch.engine import MeterConfig
 from switch.entries import Exact, Lpm
-from topo.address import (
-    adjacency_usid,
-    host_prefix,
-    leaf_prefix,
-    nic_usid,
-    switch_usid,
-    usid_prefix,
-)
+from topo.address import adjacency_usid, host_prefix, leaf_prefix, nic_usid, switch_usid, usid_prefix
 from topo.graph import leaf_host_port, leaf_spine_port, link_at, peer, ports, spine_leaf_port, towards_host
 from topo.node import Host, Switch, leaf, spine
 from topo.plan import PRIORITY_CONTROL, PRIORITY_DATA, Plan

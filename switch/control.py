@@ -16,15 +16,7 @@ from typing import Any
 from common.fields import Fields
 from common.journal import Journal
 from common.server import ControlServer, Reply, ThreadReaders
-from switch.config import (
-    PORT_KEYS,
-    QUEUE_KEYS,
-    ConfigError,
-    changed_port,
-    changed_queue,
-    parse_address,
-    parse_device,
-)
+from switch.config import PORT_KEYS, QUEUE_KEYS, ConfigError, changed_port, changed_queue, parse_address, parse_device
 from switch.device import Device, Devices
 from switch.engine import FRAME_BYTES_MAX, EngineError, PortConfig
 

@@ -106,12 +106,7 @@ async def serve(config: ServeConfig, *, ready_file: Path | None = None, exit_wit
         sampler = asyncio.ensure_future(_sample(devices, data_plane, journal, config.sample_interval_ns))
         stack.callback(sampler.cancel)
         _announce(
-            {
-                "grpc": _with_port(config.grpc, grpc_port),
-                "control": control.address,
-                "pid": os.getpid(),
-            },
-            ready_file,
+            {"grpc": _with_port(config.grpc, grpc_port), "control": control.address, "pid": os.getpid()}, ready_file
         )
         await stopping.wait()
     if ready_file is not None:

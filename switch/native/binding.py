@@ -37,10 +37,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "device_receive": (None, (c_void_p, c_uint32, c_char_p, c_uint32, c_uint64)),
     "device_advance": (None, (c_void_p, c_uint64)),
     "device_next_event_ns": (c_uint64, (c_void_p,)),
-    "access_insert": (
-        c_long,
-        (c_void_p, c_uint32, _WORDS, _WORDS, c_uint32, c_int, c_uint32, c_uint32, _WORDS),
-    ),
+    "access_insert": (c_long, (c_void_p, c_uint32, _WORDS, _WORDS, c_uint32, c_int, c_uint32, c_uint32, _WORDS)),
     "access_modify": (c_int, (c_void_p, c_uint32, c_uint32, c_uint32, c_uint32, _WORDS)),
     "access_delete": (c_int, (c_void_p, c_uint32, c_uint32)),
     "access_set_default": (c_int, (c_void_p, c_uint32, c_uint32, _WORDS)),

@@ -104,8 +104,7 @@ class Arbitration:
             )
         if election_id is None or election_id != state.clients[state.primary]:
             raise P4RuntimeError(
-                Code.PERMISSION_DENIED,
-                f"election id {election_id} is not the primary's, which is {state.highest}",
+                Code.PERMISSION_DENIED, f"election id {election_id} is not the primary's, which is {state.highest}"
             )
 
     def is_primary(self, client: Client) -> bool:

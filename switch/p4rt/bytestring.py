@@ -28,5 +28,5 @@ def misfit(value: bytes, bits: int, what: str) -> P4RuntimeError:
     number = int.from_bytes(value, "big")
     return invalid(
         f"{what}: 0x{value.hex()} needs {number.bit_length()} bits, but the width is bit<{bits}> "
-        f"(at most 0x{(1 << bits) - 1:x})",
+        f"(at most 0x{(1 << bits) - 1:x})"
     )

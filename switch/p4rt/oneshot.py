@@ -46,8 +46,7 @@ def create(store: Store, table: TableInfo, action_set: Any) -> int:
         raise invalid(f"table {table.name}: the action set's size {size} exceeds the most, {profile.max_group_size}")
     if profile.size and len(state.members) + len(actions) > profile.size:
         raise P4RuntimeError(
-            Code.RESOURCE_EXHAUSTED,
-            f"action profile {profile.name}: is full: its size is {profile.size} members",
+            Code.RESOURCE_EXHAUSTED, f"action profile {profile.name}: is full: its size is {profile.size} members"
         )
     group_id = state.one_shot_next
     members = tuple((group_id + 1 + number, weight) for number, (_, weight) in enumerate(actions))

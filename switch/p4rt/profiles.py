@@ -231,10 +231,7 @@ def read_group(store: Store, message: Any) -> Iterator[bytes]:
 def encode_group(profile: Profile, group_id: int, members: tuple[tuple[int, int], ...], max_size: int) -> bytes:
     """A serialised Entity."""
     encoded = [
-        wire.block(
-            _GROUP_MEMBERS,
-            wire.number(_GROUP_MEMBER_ID, member_id) + wire.number(_GROUP_MEMBER_WEIGHT, weight),
-        )
+        wire.block(_GROUP_MEMBERS, wire.number(_GROUP_MEMBER_ID, member_id) + wire.number(_GROUP_MEMBER_WEIGHT, weight))
         for member_id, weight in members
     ]
     return wire.block(

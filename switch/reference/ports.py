@@ -145,10 +145,7 @@ class Port:
     def counters(self) -> PortCounters:
         counts = {name: getattr(self.counts, name) for name in Counts.__slots__}
         return PortCounters(
-            **counts,
-            queue_packets=self.waiting,
-            queue_bytes=self.waiting_bytes,
-            queue_packets_max=self.waiting_max,
+            **counts, queue_packets=self.waiting, queue_bytes=self.waiting_bytes, queue_packets_max=self.waiting_max
         )
 
 

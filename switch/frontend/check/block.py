@@ -70,7 +70,4 @@ def _local(cx: Context, d: ast.Declaration) -> None:
         cx.declaration(d)
 
 
-DECLARATIONS: Handlers = {
-    ast.Control: _control,
-    ast.Parser: _parser,
-}
+DECLARATIONS: Handlers = {ast.Control: _control, ast.Parser: _parser}

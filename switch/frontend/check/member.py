@@ -118,8 +118,4 @@ def _static_member(cx: Context, e: ast.Member, base: Type) -> Type:
     return cx.type_error(f"{base} has no member {e.name}", e.span)
 
 
-EXPRESSIONS: Handlers = {
-    ast.Index: _index,
-    ast.Slice: _slice,
-    ast.Member: _member,
-}
+EXPRESSIONS: Handlers = {ast.Index: _index, ast.Slice: _slice, ast.Member: _member}

@@ -207,9 +207,4 @@ def _cast(cx: Context, e: ast.Cast) -> Type:
     return to
 
 
-EXPRESSIONS: Handlers = {
-    ast.Unary: _unary,
-    ast.Binary: _binary,
-    ast.Conditional: _conditional,
-    ast.Cast: _cast,
-}
+EXPRESSIONS: Handlers = {ast.Unary: _unary, ast.Binary: _binary, ast.Conditional: _conditional, ast.Cast: _cast}

@@ -87,10 +87,7 @@ def _operation(e: ir.Operation) -> Json:
     op, t = e.op, e.type
     if op == "?":
         condition, then, otherwise = (expression(o) for o in e.operands)
-        return {
-            "type": "expression",
-            "value": {"op": "?", "left": then, "right": otherwise, "cond": condition},
-        }
+        return {"type": "expression", "value": {"op": "?", "left": then, "right": otherwise, "cond": condition}}
     if op == "cast":
         return _cast(e)
     if len(e.operands) == 1:

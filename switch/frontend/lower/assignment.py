@@ -37,10 +37,7 @@ def assign(cx: Context, target: Value, source: Value, span: Span) -> None:
         cx.emit(op, ir.Object(target.kind, target.name), ir.Object(source.kind, source.name), span=span)
     elif isinstance(target, UnionValue) and isinstance(source, UnionValue):
         cx.emit(
-            "assign_union",
-            ir.Object("header_union", target.name),
-            ir.Object("header_union", source.name),
-            span=span,
+            "assign_union", ir.Object("header_union", target.name), ir.Object("header_union", source.name), span=span
         )
     else:
         raise RefusalError("this cannot be assigned on BMv2", span)

@@ -153,9 +153,4 @@ def _cast(cx: Context, e: ast.Cast) -> Value:
     return cast(as_expression(value, e.span), e.type, e.span)
 
 
-EXPRESSIONS: Expressions = {
-    ast.Unary: _unary,
-    ast.Binary: _binary,
-    ast.Conditional: _conditional,
-    ast.Cast: _cast,
-}
+EXPRESSIONS: Expressions = {ast.Unary: _unary, ast.Binary: _binary, ast.Conditional: _conditional, ast.Cast: _cast}

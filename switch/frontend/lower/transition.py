@@ -83,11 +83,7 @@ def _case(cx: Context, case: ast.SelectCase, widths: list[int], target: str | No
         value = mask = exact = total = 0
         for (v, m), w in zip(combination, widths, strict=True):
             padded = (w + 7) // 8 * 8
-            value, mask, exact = (
-                (value << padded) | (v & m),
-                (mask << padded) | m,
-                (exact << padded) | ((1 << w) - 1),
-            )
+            value, mask, exact = ((value << padded) | (v & m), (mask << padded) | m, (exact << padded) | ((1 << w) - 1))
             total += padded // 8
         if mask == 0:
             made.append(ir.ParserTransition("default", None, None, 0, target))

@@ -13,16 +13,7 @@ from switch.model.loading.cursor import Cursor
 from switch.model.loading.expressions import kinded
 from switch.model.loading.externs import algorithm, calculation_inputs
 from switch.model.loading.scope import Scope, declare, named, numbered
-from switch.model.pipelines import (
-    ActionCallNode,
-    ActionProfile,
-    Conditional,
-    DefaultAction,
-    Key,
-    Node,
-    Pipeline,
-    Table,
-)
+from switch.model.pipelines import ActionCallNode, ActionProfile, Conditional, DefaultAction, Key, Node, Pipeline, Table
 
 _LOOSENESS = ("exact", "lpm", "ternary", "range")
 _HIT, _MISS = "__HIT__", "__MISS__"

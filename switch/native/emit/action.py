@@ -6,15 +6,7 @@ from collections.abc import Callable
 
 from switch.model import UnsupportedError
 from switch.model.actions import Action, Primitive
-from switch.model.expressions import (
-    Binary,
-    Const,
-    Expression,
-    FieldRef,
-    HeaderRef,
-    Local,
-    StackRef,
-)
+from switch.model.expressions import Binary, Const, Expression, FieldRef, HeaderRef, Local, StackRef
 from switch.model.externs import Calculation, Counter, FieldList, Meter
 from switch.model.headers import Field, Header, Stack
 from switch.model.program import Program
@@ -273,10 +265,7 @@ def _assign_varbit(e: Actions, scope: Expressions, args: tuple[object, ...]) -> 
         raise UnsupportedError("assignment between varbit fields that are known only at run time")
     to, origin = e.layout.field(target), e.layout.field(source)
     room = max(1, varbit_bytes(target.header.type))
-    return [
-        f"{to}_bytes = {origin}_bytes < {room} ? {origin}_bytes : {room};",
-        f"memmove({to}, {origin}, {to}_bytes);",
-    ]
+    return [f"{to}_bytes = {origin}_bytes < {room} ? {origin}_bytes : {room};", f"memmove({to}, {origin}, {to}_bytes);"]
 
 
 def _accumulate(op: str) -> Emitter:

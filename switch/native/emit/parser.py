@@ -5,18 +5,7 @@ from __future__ import annotations
 from switch.model import UnsupportedError
 from switch.model.expressions import Expression, FieldRef, LastField
 from switch.model.headers import Header, HeaderType
-from switch.model.parsers import (
-    Advance,
-    Call,
-    Extract,
-    KeyPart,
-    Lookahead,
-    Operation,
-    Set,
-    StackNext,
-    State,
-    Verify,
-)
+from switch.model.parsers import Advance, Call, Extract, KeyPart, Lookahead, Operation, Set, StackNext, State, Verify
 from switch.model.program import Program
 from switch.native.emit.action import Actions
 from switch.native.emit.bytes import loads, store_header
