@@ -4,22 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from switch.model import parsers
 from switch.model.expressions import LastField
 from switch.model.headers import Header
-from switch.model.parsers import (
-    Advance,
-    Call,
-    Extract,
-    KeyPart,
-    LastUnionField,
-    Lookahead,
-    Operation,
-    Set,
-    StackNext,
-    State,
-    UnionStackNext,
-    Verify,
-)
 from switch.reference.expressions import fit
 from switch.reference.packet import Packet
 from switch.reference.primitives import compile_primitive
@@ -82,7 +69,7 @@ class ParserRunner:
 
     # --- states ---
 
-    def _state(self, state: State) -> tuple[State, list[Step], Callable[[Packet, int], str | None]]:
+    def _state(self, state: parsers.State) -> tuple[parsers.State, list[Step], Callable[[Packet, int], str | None]]:
         readers = [self._key_part(part) for part in state.key]
         transitions = [
             (tuple(zip(t.values, t.masks, strict=True)), t.next_state)
@@ -99,12 +86,12 @@ class ParserRunner:
 
         return state, [self._operation(op) for op in state.operations], select
 
-    def _key_part(self, part: KeyPart) -> KeyReader:
+    def _key_part(self, part: parsers.KeyPart) -> KeyReader:
         source, layout = part.source, self.runtime.layout
         mask = (1 << part.width_bits) - 1
-        if isinstance(source, Lookahead):
+        if isinstance(source, parsers.Lookahead):
             return self._lookahead(source)
-        if isinstance(source, LastUnionField):
+        if isinstance(source, parsers.LastUnionField):
             stack, member, field = source.stack, source.member_index, source.field.index
 
             def read_union(packet: Packet, position: int) -> int:
@@ -120,7 +107,7 @@ class ParserRunner:
             return lambda packet, position: read(packet) & mask
         return lambda packet, position: read(packet)
 
-    def _lookahead(self, lookahead: Lookahead) -> KeyReader:
+    def _lookahead(self, lookahead: parsers.Lookahead) -> KeyReader:
         offset, width = lookahead.offset_bits, lookahead.width_bits
         first, end = offset // 8, (offset + width + 7) // 8
         shift, mask = end * 8 - offset - width, (1 << width) - 1
@@ -134,14 +121,14 @@ class ParserRunner:
 
     # --- operations ---
 
-    def _operation(self, operation: Operation) -> Step:
+    def _operation(self, operation: parsers.Operation) -> Step:
         expressions = self.runtime.expressions
         match operation:
-            case Extract():
+            case parsers.Extract():
                 return self._extract(operation)
-            case Set():
+            case parsers.Set():
                 return self._set(operation)
-            case Verify(condition, error):
+            case parsers.Verify(condition, error):
                 test, code = expressions.test(condition), expressions.reader(error)
 
                 def verify(packet: Packet, position: int) -> int:
@@ -150,7 +137,7 @@ class ParserRunner:
                     return position
 
                 return verify
-            case Advance(bits):
+            case parsers.Advance(bits):
                 read = expressions.reader(bits)
 
                 def advance(packet: Packet, position: int) -> int:
@@ -162,7 +149,7 @@ class ParserRunner:
                     return position
 
                 return advance
-            case Call(primitive):
+            case parsers.Call(primitive):
                 run = compile_primitive(primitive, self.runtime)
 
                 def call(packet: Packet, position: int) -> int:
@@ -178,11 +165,11 @@ class ParserRunner:
             raise self._fail("ParserInvalidArgument")
         return bits // 8
 
-    def _set(self, operation: Set) -> Step:
+    def _set(self, operation: parsers.Set) -> Step:
         value, target = operation.value, operation.target
         write, store = self.runtime.expressions.writer(target), fit(target.field)
-        look = self._lookahead(value) if isinstance(value, Lookahead) else None
-        read = None if isinstance(value, Lookahead) else self.runtime.expressions.reader(value)
+        look = self._lookahead(value) if isinstance(value, parsers.Lookahead) else None
+        read = None if isinstance(value, parsers.Lookahead) else self.runtime.expressions.reader(value)
         name = f"{target.header.name}.{target.field.name}"
 
         def assign(packet: Packet, position: int) -> int:
@@ -195,7 +182,7 @@ class ParserRunner:
 
         return assign
 
-    def _extract(self, operation: Extract) -> Step:
+    def _extract(self, operation: parsers.Extract) -> Step:
         into, width = operation.into, operation.varbit_width
         read_width = None if width is None else self.runtime.expressions.reader(width)
 
@@ -204,7 +191,7 @@ class ParserRunner:
 
         if isinstance(into, Header):
             return lambda packet, position: self._take(packet, position, into, varbit_bytes(packet))
-        if isinstance(into, StackNext):
+        if isinstance(into, parsers.StackNext):
             stack = into.stack
 
             def extract_next(packet: Packet, position: int) -> int:
@@ -216,7 +203,7 @@ class ParserRunner:
                 return position
 
             return extract_next
-        assert isinstance(into, UnionStackNext)
+        assert isinstance(into, parsers.UnionStackNext)
         union_stack, member = into.stack, into.member_index
 
         def extract_next_union(packet: Packet, position: int) -> int:

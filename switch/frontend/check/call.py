@@ -4,41 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from switch.frontend.check import types as ty
 from switch.frontend.check.argument import bind, bind_constructor, parameter_infos, wanted_arguments
 from switch.frontend.check.context import Context, Handlers
 from switch.frontend.check.left_value import need_left_value
 from switch.frontend.check.member import HEADER_METHODS, SIZE_METHODS, STACK_METHODS
 from switch.frontend.check.scope import Callee, ParameterInfo, Symbol
 from switch.frontend.check.type_ref import constant_number, type_of
-from switch.frontend.check.types import (
-    ANY,
-    APPLY_RESULT,
-    BOOL,
-    INT,
-    VOID,
-    Applicable,
-    Composite,
-    Extern,
-    Meta,
-    Stack,
-    Type,
-    substitute,
-    width,
-)
 from switch.frontend.diagnostics import choices
 from switch.frontend.parse import ast
 
 
-def _call(cx: Context, e: ast.Call) -> Type:
+def _call(cx: Context, e: ast.Call) -> ty.Type:
     callee = _callee(cx, e)
     if callee is None:
         for argument in e.arguments:
             cx.expression(argument.expression)
-        return ANY
+        return ty.ANY
     e.target = callee
     if callee.kind == "size":
         e.value = _size(cx, e, callee)
-        return INT
+        return ty.INT
     if callee.name == "static_assert":
         _static_assert(cx, e, callee)
     return callee.returns
@@ -46,7 +32,7 @@ def _call(cx: Context, e: ast.Call) -> Type:
 
 def _static_assert(cx: Context, e: ast.Call, callee: Callee) -> None:
     condition = callee.arguments[0] if callee.arguments else None
-    if condition is None or condition.type == ANY:
+    if condition is None or condition.type == ty.ANY:
         return
     e.value = condition.value
     if e.value is None:
@@ -67,9 +53,9 @@ def _callee(cx: Context, e: ast.Call) -> Callee | None:
         cx.type_error("this cannot be called", e.span)
         return None
     base = cx.expression(target.base)
-    if base == ANY:
+    if base == ty.ANY:
         return None
-    if isinstance(base, Meta) and isinstance(base.type, Applicable):
+    if isinstance(base, ty.Meta) and isinstance(base.type, ty.Applicable):
         base = base.type
     return _method(cx, e, target, base)
 
@@ -81,16 +67,16 @@ def _named(cx: Context, e: ast.Call, target: ast.Name) -> Callee | None:
         cx.name_error(f"there is no action or function named {target.name}", e.span, note)
         return None
     target.target = symbol
-    target.type = ANY
+    target.type = ty.ANY
     if symbol.kind == "action":
         if not cx.action_calls_allowed:
             cx.type_error("actions cannot be called from parsers or functions", e.span)
-        callee = Callee("action", symbol.name, symbol, parameters=symbol.parameters, returns=VOID)
+        callee = Callee("action", symbol.name, symbol, parameters=symbol.parameters, returns=ty.VOID)
         bind(cx, e, callee)
         return callee
     if symbol.kind == "function":
         return _overloaded(cx, e, symbol)
-    if symbol.kind in ("control", "parser", "package") or isinstance(symbol.type, Extern):
+    if symbol.kind in ("control", "parser", "package") or isinstance(symbol.type, ty.Extern):
         return _constructor(cx, e, symbol)
     if symbol.kind == "table":
         cx.type_error(f"a table is applied, not called: {symbol.name}.apply()", e.span)
@@ -112,8 +98,8 @@ def _overloaded(cx: Context, e: ast.Call, symbol: Symbol) -> Callee | None:
     kind = "extern_function" if isinstance(declaration, ast.Prototype) else "function"
     callee = Callee(kind, symbol.name, found, parameters=found.parameters)
     bound = bind(cx, e, callee, declaration.type_parameters)
-    callee.returns = substitute(found.type, bound)
-    callee.type_arguments = [bound.get(p, ANY) for p in declaration.type_parameters]
+    callee.returns = ty.substitute(found.type, bound)
+    callee.type_arguments = [bound.get(p, ty.ANY) for p in declaration.type_parameters]
     return callee
 
 
@@ -124,31 +110,31 @@ def _accepts(parameters: list[ParameterInfo], count: int) -> bool:
 
 def _constructor(cx: Context, e: ast.Call, symbol: Symbol) -> Callee | None:
     found = symbol.type
-    assert isinstance(found, Extern | Applicable)
+    assert isinstance(found, ty.Extern | ty.Applicable)
     arguments = tuple(type_of(cx, a) for a in e.type_arguments)
-    made: Extern | Applicable
-    if isinstance(found, Extern):
-        made = Extern(found.declaration, found.name, arguments)
+    made: ty.Extern | ty.Applicable
+    if isinstance(found, ty.Extern):
+        made = ty.Extern(found.declaration, found.name, arguments)
     else:
-        made = Applicable(found.kind, found.name, found.declaration, arguments)
+        made = ty.Applicable(found.kind, found.name, found.declaration, arguments)
     callee = Callee("constructor", symbol.name, symbol, returns=made)
     bind_constructor(cx, e, callee, made)
     return callee
 
 
-def _method(cx: Context, e: ast.Call, target: ast.Member, base: Type) -> Callee | None:
+def _method(cx: Context, e: ast.Call, target: ast.Member, base: ty.Type) -> Callee | None:
     name = target.name
     if name in SIZE_METHODS:
-        return Callee("size", name, base=target.base, returns=INT)
-    if isinstance(base, Composite) and base.kind in ("header", "header_union"):
+        return Callee("size", name, base=target.base, returns=ty.INT)
+    if isinstance(base, ty.Composite) and base.kind in ("header", "header_union"):
         valid: Sequence[str] = HEADER_METHODS if base.kind == "header" else ("isValid",)
         if name in valid:
             if name != "isValid":
                 need_left_value(cx, target.base, f"the header of {name}()")
-            return Callee("header", name, base=target.base, returns=BOOL if name == "isValid" else VOID)
+            return Callee("header", name, base=target.base, returns=ty.BOOL if name == "isValid" else ty.VOID)
         cx.type_error(f"{base} has no method {name}", e.span, choices(name, valid, "methods"))
         return None
-    if isinstance(base, Stack):
+    if isinstance(base, ty.Stack):
         if name not in STACK_METHODS:
             cx.type_error(f"a header stack has no method {name}", e.span, choices(name, STACK_METHODS, "methods"))
             return None
@@ -157,17 +143,17 @@ def _method(cx: Context, e: ast.Call, target: ast.Member, base: Type) -> Callee 
             cx.type_error(f"{name} takes 1 argument, not {len(e.arguments)}", e.span)
             return None
         count = constant_number(cx, e.arguments[0].expression, f"the argument of {name}")
-        return None if count is None else Callee("stack", name, base=target.base, returns=VOID)
-    if isinstance(base, Extern):
+        return None if count is None else Callee("stack", name, base=target.base, returns=ty.VOID)
+    if isinstance(base, ty.Extern):
         return _extern_method(cx, e, target, base)
-    if isinstance(base, Applicable) and name == "apply":
+    if isinstance(base, ty.Applicable) and name == "apply":
         return _apply(cx, e, target, base)
-    valid = ["apply"] if isinstance(base, Applicable) else []
+    valid = ["apply"] if isinstance(base, ty.Applicable) else []
     cx.type_error(f"{base} has no method {name}", e.span, choices(name, valid, "methods"))
     return None
 
 
-def _extern_method(cx: Context, e: ast.Call, target: ast.Member, base: Extern) -> Callee | None:
+def _extern_method(cx: Context, e: ast.Call, target: ast.Member, base: ty.Extern) -> Callee | None:
     methods = [m for m in base.declaration.methods if m.returns is not None]
     named = [m for m in methods if m.name == target.name]
     if not named:
@@ -186,31 +172,31 @@ def _extern_method(cx: Context, e: ast.Call, target: ast.Member, base: Extern) -
     given = [type_of(cx, a) for a in e.type_arguments]
     known.update(zip(found.type_parameters, given, strict=False))
     bound = bind(cx, e, callee, generics, known)
-    callee.type_arguments = [bound.get(p, ANY) for p in found.type_parameters]
+    callee.type_arguments = [bound.get(p, ty.ANY) for p in found.type_parameters]
     assert found.returns is not None
     returns = found.returns
     if isinstance(returns, ast.NamedType) and returns.name in generics:
         if returns.name not in bound:
             cx.type_error(f"{target.name} needs a type argument: {target.name}<…>()", e.span)
-        callee.returns = bound.get(returns.name, ANY)
+        callee.returns = bound.get(returns.name, ty.ANY)
     else:
         callee.returns = type_of(cx, returns)
     return callee
 
 
-def _apply(cx: Context, e: ast.Call, target: ast.Member, base: Applicable) -> Callee | None:
+def _apply(cx: Context, e: ast.Call, target: ast.Member, base: ty.Applicable) -> Callee | None:
     declaration = base.declaration
     if not cx.apply_allowed:
         cx.type_error(f"{base} can be applied in an apply block only, not in an action or a table", e.span)
     elif cx.in_parser != (base.kind == "parser"):
         cx.type_error(f"{base} cannot be applied in a {'parser' if cx.in_parser else 'control'}", e.span)
     if base.kind == "table":
-        callee = Callee("table", base.name, base=target.base, returns=APPLY_RESULT)
+        callee = Callee("table", base.name, base=target.base, returns=ty.APPLY_RESULT)
         if e.arguments:
             cx.type_error("a table's apply() takes no arguments", e.span)
         return callee
     if isinstance(declaration, ast.Control | ast.Parser):
-        callee = Callee(base.kind, base.name, base=target.base, returns=VOID)
+        callee = Callee(base.kind, base.name, base=target.base, returns=ty.VOID)
         callee.symbol = cx.blocks.get(id(declaration))
         callee.parameters = parameter_infos(cx, declaration.parameters)
         bind(cx, e, callee)
@@ -221,8 +207,8 @@ def _apply(cx: Context, e: ast.Call, target: ast.Member, base: Applicable) -> Ca
 
 def _size(cx: Context, e: ast.Call, callee: Callee) -> int | None:
     assert callee.base is not None
-    t = callee.base.type.type if isinstance(callee.base.type, Meta) else callee.base.type
-    bits = width(t)
+    t = callee.base.type.type if isinstance(callee.base.type, ty.Meta) else callee.base.type
+    bits = ty.width(t)
     if bits is None:
         cx.type_error(f"the size of {t} is not fixed", e.span)
         return None

@@ -2,65 +2,52 @@
 
 from __future__ import annotations
 
+from switch.frontend.check import types as ty
 from switch.frontend.check.context import Context
 from switch.frontend.check.fold import fit
-from switch.frontend.check.types import (
-    ANY,
-    INT,
-    Applicable,
-    Bits,
-    Composite,
-    Enum,
-    NewType,
-    Tuple,
-    Type,
-    Variable,
-    same,
-    strip,
-)
 from switch.frontend.diagnostics import choices
 from switch.frontend.parse import ast
 
 
-def converted(cx: Context, e: ast.Expression, to: Type, what: str = "") -> Type:
+def converted(cx: Context, e: ast.Expression, to: ty.Type, what: str = "") -> ty.Type:
     """Check `e` and convert the value to `to`."""
     cx.expression(e)
     coerce(cx, e, to, what)
-    return e.type if isinstance(e.type, Type) else ANY
+    return e.type if isinstance(e.type, ty.Type) else ty.ANY
 
 
-def coerce(cx: Context, e: ast.Expression, to: Type, what: str = "") -> bool:
+def coerce(cx: Context, e: ast.Expression, to: ty.Type, what: str = "") -> bool:
     """Convert the checked expression `e` to type `to` if the language does so without a cast; complain if not."""
     t = e.type
-    if isinstance(to, Applicable) and isinstance(t, Applicable):
+    if isinstance(to, ty.Applicable) and isinstance(t, ty.Applicable):
         return True  # `block_fits` compares blocks, and can say what is wrong
-    if t is None or ANY in (t, to) or isinstance(to, Variable) or same(t, to):
+    if t is None or ty.ANY in (t, to) or isinstance(to, ty.Variable) or ty.same(t, to):
         return True
-    plain = strip(to)
+    plain = ty.strip(to)
     if isinstance(e, ast.Default):
         return True
-    if t == INT and isinstance(plain, Bits) and not isinstance(to, NewType | Enum):
+    if t == ty.INT and isinstance(plain, ty.Bits) and not isinstance(to, ty.NewType | ty.Enum):
         return _coerce_number(cx, e, plain, to)
-    if isinstance(t, Enum) and t.underlying is not None and isinstance(to, Bits) and same(t.underlying, to):
+    if isinstance(t, ty.Enum) and t.underlying is not None and isinstance(to, ty.Bits) and ty.same(t.underlying, to):
         e.type = to
         if e.value is not None:
             e.value = e.value.number
         return True
-    if isinstance(e, ast.ListExpression) and isinstance(to, Composite | Tuple):
+    if isinstance(e, ast.ListExpression) and isinstance(to, ty.Composite | ty.Tuple):
         return _coerce_list(cx, e, to, what)
-    if isinstance(e, ast.StructExpression) and isinstance(to, Composite):
+    if isinstance(e, ast.StructExpression) and isinstance(to, ty.Composite):
         return _coerce_struct(cx, e, to, what)
-    if isinstance(e, ast.Conditional) and t == INT:
+    if isinstance(e, ast.Conditional) and t == ty.INT:
         e.type = to
         return coerce(cx, e.then, to, what) and coerce(cx, e.otherwise, to, what)
     note = ""
-    if isinstance(plain, Bits) and isinstance(strip(t), Bits):
+    if isinstance(plain, ty.Bits) and isinstance(ty.strip(t), ty.Bits):
         note = f"write a cast: ({to}) …"
     cx.type_error(f"{what or 'this'} needs a value of type {to}, not {t}", e.span, note)
     return False
 
 
-def _coerce_number(cx: Context, e: ast.Expression, plain: Bits, to: Type) -> bool:
+def _coerce_number(cx: Context, e: ast.Expression, plain: ty.Bits, to: ty.Type) -> bool:
     if isinstance(e, ast.Conditional) and e.value is None:
         e.type = to
         return coerce(cx, e.then, to) and coerce(cx, e.otherwise, to)
@@ -73,8 +60,8 @@ def _coerce_number(cx: Context, e: ast.Expression, plain: Bits, to: Type) -> boo
     return True
 
 
-def _coerce_list(cx: Context, e: ast.ListExpression, to: Composite | Tuple, what: str) -> bool:
-    wanted = [f.type for f in to.fields.values()] if isinstance(to, Composite) else list(to.items)
+def _coerce_list(cx: Context, e: ast.ListExpression, to: ty.Composite | ty.Tuple, what: str) -> bool:
+    wanted = [f.type for f in to.fields.values()] if isinstance(to, ty.Composite) else list(to.items)
     if len(wanted) != len(e.items):
         cx.type_error(f"{to} has {len(wanted)} members, this list {len(e.items)}", e.span)
         return False
@@ -83,7 +70,7 @@ def _coerce_list(cx: Context, e: ast.ListExpression, to: Composite | Tuple, what
     return all(good)
 
 
-def _coerce_struct(cx: Context, e: ast.StructExpression, to: Composite, what: str) -> bool:
+def _coerce_struct(cx: Context, e: ast.StructExpression, to: ty.Composite, what: str) -> bool:
     given = {name for name, _ in e.items}
     good = True
     for name, item in e.items:

@@ -2,74 +2,57 @@
 
 from __future__ import annotations
 
+from switch.frontend.check import types as ty
 from switch.frontend.check.argument import bind_constructor, block_fits, parameter_infos
 from switch.frontend.check.context import Context, Handlers
 from switch.frontend.check.conversion import converted
 from switch.frontend.check.scope import Callee, Symbol
 from switch.frontend.check.statement import always_returns, declare_constant
 from switch.frontend.check.type_ref import type_of
-from switch.frontend.check.types import (
-    ANY,
-    BOOL,
-    ERROR,
-    VOID,
-    Applicable,
-    Bits,
-    Composite,
-    Enum,
-    Extern,
-    Field,
-    NewType,
-    Type,
-    VarBits,
-    Variable,
-    strip,
-    substitute,
-)
 from switch.frontend.parse import ast
 
 
 def _typedef(cx: Context, d: ast.Typedef) -> None:
     base = type_of(cx, d.type)
-    t = NewType(d.name, base, d.annotations) if d.fresh else base
+    t = ty.NewType(d.name, base, d.annotations) if d.fresh else base
     cx.declare(Symbol("type", d.name, d, t), d.span)
 
 
 def _composite(cx: Context, d: ast.Composite) -> None:
     if d.type_parameters:
         cx.type_error(f"{d.kind} {d.name}: type parameters are supported for extern declarations only", d.span)
-    made = Composite(d.name, d.kind, {}, d.annotations)
+    made = ty.Composite(d.name, d.kind, {}, d.annotations)
     varbits = 0
     for f in d.fields:
         t = type_of(cx, f.type)
         if f.name in made.fields:
             cx.name_error(f"{d.kind} {d.name} has two fields named {f.name}", f.span)
-        if d.kind == "header" and t != ANY and not _fits_header(cx, t):
+        if d.kind == "header" and t != ty.ANY and not _fits_header(cx, t):
             cx.type_error(f"a header cannot have a field of type {t}", f.span)
-        if d.kind == "header_union" and t != ANY and not (isinstance(t, Composite) and t.kind == "header"):
+        if d.kind == "header_union" and t != ty.ANY and not (isinstance(t, ty.Composite) and t.kind == "header"):
             cx.type_error(f"a header union has only headers, not {t}", f.span)
-        varbits += isinstance(t, VarBits)
-        made.fields[f.name] = Field(f.name, t, f.annotations)
+        varbits += isinstance(t, ty.VarBits)
+        made.fields[f.name] = ty.Field(f.name, t, f.annotations)
     if varbits > 1:
         cx.type_error(f"header {d.name} has {varbits} varbit fields: BMv2 allows one", d.span)
     cx.declare(Symbol("type", d.name, d, made), d.span)
 
 
-def _fits_header(cx: Context, t: Type) -> bool:
-    plain = strip(t)
-    if isinstance(plain, Composite) and plain.kind == "struct":
+def _fits_header(cx: Context, t: ty.Type) -> bool:
+    plain = ty.strip(t)
+    if isinstance(plain, ty.Composite) and plain.kind == "struct":
         return all(_fits_header(cx, f.type) for f in plain.fields.values())
-    return isinstance(plain, Bits | VarBits) or plain == BOOL
+    return isinstance(plain, ty.Bits | ty.VarBits) or plain == ty.BOOL
 
 
 def _enumdecl(cx: Context, d: ast.EnumDecl) -> None:
     underlying = None
     if d.underlying is not None:
         t = type_of(cx, d.underlying)
-        underlying = t if isinstance(t, Bits) else None
-        if underlying is None and t != ANY:
+        underlying = t if isinstance(t, ty.Bits) else None
+        if underlying is None and t != ty.ANY:
             cx.type_error(f"an enum's values are bit<> or int<>, not {t}", d.underlying.span)
-    made = Enum(d.name, underlying)
+    made = ty.Enum(d.name, underlying)
     for position, (name, value, span) in enumerate(d.members):
         number: int | None = position
         if underlying is not None:
@@ -78,7 +61,7 @@ def _enumdecl(cx: Context, d: ast.EnumDecl) -> None:
             else:
                 converted(cx, value, underlying, f"member {name}")
                 number = value.value if isinstance(value.value, int) else None
-                if number is None and value.type != ANY:
+                if number is None and value.type != ty.ANY:
                     cx.type_error(f"the value of member {name} is not known at compile time", value.span)
         elif value is not None:
             cx.type_error(f"member {name} has a value, but enum {d.name} has no underlying type", span)
@@ -103,7 +86,7 @@ def _matchkinddecl(cx: Context, d: ast.MatchKindDecl) -> None:
 
 
 def _externdecl(cx: Context, d: ast.ExternDecl) -> None:
-    cx.declare(Symbol("type", d.name, d, Extern(d, d.name)), d.span)
+    cx.declare(Symbol("type", d.name, d, ty.Extern(d, d.name)), d.span)
 
 
 def _prototype(cx: Context, d: ast.Prototype) -> None:
@@ -112,7 +95,7 @@ def _prototype(cx: Context, d: ast.Prototype) -> None:
     assert d.returns is not None
     returns = d.returns
     generic = isinstance(returns, ast.NamedType) and returns.name in d.type_parameters
-    symbol.type = Variable(returns.name) if generic and isinstance(returns, ast.NamedType) else type_of(cx, returns)
+    symbol.type = ty.Variable(returns.name) if generic and isinstance(returns, ast.NamedType) else type_of(cx, returns)
     cx.declare(symbol, d.span)
 
 
@@ -122,28 +105,27 @@ def _function(cx: Context, d: ast.Function) -> None:
         return
     symbol = Symbol("function", d.name, d, type_of(cx, d.returns))
     _body(cx, symbol, d.parameters, d.body, symbol.type, actions=False)
-    if symbol.type != VOID and not always_returns(d.body):
+    if symbol.type != ty.VOID and not always_returns(d.body):
         cx.type_error(f"function {d.name} does not return a value on every path", d.span)
     cx.declare(symbol, d.span)
 
 
 def _action(cx: Context, d: ast.Action) -> None:
     symbol = Symbol("action", d.name, d)
-    _body(cx, symbol, d.parameters, d.body, VOID, actions=True)
+    _body(cx, symbol, d.parameters, d.body, ty.VOID, actions=True)
     seen_data = False
     for info in symbol.parameters:
         if info.direction and seen_data:
             message = f"parameter {info.name} of action {d.name} has a direction: those come before action data"
             cx.type_error(message, info.declaration.span)
         seen_data = seen_data or not info.direction
-        plain = strip(info.type)
-        if not info.direction and info.type != ANY and not (isinstance(plain, Bits | Enum) or plain in (BOOL, ERROR)):
+        if not info.direction and info.type != ty.ANY and not ty.scalar(info.type):
             cx.type_error(f"action data cannot be of type {info.type}", info.declaration.span)
     cx.declare(symbol, d.span)
 
 
 def _body(
-    cx: Context, symbol: Symbol, parameters: list[ast.Parameter], body: ast.Block, returns: Type, actions: bool
+    cx: Context, symbol: Symbol, parameters: list[ast.Parameter], body: ast.Block, returns: ty.Type, actions: bool
 ) -> None:
     symbol.parameters = parameter_infos(cx, parameters)
     with cx.nested():
@@ -162,38 +144,38 @@ def _variable(cx: Context, d: ast.Variable) -> None:
 def _instance(cx: Context, d: ast.Instance) -> None:
     t = type_of(cx, d.type)
     symbol = Symbol("instance", d.name, d, t)
-    if isinstance(t, Extern | Applicable):
+    if isinstance(t, ty.Extern | ty.Applicable):
         call = ast.Call(d.span, ast.Name(d.span, d.name), [], d.arguments)
         callee = Callee("constructor", t.name, symbol, returns=t)
         bound = bind_constructor(cx, call, callee, t)
-        if isinstance(t, Extern) and not t.arguments and t.declaration.type_parameters:
-            made = tuple(bound.get(n, ANY) for n in t.declaration.type_parameters)
-            if ANY in made:
+        if isinstance(t, ty.Extern) and not t.arguments and t.declaration.type_parameters:
+            made = tuple(bound.get(n, ty.ANY) for n in t.declaration.type_parameters)
+            if ty.ANY in made:
                 cx.type_error(f"{t.name} needs type arguments: {t.name}<…>(…)", d.span)
-            symbol.type = Extern(t.declaration, t.name, made)
+            symbol.type = ty.Extern(t.declaration, t.name, made)
         symbol.value = callee
-        if isinstance(t, Applicable) and t.kind == "package":
+        if isinstance(t, ty.Applicable) and t.kind == "package":
             _package_arguments(cx, callee, bound)
-    elif t != ANY:
+    elif t != ty.ANY:
         cx.type_error(f"{t} has no instances: leave out the arguments to declare a variable", d.span)
     cx.declare(symbol, d.span)
 
 
-def _package_arguments(cx: Context, callee: Callee, bound: dict[str, Type]) -> None:
+def _package_arguments(cx: Context, callee: Callee, bound: dict[str, ty.Type]) -> None:
     for info, argument in zip(callee.parameters, callee.arguments, strict=True):
-        if argument is None or not isinstance(argument.type, Applicable):
-            if argument is not None and argument.type != ANY:
+        if argument is None or not isinstance(argument.type, ty.Applicable):
+            if argument is not None and argument.type != ty.ANY:
                 cx.type_error(f"{info.name} must be an instance such as {info.type}()", argument.span)
             continue
-        wanted = substitute(info.type, bound)
-        if isinstance(wanted, Applicable):
+        wanted = ty.substitute(info.type, bound)
+        if isinstance(wanted, ty.Applicable):
             problem = block_fits(cx, wanted, argument.type, bound)
             if problem:
                 cx.type_error(problem, argument.span)
 
 
 def _package(cx: Context, d: ast.Package) -> None:
-    cx.declare(Symbol("package", d.name, d, Applicable("package", d.name, d)), d.span)
+    cx.declare(Symbol("package", d.name, d, ty.Applicable("package", d.name, d)), d.span)
 
 
 DECLARATIONS: Handlers = {

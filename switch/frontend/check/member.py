@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
+from switch.frontend.check import types as ty
 from switch.frontend.check.context import Context, Handlers
 from switch.frontend.check.operator import arithmetic, number_value
 from switch.frontend.check.type_ref import constant_number
-from switch.frontend.check.types import (
-    ACTION_RUN,
-    ANY,
-    APPLY_RESULT,
-    BOOL,
-    ERROR,
-    Applicable,
-    Bits,
-    Composite,
-    Enum,
-    EnumValue,
-    ErrorValue,
-    Extern,
-    Meta,
-    Stack,
-    Tuple,
-    Type,
-)
 from switch.frontend.diagnostics import choices
 from switch.frontend.parse import ast
 
@@ -31,16 +14,16 @@ SIZE_METHODS = ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBy
 STACK_METHODS = ("push_front", "pop_front")
 
 
-def _index(cx: Context, e: ast.Index) -> Type:
+def _index(cx: Context, e: ast.Index) -> ty.Type:
     base, index = cx.expression(e.base), cx.expression(e.index)
-    if ANY in (base, index):
-        return base.element if isinstance(base, Stack) else ANY
-    if isinstance(base, Tuple):
+    if ty.ANY in (base, index):
+        return base.element if isinstance(base, ty.Stack) else ty.ANY
+    if isinstance(base, ty.Tuple):
         number = constant_number(cx, e.index, "the index of a tuple")
         if number is None or number >= len(base.items):
             return cx.type_error(f"{base} has {len(base.items)} members", e.span)
         return base.items[number]
-    if not isinstance(base, Stack):
+    if not isinstance(base, ty.Stack):
         return cx.type_error(f"only header stacks and tuples can be indexed, not {base}", e.span)
     if arithmetic(index) is None:
         return cx.type_error(f"an index must be a number, not {index}", e.index.span)
@@ -50,14 +33,14 @@ def _index(cx: Context, e: ast.Index) -> Type:
     return base.element
 
 
-def _slice(cx: Context, e: ast.Slice) -> Type:
+def _slice(cx: Context, e: ast.Slice) -> ty.Type:
     base = cx.expression(e.base)
     high = constant_number(cx, e.high, "the upper end of a slice")
     low = constant_number(cx, e.low, "the lower end of a slice")
-    if base == ANY or high is None or low is None:
-        return ANY
+    if base == ty.ANY or high is None or low is None:
+        return ty.ANY
     plain = arithmetic(base)
-    if not isinstance(plain, Bits):
+    if not isinstance(plain, ty.Bits):
         return cx.type_error(f"only numbers with a width have slices, not {base}", e.span)
     if not 0 <= low <= high < plain.width:
         message = f"the slice [{high}:{low}] does not lie within {plain}"
@@ -65,16 +48,16 @@ def _slice(cx: Context, e: ast.Slice) -> Type:
     value = number_value(e.base)
     if value is not None:
         e.value = (value >> low) & ((1 << (high - low + 1)) - 1)
-    return Bits(high - low + 1)
+    return ty.Bits(high - low + 1)
 
 
-def _member(cx: Context, e: ast.Member) -> Type:
+def _member(cx: Context, e: ast.Member) -> ty.Type:
     base = cx.expression(e.base)
-    if base == ANY:
-        return ANY
-    if isinstance(base, Meta):
+    if base == ty.ANY:
+        return ty.ANY
+    if isinstance(base, ty.Meta):
         return _static_member(cx, e, base.type)
-    if isinstance(base, Composite):
+    if isinstance(base, ty.Composite):
         if e.name in base.fields:
             return base.fields[e.name].type
         methods = HEADER_METHODS if base.kind == "header" else ("isValid",) if base.kind == "header_union" else ()
@@ -82,36 +65,36 @@ def _member(cx: Context, e: ast.Member) -> Type:
             return cx.type_error(f"{e.name} is a method: write {e.name}()", e.span)
         note = choices(e.name, [*base.fields, *(f"{m}()" for m in methods)], "fields")
         return cx.type_error(f"{base} has no field {e.name}", e.span, note)
-    if isinstance(base, Stack):
+    if isinstance(base, ty.Stack):
         if e.name in ("next", "last"):
             return base.element
         if e.name in ("lastIndex", "size"):
             e.value = base.size if e.name == "size" else None
-            return Bits(32)
+            return ty.Bits(32)
         note = choices(e.name, ["next", "last", "lastIndex", "size", *STACK_METHODS], "members")
         return cx.type_error(f"a header stack has no member {e.name}", e.span, note)
-    if base == APPLY_RESULT:
+    if base == ty.APPLY_RESULT:
         if e.name in ("hit", "miss"):
-            return BOOL
+            return ty.BOOL
         if e.name == "action_run":
-            return ACTION_RUN
+            return ty.ACTION_RUN
         return cx.type_error(f"the result of apply() has no member {e.name}", e.span, "members: action_run, hit, miss")
-    if isinstance(base, Extern | Applicable):
+    if isinstance(base, ty.Extern | ty.Applicable):
         return cx.type_error(f"{base} has methods only: write {e.name}(…)", e.span)
     return cx.type_error(f"a value of type {base} has no members", e.span)
 
 
-def _static_member(cx: Context, e: ast.Member, base: Type) -> Type:
-    if base == ERROR:
+def _static_member(cx: Context, e: ast.Member, base: ty.Type) -> ty.Type:
+    if base == ty.ERROR:
         if e.name not in cx.errors:
             return cx.type_error(f"there is no error.{e.name}", e.span, choices(e.name, cx.errors, "errors"))
-        e.value = ErrorValue(e.name)
-        return ERROR
-    if isinstance(base, Enum):
+        e.value = ty.ErrorValue(e.name)
+        return ty.ERROR
+    if isinstance(base, ty.Enum):
         if e.name not in base.values:
             note = choices(e.name, base.values, "members")
             return cx.type_error(f"{base} has no member {e.name}", e.span, note)
-        e.value = EnumValue(base, e.name)
+        e.value = ty.EnumValue(base, e.name)
         return base
     if e.name in SIZE_METHODS:
         return cx.type_error(f"{e.name} is a method: write {e.name}()", e.span)

@@ -7,7 +7,7 @@ from switch.frontend.check.context import Context
 from switch.frontend.check.key_set import key_set_element
 from switch.frontend.check.scope import Callee, Symbol
 from switch.frontend.check.type_ref import constant_number
-from switch.frontend.check.types import ANY, BOOL, ERROR, VOID, Applicable, Bits, Enum, Extern, Type, strip
+from switch.frontend.check.types import ANY, VOID, Applicable, Extern, Type, scalar
 from switch.frontend.diagnostics import choices
 from switch.frontend.parse import ast
 
@@ -49,8 +49,7 @@ def _key(cx: Context, d: ast.TableDecl, key: ast.KeyElement) -> None:
     if key.match_kind not in cx.match_kinds:
         note = choices(key.match_kind, cx.match_kinds, "match kinds")
         cx.name_error(f"there is no match kind {key.match_kind}", key.span, note)
-    plain = strip(t)
-    if t != ANY and not (isinstance(plain, Bits | Enum) or plain in (BOOL, ERROR)):
+    if t != ANY and not scalar(t):
         cx.type_error(f"a key of table {d.name} cannot be of type {t}", key.span)
 
 

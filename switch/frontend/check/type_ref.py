@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
+from switch.frontend.check import types as ty
 from switch.frontend.check.context import Context
-from switch.frontend.check.types import (
-    ANY,
-    BOOL,
-    ERROR,
-    INT,
-    MATCH_KIND,
-    STRING,
-    VOID,
-    Applicable,
-    Bits,
-    Composite,
-    Extern,
-    Stack,
-    Tuple,
-    Type,
-    VarBits,
-)
 from switch.frontend.diagnostics import count
 from switch.frontend.parse import ast
 
 _WIDTH_MAX = 65535
-_SIMPLE = {"bool": BOOL, "error": ERROR, "string": STRING, "void": VOID, "match_kind": MATCH_KIND, "_": ANY}
+_SIMPLE = {str(t): t for t in (ty.BOOL, ty.ERROR, ty.STRING, ty.VOID, ty.MATCH_KIND, ty.ANY)}
 
 
 def constant_number(cx: Context, e: ast.Expression, what: str, least: int = 0) -> int | None:
     """A compile-time integer of at least `least`."""
     t = cx.expression(e)
-    if t == ANY:
+    if t == ty.ANY:
         return None
     if isinstance(e.value, bool) or not isinstance(e.value, int):
         cx.type_error(f"{what} must be an integer known at compile time", e.span)
@@ -41,47 +25,47 @@ def constant_number(cx: Context, e: ast.Expression, what: str, least: int = 0) -
     return e.value
 
 
-def type_of(cx: Context, ref: ast.TypeRef) -> Type:
+def type_of(cx: Context, ref: ast.TypeRef) -> ty.Type:
     if isinstance(ref, ast.BaseType):
         return _base_type(cx, ref)
     if isinstance(ref, ast.TupleType):
-        return Tuple(tuple(type_of(cx, i) for i in ref.items))
+        return ty.Tuple(tuple(type_of(cx, i) for i in ref.items))
     if isinstance(ref, ast.StackType):
         element = type_of(cx, ref.element)
         size = constant_number(cx, ref.size, "the size of a header stack", 1)
-        if element == ANY or size is None:
-            return ANY
-        if not isinstance(element, Composite) or element.kind == "struct":
+        if element == ty.ANY or size is None:
+            return ty.ANY
+        if not isinstance(element, ty.Composite) or element.kind == "struct":
             return cx.type_error(f"only headers and header unions can be stacked, not {element}", ref.span)
-        return Stack(element, size)
+        return ty.Stack(element, size)
     assert isinstance(ref, ast.NamedType)
     symbol = cx.find(ref.name, ref.span, ("type", "control", "parser", "package"), "type")
     if symbol is None:
-        return ANY
+        return ty.ANY
     arguments = tuple(type_of(cx, a) for a in ref.arguments)
     found = symbol.type
-    if isinstance(found, Extern | Applicable):
+    if isinstance(found, ty.Extern | ty.Applicable):
         declaration = found.declaration
         wanted = getattr(declaration, "type_parameters", [])
         if arguments and len(arguments) != len(wanted):
             message = f"{found.name} takes {count(len(wanted), 'type argument')}, not {len(arguments)}"
             return cx.type_error(message, ref.span)
-        if isinstance(found, Extern):
-            return Extern(found.declaration, found.name, arguments)
-        return Applicable(found.kind, found.name, found.declaration, arguments)
+        if isinstance(found, ty.Extern):
+            return ty.Extern(found.declaration, found.name, arguments)
+        return ty.Applicable(found.kind, found.name, found.declaration, arguments)
     if arguments:
         return cx.type_error(f"{ref.name} takes no type arguments", ref.span)
     return found
 
 
-def _base_type(cx: Context, ref: ast.BaseType) -> Type:
+def _base_type(cx: Context, ref: ast.BaseType) -> ty.Type:
     if ref.name in _SIMPLE:
         return _SIMPLE[ref.name]
     if ref.width is None:
-        return INT if ref.name == "int" else Bits(1)
+        return ty.INT if ref.name == "int" else ty.Bits(1)
     width = constant_number(cx, ref.width, f"the width of {ref.name}<>", 1)
     if width is None:
-        return ANY
+        return ty.ANY
     if width > _WIDTH_MAX:
         return cx.type_error(f"{ref.name}<{width}> is wider than {_WIDTH_MAX} bits", ref.span)
-    return VarBits(width) if ref.name == "varbit" else Bits(width, ref.name == "int")
+    return ty.VarBits(width) if ref.name == "varbit" else ty.Bits(width, ref.name == "int")

@@ -198,6 +198,12 @@ def strip(t: Type) -> Type:
             return t
 
 
+def scalar(t: Type) -> bool:
+    """Whether a value of type `t` is one number, bool, enum member or error."""
+    plain = strip(t)
+    return isinstance(plain, Bits | Enum) or plain in (BOOL, ERROR)
+
+
 def width(t: Type) -> int | None:
     """Bits that a value occupies: bool 1, error and plain enums 32; None if not fixed (varbit, union)."""
     t = strip(t)

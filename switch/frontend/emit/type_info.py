@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from switch.frontend.check.types import (
-    BOOL,
-    ERROR,
-    Bits,
-    Composite,
-    Enum,
-    NewType,
-    Stack,
-    Tuple,
-    Type,
-    VarBits,
-    strip,
-    width,
-)
+from switch.frontend.check import types as ty
 from switch.frontend.emit.textproto import Message
 from switch.frontend.parse.ast import Annotation, Number, String
 
@@ -35,26 +22,26 @@ class TypeInfo:
                     made.add(kind, Message().add("key", name).add("value", value))
         return made
 
-    def register(self, t: Type) -> int | None:
+    def register(self, t: ty.Type) -> int | None:
         """Note a type that is used by name. Returns the control plane's width of a translated type."""
-        if isinstance(t, NewType):
+        if isinstance(t, ty.NewType):
             return self._new_type(t)
-        if isinstance(t, Enum):
+        if isinstance(t, ty.Enum):
             self._enum(t)
-        elif isinstance(t, Composite):
+        elif isinstance(t, ty.Composite):
             self._composite(t)
-        elif isinstance(t, Tuple):
+        elif isinstance(t, ty.Tuple):
             for item in t.items:
                 self.register(item)
-        elif isinstance(t, Stack):
+        elif isinstance(t, ty.Stack):
             self._composite(t.element)
         return None
 
-    def _new_type(self, t: NewType) -> int | None:
+    def _new_type(self, t: ty.NewType) -> int | None:
         translation = next((a for a in t.annotations if a.name == "p4runtime_translation"), None)
         made = Message()
         base = t.base
-        while isinstance(base, NewType):
+        while isinstance(base, ty.NewType):
             base = base.base
         width_seen = None
         if translation is not None:
@@ -75,7 +62,7 @@ class TypeInfo:
         self._entries[("new_types", t.name)] = made
         return width_seen
 
-    def _enum(self, t: Enum) -> None:
+    def _enum(self, t: ty.Enum) -> None:
         made = Message()
         if t.underlying is None:
             for name in t.values:
@@ -89,7 +76,7 @@ class TypeInfo:
             made.add("members", Message().add("name", name).add("value", encoded))
         self._entries[("serializable_enums", t.name)] = made
 
-    def _composite(self, t: Composite) -> None:
+    def _composite(self, t: ty.Composite) -> None:
         kind = {"struct": "structs", "header": "headers", "header_union": "header_unions"}[t.kind]
         if (kind, t.name) in self._entries:
             return
@@ -100,9 +87,9 @@ class TypeInfo:
             if t.kind == "struct":
                 member.add("type_spec", data_type(f.type, self))
             elif t.kind == "header":
-                member.add("type_spec", bitstring(strip(f.type)))
+                member.add("type_spec", bitstring(ty.strip(f.type)))
             else:
-                assert isinstance(f.type, Composite)
+                assert isinstance(f.type, ty.Composite)
                 self._composite(f.type)
                 member.add("header", Message().add("name", f.type.name))
             made.add("members", member)
@@ -113,36 +100,36 @@ def _text(a: Annotation) -> str:
     return first.text if isinstance(first, String) else ""
 
 
-def bitstring(t: Type) -> Message:
+def bitstring(t: ty.Type) -> Message:
     """P4BitstringLikeTypeSpec."""
-    if isinstance(t, VarBits):
+    if isinstance(t, ty.VarBits):
         return Message().add("varbit", Message().add("max_bitwidth", t.width_max))
-    signed = isinstance(t, Bits) and t.signed
-    return Message().add("int" if signed else "bit", Message().add("bitwidth", width(t)))
+    signed = isinstance(t, ty.Bits) and t.signed
+    return Message().add("int" if signed else "bit", Message().add("bitwidth", ty.width(t)))
 
 
-def data_type(t: Type, types: TypeInfo) -> Message:
+def data_type(t: ty.Type, types: TypeInfo) -> Message:
     """P4DataTypeSpec; named types are registered with `types`."""
     types.register(t)
-    if isinstance(t, Bits | VarBits):
+    if isinstance(t, ty.Bits | ty.VarBits):
         return Message().add("bitstring", bitstring(t))
-    if t == BOOL:
+    if t == ty.BOOL:
         return Message().add("bool", Message())
-    if t == ERROR:
+    if t == ty.ERROR:
         return Message().add("error", Message())
-    if isinstance(t, Tuple):
+    if isinstance(t, ty.Tuple):
         made = Message()
         for item in t.items:
             made.add("members", data_type(item, types))
         return Message().add("tuple", made)
-    if isinstance(t, Stack):
+    if isinstance(t, ty.Stack):
         inner = Message().add("header", Message().add("name", t.element.name)).add("size", t.size)
         return Message().add("header_stack", inner)
     name = Message().add("name", getattr(t, "name", str(t)))
-    if isinstance(t, NewType):
+    if isinstance(t, ty.NewType):
         return Message().add("new_type", name)
-    if isinstance(t, Enum):
+    if isinstance(t, ty.Enum):
         return Message().add("enum" if t.underlying is None else "serializable_enum", name)
-    if isinstance(t, Composite):
+    if isinstance(t, ty.Composite):
         return Message().add(t.kind, name)
     return Message().add("bitstring", bitstring(t))

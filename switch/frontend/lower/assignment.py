@@ -5,37 +5,26 @@ from __future__ import annotations
 from switch.frontend import ir
 from switch.frontend.check.types import Bits, VarBits
 from switch.frontend.diagnostics import Span
+from switch.frontend.lower import values
 from switch.frontend.lower.context import Context, RefusalError, as_expression
 from switch.frontend.lower.storage import allocate, header_fields, temporary
-from switch.frontend.lower.values import (
-    ElementValue,
-    HeaderValue,
-    LastValue,
-    NextValue,
-    Record,
-    StackValue,
-    UnionValue,
-    Value,
-    leaves,
-    storage_names,
-)
 from switch.frontend.parse import ast
 
 
-def assign(cx: Context, target: Value, source: Value, span: Span) -> None:
+def assign(cx: Context, target: values.Value, source: values.Value, span: Span) -> None:
     """target = source, whatever the two are."""
     if isinstance(target, ir.Expr):
         assign_scalar(cx, target, as_expression(source, span), span)
-    elif isinstance(target, Record):
-        if not isinstance(source, Record):
+    elif isinstance(target, values.Record):
+        if not isinstance(source, values.Record):
             raise RefusalError("this value cannot be assigned to a struct", span)
         _assign_members(cx, list(target.members.values()), list(source.members.values()), span)
-    elif isinstance(target, HeaderValue | ElementValue):
+    elif isinstance(target, values.HeaderValue | values.ElementValue):
         _assign_header(cx, target, source, span)
-    elif isinstance(target, StackValue) and isinstance(source, StackValue):
+    elif isinstance(target, values.StackValue) and isinstance(source, values.StackValue):
         op = f"assign_{target.kind}"
         cx.emit(op, ir.Object(target.kind, target.name), ir.Object(source.kind, source.name), span=span)
-    elif isinstance(target, UnionValue) and isinstance(source, UnionValue):
+    elif isinstance(target, values.UnionValue) and isinstance(source, values.UnionValue):
         cx.emit(
             "assign_union", ir.Object("header_union", target.name), ir.Object("header_union", source.name), span=span
         )
@@ -43,12 +32,12 @@ def assign(cx: Context, target: Value, source: Value, span: Span) -> None:
         raise RefusalError("this cannot be assigned on BMv2", span)
 
 
-def _assign_members(cx: Context, targets: list[Value], sources: list[Value], span: Span) -> None:
+def _assign_members(cx: Context, targets: list[values.Value], sources: list[values.Value], span: Span) -> None:
     """Member by member; sources that an earlier assignment would change are saved first."""
-    written = set().union(*(storage_names(t) for t in targets)) if targets else set()
-    saved: list[tuple[Value, Value]] = []
+    written = set().union(*(values.storage_names(t) for t in targets)) if targets else set()
+    saved: list[tuple[values.Value, values.Value]] = []
     for target, source in zip(targets, sources, strict=True):
-        if isinstance(source, ir.Expr) and written & storage_names(source) and len(targets) > 1:
+        if isinstance(source, ir.Expr) and written & values.storage_names(source) and len(targets) > 1:
             kept = temporary(cx, source.type)
             assign_scalar(cx, kept, source, span)
             saved.append((target, kept))
@@ -58,23 +47,25 @@ def _assign_members(cx: Context, targets: list[Value], sources: list[Value], spa
         assign(cx, target, source, span)
 
 
-def header_object(value: Value, span: Span) -> ir.Expr:
-    if isinstance(value, HeaderValue):
+def header_object(value: values.Value, span: Span) -> ir.Expr:
+    if isinstance(value, values.HeaderValue):
         return ir.Object("header", value.name)
-    if isinstance(value, ElementValue):
+    if isinstance(value, values.ElementValue):
         return ir.ElementHeader(value.stack.name, value.index)
-    if isinstance(value, LastValue | NextValue):
+    if isinstance(value, values.LastValue | values.NextValue):
         raise RefusalError("next and last of a stack cannot be used here", span)
     raise RefusalError("a header is needed here", span)
 
 
-def _assign_header(cx: Context, target: HeaderValue | ElementValue, source: Value, span: Span) -> None:
-    if isinstance(source, Record):
-        if not isinstance(target, HeaderValue):
+def _assign_header(
+    cx: Context, target: values.HeaderValue | values.ElementValue, source: values.Value, span: Span
+) -> None:
+    if isinstance(source, values.Record):
+        if not isinstance(target, values.HeaderValue):
             raise RefusalError("a list cannot be assigned to a stack element chosen at run time", span)
         cx.emit("add_header", ir.Object("header", target.name), span=span)
-        fields: list[Value] = list(header_fields(cx, target))
-        _assign_members(cx, fields, list(leaves(source)), span)
+        fields: list[values.Value] = list(header_fields(cx, target))
+        _assign_members(cx, fields, list(values.leaves(source)), span)
         return
     cx.emit("assign_header", header_object(target, span), header_object(source, span), span=span)
 
@@ -108,21 +99,21 @@ def _assign_slice(cx: Context, target: ir.SliceOf, source: ir.Expr, span: Span) 
     assign_scalar(cx, base, ir.Operation("|", (kept, wide), t), span)
 
 
-def reset_headers(cx: Context, storage: Value, span: Span) -> None:
+def reset_headers(cx: Context, storage: values.Value, span: Span) -> None:
     """A header variable starts invalid (specification, section 8.17)."""
-    for leaf in leaves(storage):
-        headers = leaf.headers if isinstance(leaf, StackValue) else [leaf] if isinstance(leaf, HeaderValue) else []
-        for header in headers:
-            cx.emit("remove_header", ir.Object("header", header.name), span=span)
+    for leaf in values.leaves(storage):
+        if isinstance(leaf, values.HeaderValue | values.StackValue):
+            for header in leaf.headers if isinstance(leaf, values.StackValue) else [leaf]:
+                cx.emit("remove_header", ir.Object("header", header.name), span=span)
 
 
-def evaluated(cx: Context, *items: tuple[ast.Expression, bool]) -> list[Value]:
+def evaluated(cx: Context, *items: tuple[ast.Expression, bool]) -> list[values.Value]:
     """Expressions in order, each a place (True) or a value; side effects of later ones do not change earlier ones."""
-    parts: list[tuple[Value, list[ir.Stmt]]] = []
+    parts: list[tuple[values.Value, list[ir.Stmt]]] = []
     for e, _ in items:
         with cx.apart() as made:
             parts.append((cx.value_of(e), made))
-    found: list[Value] = []
+    found: list[values.Value] = []
     for position, (value, made) in enumerate(parts):
         cx.out.extend(made)
         disturbed = any(later for _, later in parts[position + 1 :])
@@ -133,7 +124,7 @@ def evaluated(cx: Context, *items: tuple[ast.Expression, bool]) -> list[Value]:
     return found
 
 
-def pinned(cx: Context, place: Value, span: Span) -> Value:
+def pinned(cx: Context, place: values.Value, span: Span) -> values.Value:
     """A place that does not move when variables in its index change."""
     if isinstance(place, ir.ElementField) and not isinstance(place.index, ir.Const):
         return ir.ElementField(place.stack, keep(cx, place.index, span), place.position, place.field, place.type)
@@ -141,18 +132,18 @@ def pinned(cx: Context, place: Value, span: Span) -> Value:
         base = pinned(cx, place.base, span)
         assert isinstance(base, ir.Expr)
         return ir.SliceOf(base, place.high, place.low, place.type)
-    if isinstance(place, ElementValue):
-        return ElementValue(place.stack, keep(cx, place.index, span), place.type)
+    if isinstance(place, values.ElementValue):
+        return values.ElementValue(place.stack, keep(cx, place.index, span), place.type)
     return place
 
 
-def saved(cx: Context, value: Value, span: Span) -> Value:
+def saved(cx: Context, value: values.Value, span: Span) -> values.Value:
     """The present value, kept from later changes of the variables in `value`."""
     if isinstance(value, ir.Expr):
         return keep(cx, value, span)
-    if isinstance(value, Record):
-        return Record(value.type, {n: saved(cx, m, span) for n, m in value.members.items()})
-    if isinstance(value, HeaderValue | StackValue | UnionValue):
+    if isinstance(value, values.Record):
+        return values.Record(value.type, {n: saved(cx, m, span) for n, m in value.members.items()})
+    if isinstance(value, values.HeaderValue | values.StackValue | values.UnionValue):
         copy = allocate(cx, "tmp", value.type, span)
         assign(cx, copy, value, span)
         return copy

@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from switch.model import externs
 from switch.model.expressions import FieldRef, Kind
-from switch.model.externs import (
-    HASH_ALGORITHMS,
-    Calculation,
-    CalculationInput,
-    Checksum,
-    ConstInput,
-    Counter,
-    FieldInput,
-    FieldList,
-    HeaderInput,
-    Meter,
-    PayloadInput,
-)
 from switch.model.loading.cursor import Cursor
 from switch.model.loading.expressions import kinded
 from switch.model.loading.scope import Scope, choices, declare, named
@@ -49,13 +37,13 @@ def _direct_table(at: Cursor) -> str | None:
     return at.get("binding").text() if is_direct is not None and is_direct.boolean() else None
 
 
-def _counter(at: Cursor, scope: Scope, name: str) -> Counter:
+def _counter(at: Cursor, scope: Scope, name: str) -> externs.Counter:
     table = _direct_table(at)
     size = at.get("size").integer(maximum=_MAX_ARRAY) if table is None else 0
-    return Counter(name, len(scope.counters), size, table)
+    return externs.Counter(name, len(scope.counters), size, table)
 
 
-def _meter(at: Cursor, scope: Scope, name: str) -> Meter:
+def _meter(at: Cursor, scope: Scope, name: str) -> externs.Meter:
     table = _direct_table(at)
     size = at.get("size").integer(maximum=_MAX_ARRAY) if table is None else 0
     unit = at.get("type").text()
@@ -65,7 +53,7 @@ def _meter(at: Cursor, scope: Scope, name: str) -> Meter:
     if rates != 2:
         at.unsupported(f"a meter with {rates} rates; only two-rate three-colour meters are supported")
     result = None if table is None else scope.stored_field(at.get("result_target"))
-    return Meter(name, len(scope.meters), size, unit == "bytes", table, result)
+    return externs.Meter(name, len(scope.meters), size, unit == "bytes", table, result)
 
 
 def _register(at: Cursor, scope: Scope, name: str) -> Register:
@@ -73,35 +61,35 @@ def _register(at: Cursor, scope: Scope, name: str) -> Register:
     return Register(name, len(scope.registers), size, at.get("bitwidth").integer(minimum=1))
 
 
-def _calculation(at: Cursor, scope: Scope, name: str) -> Calculation:
-    return Calculation(name, len(scope.calculations), algorithm(at), calculation_inputs(at, scope))
+def _calculation(at: Cursor, scope: Scope, name: str) -> externs.Calculation:
+    return externs.Calculation(name, len(scope.calculations), algorithm(at), calculation_inputs(at, scope))
 
 
 def algorithm(at: Cursor) -> str:
     name = at.get("algo").text()
-    if name not in HASH_ALGORITHMS:
-        at.unsupported(f"unknown hash algorithm {name!r}; {choices(HASH_ALGORITHMS)}")
+    if name not in externs.HASH_ALGORITHMS:
+        at.unsupported(f"unknown hash algorithm {name!r}; {choices(externs.HASH_ALGORITHMS)}")
     return name
 
 
-def calculation_inputs(at: Cursor, scope: Scope) -> tuple[CalculationInput, ...]:
-    inputs: list[CalculationInput] = []
+def calculation_inputs(at: Cursor, scope: Scope) -> tuple[externs.CalculationInput, ...]:
+    inputs: list[externs.CalculationInput] = []
     payload = False
     for item in at.get("input").items():
         kind = item.get("type").text()
         if kind == "field":
-            inputs.append(FieldInput(scope.stored_field(item.get("value"))))
+            inputs.append(externs.FieldInput(scope.stored_field(item.get("value"))))
         elif kind == "hexstr":
             width = item.get("bitwidth").integer(minimum=1)
-            inputs.append(ConstInput(item.get("value").hexbits(width), width))
+            inputs.append(externs.ConstInput(item.get("value").hexbits(width), width))
         elif kind == "header":
-            inputs.append(HeaderInput(named(scope.headers, item.get("value"), "header")))
+            inputs.append(externs.HeaderInput(named(scope.headers, item.get("value"), "header")))
         elif kind == "payload":
             payload = True
         else:
             item.unsupported(f"unknown input type {kind!r}; there are: field, header, hexstr, payload")
     if payload:
-        inputs.append(PayloadInput())
+        inputs.append(externs.PayloadInput())
     return tuple(inputs)
 
 
@@ -116,10 +104,10 @@ def _read_field_list(at: Cursor, scope: Scope) -> None:
             element.unsupported(f"an element of type {kind!r}: only fields are supported in a field list")
         fields.append(scope.stored_field(element.get("value")))
     name = at.find("name")
-    scope.field_lists[number] = FieldList(str(number) if name is None else name.text(), number, tuple(fields))
+    scope.field_lists[number] = externs.FieldList(str(number) if name is None else name.text(), number, tuple(fields))
 
 
-def read_checksums(root: Cursor, scope: Scope) -> tuple[Checksum, ...]:
+def read_checksums(root: Cursor, scope: Scope) -> tuple[externs.Checksum, ...]:
     checksums = []
     for at in root.list_of("checksums"):
         kind = at.get("type").text()
@@ -128,7 +116,7 @@ def read_checksums(root: Cursor, scope: Scope) -> tuple[Checksum, ...]:
         condition = at.find("if_cond")
         verify, update = at.find("verify"), at.find("update")
         checksums.append(
-            Checksum(
+            externs.Checksum(
                 at.get("name").text(),
                 scope.stored_field(at.get("target")),
                 named(scope.calculations, at.get("calculation"), "calculation"),

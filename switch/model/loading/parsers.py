@@ -2,45 +2,29 @@
 
 from __future__ import annotations
 
+from switch.model import parsers
 from switch.model.expressions import Const, Kind, LastField
 from switch.model.headers import Header, HeaderType, UnionStack
 from switch.model.loading.actions import read_primitives
 from switch.model.loading.cursor import Cursor
 from switch.model.loading.expressions import kinded
 from switch.model.loading.scope import Scope, field_of, named
-from switch.model.parsers import (
-    Advance,
-    Call,
-    Deparser,
-    Extract,
-    KeyPart,
-    LastUnionField,
-    Lookahead,
-    Operation,
-    Parser,
-    Set,
-    StackNext,
-    State,
-    Transition,
-    UnionStackNext,
-    Verify,
-)
 
 
-def read_parser(root: Cursor, scope: Scope) -> Parser:
+def read_parser(root: Cursor, scope: Scope) -> parsers.Parser:
     at = _only(root, "parsers", "parser")
     state_list = at.get("parse_states").items()
     names = {s.get("name").text() for s in state_list}
     if len(names) != len(state_list):
         at.fail("two parser states have the same name")
     states = tuple(_state(i, s, names, scope) for i, s in enumerate(state_list))
-    return Parser(at.get("name").text(), _next(at.get("init_state"), names), states)
+    return parsers.Parser(at.get("name").text(), _next(at.get("init_state"), names), states)
 
 
-def read_deparser(root: Cursor, scope: Scope) -> Deparser:
+def read_deparser(root: Cursor, scope: Scope) -> parsers.Deparser:
     at = _only(root, "deparsers", "deparser")
     order = tuple(named(scope.headers, h, "header") for h in at.get("order").items())
-    return Deparser(at.get("name").text(), order, read_primitives(at.list_of("primitives"), scope))
+    return parsers.Deparser(at.get("name").text(), order, read_primitives(at.list_of("primitives"), scope))
 
 
 def _only(root: Cursor, key: str, name: str) -> Cursor:
@@ -59,10 +43,10 @@ def _next(at: Cursor, names: set[str]) -> str | None:
     return name
 
 
-def _state(index: int, at: Cursor, names: set[str], scope: Scope) -> State:
+def _state(index: int, at: Cursor, names: set[str], scope: Scope) -> parsers.State:
     operations = tuple(_operation(op, scope) for op in at.get("parser_ops").items())
     key = tuple(_key_part(part, scope) for part in at.get("transition_key").items())
-    transitions: list[Transition] = []
+    transitions: list[parsers.Transition] = []
     default: str | None = None
     for transition_at in at.get("transitions").items():
         next_state = _next(transition_at.get("next_state"), names)
@@ -73,10 +57,10 @@ def _state(index: int, at: Cursor, names: set[str], scope: Scope) -> State:
             transitions.append(_transition(transition_at, key, next_state))
         else:
             transition_at.unsupported(f"a transition of type {kind.text()!r}")
-    return State(at.get("name").text(), index, operations, key, tuple(transitions), default)
+    return parsers.State(at.get("name").text(), index, operations, key, tuple(transitions), default)
 
 
-def _transition(at: Cursor, key: tuple[KeyPart, ...], next_state: str | None) -> Transition:
+def _transition(at: Cursor, key: tuple[parsers.KeyPart, ...], next_state: str | None) -> parsers.Transition:
     if not key:
         at.fail("a transition on a value, in a state without a transition key")
     masks = tuple((1 << part.width_bits) - 1 for part in key)
@@ -84,10 +68,10 @@ def _transition(at: Cursor, key: tuple[KeyPart, ...], next_state: str | None) ->
     if mask is not None:
         masks = tuple(m & full for m, full in zip(_split(mask, key), masks, strict=True))
     values = tuple(v & m for v, m in zip(_split(at.get("value"), key), masks, strict=True))
-    return Transition(values, masks, next_state)
+    return parsers.Transition(values, masks, next_state)
 
 
-def _split(at: Cursor, key: tuple[KeyPart, ...]) -> tuple[int, ...]:
+def _split(at: Cursor, key: tuple[parsers.KeyPart, ...]) -> tuple[int, ...]:
     """The parts of a transition value: each key part is padded to whole bytes."""
     sizes = [(part.width_bits + 7) // 8 * 8 for part in key]
     rest = at.hexbits(sum(sizes))
@@ -98,9 +82,9 @@ def _split(at: Cursor, key: tuple[KeyPart, ...]) -> tuple[int, ...]:
     return tuple(reversed(parts))
 
 
-def _lookahead(at: Cursor) -> Lookahead:
+def _lookahead(at: Cursor) -> parsers.Lookahead:
     offset, width = at.items(2)
-    return Lookahead(offset.integer(), width.integer(minimum=1))
+    return parsers.Lookahead(offset.integer(), width.integer(minimum=1))
 
 
 def _union_member(stack: UnionStack, at: Cursor) -> int:
@@ -110,29 +94,29 @@ def _union_member(stack: UnionStack, at: Cursor) -> int:
     return members.index(at.text())
 
 
-def _key_part(at: Cursor, scope: Scope) -> KeyPart:
+def _key_part(at: Cursor, scope: Scope) -> parsers.KeyPart:
     kind, value = at.get("type").text(), at.get("value")
     if kind == "field":
         field = scope.stored_field(value)
-        return KeyPart(field, field.field.width_bits)
+        return parsers.KeyPart(field, field.field.width_bits)
     if kind == "stack_field":
         stack_at, field_at = value.items(2)
         stack = named(scope.stacks, stack_at, "header stack")
         last = LastField(stack, field_of(stack.type, field_at.text(), value))
-        return KeyPart(last, last.field.width_bits)
+        return parsers.KeyPart(last, last.field.width_bits)
     if kind == "union_stack_field":
         stack_at, member_at, field_at = value.items(3)
         union_stack = named(scope.union_stacks, stack_at, "header union stack")
         member = _union_member(union_stack, member_at)
         found = field_of(union_stack.unions[0].headers[member].type, field_at.text(), value)
-        return KeyPart(LastUnionField(union_stack, member, found), found.width_bits)
+        return parsers.KeyPart(parsers.LastUnionField(union_stack, member, found), found.width_bits)
     if kind == "lookahead":
         lookahead = _lookahead(value)
-        return KeyPart(lookahead, lookahead.width_bits)
+        return parsers.KeyPart(lookahead, lookahead.width_bits)
     return at.unsupported(f"a transition key of type {kind!r}")
 
 
-def _operation(at: Cursor, scope: Scope) -> Operation:
+def _operation(at: Cursor, scope: Scope) -> parsers.Operation:
     op, parameters = at.get("op").text(), at.get("parameters")
     if op in ("extract", "extract_VL"):
         return _extract(op, parameters, scope)
@@ -144,43 +128,43 @@ def _operation(at: Cursor, scope: Scope) -> Operation:
         if target.field.varbit:
             target_at.unsupported("setting a varbit field in a parser")
         if value_at.get("type").text() == "lookahead":
-            return Set(target, _lookahead(value_at.get("value")))
-        return Set(target, kinded(value_at, scope, Kind.DATA))
+            return parsers.Set(target, _lookahead(value_at.get("value")))
+        return parsers.Set(target, kinded(value_at, scope, Kind.DATA))
     if op == "verify":
         condition, error = parameters.items(2)
         if isinstance(error.value, int):
-            return Verify(kinded(condition, scope, Kind.BOOL), Const(error.integer()))
-        return Verify(kinded(condition, scope, Kind.BOOL), kinded(error, scope, Kind.DATA))
+            return parsers.Verify(kinded(condition, scope, Kind.BOOL), Const(error.integer()))
+        return parsers.Verify(kinded(condition, scope, Kind.BOOL), kinded(error, scope, Kind.DATA))
     if op == "shift":
         (amount,) = parameters.items(1)
-        return Advance(Const(8 * amount.integer()))
+        return parsers.Advance(Const(8 * amount.integer()))
     if op == "advance":
         (amount,) = parameters.items(1)
-        return Advance(kinded(amount, scope, Kind.DATA))
+        return parsers.Advance(kinded(amount, scope, Kind.DATA))
     if op == "primitive":
         (call,) = parameters.items(1)
         primitive = read_primitives([call], scope)[0]
         if primitive.op.startswith("_jump"):
             call.unsupported(f"{primitive.op} in a parser")
-        return Call(primitive)
+        return parsers.Call(primitive)
     return at.unsupported(f"unknown parser operation {op!r}")
 
 
-def _extract(op: str, parameters: Cursor, scope: Scope) -> Extract:
+def _extract(op: str, parameters: Cursor, scope: Scope) -> parsers.Extract:
     items = parameters.items(1 if op == "extract" else 2)
     kind, value = items[0].get("type").text(), items[0].get("value")
-    into: Header | StackNext | UnionStackNext
+    into: Header | parsers.StackNext | parsers.UnionStackNext
     if kind == "regular":
         into = named(scope.headers, value, "header")
         header_type: HeaderType = into.type
     elif kind == "stack":
-        into = StackNext(named(scope.stacks, value, "header stack"))
+        into = parsers.StackNext(named(scope.stacks, value, "header stack"))
         header_type = into.stack.type
     elif kind == "union_stack":
         stack_at, member_at = value.items(2)
-        into = UnionStackNext(named(scope.union_stacks, stack_at, "header union stack"), 0)
+        into = parsers.UnionStackNext(named(scope.union_stacks, stack_at, "header union stack"), 0)
         member = _union_member(into.stack, member_at)
-        into = UnionStackNext(into.stack, member)
+        into = parsers.UnionStackNext(into.stack, member)
         header_type = into.stack.unions[0].headers[member].type
     else:
         items[0].unsupported(f"extraction into a {kind!r}; there are: regular, stack, union_stack")
@@ -188,5 +172,5 @@ def _extract(op: str, parameters: Cursor, scope: Scope) -> Extract:
         need = "extract_VL" if header_type.varbit is not None else "extract"
         parameters.fail(f"header type {header_type.name!r} must be extracted with {need}")
     if op == "extract":
-        return Extract(into)
-    return Extract(into, kinded(items[1], scope, Kind.DATA))
+        return parsers.Extract(into)
+    return parsers.Extract(into, kinded(items[1], scope, Kind.DATA))
