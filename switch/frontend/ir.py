@@ -7,18 +7,28 @@ Expressions keep their P4 types; `emit/` adds the masks that BMv2's arithmetic w
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar, dataclass_transform
 
 from switch.frontend.check.types import BOOL, Bits, Composite, Type
 from switch.frontend.diagnostics import NOWHERE, Span
 from switch.frontend.parse.ast import Annotation
+from switch.records import Mutable
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Expr:
-    __slots__ = ()
+    """A value: subclasses are immutable dataclasses, equal to what has the same content."""
+
     type: Type
+    notation: ClassVar[str]  # the format that makes `str()` of the value
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
+
+    def __str__(self) -> str:
+        return self.notation.format(self)
 
 
-@dataclass(frozen=True, slots=True)
 class Const(Expr):
     """A number, or with type bool 0 or 1."""
 
@@ -29,19 +39,15 @@ class Const(Expr):
         return ("false", "true")[self.value] if self.type == BOOL else f"{self.value:#x}"
 
 
-@dataclass(frozen=True, slots=True)
 class FieldRef(Expr):
     """A field of a header instance, metadata and scalars included."""
 
     header: str
     field: str
     type: Type
-
-    def __str__(self) -> str:
-        return f"{self.header}.{self.field}"
+    notation = "{0.header}.{0.field}"
 
 
-@dataclass(frozen=True, slots=True)
 class LastField(Expr):
     """A field of the last valid element of a stack, in a parser."""
 
@@ -54,7 +60,6 @@ class LastField(Expr):
         return f"{self.stack}.last.{self.member + '.' if self.member else ''}{self.field}"
 
 
-@dataclass(frozen=True, slots=True)
 class ElementField(Expr):
     """A field of a stack element whose index is known at run time only."""
 
@@ -63,68 +68,50 @@ class ElementField(Expr):
     position: int
     field: str
     type: Type
-
-    def __str__(self) -> str:
-        return f"{self.stack}[{self.index}].{self.field}"
+    notation = "{0.stack}[{0.index}].{0.field}"
 
 
-@dataclass(frozen=True, slots=True)
 class LastIndex(Expr):
     stack: str
     kind: str = "header_stack"
     type: Type = field(default_factory=lambda: Bits(32))
-
-    def __str__(self) -> str:
-        return f"{self.stack}.lastIndex"
+    notation = "{0.stack}.lastIndex"
 
 
-@dataclass(frozen=True, slots=True)
 class Lookahead(Expr):
     """Bits ahead of the parser's cursor."""
 
     offset: int
     width: int
     type: Type
-
-    def __str__(self) -> str:
-        return f"lookahead({self.offset}, {self.width})"
+    notation = "lookahead({0.offset}, {0.width})"
 
 
-@dataclass(frozen=True, slots=True)
 class ActionData(Expr):
     """A parameter of the enclosing action."""
 
     index: int
     name: str
     type: Type
-
-    def __str__(self) -> str:
-        return f"${self.name}"
+    notation = "${0.name}"
 
 
-@dataclass(frozen=True, slots=True)
 class Valid(Expr):
     """Whether a header (or, where `union`, one of a union's headers) is valid."""
 
     header: str
     union: bool = False
     type: Type = BOOL
-
-    def __str__(self) -> str:
-        return f"{self.header}.isValid()"
+    notation = "{0.header}.isValid()"
 
 
-@dataclass(frozen=True, slots=True)
 class HeadersEqual(Expr):
     left: str
     right: str
     type: Type = BOOL
-
-    def __str__(self) -> str:
-        return f"({self.left} == {self.right})"
+    notation = "({0.left} == {0.right})"
 
 
-@dataclass(frozen=True, slots=True)
 class Operation(Expr):
     """A P4 operator; unary ones have one operand, `?` has three, `cast` one."""
 
@@ -142,18 +129,14 @@ class Operation(Expr):
         return f"({self.operands[0]} {self.op} {self.operands[1]})"
 
 
-@dataclass(frozen=True, slots=True)
 class SliceOf(Expr):
     base: Expr
     high: int
     low: int
     type: Type
-
-    def __str__(self) -> str:
-        return f"{self.base}[{self.high}:{self.low}]"
+    notation = "{0.base}[{0.high}:{0.low}]"
 
 
-@dataclass(frozen=True, slots=True)
 class Object(Expr):
     """A named thing of BMv2: header, header_stack, header_union, register_array, counter_array, meter_array, …"""
 
@@ -166,28 +149,21 @@ class Object(Expr):
         return f"{self.name}.{self.member}" if self.member else self.name
 
 
-@dataclass(frozen=True, slots=True)
 class ElementHeader(Expr):
     """A stack element whose index is known at run time only."""
 
     stack: str
     index: Expr
     type: Type = BOOL
-
-    def __str__(self) -> str:
-        return f"{self.stack}[{self.index}]"
+    notation = "{0.stack}[{0.index}]"
 
 
-@dataclass(frozen=True, slots=True)
 class Text(Expr):
     text: str
     type: Type = BOOL
-
-    def __str__(self) -> str:
-        return repr(self.text)
+    notation = "{0.text!r}"
 
 
-@dataclass(frozen=True, slots=True)
 class Vector(Expr):
     items: tuple[Expr, ...]
     type: Type = BOOL
@@ -196,11 +172,10 @@ class Vector(Expr):
         return "[" + ", ".join(map(str, self.items)) + "]"
 
 
-class Stmt:
-    __slots__ = ()
+class Stmt(Mutable):
+    pass
 
 
-@dataclass(eq=False, slots=True)
 class Primitive(Stmt):
     """One of BMv2's primitives, as `op(parameters)`."""
 
@@ -209,7 +184,6 @@ class Primitive(Stmt):
     span: Span = NOWHERE
 
 
-@dataclass(eq=False, slots=True)
 class Branch(Stmt):
     condition: Expr
     then: list[Stmt]
@@ -217,7 +191,6 @@ class Branch(Stmt):
     span: Span = NOWHERE
 
 
-@dataclass(eq=False, slots=True)
 class Apply(Stmt):
     """Apply a table; then `hit` or `miss`, or the case of the action that ran (None: `default`)."""
 
@@ -229,7 +202,6 @@ class Apply(Stmt):
     span: Span = NOWHERE
 
 
-@dataclass(eq=False, slots=True)
 class Region(Stmt):
     """Statements that a Leave inside ends early. `whole`: to be carried out as one action, hence atomically."""
 
@@ -238,18 +210,15 @@ class Region(Stmt):
     span: Span = NOWHERE
 
 
-@dataclass(eq=False, slots=True)
 class Leave(Stmt):
     """Go on after the innermost Region."""
 
 
-@dataclass(eq=False, slots=True)
 class Quit(Stmt):
     """P4's exit: the end of the pipeline."""
 
 
-@dataclass(eq=False, slots=True)
-class ParserOp:
+class ParserOp(Mutable):
     """`op` is extract, extract_VL, set, verify, advance or primitive (then `inner`)."""
 
     op: str
@@ -257,8 +226,7 @@ class ParserOp:
     inner: Primitive | None = None
 
 
-@dataclass(eq=False, slots=True)
-class ParserTransition:
+class ParserTransition(Mutable):
     """`kind` is default, hexstr or parse_vset. `target` None is accept."""
 
     kind: str
@@ -268,16 +236,14 @@ class ParserTransition:
     target: str | None
 
 
-@dataclass(eq=False, slots=True)
-class ParserState:
+class ParserState(Mutable):
     name: str
     ops: list[ParserOp] = field(default_factory=list)
     key: list[Expr] = field(default_factory=list)
     transitions: list[ParserTransition] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
-class HeaderType:
+class HeaderType(Mutable):
     """Fields as (name, bits, signed); bits None is the varbit field, of at most `varbit_max`."""
 
     name: str
@@ -285,37 +251,32 @@ class HeaderType:
     varbit_max: int = 0
 
 
-@dataclass(eq=False, slots=True)
-class HeaderInstance:
+class HeaderInstance(Mutable):
     name: str
     type: str
     metadata: bool
 
 
-@dataclass(eq=False, slots=True)
-class StackInstance:
+class StackInstance(Mutable):
     name: str
     type: str
     headers: list[str]
     union: bool = False
 
 
-@dataclass(eq=False, slots=True)
-class UnionInstance:
+class UnionInstance(Mutable):
     name: str
     type: str
     headers: list[str]
 
 
-@dataclass(eq=False, slots=True, kw_only=True)
-class Declared:
+class Declared(Mutable, kw_only=True):
     """A thing that the program declares: its place, and the annotations that P4Info repeats."""
 
     annotations: list[Annotation] = field(default_factory=list)
     span: Span = NOWHERE
 
 
-@dataclass(eq=False, slots=True)
 class ActionDef(Declared):
     """`name` is the control-plane name; `body` may branch. `hidden`: made by the compiler."""
 
@@ -325,8 +286,7 @@ class ActionDef(Declared):
     hidden: bool = False
 
 
-@dataclass(eq=False, slots=True)
-class Key:
+class Key(Mutable):
     target: Expr
     match: str
     name: str
@@ -336,8 +296,7 @@ class Key:
     all_annotations: list[Annotation] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
-class KeyValue:
+class KeyValue(Mutable):
     """One key of an entry: (value, mask), (value, prefix length) or (low, high) by match kind."""
 
     match: str
@@ -345,7 +304,6 @@ class KeyValue:
     second: int
 
 
-@dataclass(eq=False, slots=True)
 class TableEntry(Declared):
     keys: list[KeyValue]
     action: ActionDef
@@ -353,7 +311,6 @@ class TableEntry(Declared):
     priority: int  # the smallest wins
 
 
-@dataclass(eq=False, slots=True)
 class TableDef(Declared):
     name: str
     keys: list[Key]
@@ -372,7 +329,6 @@ class TableDef(Declared):
     all_keys: list[Key] = field(default_factory=list)  # selector keys included: they count when ids are given
 
 
-@dataclass(eq=False, slots=True)
 class ActionProfile(Declared):
     name: str
     size: int
@@ -381,7 +337,6 @@ class ActionProfile(Declared):
     tables: list[TableDef] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
 class Counter(Declared):
     """`size` None and a table: direct."""
 
@@ -392,7 +347,6 @@ class Counter(Declared):
     index_type: Type | None = None
 
 
-@dataclass(eq=False, slots=True)
 class Meter(Declared):
     name: str
     unit: str
@@ -402,7 +356,6 @@ class Meter(Declared):
     index_type: Type | None = None
 
 
-@dataclass(eq=False, slots=True)
 class Register(Declared):
     name: str
     size: int
@@ -410,8 +363,7 @@ class Register(Declared):
     index_type: Type | None = None
 
 
-@dataclass(eq=False, slots=True)
-class Calculation:
+class Calculation(Mutable):
     """`inputs` may hold Object("payload", …)."""
 
     name: str
@@ -420,8 +372,7 @@ class Calculation:
     span: Span = NOWHERE
 
 
-@dataclass(eq=False, slots=True)
-class Checksum:
+class Checksum(Mutable):
     target: FieldRef
     calculation: str
     condition: Expr
@@ -429,8 +380,7 @@ class Checksum:
     span: Span = NOWHERE
 
 
-@dataclass(eq=False, slots=True)
-class FieldList:
+class FieldList(Mutable):
     """A field list (clone, resubmit, recirculate) or a learn list (digest)."""
 
     id: int
@@ -439,16 +389,14 @@ class FieldList:
     type: Type | None = None
 
 
-@dataclass(eq=False, slots=True)
-class ValueSetDef:
+class ValueSetDef(Mutable):
     name: str
     size: int
     type: Type
     annotations: list[Annotation] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
-class Pipeline:
+class Pipeline(Mutable):
     name: str
     body: list[Stmt]
     tables: list[TableDef] = field(default_factory=list)
@@ -456,8 +404,7 @@ class Pipeline:
     span: Span = NOWHERE
 
 
-@dataclass(eq=False, slots=True)
-class Program:
+class Program(Mutable):
     """All that goes into the JSON and the P4Info, in the order of declaration."""
 
     file: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from switch.frontend import ir
@@ -41,7 +42,7 @@ def tree(node: ast.Node, typed: bool, indent: int = 0, label: str = "") -> str:
     """A node with its plain attributes in one line, its children below; `typed` adds what the checker found."""
     head = f"{'  ' * indent}{label}{type(node).__name__.removesuffix('Decl')}"
     children: list[tuple[str, ast.Node]] = []
-    for name in _attributes(type(node)):
+    for name in (f.name for f in fields(node)):
         value = getattr(node, name, None)
         if name == "span" or (isinstance(node, ast.Expression) and name in ("type", "value", "target")):
             continue
@@ -56,10 +57,6 @@ def tree(node: ast.Node, typed: bool, indent: int = 0, label: str = "") -> str:
     lines = [f"{head}  @{node.span.line}:{node.span.column}"]
     lines += [tree(child, typed, indent + 1, name) for name, child in children]
     return "\n".join(lines)
-
-
-def _attributes(cls: type) -> list[str]:
-    return [name for base in reversed(cls.__mro__) for name in getattr(base, "__slots__", ())]
 
 
 def _nodes(value: object) -> list[ast.Node]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from switch.model.expressions import Expression
 from switch.model.externs import Calculation, Counter, FieldList, Meter
 from switch.model.registers import Register
+from switch.records import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class SourceInfo:
+class SourceInfo(Frozen):
     filename: str
     line: int
     column: int
@@ -20,15 +18,13 @@ class SourceInfo:
         return f"{self.filename}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Frozen):
     """The format of a log_msg."""
 
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class Vector:
+class Vector(Frozen):
     """The arguments of a log_msg."""
 
     items: tuple[Expression, ...]
@@ -37,8 +33,7 @@ class Vector:
 Argument = Expression | Calculation | Counter | Meter | Register | FieldList | Text | Vector
 
 
-@dataclass(frozen=True, slots=True)
-class Primitive:
+class Primitive(Frozen):
     """One step of an action: `op` is a key of `switch.model.primitives.SIGNATURES`, which gives the arguments."""
 
     op: str
@@ -46,14 +41,12 @@ class Primitive:
     source: SourceInfo | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Frozen):
     name: str
     width_bits: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Action:
+class Action(Frozen, eq=False):
     """Names repeat (a compiler may copy an action for each table); ids do not."""
 
     name: str

@@ -6,11 +6,11 @@ the masks and casts that P4's fixed widths need (JSON_format.md, "General inform
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from switch.model.headers import Field, Header, Stack, Union, UnionStack
 from switch.model.registers import Register
+from switch.records import Frozen
 
 
 class Kind(Enum):
@@ -25,43 +25,37 @@ class Kind(Enum):
 # --- leaves -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Const:
+class Const(Frozen):
     value: int
     kind = Kind.DATA
 
 
-@dataclass(frozen=True, slots=True)
-class Bool:
+class Bool(Frozen):
     value: bool
     kind = Kind.BOOL
 
 
-@dataclass(frozen=True, slots=True)
-class Local:
+class Local(Frozen):
     """An argument of the action (runtime data), by index."""
 
     index: int
     kind = Kind.DATA
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRef:
+class FieldRef(Frozen):
     header: Header
     field: Field
     kind = Kind.DATA
 
 
-@dataclass(frozen=True, slots=True)
-class ValidBit:
+class ValidBit(Frozen):
     """The hidden field `$valid$`: 1 when the header is valid, else 0."""
 
     header: Header
     kind = Kind.DATA
 
 
-@dataclass(frozen=True, slots=True)
-class LastField:
+class LastField(Frozen):
     """A field of the last valid header of a stack (`stack.last.field`)."""
 
     stack: Stack
@@ -69,26 +63,22 @@ class LastField:
     kind = Kind.DATA
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderRef:
+class HeaderRef(Frozen):
     header: Header
     kind = Kind.HEADER
 
 
-@dataclass(frozen=True, slots=True)
-class StackRef:
+class StackRef(Frozen):
     stack: Stack
     kind = Kind.STACK
 
 
-@dataclass(frozen=True, slots=True)
-class UnionRef:
+class UnionRef(Frozen):
     union: Union
     kind = Kind.UNION
 
 
-@dataclass(frozen=True, slots=True)
-class UnionStackRef:
+class UnionStackRef(Frozen):
     stack: UnionStack
     kind = Kind.UNION_STACK
 
@@ -101,8 +91,7 @@ COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 LOGIC = frozenset({"and", "or"})
 
 
-@dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(Frozen):
     """`op` is one of: `~` and `b2d` (data); `not`, `d2b`, `valid` and `valid_union` (bool); `last_stack_index` and
     `size_stack` (data, of a stack)."""
 
@@ -114,8 +103,7 @@ class Unary:
         return Kind.BOOL if self.op in ("not", "d2b", "valid", "valid_union") else Kind.DATA
 
 
-@dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(Frozen):
     """`op` is in ARITHMETIC or CASTS (data), COMPARISONS or LOGIC (bool). `==` and `!=` compare two data, two bools,
     two headers or two unions. Unary plus and minus arrive with a left operand of Const(0)."""
 
@@ -128,8 +116,7 @@ class Binary:
         return Kind.BOOL if self.op in COMPARISONS or self.op in LOGIC else Kind.DATA
 
 
-@dataclass(frozen=True, slots=True)
-class Ternary:
+class Ternary(Frozen):
     condition: Expression
     left: Expression
     right: Expression
@@ -139,8 +126,7 @@ class Ternary:
         return self.left.kind
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterCell:
+class RegisterCell(Frozen):
     """A register read in an expression; an index outside the array reads 0."""
 
     register: Register
@@ -148,8 +134,7 @@ class RegisterCell:
     kind = Kind.DATA
 
 
-@dataclass(frozen=True, slots=True)
-class StackElement:
+class StackElement(Frozen):
     """`stack[index]`; an index outside the stack is an invalid header of zeros, and writes to it are lost."""
 
     stack: StackRef
@@ -157,15 +142,13 @@ class StackElement:
     kind = Kind.HEADER
 
 
-@dataclass(frozen=True, slots=True)
-class UnionStackElement:
+class UnionStackElement(Frozen):
     stack: UnionStackRef
     index: Expression
     kind = Kind.UNION
 
 
-@dataclass(frozen=True, slots=True)
-class AccessField:
+class AccessField(Frozen):
     """Field number `field_index` of a header that is known only at run time."""
 
     header: Expression
@@ -173,8 +156,7 @@ class AccessField:
     kind = Kind.DATA
 
 
-@dataclass(frozen=True, slots=True)
-class UnionMember:
+class UnionMember(Frozen):
     union: Expression
     member_index: int
     kind = Kind.HEADER

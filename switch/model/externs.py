@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from switch.model.expressions import Expression, FieldRef
 from switch.model.headers import Header
+from switch.records import Frozen
 
 HASH_ALGORITHMS = (
     "crc16",
@@ -21,8 +20,7 @@ HASH_ALGORITHMS = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Counter:
+class Counter(Frozen, eq=False):
     """Counts packets and bytes. A direct counter has one cell an entry of `table`, and size 0."""
 
     name: str
@@ -35,8 +33,7 @@ class Counter:
         return self.table is not None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Meter:
+class Meter(Frozen, eq=False):
     """A two-rate three-colour marker: GREEN 0, YELLOW 1, RED 2."""
 
     name: str
@@ -51,32 +48,27 @@ class Meter:
         return self.table is not None
 
 
-@dataclass(frozen=True, slots=True)
-class FieldInput:
+class FieldInput(Frozen):
     field: FieldRef  # left out while its header is invalid
 
 
-@dataclass(frozen=True, slots=True)
-class ConstInput:
+class ConstInput(Frozen):
     value: int
     width_bits: int
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderInput:
+class HeaderInput(Frozen):
     header: Header
 
 
-@dataclass(frozen=True, slots=True)
-class PayloadInput:
+class PayloadInput(Frozen):
     """Everything after the parsed headers; always the last of the inputs, whatever its place in the list."""
 
 
 CalculationInput = FieldInput | ConstInput | HeaderInput | PayloadInput
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Calculation:
+class Calculation(Frozen, eq=False):
     """A hash or checksum over its inputs, concatenated bit by bit and padded with zero bits to whole bytes."""
 
     name: str
@@ -85,8 +77,7 @@ class Calculation:
     inputs: tuple[CalculationInput, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Checksum:
+class Checksum(Frozen, eq=False):
     """Verified after parsing, updated before deparsing, where `condition` (if any) holds."""
 
     name: str
@@ -97,8 +88,7 @@ class Checksum:
     update: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FieldList:
+class FieldList(Frozen, eq=False):
     """Metadata that survives clone, resubmit or recirculate."""
 
     name: str

@@ -6,11 +6,10 @@ dense from 0, whatever the ids in the JSON are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from switch.records import Frozen
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Field:
+class Field(Frozen, eq=False):
     """One field of a header type. A varbit field has width 0 here: its width belongs to each packet."""
 
     name: str
@@ -26,8 +25,7 @@ class Field:
         return (1 << self.width_bits) - 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HeaderType:
+class HeaderType(Frozen, eq=False):
     name: str
     fields: tuple[Field, ...]
     max_bytes: int = 0  # of a header with a varbit field; 0: not given
@@ -45,8 +43,7 @@ class HeaderType:
         return next((f for f in self.fields if f.name == name), None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Header:
+class Header(Frozen, eq=False):
     """A header instance, or a metadata struct (always valid, never parsed or deparsed)."""
 
     name: str
@@ -55,16 +52,14 @@ class Header:
     metadata: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Stack:
+class Stack(Frozen, eq=False):
     name: str
     index: int
     type: HeaderType
     headers: tuple[Header, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Union:
+class Union(Frozen, eq=False):
     """At most one of the headers is valid: making one valid makes the others invalid."""
 
     name: str
@@ -73,8 +68,7 @@ class Union:
     headers: tuple[Header, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class UnionStack:
+class UnionStack(Frozen, eq=False):
     name: str
     index: int
     unions: tuple[Union, ...]

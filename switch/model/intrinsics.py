@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from switch.model.expressions import FieldRef
+from switch.records import Frozen
 
 # Names that simple_switch uses; `field_aliases` maps them to v1model's standard_metadata.
 NAMES: dict[str, str] = {
@@ -28,8 +29,7 @@ NAMES: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Intrinsics:
+class Intrinsics(Frozen):
     """The field of this program that holds each metadatum; None when the program has no such field."""
 
     ingress_port: FieldRef

@@ -2,65 +2,56 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from switch.model.actions import Primitive
 from switch.model.expressions import Expression, FieldRef, LastField
 from switch.model.headers import Field, Header, Stack, UnionStack
+from switch.records import Frozen
 
 # --- operations of a state ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Lookahead:
+class Lookahead(Frozen):
     """Bits that are not consumed. Too few of them left is PacketTooShort."""
 
     offset_bits: int
     width_bits: int
 
 
-@dataclass(frozen=True, slots=True)
-class StackNext:
+class StackNext(Frozen):
     """The next free element of a stack (StackOutOfBounds when it is full)."""
 
     stack: Stack
 
 
-@dataclass(frozen=True, slots=True)
-class UnionStackNext:
+class UnionStackNext(Frozen):
     stack: UnionStack
     member_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Extract:
+class Extract(Frozen):
     """`varbit_width`, in bits, is given for headers with a varbit field only; it must be a multiple of 8."""
 
     into: Header | StackNext | UnionStackNext
     varbit_width: Expression | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Set:
+class Set(Frozen):
     target: FieldRef
     value: Expression | Lookahead
 
 
-@dataclass(frozen=True, slots=True)
-class Verify:
+class Verify(Frozen):
     condition: Expression
     error: Expression  # a value of Program.errors
 
 
-@dataclass(frozen=True, slots=True)
-class Advance:
+class Advance(Frozen):
     """Skip `bits`, a multiple of 8."""
 
     bits: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Frozen):
     primitive: Primitive
 
 
@@ -69,8 +60,7 @@ Operation = Extract | Set | Verify | Advance | Call
 # --- transitions ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class LastUnionField:
+class LastUnionField(Frozen):
     """A field of a member of the last union of a union stack."""
 
     stack: UnionStack
@@ -78,14 +68,12 @@ class LastUnionField:
     field: Field
 
 
-@dataclass(frozen=True, slots=True)
-class KeyPart:
+class KeyPart(Frozen):
     source: FieldRef | LastField | LastUnionField | Lookahead
     width_bits: int
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(Frozen):
     """Taken when every part of the key, masked, equals its value. No values: the default, which always matches."""
 
     values: tuple[int, ...] | None  # one a part of the state's key; already masked
@@ -93,8 +81,7 @@ class Transition:
     next_state: str | None  # None: accept
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class State:
+class State(Frozen, eq=False):
     """Transitions are tried in order, then `default` (None: accept)."""
 
     name: str
@@ -105,8 +92,7 @@ class State:
     default: str | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Parser:
+class Parser(Frozen, eq=False):
     name: str
     init_state: str | None
     states: tuple[State, ...]
@@ -115,8 +101,7 @@ class Parser:
         return next(s for s in self.states if s.name == name)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Deparser:
+class Deparser(Frozen, eq=False):
     """Emits the valid headers of `order`, then the payload."""
 
     name: str

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from switch.entries import Entry
 from switch.model.actions import Action, SourceInfo
 from switch.model.expressions import Expression, FieldRef, ValidBit
 from switch.model.externs import Calculation, Counter, Meter
+from switch.records import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Frozen):
     """One match field. `match` is exact, lpm, ternary or range (`optional` of P4 arrives as ternary; `valid` as exact).
 
     A field of an invalid header is matched as 0.
@@ -25,8 +24,7 @@ class Key:
     mask: int | None = None  # a static mask that the program puts over the field
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ActionProfile:
+class ActionProfile(Frozen, eq=False):
     name: str
     index: int
     max_size: int
@@ -37,15 +35,13 @@ class ActionProfile:
         return self.selector is not None
 
 
-@dataclass(frozen=True, slots=True)
-class DefaultAction:
+class DefaultAction(Frozen):
     action: Action
     args: tuple[int, ...]
     const: bool  # the control plane may not change it
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class Table(Frozen, eq=False):
     """`match` is the whole table's kind: exact, lpm, ternary or range (the loosest of its keys')."""
 
     name: str
@@ -69,8 +65,7 @@ class Table:
     next_without_action: str | None  # on a miss without a default action, and for an empty group
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Conditional:
+class Conditional(Frozen, eq=False):
     name: str
     index: int
     expression: Expression
@@ -79,8 +74,7 @@ class Conditional:
     source: SourceInfo | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ActionCallNode:
+class ActionCallNode(Frozen, eq=False):
     name: str
     index: int
     action: Action
@@ -90,8 +84,7 @@ class ActionCallNode:
 Node = Table | Conditional | ActionCallNode
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pipeline:
+class Pipeline(Frozen, eq=False):
     """Next nodes are names in `nodes`; None is the end."""
 
     name: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from switch.model.actions import Action
 from switch.model.externs import Calculation, Checksum, Counter, FieldList, Meter
@@ -12,6 +11,7 @@ from switch.model.intrinsics import Intrinsics
 from switch.model.parsers import Deparser, Parser
 from switch.model.pipelines import ActionProfile, Pipeline, Table
 from switch.model.registers import Register
+from switch.records import Frozen
 
 # The core library's errors; a program that does not list one gets it appended, as simple_switch does.
 CORE_ERRORS = (
@@ -25,8 +25,7 @@ CORE_ERRORS = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class Program(Frozen, eq=False):
     """Immutable; every reference is resolved. Tuples are in the order of the JSON, and `index` is the place in them.
 
     `digest` (SHA-256, hex, of the JSON without source positions and names of files) names the program in caches.

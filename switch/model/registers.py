@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from switch.records import Frozen
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Register:
+class Register(Frozen, eq=False):
     """`size` cells of `width_bits` each."""
 
     name: str

@@ -6,7 +6,7 @@ fully qualified ones, which are also the engine's names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 from p4.config.v1 import p4info_pb2
 
 from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+from switch.records import Frozen
 
 
 class MatchKind(Enum):
@@ -32,8 +33,7 @@ class MatchKind(Enum):
 PRIORITISED = (MatchKind.TERNARY, MatchKind.RANGE, MatchKind.OPTIONAL)
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Frozen):
     """A match field, an action parameter or a packet header field: `kind` is None unless it is a match field."""
 
     id: int
@@ -50,8 +50,7 @@ class Field:
         return f"{self.name} ({self.kind.word}, bit<{self.bits}>)" if self.kind else f"{self.name} (bit<{self.bits}>)"
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Frozen):
     id: int
     name: str
     alias: str
@@ -61,8 +60,7 @@ class Action:
         return f"{self.name}({', '.join(f'{p.name}: bit<{p.bits}>' for p in self.params)})"
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Frozen):
     """An action profile, or with `selector` an action selector."""
 
     id: int
@@ -76,8 +74,7 @@ class Profile:
     table_ids: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Indexed:
+class Indexed(Frozen):
     """An indirect counter, meter or register array; `bits` is a register's element width."""
 
     id: int
@@ -87,8 +84,7 @@ class Indexed:
     bits: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TableInfo:
+class TableInfo(Frozen):
     id: int
     name: str
     alias: str
@@ -118,8 +114,7 @@ class TableInfo:
         return [action for id_, action in self.actions.items() if id_ not in self.table_only]
 
 
-@dataclass(frozen=True, slots=True)
-class PacketHeader:
+class PacketHeader(Frozen):
     """A `@controller_header`: its fields follow each other from the most significant bit."""
 
     name: str

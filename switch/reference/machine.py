@@ -13,6 +13,7 @@ from typing import Any
 from switch.engine import COPIES_MAX, DROP_PORT, FRAME_BYTES_MAX, PASSES_MAX, EngineError, Replica
 from switch.model.expressions import FieldRef
 from switch.model.externs import FieldList
+from switch.model.intrinsics import NAMES
 from switch.model.program import Program
 from switch.reference.actions import Actions
 from switch.reference.deparser import Checksums, DeparserRunner
@@ -59,7 +60,7 @@ class Machine:
         names = program.intrinsics
         self._writers: dict[str, Writer] = {
             name: self.runtime.expressions.writer(ref)
-            for name in names.__slots__
+            for name in NAMES
             if isinstance(ref := getattr(names, name), FieldRef)
         }
 

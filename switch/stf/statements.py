@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from switch.records import Frozen
 
 
 class StfError(ValueError):
     """A line that is not a statement, or names what the program does not have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Frozen):
     """`name(parameter:value, …)`; values without a parameter name are taken in order."""
 
     name: str
     args: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Add:
+class Add(Frozen):
     line: int
     table: str
     priority: int | None
@@ -29,28 +29,24 @@ class Add:
     label: str | None  # `= label`, for remove
 
 
-@dataclass(frozen=True, slots=True)
-class Remove:
+class Remove(Frozen):
     line: int
     label: str  # or `all`
 
 
-@dataclass(frozen=True, slots=True)
-class SetDefault:
+class SetDefault(Frozen):
     line: int
     table: str
     action: Action
 
 
-@dataclass(frozen=True, slots=True)
-class Packet:
+class Packet(Frozen):
     line: int
     port: int
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Expect:
+class Expect(Frozen):
     """No pattern: any packet. A pattern is hex digits and `*`; `exact` bounds its length as well."""
 
     line: int
@@ -60,13 +56,11 @@ class Expect:
     t_ns: int | None  # when it arrives
 
 
-@dataclass(frozen=True, slots=True)
-class NoPacket:
+class NoPacket(Frozen):
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Frozen):
     """`check_counter`, `check_register` or `check_port`."""
 
     line: int
@@ -78,8 +72,7 @@ class Check:
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Frozen):
     """A statement of a word and its operands: member, group, meter, clone, multicast, port, queue, wait, …"""
 
     line: int

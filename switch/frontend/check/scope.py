@@ -9,10 +9,10 @@ from typing import Any
 from switch.frontend.check.types import ANY, Type
 from switch.frontend.diagnostics import Span
 from switch.frontend.parse.ast import Declaration, Expression, Parameter
+from switch.records import Mutable
 
 
-@dataclass(eq=False, slots=True)
-class Symbol:
+class Symbol(Mutable):
     """One declared thing.
 
     `kind` is const, variable, parameter, type, function, action, table, instance, control, parser, package, state,

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import field
+from typing import TYPE_CHECKING, ClassVar
+
+from switch.records import Frozen, Mutable
 
 if TYPE_CHECKING:
     from switch.frontend.parse.ast import Annotation, Declaration, ExternDecl
 
 
-class Type:
-    """Base of all types. `str()` is the notation of P4."""
+class Type(Frozen, eq=False):
+    """Base of all types. `str()` is the notation of P4: a format that is given the type."""
 
-    __slots__ = ()
+    notation: ClassVar[str]
+
+    def __str__(self) -> str:
+        return self.notation.format(self)
 
 
-@dataclass(frozen=True, slots=True)
 class Bits(Type):
     """bit<W> or int<W>."""
 
@@ -27,14 +31,11 @@ class Bits(Type):
         return f"{'int' if self.signed else 'bit'}<{self.width}>"
 
 
-@dataclass(frozen=True, slots=True)
 class Simple(Type):
     """A type without structure, known by its name."""
 
     name: str
-
-    def __str__(self) -> str:
-        return self.name
+    notation = "{0.name}"
 
 
 BOOL = Simple("bool")
@@ -46,15 +47,11 @@ MATCH_KIND = Simple("match_kind")
 ANY = Simple("_")  # a wildcard, and the type of an expression after a complaint
 
 
-@dataclass(frozen=True, slots=True)
 class VarBits(Type):
     width_max: int
-
-    def __str__(self) -> str:
-        return f"varbit<{self.width_max}>"
+    notation = "varbit<{0.width_max}>"
 
 
-@dataclass(frozen=True, slots=True)
 class Tuple(Type):
     items: tuple[Type, ...]
 
@@ -62,24 +59,19 @@ class Tuple(Type):
         return f"tuple<{', '.join(map(str, self.items))}>"
 
 
-@dataclass(frozen=True, slots=True)
 class Stack(Type):
     element: Composite
     size: int
-
-    def __str__(self) -> str:
-        return f"{self.element}[{self.size}]"
+    notation = "{0.element}[{0.size}]"
 
 
-@dataclass(eq=False, slots=True)
-class Field:
+class Field(Mutable):
     name: str
     type: Type
     annotations: list[Annotation]
 
 
-@dataclass(eq=False, slots=True)
-class Composite(Type):
+class Composite(Type, eq=False):
     """struct, header or header_union: equal only to itself. `anonymous` marks the type of a list or struct value."""
 
     name: str
@@ -94,41 +86,31 @@ class Composite(Type):
         return f"{self.kind} {self.name}"
 
 
-@dataclass(eq=False, slots=True)
-class Enum(Type):
+class Enum(Type, eq=False):
     """`values` are what the data plane sees: given with an underlying type, counted from 0 without."""
 
     name: str
     underlying: Bits | None
     values: dict[str, int] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        return f"enum {self.name}"
+    notation = "enum {0.name}"
 
 
-@dataclass(eq=False, slots=True)
-class NewType(Type):
+class NewType(Type, eq=False):
     """`type base name`: of its own kind, cast to and from its base."""
 
     name: str
     base: Type
     annotations: list[Annotation] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        return self.name
+    notation = "{0.name}"
 
 
-@dataclass(frozen=True, slots=True)
 class Variable(Type):
     """A type parameter."""
 
     name: str
-
-    def __str__(self) -> str:
-        return self.name
+    notation = "{0.name}"
 
 
-@dataclass(frozen=True, slots=True)
 class Extern(Type):
     """An extern object's type with its type arguments."""
 
@@ -140,7 +122,6 @@ class Extern(Type):
         return self.name + (f"<{', '.join(map(str, self.arguments))}>" if self.arguments else "")
 
 
-@dataclass(frozen=True, slots=True)
 class Applicable(Type):
     """A table, control, parser, package, action or state: something named by a declaration."""
 
@@ -148,19 +129,14 @@ class Applicable(Type):
     name: str
     declaration: Declaration = field(hash=False, compare=False)
     arguments: tuple[Type, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.name}"
+    notation = "{0.kind} {0.name}"
 
 
-@dataclass(frozen=True, slots=True)
 class Meta(Type):
     """The type of a type's own name where a value is read: `Enum` in `Enum.member`."""
 
     type: Type
-
-    def __str__(self) -> str:
-        return f"the type {self.type}"
+    notation = "the type {0.type}"
 
 
 # What `table.apply()` yields. Its members are hit, miss and action_run.
@@ -168,8 +144,7 @@ APPLY_RESULT = Simple("apply_result")
 ACTION_RUN = Simple("action_run")
 
 
-@dataclass(frozen=True, slots=True)
-class EnumValue:
+class EnumValue(Frozen):
     """A compile-time enum member."""
 
     type: Enum
@@ -180,8 +155,7 @@ class EnumValue:
         return self.type.values[self.member]
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorValue:
+class ErrorValue(Frozen):
     """A compile-time error constant."""
 
     member: str

@@ -12,10 +12,10 @@ from switch.frontend import ir
 from switch.frontend.check.types import Bits
 from switch.frontend.diagnostics import NOWHERE, Diagnostics, Span
 from switch.frontend.flow import leaves_early
+from switch.records import Mutable
 
 
-@dataclass(eq=False, slots=True)
-class TableNode:
+class TableNode(Mutable):
     """`next` maps actions, or `__HIT__` and `__MISS__`, to nodes; None is the pipeline's end."""
 
     name: str
@@ -24,8 +24,7 @@ class TableNode:
     default_next: str | None
 
 
-@dataclass(eq=False, slots=True)
-class ConditionNode:
+class ConditionNode(Mutable):
     name: str
     condition: ir.Expr
     true_next: str | None
@@ -213,7 +212,6 @@ def _place(statements: list[ir.Stmt]) -> Span:
 # --- actions: straight lists with jumps ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Jump(ir.Stmt):
     """To `label`; with a condition, only if the condition is false."""
 
@@ -221,7 +219,6 @@ class Jump(ir.Stmt):
     condition: ir.Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Label(ir.Stmt):
     number: int
 

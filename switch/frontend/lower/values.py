@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from switch.frontend import ir
 from switch.frontend.check.scope import Symbol
 from switch.frontend.check.types import Composite, Extern, Stack, Type
 from switch.frontend.parse import ast
+from switch.records import Mutable
 
 
-@dataclass(eq=False, slots=True)
-class HeaderValue:
+class HeaderValue(Mutable):
     """A header instance."""
 
     name: str
     type: Composite
 
 
-@dataclass(eq=False, slots=True)
-class StackValue:
+class StackValue(Mutable):
     """A stack of headers or of header unions."""
 
     name: str
@@ -41,15 +40,13 @@ class StackValue:
         return found
 
 
-@dataclass(eq=False, slots=True)
-class UnionValue:
+class UnionValue(Mutable):
     name: str
     type: Composite
     members: dict[str, HeaderValue]
 
 
-@dataclass(eq=False, slots=True)
-class ElementValue:
+class ElementValue(Mutable):
     """A stack element whose index is known at run time only."""
 
     stack: StackValue
@@ -57,8 +54,7 @@ class ElementValue:
     type: Composite
 
 
-@dataclass(eq=False, slots=True)
-class NextValue:
+class NextValue(Mutable):
     """`stack.next` in a parser; with `member`, a header of the next union."""
 
     stack: StackValue
@@ -66,8 +62,7 @@ class NextValue:
     member: str = ""
 
 
-@dataclass(eq=False, slots=True)
-class LastValue:
+class LastValue(Mutable):
     """`stack.last` in a parser; with `member`, a header of the last union."""
 
     stack: StackValue
@@ -75,16 +70,14 @@ class LastValue:
     member: str = ""
 
 
-@dataclass(eq=False, slots=True)
-class Record:
+class Record(Mutable):
     """A struct, tuple or list: storage if its members are, else a value."""
 
     type: Type
     members: dict[str, Value]
 
 
-@dataclass(eq=False, slots=True)
-class ExternValue:
+class ExternValue(Mutable):
     """An extern object; `object` is its IR definition, or None for packet_in and packet_out."""
 
     type: Extern
@@ -92,16 +85,14 @@ class ExternValue:
     object: Any = None
 
 
-@dataclass(eq=False, slots=True)
-class Literal:
+class Literal(Mutable):
     """A string or a compile-time enum member or error that is needed as such."""
 
     value: Any
     type: Type
 
 
-@dataclass(eq=False, slots=True)
-class BlockValue:
+class BlockValue(Mutable):
     """An instance of a control or parser: what was declared in it, and how it was last applied."""
 
     symbol: Symbol
@@ -113,8 +104,7 @@ class BlockValue:
     locals_made: bool = False
 
 
-@dataclass(eq=False, slots=True)
-class TableValue:
+class TableValue(Mutable):
     """A table of a control instance. `prepared` are key expressions that are computed into scalars before it."""
 
     declaration: ast.TableDecl
@@ -125,8 +115,7 @@ class TableValue:
     prepared: list[tuple[ir.FieldRef, ast.Expression]] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
-class ActionValue:
+class ActionValue(Mutable):
     """An action of a control instance."""
 
     symbol: Symbol

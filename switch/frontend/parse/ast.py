@@ -6,18 +6,17 @@ names and calls, `target` (what is meant). Everything else is as written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from switch.frontend.diagnostics import Span
+from switch.records import Mutable
 
 
-@dataclass(eq=False, slots=True)
-class Node:
+class Node(Mutable):
     span: Span
 
 
-@dataclass(eq=False, slots=True)
 class Annotation(Node):
     """`@name(body)`: `body` holds the tokens' texts, `expressions` the comma-separated constants where it has such."""
 
@@ -31,18 +30,15 @@ class Annotation(Node):
 # --- types as written ----------------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, slots=True)
 class TypeRef(Node):
     pass
 
 
-@dataclass(eq=False, slots=True)
 class NamedType(TypeRef):
     name: str
     arguments: list[TypeRef] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
 class BaseType(TypeRef):
     """bit, int, varbit (with `width`), bool, error, string, void, match_kind, or `_`."""
 
@@ -50,12 +46,10 @@ class BaseType(TypeRef):
     width: Expression | None = None
 
 
-@dataclass(eq=False, slots=True)
 class TupleType(TypeRef):
     items: list[TypeRef]
 
 
-@dataclass(eq=False, slots=True)
 class StackType(TypeRef):
     element: TypeRef
     size: Expression
@@ -64,20 +58,17 @@ class StackType(TypeRef):
 # --- expressions ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, slots=True)
 class Expression(Node):
     type: Any = field(default=None, init=False, repr=False)
     value: Any = field(default=None, init=False, repr=False)
     target: Any = field(default=None, init=False, repr=False)
 
 
-@dataclass(eq=False, slots=True)
 class Name(Expression):
     name: str
     absolute: bool = False
 
 
-@dataclass(eq=False, slots=True)
 class Number(Expression):
     number: int
     width: int | None
@@ -85,23 +76,19 @@ class Number(Expression):
     text: str
 
 
-@dataclass(eq=False, slots=True)
 class Boolean(Expression):
     truth: bool
 
 
-@dataclass(eq=False, slots=True)
 class String(Expression):
     text: str
 
 
-@dataclass(eq=False, slots=True)
 class Unary(Expression):
     op: str
     operand: Expression
 
 
-@dataclass(eq=False, slots=True)
 class Binary(Expression):
     """Operators, `&&&` (mask) and `..` (range) included."""
 
@@ -110,69 +97,58 @@ class Binary(Expression):
     right: Expression
 
 
-@dataclass(eq=False, slots=True)
 class Conditional(Expression):
     condition: Expression
     then: Expression
     otherwise: Expression
 
 
-@dataclass(eq=False, slots=True)
 class Cast(Expression):
     to: TypeRef
     operand: Expression
 
 
-@dataclass(eq=False, slots=True)
 class Member(Expression):
     base: Expression
     name: str
 
 
-@dataclass(eq=False, slots=True)
 class Index(Expression):
     base: Expression
     index: Expression
 
 
-@dataclass(eq=False, slots=True)
 class Slice(Expression):
     base: Expression
     high: Expression
     low: Expression
 
 
-@dataclass(eq=False, slots=True)
 class Argument(Node):
     name: str | None
     expression: Expression
 
 
-@dataclass(eq=False, slots=True)
 class Call(Expression):
     callee: Expression
     type_arguments: list[TypeRef]
     arguments: list[Argument]
 
 
-@dataclass(eq=False, slots=True)
 class ListExpression(Expression):
     items: list[Expression]
 
 
-@dataclass(eq=False, slots=True)
 class StructExpression(Expression):
     items: list[tuple[str, Expression]]
 
 
-@dataclass(eq=False, slots=True)
 class TypeExpression(Expression):
     """A type where a value is read: `error.X`, `Enum.X`, or a constructor's name."""
 
     ref: TypeRef
 
 
-@dataclass(eq=False, slots=True)
 class Default(Expression):
     """`default` or `_` in a key set."""
 
@@ -202,12 +178,10 @@ def alike(a: Expression, b: Expression) -> bool:
 # --- statements ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, slots=True)
 class Statement(Node):
     pass
 
 
-@dataclass(eq=False, slots=True)
 class Assignment(Statement):
     """The checker makes the value of `a op= b` the Binary `a op b`; the op stays, since `a` is evaluated once."""
 
@@ -216,40 +190,33 @@ class Assignment(Statement):
     value: Expression
 
 
-@dataclass(eq=False, slots=True)
 class CallStatement(Statement):
     call: Call
 
 
-@dataclass(eq=False, slots=True)
 class If(Statement):
     condition: Expression
     then: Statement
     otherwise: Statement | None
 
 
-@dataclass(eq=False, slots=True)
 class Block(Statement):
     statements: list[Statement]
     annotations: list[Annotation] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
 class Empty(Statement):
     pass
 
 
-@dataclass(eq=False, slots=True)
 class Return(Statement):
     value: Expression | None
 
 
-@dataclass(eq=False, slots=True)
 class Exit(Statement):
     pass
 
 
-@dataclass(eq=False, slots=True)
 class SwitchCase(Node):
     """`body` is None where the label falls through to the next one."""
 
@@ -257,20 +224,17 @@ class SwitchCase(Node):
     body: Block | None
 
 
-@dataclass(eq=False, slots=True)
 class Switch(Statement):
     subject: Expression
     cases: list[SwitchCase]
 
 
-@dataclass(eq=False, slots=True)
 class Declare(Statement):
     """A declaration among statements."""
 
     declaration: Declaration
 
 
-@dataclass(eq=False, slots=True)
 class Transition(Statement):
     """The end of a parser state: `state`, or a select."""
 
@@ -279,7 +243,6 @@ class Transition(Statement):
     cases: list[SelectCase] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
 class SelectCase(Node):
     keys: list[Expression]
     state: str
@@ -288,7 +251,6 @@ class SelectCase(Node):
 # --- declarations --------------------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, slots=True)
 class Declaration(Node):
     name: str
     annotations: list[Annotation] = field(default_factory=list, kw_only=True)
@@ -297,32 +259,27 @@ class Declaration(Node):
         return next((a for a in self.annotations if a.name == name), None)
 
 
-@dataclass(eq=False, slots=True)
 class Parameter(Declaration):
     direction: str  # "", "in", "out", "inout"
     type: TypeRef
     default: Expression | None = None
 
 
-@dataclass(eq=False, slots=True)
 class Variable(Declaration):
     type: TypeRef
     initial: Expression | None
 
 
-@dataclass(eq=False, slots=True)
 class Constant(Declaration):
     type: TypeRef
     initial: Expression
 
 
-@dataclass(eq=False, slots=True)
 class Instance(Declaration):
     type: TypeRef
     arguments: list[Argument]
 
 
-@dataclass(eq=False, slots=True)
 class Typedef(Declaration):
     """`typedef` or, where `fresh`, `type`."""
 
@@ -330,12 +287,10 @@ class Typedef(Declaration):
     fresh: bool
 
 
-@dataclass(eq=False, slots=True)
 class FieldDecl(Declaration):
     type: TypeRef
 
 
-@dataclass(eq=False, slots=True)
 class Composite(Declaration):
     """struct, header or header_union."""
 
@@ -344,23 +299,19 @@ class Composite(Declaration):
     type_parameters: list[str] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
 class EnumDecl(Declaration):
     underlying: TypeRef | None
     members: list[tuple[str, Expression | None, Span]]
 
 
-@dataclass(eq=False, slots=True)
 class ErrorDecl(Declaration):
     members: list[tuple[str, Span]]
 
 
-@dataclass(eq=False, slots=True)
 class MatchKindDecl(Declaration):
     members: list[tuple[str, Span]]
 
 
-@dataclass(eq=False, slots=True)
 class Prototype(Declaration):
     """An extern function or method, or a constructor where `returns` is None."""
 
@@ -369,13 +320,11 @@ class Prototype(Declaration):
     parameters: list[Parameter]
 
 
-@dataclass(eq=False, slots=True)
 class ExternDecl(Declaration):
     type_parameters: list[str]
     methods: list[Prototype]
 
 
-@dataclass(eq=False, slots=True)
 class Function(Declaration):
     returns: TypeRef
     type_parameters: list[str]
@@ -383,20 +332,17 @@ class Function(Declaration):
     body: Block
 
 
-@dataclass(eq=False, slots=True)
 class Action(Declaration):
     parameters: list[Parameter]
     body: Block
 
 
-@dataclass(eq=False, slots=True)
 class KeyElement(Node):
     expression: Expression
     match_kind: str
     annotations: list[Annotation]
 
 
-@dataclass(eq=False, slots=True)
 class ActionRef(Node):
     """`name` or `name(arguments)` in an action list, a default action or an entry."""
 
@@ -407,7 +353,6 @@ class ActionRef(Node):
     target: Any = field(default=None, repr=False)
 
 
-@dataclass(eq=False, slots=True)
 class Entry(Node):
     keys: list[Expression]
     action: ActionRef
@@ -416,7 +361,6 @@ class Entry(Node):
     annotations: list[Annotation] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
 class Property(Node):
     name: str
     const: bool
@@ -424,7 +368,6 @@ class Property(Node):
     annotations: list[Annotation] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
 class TableDecl(Declaration):
     keys: list[KeyElement] = field(default_factory=list)
     actions: list[ActionRef] = field(default_factory=list)
@@ -435,7 +378,6 @@ class TableDecl(Declaration):
     properties: dict[str, Property] = field(default_factory=dict)
 
 
-@dataclass(eq=False, slots=True)
 class Control(Declaration):
     """A control, or its type where `body` is None."""
 
@@ -446,19 +388,16 @@ class Control(Declaration):
     body: Block | None = None
 
 
-@dataclass(eq=False, slots=True)
 class State(Declaration):
     statements: list[Statement]
     transition: Transition | None
 
 
-@dataclass(eq=False, slots=True)
 class ValueSet(Declaration):
     type: TypeRef
     size: Expression
 
 
-@dataclass(eq=False, slots=True)
 class Parser(Declaration):
     """A parser, or its type where `states` is None."""
 
@@ -469,12 +408,10 @@ class Parser(Declaration):
     states: list[State] | None = None
 
 
-@dataclass(eq=False, slots=True)
 class Package(Declaration):
     type_parameters: list[str]
     parameters: list[Parameter]
 
 
-@dataclass(eq=False, slots=True)
 class Program(Node):
     declarations: list[Declaration]
