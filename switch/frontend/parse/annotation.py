@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.frontend.parse import ast
-from switch.frontend.parse.cursor import BacktrackError, Cursor
+from switch.frontend.parse.cursor import Cursor
 from switch.frontend.parse.expression import read_expression
 
 
@@ -34,14 +34,14 @@ def _annotation_body(p: Cursor, annotation: ast.Annotation) -> None:
     annotation.source = " ".join(annotation.body)
     # Constants are read as such; bodies that are not lists of expressions stay text.
     p.at = start
-    p.guessing += 1
-    try:
-        while p.at < end - 1:
-            annotation.expressions.append(read_expression(p))
-            if p.at < end - 1:
-                p.expect(",")
-    except BacktrackError:
-        annotation.expressions = []
-    finally:
-        p.guessing -= 1
-        p.at = end
+    annotation.expressions = p.attempt(lambda: _constants(p, end - 1)) or []
+    p.at = end
+
+
+def _constants(p: Cursor, end: int) -> list[ast.Expression]:
+    found = []
+    while p.at < end:
+        found.append(read_expression(p))
+        if p.at < end:
+            p.expect(",")
+    return found

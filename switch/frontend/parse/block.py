@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from switch.frontend.parse import ast
 from switch.frontend.parse.annotation import read_annotations
-from switch.frontend.parse.cursor import Cursor, SyntaxFailureError
+from switch.frontend.parse.cursor import Cursor
 from switch.frontend.parse.expression import read_expression, read_type, read_type_arguments, read_type_parameters
 from switch.frontend.parse.state import read_state
 from switch.frontend.parse.statement import read_block, read_constant, read_local_declaration
 from switch.frontend.parse.table import read_table
 
 
+def _opened(p: Cursor, found: ast.Control | ast.Parser) -> bool:
+    """Read up to the opening brace; False for a type, which has no body."""
+    if p.accept(";"):
+        return False
+    if p.on("("):
+        found.constructor = read_parameters(p)
+    p.expect("{")
+    return True
+
+
 def read_control(p: Cursor) -> ast.Control:
     p.take()
     word = p.name("the control's name")
     found = ast.Control(word.span, word.text, read_type_parameters(p), read_parameters(p))
-    if p.accept(";"):
+    if not _opened(p, found):
         return found
-    if p.on("("):
-        found.constructor = read_parameters(p)
-    p.expect("{")
-    while not p.on("apply") and not p.on("}") and p.token.kind != "end":
-        level = p.level
-        try:
-            found.locals.append(_local(p))
-        except SyntaxFailureError:
-            p.recover(level)
+    p.each(lambda: found.locals.append(_local(p)), "apply", "}")
     p.expect("apply", f"in control {word.text}")
     found.body = read_block(p)
     p.expect("}", f"at the end of control {word.text}: its apply block comes last")
@@ -36,24 +38,20 @@ def read_parser(p: Cursor) -> ast.Parser:
     p.take()
     word = p.name("the parser's name")
     found = ast.Parser(word.span, word.text, read_type_parameters(p), read_parameters(p))
-    if p.accept(";"):
+    if not _opened(p, found):
         return found
-    if p.on("("):
-        found.constructor = read_parameters(p)
-    p.expect("{")
     states: list[ast.State] = []
-    while not p.on("}") and p.token.kind != "end":
-        level = p.level
-        try:
-            annotations = read_annotations(p)
-            if p.on("state"):
-                states.append(read_state(p))
-                states[-1].annotations = annotations
-            else:
-                found.locals.append(_local(p))
-                found.locals[-1].annotations = annotations
-        except SyntaxFailureError:
-            p.recover(level)
+
+    def part() -> None:
+        annotations = read_annotations(p)
+        if p.on("state"):
+            states.append(read_state(p))
+            states[-1].annotations = annotations
+        else:
+            found.locals.append(_local(p))
+            found.locals[-1].annotations = annotations
+
+    p.each(part, "}")
     p.expect("}", f"at the end of parser {word.text}")
     found.states = states
     return found
@@ -100,15 +98,13 @@ def read_action(p: Cursor) -> ast.Action:
 
 def read_parameters(p: Cursor) -> list[ast.Parameter]:
     p.expect("(")
-    items: list[ast.Parameter] = []
-    while not p.on(")"):
-        annotations = read_annotations(p)
-        direction = p.take().text if p.on("in", "out", "inout") else ""
-        ref = read_type(p)
-        word = p.name("a parameter")
-        default = read_expression(p) if p.accept("=") else None
-        items.append(ast.Parameter(word.span, word.text, direction, ref, default, annotations=annotations))
-        if not p.accept(","):
-            break
-    p.expect(")", "after parameters")
-    return items
+    return p.listed(lambda: _parameter(p), ")", "after parameters")
+
+
+def _parameter(p: Cursor) -> ast.Parameter:
+    annotations = read_annotations(p)
+    direction = p.take().text if p.on("in", "out", "inout") else ""
+    ref = read_type(p)
+    word = p.name("a parameter")
+    default = read_expression(p) if p.accept("=") else None
+    return ast.Parameter(word.span, word.text, direction, ref, default, annotations=annotations)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from switch.frontend.diagnostics import Diagnostics, Span
 from switch.frontend.parse.lexer import Token
 
@@ -15,6 +18,9 @@ RESERVED = frozenset(_RESERVED.split())
 # Reserved, yet used as names by grammar productions that allow it (nonTypeName, nonTableKwName).
 SOFT = frozenset(["apply", "state", "type", "list", "default"])
 BASE_TYPES = frozenset(["bit", "int", "varbit", "bool", "error", "string", "void", "match_kind", "_"])
+
+
+T = TypeVar("T")
 
 
 class SyntaxFailureError(Exception):
@@ -86,6 +92,39 @@ class Cursor:
             return BacktrackError()
         self.diagnostics.error("parse", message, span or self.token.span)
         return SyntaxFailureError()
+
+    def listed(self, read: Callable[[], T], closing: str, where: str = "") -> list[T]:
+        """Items with commas between them, and perhaps one behind the last, up to and with `closing`."""
+        items = []
+        while not self.on(closing):
+            items.append(read())
+            if not self.accept(","):
+                break
+        self.expect(closing, where)
+        return items
+
+    def each(self, read: Callable[[], object], *ends: str) -> None:
+        """Call `read` until one of `ends` comes next; after a syntax error go on behind the part with the error."""
+        while not self.on(*ends) and self.token.kind != "end":
+            level = self.level
+            try:
+                read()
+            except SyntaxFailureError:
+                self.recover(level)
+
+    def attempt(self, read: Callable[[], T | None]) -> T | None:
+        """What `read` finds here. If it finds None, or the tokens are something else, nothing was read."""
+        start = self.at
+        self.guessing += 1
+        try:
+            found = read()
+        except BacktrackError:
+            found = None
+        finally:
+            self.guessing -= 1
+        if found is None:
+            self.at = start
+        return found
 
     @property
     def level(self) -> int:

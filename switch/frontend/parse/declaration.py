@@ -6,7 +6,7 @@ from switch.frontend.diagnostics import Span
 from switch.frontend.parse import ast
 from switch.frontend.parse.annotation import read_annotations
 from switch.frontend.parse.block import read_action, read_control, read_parameters, read_parser
-from switch.frontend.parse.cursor import Cursor, SyntaxFailureError
+from switch.frontend.parse.cursor import Cursor
 from switch.frontend.parse.expression import read_expression, read_type, read_type_parameters
 from switch.frontend.parse.statement import read_block, read_constant, read_local_declaration
 
@@ -61,16 +61,15 @@ def _composite(p: Cursor) -> ast.Composite:
     generics = read_type_parameters(p)
     p.expect("{")
     fields = []
-    while not p.on("}") and p.token.kind != "end":
-        level = p.level
-        try:
-            annotations = read_annotations(p)
-            ref = read_type(p)
-            field = p.name("a field")
-            p.expect(";", "after a field")
-            fields.append(ast.FieldDecl(field.span, field.text, ref, annotations=annotations))
-        except SyntaxFailureError:
-            p.recover(level)
+
+    def field() -> None:
+        annotations = read_annotations(p)
+        ref = read_type(p)
+        name = p.name("a field")
+        p.expect(";", "after a field")
+        fields.append(ast.FieldDecl(name.span, name.text, ref, annotations=annotations))
+
+    p.each(field, "}")
     p.expect("}", f"at the end of {kind} {word.text}")
     return ast.Composite(word.span, word.text, kind, fields, generics)
 
@@ -88,28 +87,18 @@ def _enum(p: Cursor) -> ast.EnumDecl:
     underlying = None if p.peek().text == "{" else read_type(p)
     word = p.name("the enum's name")
     p.expect("{")
-    members: list[tuple[str, ast.Expression | None, Span]] = []
-    while not p.on("}"):
-        read_annotations(p)
-        member = p.name("an enum member")
-        value = read_expression(p) if p.accept("=") else None
-        members.append((member.text, value, member.span))
-        if not p.accept(","):
-            break
-    p.expect("}")
-    return ast.EnumDecl(word.span, word.text, underlying, members)
+    return ast.EnumDecl(word.span, word.text, underlying, p.listed(lambda: _member(p), "}"))
+
+
+def _member(p: Cursor) -> tuple[str, ast.Expression | None, Span]:
+    read_annotations(p)
+    member = p.name("an enum member")
+    return member.text, read_expression(p) if p.accept("=") else None, member.span
 
 
 def _identifiers(p: Cursor) -> list[tuple[str, Span]]:
     p.expect("{")
-    names = []
-    while not p.on("}"):
-        word = p.name()
-        names.append((word.text, word.span))
-        if not p.accept(","):
-            break
-    p.expect("}")
-    return names
+    return [(word.text, word.span) for word in p.listed(p.name, "}")]
 
 
 def _extern(p: Cursor) -> ast.Declaration:

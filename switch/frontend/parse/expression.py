@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.frontend.parse import ast
-from switch.frontend.parse.cursor import BASE_TYPES, RESERVED, SOFT, BacktrackError, Cursor
+from switch.frontend.parse.cursor import BASE_TYPES, RESERVED, SOFT, Cursor
 from switch.frontend.parse.lexer import integer
 
 # Unlike in C, the bitwise operators bind more tightly than comparisons.
@@ -43,25 +43,13 @@ def _key_set(p: Cursor) -> ast.Expression:
 
 def read_key_sets(p: Cursor) -> list[ast.Expression]:
     """One key set, or several in parentheses."""
-    if p.on("("):
-        start = p.at
-        p.guessing += 1
-        try:
-            p.take()
-            items = [_key_set(p)]
-            while p.accept(","):
-                if p.on(")"):
-                    break
-                items.append(_key_set(p))
-            p.expect(")")
-            if p.on(":"):
-                return items
-        except BacktrackError:
-            pass
-        finally:
-            p.guessing -= 1
-        p.at = start
-    return [_key_set(p)]
+    return (p.attempt(lambda: _key_sets(p)) if p.on("(") else None) or [_key_set(p)]
+
+
+def _key_sets(p: Cursor) -> list[ast.Expression] | None:
+    p.take()
+    items = p.listed(lambda: _key_set(p), ")")
+    return items if p.on(":") else None
 
 
 def _ternary(p: Cursor) -> ast.Expression:
@@ -115,26 +103,26 @@ def _unary(p: Cursor) -> ast.Expression:
 
 def _cast(p: Cursor) -> ast.Expression | None:
     """`(type) operand`. A name in brackets is a cast only if an operand follows that no operator explains."""
-    start = p.at
-    p.guessing += 1
-    try:
-        opening = p.take()
-        ref = read_type(p)
-        p.expect(")")
-    except BacktrackError:
-        p.at = start
+    start, opening = p.at, p.token
+    ref = p.attempt(lambda: _type_in_brackets(p))
+    if ref is None:
         return None
-    finally:
-        p.guessing -= 1
     following = p.token
     starts_operand = following.kind in ("int", "str", "id") or following.text in ("(", "~", "!", "{")
-    if following.kind == "id" and following.text in ("in",):
+    if following.kind == "id" and following.text == "in":
         starts_operand = False
     plain_type = isinstance(ref, ast.BaseType) or (isinstance(ref, ast.NamedType) and bool(ref.arguments))
     if starts_operand or (plain_type and following.text in ("-", "+")):
         return ast.Cast(opening.span, ref, _unary(p))
     p.at = start
     return None
+
+
+def _type_in_brackets(p: Cursor) -> ast.TypeRef:
+    p.take()
+    ref = read_type(p)
+    p.expect(")")
+    return ref
 
 
 def read_primary(p: Cursor) -> ast.Expression:
@@ -174,22 +162,14 @@ def _braces(p: Cursor) -> ast.Expression:
     if p.on("#"):
         raise p.fail("the invalid-header expression {#} is not supported")
     if p.token.kind == "id" and p.peek().text == "=":
-        fields = []
-        while not p.on("}"):
-            word = p.name("a field")
-            p.expect("=")
-            fields.append((word.text, read_expression(p)))
-            if not p.accept(","):
-                break
-        p.expect("}")
-        return ast.StructExpression(opening.span, fields)
-    items: list[ast.Expression] = []
-    while not p.on("}"):
-        items.append(read_expression(p))
-        if not p.accept(","):
-            break
-    p.expect("}", "after a list of values")
-    return ast.ListExpression(opening.span, items)
+        return ast.StructExpression(opening.span, p.listed(lambda: _named_value(p), "}"))
+    return ast.ListExpression(opening.span, p.listed(lambda: read_expression(p), "}", "after a list of values"))
+
+
+def _named_value(p: Cursor) -> tuple[str, ast.Expression]:
+    word = p.name("a field")
+    p.expect("=")
+    return word.text, read_expression(p)
 
 
 def read_postfix(p: Cursor, base: ast.Expression) -> ast.Expression:
@@ -215,7 +195,7 @@ def read_postfix(p: Cursor, base: ast.Expression) -> ast.Expression:
         elif token.text == "(":
             base = _call(p, base, [])
         elif token.text == "<" and isinstance(base, ast.Name | ast.Member):
-            arguments = _call_type_arguments(p)
+            arguments = p.attempt(lambda: _call_type_arguments(p))
             if arguments is None:
                 return base
             base = _call(p, base, arguments)
@@ -225,18 +205,8 @@ def read_postfix(p: Cursor, base: ast.Expression) -> ast.Expression:
 
 def _call_type_arguments(p: Cursor) -> list[ast.TypeRef] | None:
     """Type arguments, if `<…>(` follows; a comparison otherwise."""
-    start = p.at
-    p.guessing += 1
-    try:
-        arguments = read_type_arguments(p)
-        if p.on("("):
-            return arguments
-    except BacktrackError:
-        pass
-    finally:
-        p.guessing -= 1
-    p.at = start
-    return None
+    arguments = read_type_arguments(p)
+    return arguments if p.on("(") else None
 
 
 def _call(p: Cursor, callee: ast.Expression, type_arguments: list[ast.TypeRef]) -> ast.Call:
@@ -245,20 +215,18 @@ def _call(p: Cursor, callee: ast.Expression, type_arguments: list[ast.TypeRef]) 
 
 def read_arguments(p: Cursor) -> list[ast.Argument]:
     p.expect("(")
-    items: list[ast.Argument] = []
-    while not p.on(")"):
-        token = p.token
-        name = None
-        if token.kind == "id" and p.peek().text == "=":
-            p.take()
-            p.take()
-            name = token.text
-        value: ast.Expression = ast.Default(p.take().span) if p.on("_") else read_expression(p)
-        items.append(ast.Argument(token.span, name, value))
-        if not p.accept(","):
-            break
-    p.expect(")", "after arguments")
-    return items
+    return p.listed(lambda: _argument(p), ")", "after arguments")
+
+
+def _argument(p: Cursor) -> ast.Argument:
+    token = p.token
+    name = None
+    if token.kind == "id" and p.peek().text == "=":
+        p.take()
+        p.take()
+        name = token.text
+    value: ast.Expression = ast.Default(p.take().span) if p.on("_") else read_expression(p)
+    return ast.Argument(token.span, name, value)
 
 
 def read_type(p: Cursor) -> ast.TypeRef:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from switch.frontend.parse import ast
 from switch.frontend.parse.annotation import read_annotations
-from switch.frontend.parse.cursor import RESERVED, SOFT, BacktrackError, Cursor, SyntaxFailureError
+from switch.frontend.parse.cursor import RESERVED, SOFT, Cursor
 from switch.frontend.parse.expression import read_arguments, read_expression, read_postfix, read_primary, read_type
+from switch.frontend.parse.lexer import Token
 
 _ASSIGNMENTS = frozenset(["=", "+=", "-=", "*=", "&=", "|=", "^="])
 _TYPE_STARTS = frozenset(["bit", "int", "varbit", "bool", "error", "string", "tuple", "list"]) | SOFT
@@ -15,12 +16,7 @@ def read_block(p: Cursor) -> ast.Block:
     annotations = read_annotations(p)
     opening = p.expect("{")
     statements: list[ast.Statement] = []
-    while not p.on("}") and p.token.kind != "end":
-        level = p.level
-        try:
-            statements.append(read_statement(p))
-        except SyntaxFailureError:
-            p.recover(level)
+    p.each(lambda: statements.append(read_statement(p)), "}")
     p.expect("}", "at the end of a block")
     return ast.Block(opening.span, statements, annotations)
 
@@ -95,17 +91,12 @@ def _assignment_or_call(p: Cursor) -> ast.Statement:
     if isinstance(target, ast.Call) and p.accept(";"):
         return ast.CallStatement(token.span, target)
     op = p.token
-    if op.text in _ASSIGNMENTS:
-        p.take()
+    joined = op.text in ("|+|", "|-|", "<<") and p.peek().text == "="
+    if joined or op.text in _ASSIGNMENTS:
+        text = p.take().text + (p.take().text if joined else "")
         value = read_expression(p)
         p.expect(";", "after an assignment")
-        return ast.Assignment(op.span, target, op.text, value)
-    if op.text in ("|+|", "|-|", "<<") and p.peek().text == "=":
-        p.take()
-        p.take()
-        value = read_expression(p)
-        p.expect(";", "after an assignment")
-        return ast.Assignment(op.span, target, op.text + "=", value)
+        return ast.Assignment(op.span, target, text, value)
     if isinstance(target, ast.Call):
         raise p.fail(f"expected ';' after a call, found {p.shown()}")
     raise p.fail(f"expected '=' or a call, found {p.shown()}")
@@ -125,23 +116,10 @@ def read_local_declaration(p: Cursor) -> ast.Variable | ast.Instance | None:
     """`type name;`, `type name = value;` or `type(arguments) name;`; None if this is something else."""
     if p.token.kind != "id" or (p.token.text in RESERVED and p.token.text not in _TYPE_STARTS):
         return None
-    start = p.at
-    p.guessing += 1
-    arguments = None
-    try:
-        ref = read_type(p)
-        if p.on("("):
-            arguments = read_arguments(p)
-        if p.token.kind != "id" or (p.token.text in RESERVED and p.token.text not in SOFT):
-            raise BacktrackError
-        word = p.take()
-        if not p.on(";", "=", "{"):
-            raise BacktrackError
-    except BacktrackError:
-        p.at = start
+    head = p.attempt(lambda: _head(p))
+    if head is None:
         return None
-    finally:
-        p.guessing -= 1
+    ref, arguments, word = head
     if arguments is not None:
         if p.on("=", "{"):
             raise p.fail("instances with a body are not supported")
@@ -150,3 +128,11 @@ def read_local_declaration(p: Cursor) -> ast.Variable | ast.Instance | None:
     initial = read_expression(p) if p.accept("=") else None
     p.expect(";", "after a variable")
     return ast.Variable(word.span, word.text, ref, initial)
+
+
+def _head(p: Cursor) -> tuple[ast.TypeRef, list[ast.Argument] | None, Token] | None:
+    """A type, perhaps arguments, and a name, behind which a declaration could go on."""
+    ref = read_type(p)
+    arguments = read_arguments(p) if p.on("(") else None
+    word = p.name()
+    return (ref, arguments, word) if p.on(";", "=", "{") else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from switch.frontend.parse import ast
 from switch.frontend.parse.annotation import read_annotations
-from switch.frontend.parse.cursor import Cursor, SyntaxFailureError
+from switch.frontend.parse.cursor import Cursor
 from switch.frontend.parse.expression import read_arguments, read_expression, read_key_sets
 
 
@@ -13,12 +13,7 @@ def read_table(p: Cursor) -> ast.TableDecl:
     word = p.name("the table's name")
     table = ast.TableDecl(word.span, word.text)
     p.expect("{")
-    while not p.on("}") and p.token.kind != "end":
-        level = p.level
-        try:
-            _property(p, table)
-        except SyntaxFailureError:
-            p.recover(level)
+    p.each(lambda: _property(p, table), "}")
     p.expect("}", f"at the end of table {word.text}")
     return table
 
