@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+from switch.p4rt.errors import Code, choices, denied, exhausted, invalid, not_found, unready
 
 STREAMS_PER_ROLE_MAX = 64
 
@@ -42,10 +42,7 @@ class Arbitration:
         """A MasterArbitrationUpdate of `client`. Raises P4RuntimeError, with which its stream must end."""
         known = self._role_of.get(client)
         if known is not None and known != role:
-            raise P4RuntimeError(
-                Code.FAILED_PRECONDITION,
-                f"role {role!r} differs from {known!r}, with which this stream began; open another stream",
-            )
+            raise unready(f"role {role!r} differs from {known!r}, with which this stream began; open another stream")
         state = self._roles.setdefault(role, _Role())
         if election_id is not None:
             for other, taken in state.clients.items():
@@ -55,9 +52,7 @@ class Arbitration:
                         f"in use: {choices(sorted(i for i in state.clients.values() if i is not None))}"
                     )
         if known is None and len(state.clients) >= STREAMS_PER_ROLE_MAX:
-            raise P4RuntimeError(
-                Code.RESOURCE_EXHAUSTED, f"role {role!r}: there are {STREAMS_PER_ROLE_MAX} streams already, the most"
-            )
+            raise exhausted(f"role {role!r}: there are {STREAMS_PER_ROLE_MAX} streams already, the most")
         self._role_of[client] = role
         state.clients[client] = election_id
         was_primary = state.primary == client
@@ -96,16 +91,13 @@ class Arbitration:
         state = self._roles.get(role)
         if state is None and role:
             known = choices(repr(name) for name in self._roles)
-            raise P4RuntimeError(Code.NOT_FOUND, f"no controller has role {role!r}; roles: {known}")
+            raise not_found(f"no controller has role {role!r}; roles: {known}")
         if state is None or state.primary is None:
-            raise P4RuntimeError(
-                Code.PERMISSION_DENIED,
-                "there is no primary controller; open a StreamChannel and send a MasterArbitrationUpdate first",
+            raise denied(
+                "there is no primary controller; open a StreamChannel and send a MasterArbitrationUpdate first"
             )
         if election_id is None or election_id != state.clients[state.primary]:
-            raise P4RuntimeError(
-                Code.PERMISSION_DENIED, f"election id {election_id} is not the primary's, which is {state.highest}"
-            )
+            raise denied(f"election id {election_id} is not the primary's, which is {state.highest}")
 
     def is_primary(self, client: Client) -> bool:
         role = self._role_of.get(client)

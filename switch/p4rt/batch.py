@@ -14,7 +14,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 
 from switch.engine import EngineError
 from switch.p4rt import meters, profiles, replication, resources, tablereads, tables, wire
-from switch.p4rt.errors import Code, P4RuntimeError, invalid
+from switch.p4rt.errors import Code, P4RuntimeError, exhausted, invalid, unimplemented
 from switch.p4rt.store import Store
 
 # One message of a streamed read: well below gRPC's default limit of 4 MiB.
@@ -84,7 +84,7 @@ def write(store: Store, request: Any) -> None:
     """All updates in order. Raises BatchError when any fails, P4RuntimeError when none was tried."""
     if request.atomicity != p4rt.WriteRequest.CONTINUE_ON_ERROR:
         name = p4rt.WriteRequest.Atomicity.Name(request.atomicity)
-        raise P4RuntimeError(Code.UNIMPLEMENTED, f"atomicity {name} is not supported; only CONTINUE_ON_ERROR is")
+        raise unimplemented(f"atomicity {name} is not supported; only CONTINUE_ON_ERROR is")
     write_updates(store, request.updates)
 
 
@@ -100,7 +100,7 @@ def write_updates(store: Store, updates: Iterable[Any]) -> None:
             errors.append(error)
             failed = True
         except EngineError as error:
-            errors.append(P4RuntimeError(Code.RESOURCE_EXHAUSTED, str(error)))
+            errors.append(exhausted(str(error)))
             failed = True
     if failed:
         raise BatchError("updates", errors)
@@ -151,4 +151,4 @@ def read(store: Store, request: Any) -> Iterator[bytes]:
 def _unsupported(which: str | None) -> P4RuntimeError:
     if which is None:
         return invalid(f"the entity is not set; supported: {', '.join(WRITERS)}")
-    return P4RuntimeError(Code.UNIMPLEMENTED, f"{which} is not supported; supported: {', '.join(WRITERS)}")
+    return unimplemented(f"{which} is not supported; supported: {', '.join(WRITERS)}")

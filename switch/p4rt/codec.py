@@ -15,7 +15,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 from switch.entries import ActionCall, Exact, Lpm, Match, Optional, Range, Ternary
 from switch.p4rt import wire
 from switch.p4rt.bytestring import encode, misfit
-from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+from switch.p4rt.errors import choices, denied, invalid
 from switch.p4rt.p4info import Action, Field, MatchKind, TableInfo
 
 _NO_CALLER_CHOICE: frozenset[int] = frozenset()
@@ -142,7 +142,7 @@ def decode_action(
         valid = choices(a for i, a in allowed.items() if i not in forbidden)
         if action is None:
             raise invalid(f"{owner}: no action with id {message.action_id}; actions: {valid}")
-        raise P4RuntimeError(Code.PERMISSION_DENIED, f"{owner}: action {action.name} {why}; valid: {valid}")
+        raise denied(f"{owner}: action {action.name} {why}; valid: {valid}")
     params = message.params
     arguments = []
     if len(params) == len(action.params):
@@ -182,24 +182,17 @@ def _reordered(owner: str, action: Action, params: Iterable[Any]) -> tuple[int, 
 
 # --- encoding -----------------------------------------------------------------------------------------------
 
-_TABLE_ID = wire.tag(p4rt.TableEntry, "table_id")
-_MATCH = wire.tag(p4rt.TableEntry, "match")
-_ACTION = wire.tag(p4rt.TableEntry, "action")
-_PRIORITY = wire.tag(p4rt.TableEntry, "priority")
+_TABLE_ID, _MATCH, _ACTION, _PRIORITY = wire.tags(p4rt.TableEntry, "table_id", "match", "action", "priority")
 _FIELD_ID = wire.tag(p4rt.FieldMatch, "field_id")
 _KIND = {kind: wire.tag(p4rt.FieldMatch, kind.word) for kind in MatchKind}
-_VALUE = wire.tag(p4rt.FieldMatch.Ternary, "value")
-_MASK = wire.tag(p4rt.FieldMatch.Ternary, "mask")
+_VALUE, _MASK = wire.tags(p4rt.FieldMatch.Ternary, "value", "mask")
 _PREFIX_LEN = wire.tag(p4rt.FieldMatch.LPM, "prefix_len")
-_LOW = wire.tag(p4rt.FieldMatch.Range, "low")
-_HIGH = wire.tag(p4rt.FieldMatch.Range, "high")
-_TABLE_ACTION = wire.tag(p4rt.TableAction, "action")
-_MEMBER_ID = wire.tag(p4rt.TableAction, "action_profile_member_id")
-_GROUP_ID = wire.tag(p4rt.TableAction, "action_profile_group_id")
-_ACTION_ID = wire.tag(p4rt.Action, "action_id")
-_PARAMS = wire.tag(p4rt.Action, "params")
-_PARAM_ID = wire.tag(p4rt.Action.Param, "param_id")
-_PARAM_VALUE = wire.tag(p4rt.Action.Param, "value")
+_LOW, _HIGH = wire.tags(p4rt.FieldMatch.Range, "low", "high")
+_TABLE_ACTION, _MEMBER_ID, _GROUP_ID = wire.tags(
+    p4rt.TableAction, "action", "action_profile_member_id", "action_profile_group_id"
+)
+_ACTION_ID, _PARAMS = wire.tags(p4rt.Action, "action_id", "params")
+_PARAM_ID, _PARAM_VALUE = wire.tags(p4rt.Action.Param, "param_id", "value")
 
 
 def encode_key(table: TableInfo, matches: Iterable[Match], priority: int) -> tuple[bytes, bytes]:

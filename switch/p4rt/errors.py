@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
+from functools import partial
 
 CHOICES_SHOWN_MAX = 12
 
@@ -39,9 +40,14 @@ class P4RuntimeError(RuntimeError):
         self.message = message
 
 
-def invalid(message: str) -> P4RuntimeError:
-    """The most frequent refusal."""
-    return P4RuntimeError(Code.INVALID_ARGUMENT, message)
+# The refusals by code; a call gives the message.
+invalid = partial(P4RuntimeError, Code.INVALID_ARGUMENT)
+not_found = partial(P4RuntimeError, Code.NOT_FOUND)
+exists = partial(P4RuntimeError, Code.ALREADY_EXISTS)
+denied = partial(P4RuntimeError, Code.PERMISSION_DENIED)
+exhausted = partial(P4RuntimeError, Code.RESOURCE_EXHAUSTED)
+unready = partial(P4RuntimeError, Code.FAILED_PRECONDITION)
+unimplemented = partial(P4RuntimeError, Code.UNIMPLEMENTED)
 
 
 def choices(names: Iterable[object]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from switch.entries import Lpm, Match, Range, Ternary
 from switch.p4rt.codec import decode_matches
-from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+from switch.p4rt.errors import choices, invalid, not_found
 from switch.p4rt.p4info import PRIORITISED, TableInfo
 from switch.p4rt.store import Row, RowKey, Store
 
@@ -39,7 +39,7 @@ def find_row(store: Store, table: TableInfo, key: RowKey) -> Row:
     """The entry with this key. Raises P4RuntimeError (NOT_FOUND)."""
     row = store.rows[table.id].get(key)
     if row is None:
-        raise P4RuntimeError(Code.NOT_FOUND, f"table {table.name}: no entry with {key_words(table, key)}")
+        raise not_found(f"table {table.name}: no entry with {key_words(table, key)}")
     return row
 
 

@@ -14,13 +14,11 @@ from p4.v1 import p4runtime_pb2 as p4rt
 
 from switch.engine import MeterConfig
 from switch.p4rt import resources, wire
-from switch.p4rt.errors import Code, P4RuntimeError, invalid
+from switch.p4rt.errors import invalid, unimplemented
 from switch.p4rt.store import Store
 
 _ENTITY = wire.tag(p4rt.Entity, "meter_entry")
-_METER_ID = wire.tag(p4rt.MeterEntry, "meter_id")
-_INDEX = wire.tag(p4rt.MeterEntry, "index")
-_CONFIG = wire.tag(p4rt.MeterEntry, "config")
+_METER_ID, _INDEX, _CONFIG = wire.tags(p4rt.MeterEntry, "meter_id", "index", "config")
 _DIRECT_ENTITY = wire.tag(p4rt.Entity, "direct_meter_entry")
 _DIRECT_CONFIG = wire.tag(p4rt.DirectMeterEntry, "config")
 
@@ -32,10 +30,9 @@ def decode_meter_config(owner: str, message: Any) -> MeterConfig:
         if value < 0:
             raise invalid(f"{owner}: meter config: {name} must not be negative, is {value}")
     if values["eburst"]:
-        raise P4RuntimeError(
-            Code.UNIMPLEMENTED,
+        raise unimplemented(
             f"{owner}: meter config: eburst is for single-rate three-colour meters, which are not supported; "
-            "give cir, cburst, pir and pburst",
+            "give cir, cburst, pir and pburst"
         )
     if values["pir"] < values["cir"]:
         raise invalid(f"{owner}: meter config: pir {values['pir']} must be at least cir {values['cir']}")
@@ -44,7 +41,7 @@ def decode_meter_config(owner: str, message: Any) -> MeterConfig:
 
 def _refuse_colour_counters(owner: str, message: Any) -> None:
     if message.HasField("counter_data"):
-        raise P4RuntimeError(Code.UNIMPLEMENTED, f"{owner}: counters per meter colour are not supported")
+        raise unimplemented(f"{owner}: counters per meter colour are not supported")
 
 
 @lru_cache(maxsize=1 << 16)

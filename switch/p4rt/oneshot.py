@@ -11,7 +11,7 @@ from typing import Any
 
 from switch.engine import EngineError
 from switch.p4rt.codec import decode_action
-from switch.p4rt.errors import Code, P4RuntimeError, invalid
+from switch.p4rt.errors import exhausted, invalid
 from switch.p4rt.p4info import TableInfo
 from switch.p4rt.profiles import check_total_weight, check_watch, check_weight, group_size
 from switch.p4rt.store import Group, Member, Store
@@ -45,9 +45,7 @@ def create(store: Store, table: TableInfo, action_set: Any) -> int:
     if profile.max_group_size and size > profile.max_group_size:
         raise invalid(f"table {table.name}: the action set's size {size} exceeds the most, {profile.max_group_size}")
     if profile.size and len(state.members) + len(actions) > profile.size:
-        raise P4RuntimeError(
-            Code.RESOURCE_EXHAUSTED, f"action profile {profile.name}: is full: its size is {profile.size} members"
-        )
+        raise exhausted(f"action profile {profile.name}: is full: its size is {profile.size} members")
     group_id = state.one_shot_next
     members = tuple((group_id + 1 + number, weight) for number, (_, weight) in enumerate(actions))
     given = 0

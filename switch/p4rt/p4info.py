@@ -14,7 +14,7 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 from p4.config.v1 import p4info_pb2
 
-from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+from switch.p4rt.errors import choices, invalid, unimplemented
 from switch.records import Frozen
 
 
@@ -235,9 +235,8 @@ def _scoped(references: dict[int, Any], scope: int) -> frozenset[int]:
 
 def _width(owner: str, item: Any) -> int:
     if not item.bitwidth:
-        raise P4RuntimeError(
-            Code.UNIMPLEMENTED,
-            f"P4Info: {owner}: {item.name} has no bit width (a translated string type?); only bit<W> is supported",
+        raise unimplemented(
+            f"P4Info: {owner}: {item.name} has no bit width (a translated string type?); only bit<W> is supported"
         )
     return int(item.bitwidth)
 
@@ -246,10 +245,9 @@ def _match_field(table: str, index: int, item: Any) -> Field:
     try:
         kind = MatchKind(item.match_type)
     except ValueError:
-        raise P4RuntimeError(
-            Code.UNIMPLEMENTED,
+        raise unimplemented(
             f"P4Info: table {table}: field {item.name}: match kind is not supported; "
-            f"supported: {choices(kind.word for kind in MatchKind)}",
+            f"supported: {choices(kind.word for kind in MatchKind)}"
         ) from None
     return Field(item.id, item.name, _width(f"table {table}", item), index, kind)
 

@@ -21,9 +21,9 @@ ProgramLoader = Callable[[bytes], "Program"]
 
 _CONFIG = p4runtime_pb2.ForwardingPipelineConfig.DESCRIPTOR.fields_by_name
 _P4INFO, _DEVICE_CONFIG, _COOKIE = (_CONFIG[name].number for name in ("p4info", "p4_device_config", "cookie"))
-_P4INFO_TAG = wire.tag(p4runtime_pb2.ForwardingPipelineConfig, "p4info")
-_DEVICE_CONFIG_TAG = wire.tag(p4runtime_pb2.ForwardingPipelineConfig, "p4_device_config")
-_COOKIE_TAG = wire.tag(p4runtime_pb2.ForwardingPipelineConfig, "cookie")
+_P4INFO_TAG, _DEVICE_CONFIG_TAG, _COOKIE_TAG = wire.tags(
+    p4runtime_pb2.ForwardingPipelineConfig, "p4info", "p4_device_config", "cookie"
+)
 
 
 class Pipeline:

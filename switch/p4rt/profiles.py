@@ -10,23 +10,21 @@ from p4.v1 import p4runtime_pb2 as p4rt
 from switch.engine import GROUP_WEIGHT_MAX
 from switch.p4rt import wire
 from switch.p4rt.codec import decode_action, encode_action
-from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+from switch.p4rt.errors import choices, exhausted, exists, invalid, not_found, unimplemented, unready
 from switch.p4rt.p4info import Action, Profile
 from switch.p4rt.store import Group, Member, ProfileState, Store
 
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
 
 _MEMBER_ENTITY = wire.tag(p4rt.Entity, "action_profile_member")
-_MEMBER_PROFILE = wire.tag(p4rt.ActionProfileMember, "action_profile_id")
-_MEMBER_ID = wire.tag(p4rt.ActionProfileMember, "member_id")
-_MEMBER_ACTION = wire.tag(p4rt.ActionProfileMember, "action")
+_MEMBER_PROFILE, _MEMBER_ID, _MEMBER_ACTION = wire.tags(
+    p4rt.ActionProfileMember, "action_profile_id", "member_id", "action"
+)
 _GROUP_ENTITY = wire.tag(p4rt.Entity, "action_profile_group")
-_GROUP_PROFILE = wire.tag(p4rt.ActionProfileGroup, "action_profile_id")
-_GROUP_ID = wire.tag(p4rt.ActionProfileGroup, "group_id")
-_GROUP_MEMBERS = wire.tag(p4rt.ActionProfileGroup, "members")
-_GROUP_MAX_SIZE = wire.tag(p4rt.ActionProfileGroup, "max_size")
-_GROUP_MEMBER_ID = wire.tag(p4rt.ActionProfileGroup.Member, "member_id")
-_GROUP_MEMBER_WEIGHT = wire.tag(p4rt.ActionProfileGroup.Member, "weight")
+_GROUP_PROFILE, _GROUP_ID, _GROUP_MEMBERS, _GROUP_MAX_SIZE = wire.tags(
+    p4rt.ActionProfileGroup, "action_profile_id", "group_id", "members", "max_size"
+)
+_GROUP_MEMBER_ID, _GROUP_MEMBER_WEIGHT = wire.tags(p4rt.ActionProfileGroup.Member, "member_id", "weight")
 
 
 def find_profile(store: Store, profile_id: int) -> tuple[Profile, ProfileState]:
@@ -58,9 +56,7 @@ def check_total_weight(owner: str, weights: list[int]) -> None:
     """Raises P4RuntimeError (RESOURCE_EXHAUSTED) above what a group of the engine can weigh."""
     total = sum(weights)
     if total > GROUP_WEIGHT_MAX:
-        raise P4RuntimeError(
-            Code.RESOURCE_EXHAUSTED, f"{owner}: the weights add up to {total}; at most {GROUP_WEIGHT_MAX} do"
-        )
+        raise exhausted(f"{owner}: the weights add up to {total}; at most {GROUP_WEIGHT_MAX} do")
 
 
 def group_size(profile: Profile, weights: list[int]) -> int:
@@ -70,9 +66,7 @@ def group_size(profile: Profile, weights: list[int]) -> int:
 
 def check_watch(owner: str, message: Any) -> None:
     if message.watch or message.watch_port:
-        raise P4RuntimeError(
-            Code.UNIMPLEMENTED, f"{owner}: watch ports are not supported; leave watch and watch_port unset"
-        )
+        raise unimplemented(f"{owner}: watch ports are not supported; leave watch and watch_port unset")
 
 
 # --- members ----------------------------------------------------------------------------------------------------
@@ -88,22 +82,20 @@ def write_member(store: Store, kind: int, message: Any) -> None:
     member = state.members.get(member_id)
     if kind == INSERT:
         if member is not None:
-            raise P4RuntimeError(Code.ALREADY_EXISTS, f"{owner}: there is a member {member_id} already")
+            raise exists(f"{owner}: there is a member {member_id} already")
         if state.one_shots:
             raise invalid(f"{owner}: is programmed with action sets; members and groups cannot be added beside them")
         if profile.size and len(state.members) >= profile.size:
-            raise P4RuntimeError(Code.RESOURCE_EXHAUSTED, f"{owner}: is full: its size is {profile.size} members")
+            raise exhausted(f"{owner}: is full: its size is {profile.size} members")
     elif member is None or state.one_shots:
-        raise P4RuntimeError(
-            Code.NOT_FOUND,
-            f"{owner}: no member {member_id}; members: {choices([] if state.one_shots else sorted(state.members))}",
+        raise not_found(
+            f"{owner}: no member {member_id}; members: {choices([] if state.one_shots else sorted(state.members))}"
         )
     if kind == DELETE:
         assert member is not None
         if member.groups or member.rows:
-            raise P4RuntimeError(
-                Code.FAILED_PRECONDITION,
-                f"{owner}: member {member_id} is in use (groups: {member.groups}, table entries: {member.rows})",
+            raise unready(
+                f"{owner}: member {member_id} is in use (groups: {member.groups}, table entries: {member.rows})"
             )
         store.engine.delete_member(profile.name, member_id)
         del state.members[member_id]
@@ -156,20 +148,17 @@ def write_group(store: Store, kind: int, message: Any) -> None:
     group = state.groups.get(group_id)
     if kind == INSERT:
         if group is not None:
-            raise P4RuntimeError(Code.ALREADY_EXISTS, f"{owner}: there is a group {group_id} already")
+            raise exists(f"{owner}: there is a group {group_id} already")
         if state.one_shots:
             raise invalid(f"{owner}: is programmed with action sets; members and groups cannot be added beside them")
     elif group is None or state.one_shots:
-        raise P4RuntimeError(
-            Code.NOT_FOUND,
-            f"{owner}: no group {group_id}; groups: {choices([] if state.one_shots else sorted(state.groups))}",
+        raise not_found(
+            f"{owner}: no group {group_id}; groups: {choices([] if state.one_shots else sorted(state.groups))}"
         )
     if kind == DELETE:
         assert group is not None
         if group.rows:
-            raise P4RuntimeError(
-                Code.FAILED_PRECONDITION, f"{owner}: group {group_id} is in use (table entries: {group.rows})"
-            )
+            raise unready(f"{owner}: group {group_id} is in use (table entries: {group.rows})")
         store.engine.delete_group(profile.name, group_id)
         _count_members(state, group.members, -1)
         del state.groups[group_id]
@@ -199,7 +188,7 @@ def _decode_group(
     for item in message.members:
         at = f"{owner}: member {item.member_id}"
         if item.member_id not in state.members:
-            raise P4RuntimeError(Code.NOT_FOUND, f"{at}: does not exist; members: {choices(sorted(state.members))}")
+            raise not_found(f"{at}: does not exist; members: {choices(sorted(state.members))}")
         if item.member_id in members:
             raise invalid(f"{at}: is given twice; use its weight instead")
         check_weight(at, profile, item.weight)
@@ -209,7 +198,7 @@ def _decode_group(
     check_total_weight(owner, weights)
     size = group_size(profile, weights)
     if limit and size > limit:
-        raise P4RuntimeError(Code.RESOURCE_EXHAUSTED, f"{owner}: size {size} exceeds its max_size {limit}")
+        raise exhausted(f"{owner}: size {size} exceeds its max_size {limit}")
     return tuple(members.items())
 
 

@@ -11,7 +11,7 @@ from switch.config import PORT_MAX
 from switch.engine import PRIORITIES, Replica
 from switch.p4rt import wire
 from switch.p4rt.bytestring import decode
-from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+from switch.p4rt.errors import choices, exists, invalid, not_found, unimplemented
 from switch.p4rt.store import CloneSession, MulticastGroup, Store
 
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
@@ -20,8 +20,7 @@ SESSION_MAX = 0x7FFF  # simple_switch keeps 15 bits of the session of clone()
 PORT_BITS = 32
 
 _ENTITY = wire.tag(p4rt.Entity, "packet_replication_engine_entry")
-_MULTICAST = wire.tag(p4rt.PacketReplicationEngineEntry, "multicast_group_entry")
-_CLONE = wire.tag(p4rt.PacketReplicationEngineEntry, "clone_session_entry")
+_MULTICAST, _CLONE = wire.tags(p4rt.PacketReplicationEngineEntry, "multicast_group_entry", "clone_session_entry")
 
 
 def write(store: Store, kind: int, message: Any) -> None:
@@ -39,9 +38,9 @@ def _check_id(what: str, id_: int, most: int, existing: Iterable[int], kind: int
     if not 0 < id_ <= most:
         raise invalid(f"{what}: the id must be 1..{most}, not {id_}")
     if kind == INSERT and id_ in existing:
-        raise P4RuntimeError(Code.ALREADY_EXISTS, f"{what} {id_}: exists already")
+        raise exists(f"{what} {id_}: exists already")
     if kind != INSERT and id_ not in existing:
-        raise P4RuntimeError(Code.NOT_FOUND, f"{what} {id_}: does not exist; existing: {choices(sorted(existing))}")
+        raise not_found(f"{what} {id_}: does not exist; existing: {choices(sorted(existing))}")
 
 
 def _replicas(owner: str, messages: Iterable[Any]) -> tuple[Replica, ...]:
@@ -85,7 +84,7 @@ def _write_clone(store: Store, kind: int, message: Any) -> None:
     if not 0 <= message.class_of_service < PRIORITIES:
         raise invalid(f"{owner}: class_of_service {message.class_of_service} must be 0..{PRIORITIES - 1}")
     if message.class_of_service:
-        raise P4RuntimeError(Code.UNIMPLEMENTED, f"{owner}: class_of_service is not supported; leave it 0")
+        raise unimplemented(f"{owner}: class_of_service is not supported; leave it 0")
     if message.packet_length_bytes < 0:
         raise invalid(f"{owner}: packet_length_bytes must not be negative, is {message.packet_length_bytes}")
     replicas = _replicas(owner, message.replicas)

@@ -15,25 +15,19 @@ from p4.v1 import p4runtime_pb2 as p4rt
 from switch.engine import CounterValue
 from switch.p4rt import codec, wire
 from switch.p4rt.bytestring import decode, encode
-from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid, unimplemented
 from switch.p4rt.keys import decode_key, find_row, find_table
 from switch.p4rt.p4info import Indexed, TableInfo
 from switch.p4rt.store import Row, Store
 
 _INDEX_VALUE = wire.tag(p4rt.Index, "index")
-_BYTE_COUNT = wire.tag(p4rt.CounterData, "byte_count")
-_PACKET_COUNT = wire.tag(p4rt.CounterData, "packet_count")
+_BYTE_COUNT, _PACKET_COUNT = wire.tags(p4rt.CounterData, "byte_count", "packet_count")
 _COUNTER_ENTITY = wire.tag(p4rt.Entity, "counter_entry")
-_COUNTER_ID = wire.tag(p4rt.CounterEntry, "counter_id")
-_COUNTER_INDEX = wire.tag(p4rt.CounterEntry, "index")
-_COUNTER_DATA = wire.tag(p4rt.CounterEntry, "data")
+_COUNTER_ID, _COUNTER_INDEX, _COUNTER_DATA = wire.tags(p4rt.CounterEntry, "counter_id", "index", "data")
 _DIRECT_ENTITY = wire.tag(p4rt.Entity, "direct_counter_entry")
-_DIRECT_TABLE_ENTRY = wire.tag(p4rt.DirectCounterEntry, "table_entry")
-_DIRECT_DATA = wire.tag(p4rt.DirectCounterEntry, "data")
+_DIRECT_TABLE_ENTRY, _DIRECT_DATA = wire.tags(p4rt.DirectCounterEntry, "table_entry", "data")
 _REGISTER_ENTITY = wire.tag(p4rt.Entity, "register_entry")
-_REGISTER_ID = wire.tag(p4rt.RegisterEntry, "register_id")
-_REGISTER_INDEX = wire.tag(p4rt.RegisterEntry, "index")
-_REGISTER_DATA = wire.tag(p4rt.RegisterEntry, "data")
+_REGISTER_ID, _REGISTER_INDEX, _REGISTER_DATA = wire.tags(p4rt.RegisterEntry, "register_id", "index", "data")
 _BITSTRING = wire.tag(p4data_pb2.P4Data, "bitstring")
 
 COUNT_MAX = (1 << 63) - 1  # an int64 on the wire
@@ -95,7 +89,7 @@ def find_direct(store: Store, entry: Any, kind: str) -> tuple[TableInfo, Row]:
     table = find_table(store, entry.table_id)
     _require_direct(table, kind)
     if entry.is_default_action:
-        raise P4RuntimeError(Code.UNIMPLEMENTED, f"table {table.name}: the default entry has no direct {kind}")
+        raise unimplemented(f"table {table.name}: the default entry has no direct {kind}")
     return table, find_row(store, table, decode_key(table, entry))
 
 
@@ -211,6 +205,4 @@ def read_register(store: Store, message: Any) -> Iterator[bytes]:
 
 def _require_bits(register: Indexed) -> None:
     if not register.bits:
-        raise P4RuntimeError(
-            Code.UNIMPLEMENTED, f"register {register.name}: only elements of type bit<W> can be read and written"
-        )
+        raise unimplemented(f"register {register.name}: only elements of type bit<W> can be read and written")

@@ -17,7 +17,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 from switch.device import Device, DeviceEvent, Devices
 from switch.engine import EngineError
 from switch.p4rt import batch, wire
-from switch.p4rt.errors import Code, P4RuntimeError, invalid
+from switch.p4rt.errors import Code, P4RuntimeError, invalid, not_found, unimplemented
 from switch.p4rt.pipeline import Pipeline, PipelineCache, ProgramLoader
 from switch.p4rt.store import Store
 from switch.p4rt.streams import Streams, election_id, find_device, numbered_role, store_of
@@ -178,7 +178,7 @@ class P4RuntimeServer:
         self._streams.arbiter(device).check_write(_role_of(request), election_id(request))
         with device.lock:
             if device.removed:
-                raise P4RuntimeError(Code.NOT_FOUND, f"device {device.name} has been removed")
+                raise not_found(f"device {device.name} has been removed")
             if action == SetRequest.RECONCILE_AND_COMMIT:
                 _reconcile(device, pipeline)
                 return
@@ -225,9 +225,8 @@ def _split_set_request(data: bytes) -> tuple[Any, bytes | None]:
 
 def _reconcile(device: Device, pipeline: Pipeline) -> None:
     if device.store is None or device.store.pipeline.digest != pipeline.digest:
-        raise P4RuntimeError(
-            Code.UNIMPLEMENTED,
-            "RECONCILE_AND_COMMIT is supported only for the pipeline that is already loaded; use VERIFY_AND_COMMIT",
+        raise unimplemented(
+            "RECONCILE_AND_COMMIT is supported only for the pipeline that is already loaded; use VERIFY_AND_COMMIT"
         )
     device.store.pipeline = pipeline
 

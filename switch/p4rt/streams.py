@@ -17,7 +17,7 @@ from switch.device import Device, Devices
 from switch.engine import EngineError
 from switch.p4rt import packetio
 from switch.p4rt.arbitration import Arbitration, Notification
-from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+from switch.p4rt.errors import Code, P4RuntimeError, choices, denied, exhausted, invalid, not_found, unready
 from switch.p4rt.store import Store
 
 WAITING_MAX = 1024  # packet-ins and errors a stream: more are dropped, as between a switch and its CPU
@@ -38,17 +38,14 @@ def find_device(devices: Devices, device_id: int) -> Device:
     device = devices.get(device_id)
     if device is None:
         known = choices(f"{d.device_id} ({d.name})" for d in devices)
-        raise P4RuntimeError(Code.NOT_FOUND, f"no device with id {device_id}; devices: {known}")
+        raise not_found(f"no device with id {device_id}; devices: {known}")
     return device
 
 
 def store_of(device: Device) -> Store:
     """Raises P4RuntimeError (FAILED_PRECONDITION) when the device has no pipeline."""
     if device.store is None:
-        raise P4RuntimeError(
-            Code.FAILED_PRECONDITION,
-            f"device {device.name} has no forwarding pipeline; set one with SetForwardingPipelineConfig",
-        )
+        raise unready(f"device {device.name} has no forwarding pipeline; set one with SetForwardingPipelineConfig")
     return device.store
 
 
@@ -77,7 +74,7 @@ class Client:
         if self.outgoing.qsize() < UNREAD_MAX:
             self.outgoing.put_nowait(message)
         else:
-            self.end(P4RuntimeError(Code.RESOURCE_EXHAUSTED, f"{UNREAD_MAX} messages wait to be read, the most"))
+            self.end(exhausted(f"{UNREAD_MAX} messages wait to be read, the most"))
 
     def offer(self, message: Any) -> None:
         """Send, unless the client is too slow to take what waits already."""
@@ -158,9 +155,8 @@ class Streams:
             client.device = find_device(self._devices, update.device_id)
             self._clients.setdefault(update.device_id, set()).add(client)
         elif client.device.device_id != update.device_id:
-            raise P4RuntimeError(
-                Code.FAILED_PRECONDITION,
-                f"device id {update.device_id} differs from {client.device.device_id}, with which this stream began",
+            raise unready(
+                f"device id {update.device_id} differs from {client.device.device_id}, with which this stream began"
             )
         if update.HasField("role") and update.role.HasField("config"):
             raise invalid(f"role {update.role.name!r}: role configurations are not supported; leave role.config unset")
@@ -199,7 +195,7 @@ class Streams:
         try:
             device = client.device
             if device is None or not self.arbiter(device).is_primary(client):
-                raise P4RuntimeError(Code.PERMISSION_DENIED, "only a primary controller may send packets")
+                raise denied("only a primary controller may send packets")
             header = store_of(device).pipeline.p4info.packet_out
             frame = packetio.packet_out(header, packet.payload, packet.metadata)
             device.data_plane.packet_out(device.device_id, frame)

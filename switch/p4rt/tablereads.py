@@ -10,7 +10,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 from switch.entries import ActionCall, Entry, MemberRef
 from switch.p4rt import wire
 from switch.p4rt.codec import encode_key, encode_table_action
-from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid, unimplemented
 from switch.p4rt.keys import decode_key, find_table
 from switch.p4rt.p4info import TableInfo
 from switch.p4rt.resources import counter_bytes
@@ -18,20 +18,23 @@ from switch.p4rt.store import Row, Store
 
 NO_ACTION = ActionCall("")
 
-_CONTROLLER_METADATA = wire.tag(p4rt.TableEntry, "controller_metadata")
-_METER_CONFIG = wire.tag(p4rt.TableEntry, "meter_config")
-_COUNTER_DATA = wire.tag(p4rt.TableEntry, "counter_data")
-_IS_DEFAULT_ACTION = wire.tag(p4rt.TableEntry, "is_default_action")
-_METADATA = wire.tag(p4rt.TableEntry, "metadata")
-_IS_CONST = wire.tag(p4rt.TableEntry, "is_const")
-_ACTION = wire.tag(p4rt.TableEntry, "action")
+_CONTROLLER_METADATA, _METER_CONFIG, _COUNTER_DATA, _IS_DEFAULT_ACTION, _METADATA, _IS_CONST, _ACTION = wire.tags(
+    p4rt.TableEntry,
+    "controller_metadata",
+    "meter_config",
+    "counter_data",
+    "is_default_action",
+    "metadata",
+    "is_const",
+    "action",
+)
 _ENTITY = wire.tag(p4rt.Entity, "table_entry")
 
 
 def read(store: Store, message: Any) -> Iterator[bytes]:
     """Serialised entities that the filter `message` selects."""
     if message.HasField("meter_counter_data"):
-        raise P4RuntimeError(Code.UNIMPLEMENTED, "counters per meter colour are not supported")
+        raise unimplemented("counters per meter colour are not supported")
     if message.HasField("time_since_last_hit"):
         raise invalid("idle timeouts are not supported")
     if not message.table_id:

@@ -9,7 +9,17 @@ from p4.v1 import p4runtime_pb2 as p4rt
 from switch.entries import Entry, EntryAction, GroupRef, MemberRef
 from switch.p4rt import oneshot
 from switch.p4rt.codec import decode_action
-from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid
+from switch.p4rt.errors import (
+    Code,
+    P4RuntimeError,
+    choices,
+    denied,
+    exhausted,
+    exists,
+    invalid,
+    not_found,
+    unimplemented,
+)
 from switch.p4rt.keys import decode_key, find_row, find_table, key_words
 from switch.p4rt.meters import decode_meter_config
 from switch.p4rt.p4info import TableInfo
@@ -30,9 +40,7 @@ def write(store: Store, kind: int, message: Any) -> None:
     if not table.fields:
         raise invalid(f"table {table.name}: has no match fields, so it can have no entries; modify its default action")
     if table.const and kind != MODIFY:
-        raise P4RuntimeError(
-            Code.PERMISSION_DENIED, f"table {table.name}: is constant: its entries are fixed by the P4 program"
-        )
+        raise denied(f"table {table.name}: is constant: its entries are fixed by the P4 program")
     key = decode_key(table, message)
     if kind == INSERT:
         _insert(store, table, key, message)
@@ -51,11 +59,9 @@ def _insert(store: Store, table: TableInfo, key: RowKey, message: Any) -> None:
     action = None if one_shot else _decode_entry_action(store, table, message.action)
     rows = store.rows[table.id]
     if key in rows:
-        raise P4RuntimeError(
-            Code.ALREADY_EXISTS, f"table {table.name}: there is an entry with {key_words(table, key)} already"
-        )
+        raise exists(f"table {table.name}: there is an entry with {key_words(table, key)} already")
     if table.size and len(rows) >= table.size:
-        raise P4RuntimeError(Code.RESOURCE_EXHAUSTED, f"table {table.name}: is full: its size is {table.size} entries")
+        raise exhausted(f"table {table.name}: is full: its size is {table.size} entries")
     if action is None:
         row = _insert_one_shot(store, table, key, message)
     else:
@@ -88,10 +94,9 @@ def _insert_one_shot(store: Store, table: TableInfo, key: RowKey, message: Any) 
 def _modify(store: Store, table: TableInfo, key: RowKey, message: Any) -> None:
     row = find_row(store, table, key)
     if row.const and message.HasField("action"):
-        raise P4RuntimeError(
-            Code.PERMISSION_DENIED,
+        raise denied(
             f"table {table.name}: the entry is constant: only its direct counter and meter may be modified, "
-            "so the action must be left out",
+            "so the action must be left out"
         )
     _check_unsupported(table, message)
     counter, meter, meter_bytes = _decode_resources(table, message)
@@ -138,9 +143,7 @@ def _modify_action(store: Store, table: TableInfo, row: Row, message: Any) -> No
 def _delete(store: Store, table: TableInfo, key: RowKey) -> None:
     row = find_row(store, table, key)
     if row.const:
-        raise P4RuntimeError(
-            Code.PERMISSION_DENIED, f"table {table.name}: the entry is constant: it is fixed by the P4 program"
-        )
+        raise denied(f"table {table.name}: the entry is constant: it is fixed by the P4 program")
     assert row.handle is not None
     store.engine.delete_entry(table.name, row.handle)
     del store.rows[table.id][key]
@@ -159,20 +162,15 @@ def _write_default(store: Store, table: TableInfo, kind: int, message: Any) -> N
         raise invalid(f"table {table.name}: the default entry's priority must be 0, not {message.priority}")
     if table.const_default_action:
         name = store.pipeline.p4info.actions[table.const_default_action].name
-        raise P4RuntimeError(
-            Code.PERMISSION_DENIED, f"table {table.name}: the default action is constant: always {name}"
-        )
+        raise denied(f"table {table.name}: the default action is constant: always {name}")
     if table.profile is not None:
-        raise P4RuntimeError(
-            Code.PERMISSION_DENIED,
-            f"table {table.name}: the default action of a table with action profile {table.profile.name} is fixed",
+        raise denied(
+            f"table {table.name}: the default action of a table with action profile {table.profile.name} is fixed"
         )
     _check_unsupported(table, message)
     for name in ("meter_config", "counter_data"):
         if message.HasField(name):
-            raise P4RuntimeError(
-                Code.UNIMPLEMENTED, f"table {table.name}: the default entry has no direct counter or meter"
-            )
+            raise unimplemented(f"table {table.name}: the default entry has no direct counter or meter")
     if not message.HasField("action"):
         store.engine.set_default_action(table.name, None)
         store.defaults.pop(table.id, None)
@@ -217,17 +215,15 @@ def _decode_entry_action(store: Store, table: TableInfo, message: Any, replaced_
             )
         if kind == "action_profile_member_id":
             if message.action_profile_member_id not in state.members:
-                raise P4RuntimeError(
-                    Code.NOT_FOUND,
+                raise not_found(
                     f"table {table.name}: action profile {profile.name} has no member "
-                    f"{message.action_profile_member_id}; members: {choices(sorted(state.members))}",
+                    f"{message.action_profile_member_id}; members: {choices(sorted(state.members))}"
                 )
             return MemberRef(message.action_profile_member_id)
         if message.action_profile_group_id not in state.groups:
-            raise P4RuntimeError(
-                Code.NOT_FOUND,
+            raise not_found(
                 f"table {table.name}: action profile {profile.name} has no group "
-                f"{message.action_profile_group_id}; groups: {choices(sorted(state.groups))}",
+                f"{message.action_profile_group_id}; groups: {choices(sorted(state.groups))}"
             )
         return GroupRef(message.action_profile_group_id)
     valid = "a member id, a group id or an action set" if profile.selector else "a member id"
@@ -241,7 +237,7 @@ def _check_unsupported(table: TableInfo, message: Any) -> None:
         code = Code.UNIMPLEMENTED if table.idle_timeout else Code.INVALID_ARGUMENT
         raise P4RuntimeError(code, f"table {table.name}: idle timeouts are not supported")
     if message.HasField("meter_counter_data"):
-        raise P4RuntimeError(Code.UNIMPLEMENTED, f"table {table.name}: counters per meter colour are not supported")
+        raise unimplemented(f"table {table.name}: counters per meter colour are not supported")
 
 
 def _decode_resources(table: TableInfo, message: Any) -> tuple[Any, Any, bytes]:

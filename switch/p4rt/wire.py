@@ -37,6 +37,11 @@ def tag(message: Any, name: str) -> bytes:
     return varint(descriptor.number << 3 | (VARINT if descriptor.type in scalar else LENGTH))
 
 
+def tags(message: Any, *names: str) -> tuple[bytes, ...]:
+    """The tags of several fields of one message."""
+    return tuple(tag(message, name) for name in names)
+
+
 def number(field_tag: bytes, value: int) -> bytes:
     """An integer field; proto3 leaves a zero out."""
     return field_tag + varint(value) if value else b""
