@@ -22,65 +22,85 @@ class Kind(Enum):
     UNION_STACK = "header_union_stack"
 
 
+class Expression(Frozen, eq=False):
+    """Base of all. `str()` is short P4-like text, for messages."""
+
+    @property
+    def kind(self) -> Kind:
+        raise NotImplementedError
+
+
 # --- leaves -------------------------------------------------------------------------------------------------
 
 
-class Const(Frozen):
+class Const(Expression):
     value: int
     kind = Kind.DATA
+    notation = "{0.value}"
 
 
-class Bool(Frozen):
+class Bool(Expression):
     value: bool
     kind = Kind.BOOL
 
+    def __str__(self) -> str:
+        return str(self.value).lower()
 
-class Local(Frozen):
+
+class Local(Expression):
     """An argument of the action (runtime data), by index."""
 
     index: int
     kind = Kind.DATA
+    notation = "argument {0.index}"
 
 
-class FieldRef(Frozen):
+class FieldRef(Expression):
     header: Header
     field: Field
     kind = Kind.DATA
+    notation = "{0.header.name}.{0.field.name}"
 
 
-class ValidBit(Frozen):
+class ValidBit(Expression):
     """The hidden field `$valid$`: 1 when the header is valid, else 0."""
 
     header: Header
     kind = Kind.DATA
+    notation = "{0.header.name}.isValid()"
 
 
-class LastField(Frozen):
+class LastField(Expression):
     """A field of the last valid header of a stack (`stack.last.field`)."""
 
     stack: Stack
     field: Field
     kind = Kind.DATA
+    notation = "{0.stack.name}.last.{0.field.name}"
 
 
-class HeaderRef(Frozen):
+class HeaderRef(Expression):
     header: Header
     kind = Kind.HEADER
+    notation = "{0.header.name}"
 
 
-class StackRef(Frozen):
+class StackRef(Expression):
     stack: Stack
     kind = Kind.STACK
+    notation = "{0.stack.name}"
 
 
-class UnionRef(Frozen):
+class UnionRef(Expression):
     union: Union
     kind = Kind.UNION
+    notation = "{0.union.name}"
 
 
-class UnionStackRef(Frozen):
+class UnionStackRef(Expression):
     stack: UnionStack
     kind = Kind.UNION_STACK
+    notation = "{0.stack.name}"
 
 
 # --- operations -------------------------------------------------------------------------------------------------
@@ -91,94 +111,80 @@ COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 LOGIC = frozenset({"and", "or"})
 
 
-class Unary(Frozen):
+class Unary(Expression):
     """`op` is one of: `~` and `b2d` (data); `not`, `d2b`, `valid` and `valid_union` (bool); `last_stack_index` and
     `size_stack` (data, of a stack)."""
 
     op: str
     operand: Expression
+    notation = "{0.op}({0.operand})"
 
     @property
     def kind(self) -> Kind:
         return Kind.BOOL if self.op in ("not", "d2b", "valid", "valid_union") else Kind.DATA
 
 
-class Binary(Frozen):
+class Binary(Expression):
     """`op` is in ARITHMETIC or CASTS (data), COMPARISONS or LOGIC (bool). `==` and `!=` compare two data, two bools,
     two headers or two unions. Unary plus and minus arrive with a left operand of Const(0)."""
 
     op: str
     left: Expression
     right: Expression
+    notation = "({0.left} {0.op} {0.right})"
 
     @property
     def kind(self) -> Kind:
         return Kind.BOOL if self.op in COMPARISONS or self.op in LOGIC else Kind.DATA
 
 
-class Ternary(Frozen):
+class Ternary(Expression):
     condition: Expression
     left: Expression
     right: Expression
+    notation = "({0.condition} ? {0.left} : {0.right})"
 
     @property
     def kind(self) -> Kind:
         return self.left.kind
 
 
-class RegisterCell(Frozen):
+class RegisterCell(Expression):
     """A register read in an expression; an index outside the array reads 0."""
 
     register: Register
     index: Expression
     kind = Kind.DATA
+    notation = "{0.register.name}[{0.index}]"
 
 
-class StackElement(Frozen):
+class StackElement(Expression):
     """`stack[index]`; an index outside the stack is an invalid header of zeros, and writes to it are lost."""
 
     stack: StackRef
     index: Expression
     kind = Kind.HEADER
+    notation = "{0.stack}[{0.index}]"
 
 
-class UnionStackElement(Frozen):
+class UnionStackElement(Expression):
     stack: UnionStackRef
     index: Expression
     kind = Kind.UNION
+    notation = "{0.stack}[{0.index}]"
 
 
-class AccessField(Frozen):
+class AccessField(Expression):
     """Field number `field_index` of a header that is known only at run time."""
 
     header: Expression
     field: Field
     kind = Kind.DATA
+    notation = "{0.header}.{0.field.name}"
 
 
-class UnionMember(Frozen):
+class UnionMember(Expression):
     union: Expression
     member_index: int
     kind = Kind.HEADER
-
-
-Expression = (
-    Const
-    | Bool
-    | Local
-    | FieldRef
-    | ValidBit
-    | LastField
-    | HeaderRef
-    | StackRef
-    | UnionRef
-    | UnionStackRef
-    | Unary
-    | Binary
-    | Ternary
-    | RegisterCell
-    | StackElement
-    | UnionStackElement
-    | AccessField
-    | UnionMember
-)
+    notation = "{0.union}.{0.member_index}"

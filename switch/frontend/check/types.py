@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from switch.records import Frozen, Mutable
 
@@ -13,12 +13,7 @@ if TYPE_CHECKING:
 
 
 class Type(Frozen, eq=False):
-    """Base of all types. `str()` is the notation of P4: a format that is given the type."""
-
-    notation: ClassVar[str]
-
-    def __str__(self) -> str:
-        return self.notation.format(self)
+    """Base of all types. `str()` is the notation of P4."""
 
 
 class Bits(Type):

@@ -11,7 +11,6 @@ from switch.model.externs import Calculation, Counter, FieldList, Meter
 from switch.model.headers import Field, Header, Stack
 from switch.model.program import Program
 from switch.model.registers import Register
-from switch.native.emit.describe import describe
 from switch.native.emit.expression import Expressions, wide_constant
 from switch.native.emit.layout import Layout, identifier, is_wide, varbit_bytes, words
 
@@ -72,7 +71,7 @@ class Actions:
     def assign(self, scope: Expressions, target: Expression, value: Expression) -> list[str]:
         field = scope.field_of(target)
         if field.varbit:
-            raise UnsupportedError(f"assignment of a number to the varbit field {describe(target)}")
+            raise UnsupportedError(f"assignment of a number to the varbit field {target}")
         if is_wide(field):
             return [
                 f"memcpy({scope.lvalue(target)}, {self._wide_source(scope, field, value)}, {field.width_bits // 8});"
@@ -91,7 +90,7 @@ class Actions:
         """Assign a u64, cut to the field's width."""
         field = scope.field_of(target)
         if is_wide(field) or field.varbit:
-            raise UnsupportedError(f"the field {describe(target)} cannot take this result in the native engine")
+            raise UnsupportedError(f"the field {target} cannot take this result in the native engine")
         return self.store(scope, target, text if field.width_bits >= 64 else f"{text} & 0x{field.mask:x}ull")
 
     def _wide_source(self, scope: Expressions, field: Field, value: Expression) -> str:
@@ -100,7 +99,7 @@ class Actions:
         if isinstance(value, Const) and 0 <= value.value < 1 << field.width_bits:
             return wide_constant(value.value, field.width_bits)
         raise UnsupportedError(
-            f"`{describe(value)}` into the {field.width_bits}-bit field {field.name}: above 128 bits the native engine "
+            f"`{value}` into the {field.width_bits}-bit field {field.name}: above 128 bits the native engine "
             "only copies fields and constants of the same width"
         )
 
@@ -131,7 +130,7 @@ class Actions:
         for header in self.program.headers:
             if text == f"(&{self.layout.header(header)})":
                 return header, text
-        raise UnsupportedError(f"the header `{describe(expression)}`, which the native engine cannot find")
+        raise UnsupportedError(f"the header `{expression}`, which the native engine cannot find")
 
     def add_header(self, scope: Expressions, args: tuple[object, ...]) -> list[str]:
         header, pointer = self._header_of(scope, args[0])

@@ -14,7 +14,6 @@ from switch.model import UnsupportedError
 from switch.model import expressions as ex
 from switch.model.actions import Action
 from switch.model.headers import Field, Union
-from switch.native.emit.describe import describe
 from switch.native.emit.layout import WIDEST_BITS, Layout, is_wide, words
 
 U64_MAX = (1 << 64) - 1
@@ -68,7 +67,7 @@ class Expressions:
         value = self.try_exact(expression)
         if value is None:
             raise UnsupportedError(
-                f"{self._where()}an intermediate result of `{describe(expression)}` can exceed {WIDEST_BITS} bits, "
+                f"{self._where()}an intermediate result of `{expression}` can exceed {WIDEST_BITS} bits, "
                 "which the native engine cannot compare, divide or shift right"
             )
         return value
@@ -105,7 +104,7 @@ class Expressions:
                 return self._binary(expression)
             case _ if expression.kind is ex.Kind.BOOL:
                 return Value(f"(u64)({self.boolean(expression)})", 0, 1)
-        raise UnsupportedError(f"{self._where()}`{describe(expression)}` is not a number")
+        raise UnsupportedError(f"{self._where()}`{expression}` is not a number")
 
     def _where(self) -> str:
         return f"action {self.action.name}: " if self.action else ""
@@ -148,7 +147,7 @@ class Expressions:
         elif isinstance(operand, ex.UnionStackRef):
             next_index = f"h->us{operand.stack.index}_next"
         else:
-            raise UnsupportedError(f"{self._where()}{op} of `{describe(operand)}`, which is not a stack")
+            raise UnsupportedError(f"{self._where()}{op} of `{operand}`, which is not a stack")
         if op == "size_stack":
             return Value(f"(u64){next_index}", 0, (1 << 32) - 1)
         return Value(f"(u64)(u32)({next_index} - 1)", 0, (1 << 32) - 1)
@@ -245,7 +244,7 @@ class Expressions:
         """C text (u64 when bits <= 64, else u128) that is congruent to the value modulo 2^bits; the bits above are
         unspecified."""
         if bits > WIDEST_BITS:
-            raise UnsupportedError(f"{self._where()}a value above {WIDEST_BITS} bits in `{describe(expression)}`")
+            raise UnsupportedError(f"{self._where()}a value above {WIDEST_BITS} bits in `{expression}`")
         kind = "u64" if bits <= 64 else "u128"
         match expression:
             case ex.Const(value):
@@ -323,9 +322,7 @@ class Expressions:
         if left.kind is ex.Kind.HEADER:
             return self._headers_equal(op, left, right)
         if left.kind is not ex.Kind.DATA:
-            raise UnsupportedError(
-                f"{self._where()}comparison of `{describe(left)}`, which the native engine cannot compare"
-            )
+            raise UnsupportedError(f"{self._where()}comparison of `{left}`, which the native engine cannot compare")
         wide = self._compare_wide(op, left, right)
         if wide is not None:
             return wide
@@ -399,9 +396,7 @@ class Expressions:
             ):
                 if 0 <= value < len(stack.unions):
                     return f"(&{self.layout.header(stack.unions[value].headers[member])})"
-        raise UnsupportedError(
-            f"{self._where()}the header `{describe(expression)}`, which the native engine cannot find"
-        )
+        raise UnsupportedError(f"{self._where()}the header `{expression}`, which the native engine cannot find")
 
     def _union_valid(self, expression: ex.Expression) -> str:
         union = self.union(expression)
@@ -415,7 +410,7 @@ class Expressions:
                 0 <= value < len(stack.unions)
             ):
                 return stack.unions[value]
-        raise UnsupportedError(f"{self._where()}a header union chosen at run time: `{describe(expression)}`")
+        raise UnsupportedError(f"{self._where()}a header union chosen at run time: `{expression}`")
 
     def lvalue(self, expression: ex.Expression) -> str:
         """C lvalue of a field."""
@@ -427,13 +422,13 @@ class Expressions:
                 return f"{name}_at(h, (u64)h->{name}_next - 1)->{self.layout.member(field)}"
             case ex.AccessField(header, field):
                 return f"{self.header(header)}->{self.layout.member(field)}"
-        raise UnsupportedError(f"{self._where()}assignment to `{describe(expression)}`")
+        raise UnsupportedError(f"{self._where()}assignment to `{expression}`")
 
     def field_of(self, expression: ex.Expression) -> Field:
         match expression:
             case ex.FieldRef(_, field) | ex.LastField(_, field) | ex.AccessField(_, field):
                 return field
-        raise UnsupportedError(f"{self._where()}assignment to `{describe(expression)}`")
+        raise UnsupportedError(f"{self._where()}assignment to `{expression}`")
 
 
 def wide_constant(value: int, width_bits: int) -> str:
