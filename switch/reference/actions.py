@@ -31,7 +31,7 @@ class Actions:
         def run(packet: Packet, args: tuple[int, ...]) -> None:
             if runtime.trace is not None:
                 shown = {p.name: show(a, p.width_bits) for p, a in zip(action.parameters, args, strict=True)}
-                runtime.trace.record(runtime.now_ns, packet.id, "action", action=action.name, args=shown)
+                runtime.record(packet, "action", action=action.name, args=shown)
             packet.args = args
             at = 0
             while at < end:

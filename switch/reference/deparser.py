@@ -38,11 +38,6 @@ class Checksums:
             runtime.expressions.writer(checksum.target),
         )
 
-    def _tell(self, packet: Packet, checksum: Checksum, result: str) -> None:
-        runtime = self._runtime
-        if runtime.trace is not None:
-            runtime.trace.record(runtime.now_ns, packet.id, "checksum", checksum=checksum.name, result=result)
-
     def verify(self, packet: Packet) -> bool:
         """False when one is wrong. One whose header is invalid, or whose condition does not hold, is not looked at."""
         good = True
@@ -50,7 +45,12 @@ class Checksums:
             if not packet.valid[checksum.target.header.index] or (condition is not None and not condition(packet)):
                 continue
             expected, found = compute(packet) & _M64, read(packet)
-            self._tell(packet, checksum, "right" if expected == found else f"wrong ({found:#x}, not {expected:#x})")
+            self._runtime.record(
+                packet,
+                "checksum",
+                checksum=checksum.name,
+                result="right" if expected == found else f"wrong ({found:#x}, not {expected:#x})",
+            )
             good = good and expected == found
         return good
 
@@ -60,7 +60,7 @@ class Checksums:
                 continue
             value = compute(packet)
             write(packet, value)
-            self._tell(packet, checksum, f"set to {value:#x}")
+            self._runtime.record(packet, "checksum", checksum=checksum.name, result=f"set to {value:#x}")
 
 
 class DeparserRunner:
@@ -78,7 +78,5 @@ class DeparserRunner:
         emitted = [h for h in self._order if packet.valid[h.index]]
         if self._runtime.trace is not None:
             names = [h.name for h in emitted]
-            self._runtime.trace.record(
-                self._runtime.now_ns, packet.id, "deparse", headers=names, payload=len(packet.payload)
-            )
+            self._runtime.record(packet, "deparse", headers=names, payload=len(packet.payload))
         return b"".join([header_bytes(packet, h) for h in emitted]) + packet.payload

@@ -244,16 +244,16 @@ class ReferenceEngine:
         machine.runtime.now_ns = now_ns
         packet, priority = port.pop(now_ns)
         depth = len(port.queues[priority].packets)
-        machine.tell(packet, "dequeue", port=port.number, priority=priority, depth=depth)
+        machine.runtime.record(packet, "dequeue", port=port.number, priority=priority, depth=depth)
         frame = machine.egress(packet, port.number, priority, depth)
         if frame is None:
             port.free_ns = now_ns
             return
         arrives_ns, arrives = port.transmit(len(frame), now_ns)
         if not arrives:
-            machine.tell(packet, "drop", reason=f"lost on the wire of port {port.number} (seeded loss)")
+            machine.runtime.record(packet, "drop", reason=f"lost on the wire of port {port.number} (seeded loss)")
             return
-        machine.tell(packet, "transmit", port=port.number, bytes=len(frame), arrives_ns=arrives_ns)
+        machine.runtime.record(packet, "transmit", port=port.number, bytes=len(frame), arrives_ns=arrives_ns)
         heapq.heappush(self._leaving, (arrives_ns, self._sent, Transmitted(arrives_ns, port.number, frame)))
         self._sent += 1
 
@@ -269,18 +269,18 @@ class ReferenceEngine:
         if reason is not None:
             if port.config is None:
                 self._port(packet.ingress_port).counts.drop_no_port += 1
-            machine.tell(packet, "drop", reason=reason)
+            machine.runtime.record(packet, "drop", reason=reason)
             return
         depth = len(port.queues[priority].packets)
         packet.enqueued_ns = machine.runtime.now_ns
         machine.set(packet, "enq_timestamp", packet.enqueued_ns // 1000)
         machine.set(packet, "enq_qdepth", depth)
-        machine.tell(packet, "enqueue", port=number, priority=priority, depth=depth)
+        machine.runtime.record(packet, "enqueue", port=number, priority=priority, depth=depth)
         port.push(packet, priority)
 
     def _spent(self, packet: Packet, reason: str) -> None:
         self._port(packet.ingress_port).counts.drop_passes += 1
-        self.machine.tell(packet, "drop", reason=reason)
+        self.machine.runtime.record(packet, "drop", reason=reason)
 
     def _new_id(self) -> int:
         self._packets += 1

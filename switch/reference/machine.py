@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from switch.engine import COPIES_MAX, DROP_PORT, FRAME_BYTES_MAX, PASSES_MAX, EngineError, Replica
 from switch.model.expressions import FieldRef
@@ -82,10 +81,6 @@ class Machine:
         ref = getattr(self.program.intrinsics, name)
         return 0 if ref is None else packet.values[self.layout.slot(ref.header, ref.field)] & ref.field.mask
 
-    def tell(self, packet: Packet, kind: str, **data: Any) -> None:
-        if self.runtime.trace is not None:
-            self.runtime.trace.record(self.runtime.now_ns, packet.id, kind, **data)
-
     # --- ingress ---
 
     def receive(self, frame: bytes, port: int) -> None:
@@ -94,7 +89,7 @@ class Machine:
         self.set(packet, "ingress_port", port)
         self.set(packet, "packet_length", len(frame))
         self.set(packet, "ingress_global_timestamp", self.runtime.now_ns // 1000)
-        self.tell(packet, "receive", port=port, bytes=len(frame))
+        self.runtime.record(packet, "receive", port=port, bytes=len(frame))
         self.ingress(packet)
 
     def ingress(self, packet: Packet) -> None:
@@ -117,7 +112,9 @@ class Machine:
             return
         port = self.get(packet, "egress_spec")
         if port == DROP_PORT:
-            self.tell(packet, "drop", reason=f"egress_spec is the drop port {DROP_PORT} at the end of ingress")
+            self.runtime.record(
+                packet, "drop", reason=f"egress_spec is the drop port {DROP_PORT} at the end of ingress"
+            )
             return
         self.set(packet, "instance_type", NORMAL)
         self._outlets.enqueue(packet, port)
@@ -149,7 +146,7 @@ class Machine:
         (session_id, preserved), packet.clone = packet.clone, None
         session = self.replication.sessions.get(session_id)
         if session is None:
-            self.tell(packet, "clone_unknown", session=session_id)
+            self.runtime.record(packet, "clone_unknown", session=session_id)
             session = CloneSession((), 0)
         return session_id, session, preserved
 
@@ -178,7 +175,9 @@ class Machine:
         self._outlets.enqueue(twin, replica.port)
 
     def _tell_clone(self, packet: Packet, twin: Packet, session: int, replica: Replica) -> None:
-        self.tell(packet, "clone", session=session, copy=twin.id, port=replica.port, instance=replica.instance)
+        self.runtime.record(
+            packet, "clone", session=session, copy=twin.id, port=replica.port, instance=replica.instance
+        )
 
     def _keep(self, packet: Packet, twin: Packet, preserved: FieldList) -> None:
         """Reset the twin's metadata, but for the fields of the list."""
@@ -200,13 +199,13 @@ class Machine:
         self._keep(packet, twin, preserved)
         self.set(twin, "instance_type", instance)
         self.set(twin, "packet_length", length)
-        self.tell(packet, kind, copy=twin.id, bytes=len(data))
+        self.runtime.record(packet, kind, copy=twin.id, bytes=len(data))
         self._outlets.again(twin)
 
     def _multicast(self, packet: Packet, group: int) -> None:
         replicas = self.replication.groups.get(group)
         if replicas is None:
-            self.tell(packet, "drop", reason=f"multicast group {group} does not exist")
+            self.runtime.record(packet, "drop", reason=f"multicast group {group} does not exist")
             return
         copies = 0
         for replica in replicas:
@@ -215,9 +214,11 @@ class Machine:
             copies += 1
             twin = packet.copy(self._outlets.new_id())
             self.set(twin, "egress_rid", replica.instance)
-            self.tell(packet, "replica", group=group, copy=twin.id, port=replica.port, instance=replica.instance)
+            self.runtime.record(
+                packet, "replica", group=group, copy=twin.id, port=replica.port, instance=replica.instance
+            )
             self._outlets.enqueue(twin, replica.port)
-        self.tell(packet, "replicated", group=group, copies=copies)
+        self.runtime.record(packet, "replicated", group=group, copies=copies)
 
     # --- egress ---
 
@@ -235,7 +236,7 @@ class Machine:
         if packet.clone is not None:
             self._clone_egress(packet)
         if self.get(packet, "egress_spec") == DROP_PORT:
-            self.tell(packet, "drop", reason=f"egress_spec is the drop port {DROP_PORT} at the end of egress")
+            self.runtime.record(packet, "drop", reason=f"egress_spec is the drop port {DROP_PORT} at the end of egress")
             return None
         frame = self._deparser.deparse(packet)
         if packet.recirculate is None:

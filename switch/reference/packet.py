@@ -52,31 +52,6 @@ class Layout:
 class Packet:
     """Bytes and header vector, and what simple_switch keeps in a packet's registers."""
 
-    __slots__ = (
-        "args",
-        "clone",
-        "data",
-        "enqueued_ns",
-        "exited",
-        "family",
-        "id",
-        "ingress_length",
-        "ingress_port",
-        "layout",
-        "length",
-        "nexts",
-        "passes",
-        "payload",
-        "queue_bytes",
-        "recirculate",
-        "resubmit",
-        "truncate",
-        "union_nexts",
-        "valid",
-        "values",
-        "varbits",
-    )
-
     def __init__(
         self,
         layout: Layout,

@@ -145,7 +145,7 @@ class ParserRunner:
                     if position > len(packet.data):
                         raise self._fail("PacketTooShort")
                     if self.runtime.trace is not None:
-                        self.runtime.trace.record(self.runtime.now_ns, packet.id, "advance", bytes=read(packet) // 8)
+                        self.runtime.record(packet, "advance", bytes=read(packet) // 8)
                     return position
 
                 return advance
@@ -177,7 +177,7 @@ class ParserRunner:
             write(packet, found)
             if self.runtime.trace is not None:
                 shown = show(store(found), target.field.width_bits)
-                self.runtime.trace.record(self.runtime.now_ns, packet.id, "parser_set", field=name, value=shown)
+                self.runtime.record(packet, "parser_set", field=name, value=shown)
             return position
 
         return assign
@@ -239,7 +239,5 @@ class ParserRunner:
         if self.runtime.trace is not None:
             start = self.runtime.layout.bases[header.index]
             fields = {f.name: show(packet.values[start + f.index], f.width_bits) for f in header_type.fields}
-            self.runtime.trace.record(
-                self.runtime.now_ns, packet.id, "extract", header=header.name, bytes=size, fields=fields
-            )
+            self.runtime.record(packet, "extract", header=header.name, bytes=size, fields=fields)
         return position + size

@@ -27,7 +27,7 @@ class PipelineRunner:
 
     def run(self, packet: Packet) -> None:
         if self._runtime.trace is not None:
-            self._runtime.trace.record(self._runtime.now_ns, packet.id, "pipeline", pipeline=self._pipeline.name)
+            self._runtime.record(packet, "pipeline", pipeline=self._pipeline.name)
         name = self._pipeline.init
         steps = 0
         # A compiler's graph has no cycles; a hand-made one must not hold the switch.
@@ -58,9 +58,7 @@ class PipelineRunner:
         def visit(packet: Packet) -> str | None:
             result = test(packet)
             if runtime.trace is not None:
-                runtime.trace.record(
-                    runtime.now_ns, packet.id, "condition", condition=node.name, source=source, result=result
-                )
+                runtime.record(packet, "condition", condition=node.name, source=source, result=result)
             return node.if_true if result else node.if_false
 
         return visit
@@ -87,14 +85,7 @@ class PipelineRunner:
             if runtime.trace is not None:
                 self._tell(packet, table, key, entry)
                 if entry is not None and set_colour is not None and table.meter is not None:
-                    runtime.trace.record(
-                        runtime.now_ns,
-                        packet.id,
-                        "meter",
-                        meter=table.meter.name,
-                        index=entry.handle,
-                        colour=COLOURS[colour],
-                    )
+                    runtime.record(packet, "meter", meter=table.meter.name, index=entry.handle, colour=COLOURS[colour])
             if chosen is not None:
                 actions.runner(chosen[0])(packet, chosen[1])
             if table.by_hit:
@@ -114,4 +105,4 @@ class PipelineRunner:
                 data["choice"] = f"member {entry.action.member_id}"
             elif isinstance(entry.action, GroupRef):
                 data["choice"] = f"group {entry.action.group_id}"
-        self._runtime.trace.record(self._runtime.now_ns, packet.id, "table", **data)
+        self._runtime.record(packet, "table", **data)

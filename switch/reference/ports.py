@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from types import SimpleNamespace
 
 from switch.engine import DROP_PORT, PORT_SHARES, PRIORITIES, EngineError, PortConfig, PortCounters
 from switch.reference.packet import Packet
@@ -17,23 +18,6 @@ def _ceil_div(a: int, b: int) -> int:
 
 
 @dataclass(slots=True)
-class Counts:
-    """The changing form of PortCounters."""
-
-    rx_packets: int = 0
-    rx_bytes: int = 0
-    tx_packets: int = 0
-    tx_bytes: int = 0
-    drop_queue_full: int = 0
-    drop_port_down: int = 0
-    drop_loss: int = 0
-    drop_wiped: int = 0
-    drop_no_program: int = 0
-    drop_no_port: int = 0
-    drop_passes: int = 0
-
-
-@dataclass(slots=True)
 class Queue:
     packets: deque[Packet] = field(default_factory=deque)
     bytes: int = 0
@@ -44,7 +28,7 @@ class Port:
     def __init__(self, number: int) -> None:
         self.number = number
         self.config: PortConfig | None = None  # None: never configured
-        self.counts = Counts()
+        self.counts = SimpleNamespace(**asdict(PortCounters()))  # the same, changing
         self.queues = [Queue() for _ in range(PRIORITIES)]
         self.waiting = 0
         self.waiting_bytes = 0
@@ -143,10 +127,12 @@ class Port:
         return self.free_ns + config.delay_ns, not lost
 
     def counters(self) -> PortCounters:
-        counts = {name: getattr(self.counts, name) for name in Counts.__slots__}
-        return PortCounters(
-            **counts, queue_packets=self.waiting, queue_bytes=self.waiting_bytes, queue_packets_max=self.waiting_max
-        )
+        queues = {
+            "queue_packets": self.waiting,
+            "queue_bytes": self.waiting_bytes,
+            "queue_packets_max": self.waiting_max,
+        }
+        return PortCounters(**vars(self.counts) | queues)
 
 
 def check_port(number: int, config: PortConfig) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from switch.model.program import Program
 from switch.reference.expressions import Expressions
 from switch.reference.externs import Externs
-from switch.reference.packet import Layout
+from switch.reference.packet import Layout, Packet
 from switch.reference.rng import SplitMix64
 from switch.reference.trace import Trace
 
@@ -21,3 +23,8 @@ class Runtime:
         self.rng = rng
         self.trace = trace
         self.now_ns = 0
+
+    def record(self, packet: Packet, kind: str, **data: Any) -> None:
+        """A step of the packet for the trace, if somebody listens."""
+        if self.trace is not None:
+            self.trace.record(self.now_ns, packet.id, kind, **data)

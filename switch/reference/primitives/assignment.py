@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from switch.model.headers import Stack, Union, UnionStack
@@ -17,16 +18,13 @@ def _assign(runtime: Runtime, target: Any, value: Any) -> Effect:
     return lambda packet: write(packet, read(packet))
 
 
-@builds("add_to_field")
-def _add_to_field(runtime: Runtime, target: Any, value: Any) -> Effect:
+def _accumulate(sign: int, runtime: Runtime, target: Any, value: Any) -> Effect:
     write, old, read = traced_writer(runtime, target), *map(runtime.expressions.reader, (target, value))
-    return lambda packet: write(packet, old(packet) + read(packet))
+    return lambda packet: write(packet, old(packet) + sign * read(packet))
 
 
-@builds("subtract_from_field")
-def _subtract_from_field(runtime: Runtime, target: Any, value: Any) -> Effect:
-    write, old, read = traced_writer(runtime, target), *map(runtime.expressions.reader, (target, value))
-    return lambda packet: write(packet, old(packet) - read(packet))
+builds("add_to_field")(partial(_accumulate, 1))
+builds("subtract_from_field")(partial(_accumulate, -1))
 
 
 @builds("assign_VL")
@@ -64,18 +62,18 @@ def _assign_header(runtime: Runtime, target: Any, source: Any) -> Effect:
     return lambda packet: _copy_header(packet, into(packet), out_of(packet))
 
 
+def _copy_union(packet: Packet, into: tuple[int, ...], out_of: tuple[int, ...]) -> None:
+    """The valid member last: making it valid invalidates its siblings, never the other way round."""
+    pairs = zip(into, out_of, strict=False)
+    for a, b in sorted(pairs, key=lambda pair: pair[1] != NOWHERE and packet.valid[pair[1]]):
+        _copy_header(packet, a, b)
+
+
 @builds("assign_union")
 def _assign_union(runtime: Runtime, target: Any, source: Any) -> Effect:
     into, out_of = runtime.expressions.union(target), runtime.expressions.union(source)
 
-    def assign(packet: Packet) -> None:
-        a, b = into(packet), out_of(packet)
-        # The valid member last: making it valid invalidates its siblings, never the other way round.
-        pairs = zip(a, b or (NOWHERE,) * len(a), strict=False)
-        for x, y in sorted(pairs, key=lambda pair: pair[1] != NOWHERE and packet.valid[pair[1]]):
-            _copy_header(packet, x, y)
-
-    return assign
+    return lambda packet: _copy_union(packet, a := into(packet), out_of(packet) or (NOWHERE,) * len(a))
 
 
 @builds("assign_header_stack")
@@ -102,8 +100,6 @@ def _assign_union_stack(runtime: Runtime, target: Any, source: Any) -> Effect:
     def assign(packet: Packet) -> None:
         packet.union_nexts[into.index] = packet.union_nexts[out_of.index]
         for a, b in zip(into.unions, out_of.unions, strict=False):
-            pairs = zip(headers(a), headers(b), strict=False)
-            for x, y in sorted(pairs, key=lambda pair: packet.valid[pair[1]]):
-                _copy_header(packet, x, y)
+            _copy_union(packet, headers(a), headers(b))
 
     return assign

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from switch.model.actions import Vector
@@ -16,81 +17,70 @@ _M64 = (1 << 64) - 1
 COLOURS = ("green", "yellow", "red")
 
 
-def _out_of_range(runtime: Runtime, packet: Packet, extern: str, index: int, size: int) -> None:
-    if runtime.trace is not None:
-        runtime.trace.record(runtime.now_ns, packet.id, "out_of_range", extern=extern, index=index, size=size)
+def _at_cell(runtime: Runtime, extern: Any, index: Any, cells: Sequence[Any], work: Callable[..., None]) -> Effect:
+    """Calls `work` with the packet and the index, if there is such a cell."""
+    read = runtime.expressions.reader(index)
+
+    def effect(packet: Packet) -> None:
+        i = read(packet)
+        if 0 <= i < len(cells):
+            work(packet, i)
+        else:
+            runtime.record(packet, "out_of_range", extern=extern.name, index=i, size=len(cells))
+
+    return effect
 
 
 @builds("count")
 def _count(runtime: Runtime, counter: Any, index: Any) -> Effect:
-    cells, read = runtime.externs.counters[counter.name], runtime.expressions.reader(index)
+    cells = runtime.externs.counters[counter.name]
 
-    def count(packet: Packet) -> None:
-        i = read(packet)
-        if not 0 <= i < len(cells):
-            return _out_of_range(runtime, packet, counter.name, i, len(cells))
+    def count(packet: Packet, i: int) -> None:
         cells[i].count(packet.ingress_length)
-        if runtime.trace is not None:
-            value = {"packets": cells[i].packets, "bytes": cells[i].bytes}
-            runtime.trace.record(runtime.now_ns, packet.id, "counter", counter=counter.name, index=i, **value)
-        return None
+        runtime.record(packet, "counter", counter=counter.name, index=i, packets=cells[i].packets, bytes=cells[i].bytes)
 
-    return count
+    return _at_cell(runtime, counter, index, cells, count)
 
 
 @builds("execute_meter")
 def _execute_meter(runtime: Runtime, meter: Any, index: Any, target: Any) -> Effect:
-    cells, read = runtime.externs.meters[meter.name], runtime.expressions.reader(index)
-    write = runtime.expressions.writer(target)
+    cells, write = runtime.externs.meters[meter.name], runtime.expressions.writer(target)
 
-    def execute(packet: Packet) -> None:
-        i = read(packet)
-        if not 0 <= i < len(cells):
-            return _out_of_range(runtime, packet, meter.name, i, len(cells))
+    def execute(packet: Packet, i: int) -> None:
         colour = cells[i].colour(packet.ingress_length if meter.bytes else 1, runtime.now_ns)
         write(packet, colour)
-        if runtime.trace is not None:
-            named = {"meter": meter.name, "index": i, "colour": COLOURS[colour]}
-            runtime.trace.record(runtime.now_ns, packet.id, "meter", **named)
-        return None
+        runtime.record(packet, "meter", meter=meter.name, index=i, colour=COLOURS[colour])
 
-    return execute
+    return _at_cell(runtime, meter, index, cells, execute)
+
+
+def _tell_register(runtime: Runtime, packet: Packet, kind: str, register: Any, i: int) -> None:
+    if runtime.trace is not None:
+        value = show(runtime.externs.registers[register.name][i], register.width_bits)
+        runtime.record(packet, kind, register=register.name, index=i, value=value)
 
 
 @builds("register_read")
 def _register_read(runtime: Runtime, target: Any, register: Any, index: Any) -> Effect:
-    cells, read = runtime.externs.registers[register.name], runtime.expressions.reader(index)
-    write = runtime.expressions.writer(target)
+    cells, write = runtime.externs.registers[register.name], runtime.expressions.writer(target)
 
-    def register_read(packet: Packet) -> None:
-        i = read(packet)
-        if not 0 <= i < len(cells):
-            return _out_of_range(runtime, packet, register.name, i, len(cells))
+    def register_read(packet: Packet, i: int) -> None:
         write(packet, cells[i])
-        if runtime.trace is not None:
-            named = {"register": register.name, "index": i, "value": show(cells[i], register.width_bits)}
-            runtime.trace.record(runtime.now_ns, packet.id, "register_read", **named)
-        return None
+        _tell_register(runtime, packet, "register_read", register, i)
 
-    return register_read
+    return _at_cell(runtime, register, index, cells, register_read)
 
 
 @builds("register_write")
 def _register_write(runtime: Runtime, register: Any, index: Any, value: Any) -> Effect:
-    cells, read, get = runtime.externs.registers[register.name], *map(runtime.expressions.reader, (index, value))
+    cells, get = runtime.externs.registers[register.name], runtime.expressions.reader(value)
     mask = (1 << register.width_bits) - 1
 
-    def register_write(packet: Packet) -> None:
-        i = read(packet)
-        if not 0 <= i < len(cells):
-            return _out_of_range(runtime, packet, register.name, i, len(cells))
+    def register_write(packet: Packet, i: int) -> None:
         cells[i] = get(packet) & mask
-        if runtime.trace is not None:
-            named = {"register": register.name, "index": i, "value": show(cells[i], register.width_bits)}
-            runtime.trace.record(runtime.now_ns, packet.id, "register_write", **named)
-        return None
+        _tell_register(runtime, packet, "register_write", register, i)
 
-    return register_write
+    return _at_cell(runtime, register, index, cells, register_write)
 
 
 @builds("modify_field_with_hash_based_offset")
@@ -104,7 +94,7 @@ def _hash(runtime: Runtime, target: Any, base: Any, calculation: Any, size: Any)
         value = algorithm(data)
         if runtime.trace is not None:
             named = {"algorithm": calculation.algorithm, "input": data.hex(), "value": show(value)}
-            runtime.trace.record(runtime.now_ns, packet.id, "hash", **named)
+            runtime.record(packet, "hash", **named)
         write(packet, (value % ((read_size(packet) & _M64) or 1) + (read_base(packet) & _M64)) & _M64)
 
     return run
@@ -120,8 +110,7 @@ def _random(runtime: Runtime, target: Any, low: Any, high: Any) -> Effect:
             return
         value = runtime.rng.between(lo, hi)
         write(packet, value)
-        if runtime.trace is not None:
-            runtime.trace.record(runtime.now_ns, packet.id, "random", low=lo, high=hi, value=value)
+        runtime.record(packet, "random", low=lo, high=hi, value=value)
 
     return run
 
@@ -135,6 +124,6 @@ def _log(runtime: Runtime, text: Any, arguments: Vector) -> Effect:
             message = text.value
             for read in readers:
                 message = message.replace("{}", str(read(packet)), 1)
-            runtime.trace.record(runtime.now_ns, packet.id, "log", message=message)
+            runtime.record(packet, "log", message=message)
 
     return log

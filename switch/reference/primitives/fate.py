@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from switch.engine import DROP_PORT
 from switch.model.headers import Header
 from switch.reference.packet import Packet
-from switch.reference.primitives.registry import Effect, builds, said
+from switch.reference.primitives.registry import Effect, builds
 from switch.reference.runtime import Runtime
 
 _M16 = (1 << 16) - 1
@@ -29,7 +30,7 @@ def _jump_if_zero(runtime: Runtime, condition: Any, target: Any) -> Effect:
 def _exit(runtime: Runtime) -> Effect:
     def leave(packet: Packet) -> None:
         packet.exited = True
-        said(runtime, packet, "exit")
+        runtime.record(packet, "primitive", text="exit")
 
     return leave
 
@@ -39,7 +40,8 @@ def _no_op(runtime: Runtime) -> Effect:
     return lambda packet: None
 
 
-def _dropper(runtime: Runtime) -> Effect:
+@builds("drop", "mark_to_drop")
+def _drop(runtime: Runtime, header: Header | None = None) -> Effect:
     intrinsics, expressions = runtime.program.intrinsics, runtime.expressions
     set_spec = expressions.writer(intrinsics.egress_spec)
     set_group = None if intrinsics.mcast_grp is None else expressions.writer(intrinsics.mcast_grp)
@@ -48,19 +50,9 @@ def _dropper(runtime: Runtime) -> Effect:
         set_spec(packet, DROP_PORT)
         if set_group is not None:
             set_group(packet, 0)
-        said(runtime, packet, "mark_to_drop")
+        runtime.record(packet, "primitive", text="mark_to_drop")
 
     return drop
-
-
-@builds("drop")
-def _drop(runtime: Runtime) -> Effect:
-    return _dropper(runtime)
-
-
-@builds("mark_to_drop")
-def _mark_to_drop(runtime: Runtime, header: Header) -> Effect:
-    return _dropper(runtime)
 
 
 @builds("clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress")
@@ -69,27 +61,21 @@ def _clone(runtime: Runtime, session: Any, preserved: Any) -> Effect:
 
     def clone(packet: Packet) -> None:
         packet.clone = (read(packet) & _M16 & 0x7FFF, preserved)
-        said(runtime, packet, f"clone to session {packet.clone[0]}")
+        runtime.record(packet, "primitive", text=f"clone to session {packet.clone[0]}")
 
     return clone
 
 
-@builds("resubmit")
-def _resubmit(runtime: Runtime, preserved: Any) -> Effect:
-    def resubmit(packet: Packet) -> None:
-        packet.resubmit = preserved
-        said(runtime, packet, "resubmit")
+def _again(verb: str, runtime: Runtime, preserved: Any) -> Effect:
+    def ask(packet: Packet) -> None:
+        setattr(packet, verb, preserved)
+        runtime.record(packet, "primitive", text=verb)
 
-    return resubmit
+    return ask
 
 
-@builds("recirculate")
-def _recirculate(runtime: Runtime, preserved: Any) -> Effect:
-    def recirculate(packet: Packet) -> None:
-        packet.recirculate = preserved
-        said(runtime, packet, "recirculate")
-
-    return recirculate
+for _verb in ("resubmit", "recirculate"):
+    builds(_verb)(partial(_again, _verb))
 
 
 @builds("truncate")
@@ -98,6 +84,6 @@ def _truncate(runtime: Runtime, length: Any) -> Effect:
 
     def truncate(packet: Packet) -> None:
         packet.truncate = min(packet.truncate, max(read(packet), 0))
-        said(runtime, packet, f"truncate to {packet.truncate} bytes")
+        runtime.record(packet, "primitive", text=f"truncate to {packet.truncate} bytes")
 
     return truncate

@@ -32,11 +32,6 @@ def builds(*ops: str) -> Callable[[Callable[..., Effect]], Callable[..., Effect]
     return register
 
 
-def said(runtime: Runtime, packet: Packet, message: str) -> None:
-    if runtime.trace is not None:
-        runtime.trace.record(runtime.now_ns, packet.id, "primitive", text=message)
-
-
 def _name_of(target: Any) -> str:
     if isinstance(target, FieldRef):
         return f"{target.header.name}.{target.field.name}"
@@ -46,17 +41,12 @@ def _name_of(target: Any) -> str:
 
 
 def traced_writer(runtime: Runtime, target: Any) -> Writer:
-    write, store, name, width = (
-        runtime.expressions.writer(target),
-        fit(target.field),
-        _name_of(target),
-        target.field.width_bits,
-    )
+    write, store, name = runtime.expressions.writer(target), fit(target.field), _name_of(target)
 
     def write_and_tell(packet: Packet, value: int) -> None:
         write(packet, value)
         if runtime.trace is not None:
-            shown = show(store(value), width)
-            runtime.trace.record(runtime.now_ns, packet.id, "assign", target=name, value=shown)
+            shown = show(store(value), target.field.width_bits)
+            runtime.record(packet, "assign", target=name, value=shown)
 
     return write_and_tell

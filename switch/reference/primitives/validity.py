@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from switch.model.expressions import StackRef
 from switch.reference.expressions import NOWHERE
 from switch.reference.packet import Packet
-from switch.reference.primitives.registry import Effect, builds, said
+from switch.reference.primitives.registry import Effect, builds
 from switch.reference.runtime import Runtime
 
 
@@ -22,7 +23,7 @@ def _add_header(runtime: Runtime, header: Any) -> Effect:
         packet.clear_fields(number)
         packet.set_valid(number)
         packet.length += packet.header_bytes(number)
-        said(runtime, packet, f"{headers[number].name} made valid")
+        runtime.record(packet, "primitive", text=f"{headers[number].name} made valid")
 
     return add
 
@@ -37,7 +38,7 @@ def _remove_header(runtime: Runtime, header: Any) -> Effect:
             return
         packet.length -= packet.header_bytes(number)
         packet.set_invalid(number)
-        said(runtime, packet, f"{headers[number].name} made invalid")
+        runtime.record(packet, "primitive", text=f"{headers[number].name} made invalid")
 
     return remove
 
@@ -73,16 +74,10 @@ def _shifter(runtime: Runtime, stack: Any, count: Any, push: bool) -> Effect:
         for i in freed:
             for header in rows[i]:
                 packet.set_invalid(header)
-        said(runtime, packet, f"{stack.stack.name}.{'push' if push else 'pop'}_front({amount})")
+        runtime.record(packet, "primitive", text=f"{stack.stack.name}.{'push' if push else 'pop'}_front({amount})")
 
     return shift
 
 
-@builds("push")
-def _push(runtime: Runtime, stack: Any, count: Any) -> Effect:
-    return _shifter(runtime, stack, count, push=True)
-
-
-@builds("pop")
-def _pop(runtime: Runtime, stack: Any, count: Any) -> Effect:
-    return _shifter(runtime, stack, count, push=False)
+builds("push")(partial(_shifter, push=True))
+builds("pop")(partial(_shifter, push=False))
