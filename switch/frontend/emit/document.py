@@ -7,14 +7,7 @@ from typing import Any
 from switch.frontend import ir
 from switch.frontend.check.types import Bits, strip, width
 from switch.frontend.diagnostics import NOWHERE, Span
-from switch.frontend.emit.expression import (
-    condition,
-    expression,
-    hexstr,
-    object_parameter,
-    place_parameter,
-    value_parameter,
-)
+from switch.frontend.emit.expression import expression, hexstr, object_parameter, place_parameter, value_parameter
 from switch.frontend.emit.graph import ConditionNode, Graph, TableNode, flatten
 
 Json = dict[str, Any]
@@ -38,6 +31,11 @@ class _Emitter:
 
     def document(self) -> Json:
         p = self.program
+
+        def ids(whole: ir.StackInstance | ir.UnionInstance, parts: dict[str, Any]) -> list[int]:
+            numbers = {name: i for i, name in enumerate(parts)}
+            return [numbers[name] for name in whole.headers]
+
         return {
             "program": p.file,
             "__meta__": {"version": VERSION, "compiler": COMPILER},
@@ -46,13 +44,28 @@ class _Emitter:
                 {"name": h.name, "id": i, "header_type": h.type, "metadata": h.metadata, "pi_omit": True}
                 for i, h in enumerate(p.headers.values())
             ],
-            "header_stacks": self._stacks(),
+            "header_stacks": [
+                {
+                    "name": s.name,
+                    "id": i,
+                    "header_type": s.type,
+                    "size": len(s.headers),
+                    "header_ids": ids(s, p.headers),
+                }
+                for i, s in enumerate(s for s in p.stacks.values() if not s.union)
+            ],
             "header_union_types": [
                 {"name": n, "id": i, "headers": [list(m) for m in members]}
                 for i, (n, members) in enumerate(p.union_types.items())
             ],
-            "header_unions": self._unions(),
-            "header_union_stacks": self._union_stacks(),
+            "header_unions": [
+                {"name": u.name, "id": i, "union_type": u.type, "header_ids": ids(u, p.headers)}
+                for i, u in enumerate(p.unions.values())
+            ],
+            "header_union_stacks": [
+                {"name": s.name, "id": i, "union_type": s.type, "header_union_ids": ids(s, p.unions)}
+                for i, s in enumerate(s for s in p.stacks.values() if s.union)
+            ],
             "field_lists": [self._field_list(f) for f in p.field_lists],
             "errors": [[name, value] for name, value in p.errors.items()],
             "enums": [
@@ -110,51 +123,22 @@ class _Emitter:
             made.append(kind)
         return made
 
-    def _stacks(self) -> list[Json]:
-        ids = {name: i for i, name in enumerate(self.program.headers)}
-        return [
-            {
-                "name": s.name,
-                "id": i,
-                "header_type": s.type,
-                "size": len(s.headers),
-                "header_ids": [ids[h] for h in s.headers],
-            }
-            for i, s in enumerate(s for s in self.program.stacks.values() if not s.union)
-        ]
-
-    def _unions(self) -> list[Json]:
-        ids = {name: i for i, name in enumerate(self.program.headers)}
-        return [
-            {"name": u.name, "id": i, "union_type": u.type, "header_ids": [ids[h] for h in u.headers]}
-            for i, u in enumerate(self.program.unions.values())
-        ]
-
-    def _union_stacks(self) -> list[Json]:
-        ids = {name: i for i, name in enumerate(self.program.unions)}
-        stacks = [s for s in self.program.stacks.values() if s.union]
-        return [
-            {"name": s.name, "id": i, "union_type": s.type, "header_union_ids": [ids[u] for u in s.headers]}
-            for i, s in enumerate(stacks)
-        ]
-
     def _field_list(self, f: ir.FieldList) -> Json:
         return {"id": f.id, "name": f.name, "elements": [value_parameter(x) for x in f.items]}
 
     # --- parser ----------------------------------------------------------------------------------------------------
 
     def _parser(self) -> Json:
-        states: list[Json] = []
-        for s in self.program.states:
-            states.append(
-                {
-                    "name": s.name,
-                    "id": len(states),
-                    "parser_ops": [self._parser_op(o) for o in s.ops],
-                    "transitions": [self._parser_transition(t) for t in s.transitions],
-                    "transition_key": [place_parameter(k) for k in s.key],
-                }
-            )
+        states = [
+            {
+                "name": s.name,
+                "id": i,
+                "parser_ops": [self._parser_op(o) for o in s.ops],
+                "transitions": [self._parser_transition(t) for t in s.transitions],
+                "transition_key": [place_parameter(k) for k in s.key],
+            }
+            for i, s in enumerate(self.program.states)
+        ]
         return {"name": "parser", "id": 0, "init_state": "start", "parse_states": states}
 
     def _parser_op(self, o: ir.ParserOp) -> Json:
@@ -175,14 +159,10 @@ class _Emitter:
 
     @staticmethod
     def _parser_transition(t: ir.ParserTransition) -> Json:
-        def padded(value: int) -> str:
-            return f"0x{value:0{2 * t.width_bytes}x}"
+        def padded(value: int | str | None) -> str | None:
+            return f"0x{value:0{2 * t.width_bytes}x}" if isinstance(value, int) else value
 
-        value: Any = t.value
-        if isinstance(t.value, int):
-            value = padded(t.value)
-        mask = None if t.mask is None else padded(t.mask)
-        return {"type": t.kind, "value": value, "mask": mask, "next_state": t.target}
+        return {"type": t.kind, "value": padded(t.value), "mask": padded(t.mask), "next_state": t.target}
 
     # --- objects ---------------------------------------------------------------------------------------------------
 
@@ -239,7 +219,7 @@ class _Emitter:
                 "calculation": c.calculation,
                 "verify": c.verify,
                 "update": not c.verify,
-                "if_cond": condition(c.condition),
+                "if_cond": expression(c.condition),
             }
             made.append(self._placed(entry, c.span))
         return made
@@ -277,7 +257,7 @@ class _Emitter:
         made: Json = {
             "name": n.name,
             "id": self.condition_id,
-            "expression": condition(n.condition),
+            "expression": expression(n.condition),
             "true_next": n.true_next,
             "false_next": n.false_next,
         }
@@ -285,16 +265,11 @@ class _Emitter:
         return self._placed(made, n.span)
 
     def _profile(self, p: ir.ActionProfile) -> Json:
-        ids = self._profile_ids
-        made: Json = {"name": p.name, "id": ids.setdefault(p.name, len(ids)), "max_size": p.size}
+        names = list(dict.fromkeys(x.name for pipeline in self.program.pipelines for x in pipeline.profiles))
+        made: Json = {"name": p.name, "id": names.index(p.name), "max_size": p.size}
         if p.algorithm is not None:
             made["selector"] = {"algo": p.algorithm, "input": [place_parameter(x) for x in p.inputs]}
         return self._placed(made, p.span)
-
-    @property
-    def _profile_ids(self) -> dict[str, int]:
-        names = dict.fromkeys(x.name for p in self.program.pipelines for x in p.profiles)
-        return {name: i for i, name in enumerate(names)}
 
     def _table(self, n: TableNode) -> Json:
         t = n.table

@@ -164,8 +164,3 @@ def object_parameter(e: ir.Expr) -> Json:
         case ir.Vector():
             return {"type": "parameters_vector", "value": [value_parameter(i) for i in e.items]}
     return value_parameter(e)
-
-
-def condition(e: ir.Expr) -> Json:
-    """A bare condition."""
-    return expression(e)

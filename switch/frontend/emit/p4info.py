@@ -6,7 +6,7 @@ on a clash, names in alphabetical order; `@id` overrides. Aliases are the shorte
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 from switch.frontend import ir
@@ -51,6 +51,12 @@ def name_hash(name: str) -> int:
     return (value + (value << 15)) & 0xFFFFFFFF
 
 
+def _number_in(a: ast.Annotation | None) -> int | None:
+    """The number in `@name(number)`."""
+    first = a.expressions[0] if a is not None and a.expressions else None
+    return first.number if isinstance(first, ast.Number) else None
+
+
 class Symbols:
     """Ids and aliases of everything that the control plane can name."""
 
@@ -69,10 +75,8 @@ class Symbols:
                 suffix = tuple(parts[start:])
                 self._suffixes[suffix] = self._suffixes.get(suffix, 0) + 1
         chosen = next((a for a in annotations if a.name == "id"), None)
-        number = None
-        if chosen is not None and chosen.expressions and isinstance(chosen.expressions[0], ast.Number):
-            number = chosen.expressions[0].number | (_PREFIX[kind] << 24)
-        self._given[key] = number
+        number = _number_in(chosen)
+        self._given[key] = None if number is None else number | (_PREFIX[kind] << 24)
 
     def number(self) -> None:
         """Give ids to all names."""
@@ -105,9 +109,7 @@ def member_ids(items: list[list[ast.Annotation]]) -> list[int]:
     """Ids of parameters, keys or fields: `@id`, else their place, past numbers that are taken."""
     given: list[int | None] = []
     for tags in items:
-        chosen = next((a for a in tags if a.name == "id"), None)
-        number = chosen.expressions[0] if chosen is not None and chosen.expressions else None
-        given.append(number.number if isinstance(number, ast.Number) else None)
+        given.append(_number_in(next((a for a in tags if a.name == "id"), None)))
     taken = {n for n in given if n is not None}
     found, index = [], 1
     for n in given:
@@ -138,34 +140,26 @@ class _Writer:
         p = self.program
         info = Message()
         info.add("pkg_info", self._package())
-        for table in self.tables:
-            info.add("tables", self._table(table))
-        for action in self.actions:
-            if not hidden(action.annotations):
-                info.add("actions", self._action(action))
-        for profile in self.profiles:
-            info.add("action_profiles", self._profile(profile))
-        for counter in p.counters:
-            if counter.table is None and counter.size is not None:
-                info.add("counters", self._counter(counter))
-        for counter in p.counters:
-            if counter.table is not None and counter.table in self.tables:
-                info.add("direct_counters", self._counter(counter))
-        for meter in p.meters:
-            if meter.table is None and meter.size is not None:
-                info.add("meters", self._meter(meter))
-        for meter in p.meters:
-            if meter.table is not None and meter.table in self.tables:
-                info.add("direct_meters", self._meter(meter))
-        for header in p.controller_headers:
-            if not hidden(header.annotations):
-                info.add("controller_packet_metadata", self._controller_header(header))
-        for value_set in p.value_sets:
-            info.add("value_sets", self._value_set(value_set))
-        for register in p.registers:
-            info.add("registers", self._register(register))
-        for digest in {d.name: d for d in p.learn_lists}.values():
-            info.add("digests", self._digest(digest))
+        parts: list[tuple[str, Iterable[Any], Callable[[Any], Message]]] = [
+            ("tables", self.tables, self._table),
+            ("actions", [a for a in self.actions if not hidden(a.annotations)], self._action),
+            ("action_profiles", self.profiles, self._profile),
+            ("counters", [c for c in p.counters if c.table is None and c.size is not None], self._counter),
+            ("direct_counters", [c for c in p.counters if c.table in self.tables], self._counter),
+            ("meters", [m for m in p.meters if m.table is None and m.size is not None], self._meter),
+            ("direct_meters", [m for m in p.meters if m.table in self.tables], self._meter),
+            (
+                "controller_packet_metadata",
+                [h for h in p.controller_headers if not hidden(h.annotations)],
+                self._controller_header,
+            ),
+            ("value_sets", p.value_sets, self._value_set),
+            ("registers", p.registers, self._register),
+            ("digests", {d.name: d for d in p.learn_lists}.values(), self._digest),
+        ]
+        for name, items, write in parts:
+            for item in items:
+                info.add(name, write(item))
         # As in p4c's output: present, even empty, once anything in P4Info could name a type.
         could = [self.tables, p.counters, p.meters, p.registers, p.controller_headers, p.learn_lists, self.profiles]
         if p.calls_externs or any(could) or any(a.parameters for a in self.actions):
@@ -173,26 +167,23 @@ class _Writer:
         return info
 
     def _collect(self) -> None:
-        p, add = self.program, self.symbols.add
-        for pipeline in p.pipelines:
-            for t in pipeline.tables:
-                add("table", t.name, t.annotations)
-        for a in self.actions:
-            add("action", a.name, a.annotations)
-        for x in self.profiles:
-            add("action_profile", x.name, x.annotations)
-        for c in p.counters:
-            add("counter" if c.size is not None else "direct_counter", c.name, c.annotations)
-        for m in p.meters:
-            add("meter" if m.size is not None else "direct_meter", m.name, m.annotations)
-        for r in p.registers:
-            add("register", r.name, r.annotations)
-        for v in p.value_sets:
-            add("value_set", v.name, v.annotations)
-        for d in p.learn_lists:
-            add("digest", d.name, [])
-        for h in p.controller_headers:
-            add("controller_header", h.name, h.annotations)
+        p = self.program
+        kinds: dict[str, Iterable[Any]] = {
+            "table": [t for pipeline in p.pipelines for t in pipeline.tables],
+            "action": self.actions,
+            "action_profile": self.profiles,
+            "counter": [c for c in p.counters if c.size is not None],
+            "direct_counter": [c for c in p.counters if c.size is None],
+            "meter": [m for m in p.meters if m.size is not None],
+            "direct_meter": [m for m in p.meters if m.size is None],
+            "register": p.registers,
+            "value_set": p.value_sets,
+            "digest": p.learn_lists,
+            "controller_header": p.controller_headers,
+        }
+        for kind, items in kinds.items():
+            for item in items:
+                self.symbols.add(kind, item.name, getattr(item, "annotations", ()))
         self.symbols.number()
 
     # --- parts -----------------------------------------------------------------------------------------------------
@@ -205,26 +196,22 @@ class _Writer:
                 for name, equals, value in zip(a.body, a.body[1:], a.body[2:], strict=False):
                     if equals == "=":
                         given[name] = value.strip('"')
-        for key in ("name", "version"):
-            if key in given:
-                made.add(key, given[key])
-        made.add("arch", "v1model")
-        for key in ("organization", "contact", "url"):
-            if key in given:
-                made.add(key, given[key])
+        given["arch"] = "v1model"
+        for key in ("name", "version", "arch", "organization", "contact", "url"):
+            made.add(key, given.get(key))
         return made
 
-    def _preamble(self, kind: str, name: str, annotations: list[ast.Annotation], shown: str = "") -> Message:
-        made = Message()
-        made.add("id", self.symbols.id(kind, name))
-        made.add("name", shown or name)
+    def _preamble(
+        self, kind: str, name: str, annotations: list[ast.Annotation], shown: str = "", skip: Container[str] = ()
+    ) -> Message:
+        made = Message().add("id", self.symbols.id(kind, name)).add("name", shown or name)
         made.add("alias", shown or self.symbols.alias(name))
-        self._annotations(made, annotations)
+        self._annotations(made, annotations, skip)
         self._documentation(made, annotations)
         return made
 
     @staticmethod
-    def _annotations(made: Message, annotations: list[ast.Annotation], skip: frozenset[str] = frozenset()) -> None:
+    def _annotations(made: Message, annotations: list[ast.Annotation], skip: Container[str] = ()) -> None:
         for a in annotations:
             if a.name not in _NOT_SHOWN and a.name not in skip and not a.structured:
                 made.add("annotations", f"@{a.name}" + (f"({a.source})" if a.body else ""))
@@ -239,10 +226,8 @@ class _Writer:
             made.add("doc", doc)
 
     def _typed(self, made: Message, t: Type) -> None:
-        """`bitwidth` and, for types that P4 programs name, `type_name`."""
-        bits = width(t)
         translated = self.types.register(t)
-        made.add("bitwidth", bits if translated is None else translated)
+        made.add("bitwidth", width(t) if translated is None else translated)
 
     def _type_name(self, made: Message, t: Type) -> None:
         if isinstance(t, NewType):
@@ -311,21 +296,16 @@ class _Writer:
         return made
 
     def _profile(self, x: ir.ActionProfile) -> Message:
-        skip = frozenset({"max_group_size", "selector_size_semantics", "max_member_weight"})
-        made = Message()
-        preamble = Message().add("id", self.symbols.id("action_profile", x.name)).add("name", x.name)
-        preamble.add("alias", self.symbols.alias(x.name))
-        self._annotations(preamble, x.annotations, skip)
-        self._documentation(preamble, x.annotations)
-        made.add("preamble", preamble)
+        skip = ("max_group_size", "selector_size_semantics", "max_member_weight")
+        made = Message().add("preamble", self._preamble("action_profile", x.name, x.annotations, skip=skip))
         for table in sorted(x.tables, key=lambda t: t.name):
             made.add("table_ids", self.symbols.id("table", table.name))
         if x.algorithm is not None:
             made.add("with_selector", Word("true"))
         made.add("size", x.size)
         for a in x.annotations:
-            if a.name == "max_group_size" and a.expressions and isinstance(a.expressions[0], ast.Number):
-                made.add("max_group_size", a.expressions[0].number)
+            if a.name == "max_group_size":
+                made.add("max_group_size", _number_in(a))
         return made
 
     def _counter(self, c: ir.Counter) -> Message:

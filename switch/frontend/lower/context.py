@@ -137,6 +137,12 @@ class Context:
     def scalar_of(self, e: ast.Expression) -> ir.Expr:
         return as_expression(self.value_of(e), e.span)
 
+    def number_of(self, e: ast.Expression) -> int:
+        """A number that the checker has found to be known at compile time."""
+        value = self.scalar_of(e)
+        assert isinstance(value, ir.Const)
+        return value.value
+
     def isolated(self, e: ast.Expression) -> tuple[ir.Expr, list[ir.Stmt]]:
         """`e`, and apart from it the statements that `e` needs: for expressions that only a condition evaluates."""
         with self.apart() as made:

@@ -56,9 +56,7 @@ def _key_value(cx: Context, e: ast.Expression, match: str, bits: int) -> ir.KeyV
     full = (1 << bits) - 1
 
     def number(x: ast.Expression) -> int:
-        value = cx.scalar_of(x)
-        assert isinstance(value, ir.Const)
-        return value.value & full
+        return cx.number_of(x) & full
 
     wild = isinstance(e, ast.Default)
     if isinstance(e, ast.Binary) and e.op == "&&&":

@@ -126,8 +126,7 @@ def _structexpression(cx: Context, e: ast.StructExpression) -> Value:
 
 
 def _call(cx: Context, e: ast.Call) -> Value:
-    callee = e.target
-    assert isinstance(callee, Callee)
+    callee: Callee = e.target
     if callee.kind == "header" and callee.name == "isValid":
         assert callee.base is not None
         return validity(cx.value_of(callee.base), e.span)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from switch.frontend import ir
 from switch.frontend.check.types import Bits, Composite
 from switch.frontend.diagnostics import Span
@@ -40,12 +42,8 @@ def _clone_preserving_field_list(cx: Context, e: ast.Call, a: list[ast.Expressio
     cx.emit(op, number(cx, a[1]), _preserved(cx, a[2], e.span), span=e.span)
 
 
-def _resubmit_preserving_field_list(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
-    cx.emit("resubmit", _preserved(cx, a[0], e.span), span=e.span)
-
-
-def _recirculate_preserving_field_list(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
-    cx.emit("recirculate", _preserved(cx, a[0], e.span), span=e.span)
+def _again(op: str, cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
+    cx.emit(op, _preserved(cx, a[0], e.span), span=e.span)
 
 
 def _preserved(cx: Context, e: ast.Expression, span: Span) -> ir.Expr:
@@ -89,14 +87,6 @@ def _hash(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
     into(cx, "modify_field_with_hash_based_offset", a[0], e.span, *operands)
 
 
-def _assert(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
-    cx.emit("assert", cx.scalar_of(a[0]), span=e.span)
-
-
-def _assume(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
-    cx.emit("assume", cx.scalar_of(a[0]), span=e.span)
-
-
 def _static_assert(_cx: Context, _e: ast.Call, _a: list[ast.Expression]) -> None:
     pass  # the checker has decided the condition
 
@@ -110,24 +100,24 @@ def _log_msg(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
     cx.emit("log_msg", ir.Text(a[0].value), ir.Vector(tuple(items)), span=e.span)
 
 
-def _verify(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
-    cx.emit("verify", cx.scalar_of(a[0]), cx.scalar_of(a[1]), span=e.span)
+def _as_it_is(op: str, cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
+    cx.emit(op, *map(cx.scalar_of, a), span=e.span)
 
 
 _PIPELINES = ("ingress", "egress")
 FUNCTIONS: Functions = {
     "clone": (_PIPELINES, _clone),
     "clone_preserving_field_list": (_PIPELINES, _clone_preserving_field_list),
-    "resubmit_preserving_field_list": (("ingress",), _resubmit_preserving_field_list),
-    "recirculate_preserving_field_list": (("egress",), _recirculate_preserving_field_list),
+    "resubmit_preserving_field_list": (("ingress",), partial(_again, "resubmit")),
+    "recirculate_preserving_field_list": (("egress",), partial(_again, "recirculate")),
     "digest": (("ingress",), _digest),
-    "verify": (("parser",), _verify),
+    "verify": (("parser",), partial(_as_it_is, "verify")),
     "mark_to_drop": (_PIPELINES, _mark_to_drop),
     "random": (_PIPELINES, _random),
     "hash": (_PIPELINES, _hash),
     "truncate": (_PIPELINES, _truncate),
     "log_msg": (("parser", *_PIPELINES), _log_msg),
-    "assert": (("parser", *_PIPELINES), _assert),
-    "assume": (("parser", *_PIPELINES), _assume),
+    "assert": (("parser", *_PIPELINES), partial(_as_it_is, "assert")),
+    "assume": (("parser", *_PIPELINES), partial(_as_it_is, "assume")),
     "static_assert": (tuple(BLOCKS), _static_assert),
 }

@@ -16,16 +16,16 @@ def extern_object(cx: Context, d: ast.Instance, t: Extern, callee: Callee, name:
     made: ir.Counter | ir.Meter | ir.Register | ir.ActionProfile
     cx.claim(t.name, name, d.span)
     index = t.arguments[-1] if t.arguments and t.name in ("counter", "meter") else None
-    if t.name in ("counter", "direct_counter"):
-        direct = t.name == "direct_counter"
-        size = None if direct else _constant_argument(cx, callee, 0, "the size of a counter")
-        made = ir.Counter(name, _unit(cx, callee, 0 if direct else 1), size, index_type=index)
-        cx.program.counters.append(made)
-    elif t.name in ("meter", "direct_meter"):
-        direct = t.name == "direct_meter"
-        size = None if direct else _constant_argument(cx, callee, 0, "the size of a meter")
-        made = ir.Meter(name, _unit(cx, callee, 0 if direct else 1), size, index_type=index)
-        cx.program.meters.append(made)
+    if t.name in ("counter", "direct_counter", "meter", "direct_meter"):
+        direct, noun = t.name.startswith("direct_"), t.name.removeprefix("direct_")
+        size = None if direct else _constant_argument(cx, callee, 0, f"the size of a {noun}")
+        unit = _unit(cx, callee, 0 if direct else 1)
+        if noun == "counter":
+            made = ir.Counter(name, unit, size, index_type=index)
+            cx.program.counters.append(made)
+        else:
+            made = ir.Meter(name, unit, size, index_type=index)
+            cx.program.meters.append(made)
     elif t.name == "register":
         element = strip(t.arguments[0])
         if not isinstance(element, Bits):

@@ -174,8 +174,7 @@ def _switch_on_action(cx: Context, s: ast.Switch, subject: ast.Member) -> None:
 
 def _call(cx: Context, s: ast.CallStatement) -> None:
     e = s.call
-    callee = e.target
-    assert isinstance(callee, Callee)
+    callee: Callee = e.target
     match callee.kind:
         case "header":
             _header_method(cx, e, callee)

@@ -18,8 +18,7 @@ from switch.frontend.parse import ast
 def apply_table(
     cx: Context, call: ast.Call, hit: list[ir.Stmt] | None = None, miss: list[ir.Stmt] | None = None
 ) -> ir.Apply:
-    callee = call.target
-    assert isinstance(callee, Callee)
+    callee: Callee = call.target
     assert isinstance(callee.base, ast.Name)
     value = cx.frame.lookup(callee.base.target)
     if not isinstance(value, TableValue):
@@ -114,8 +113,7 @@ def _define_action(cx: Context, action: ActionValue, arguments: list[ast.Express
 
 
 def action_name(cx: Context, label: ast.Name, call: ast.Call) -> str:
-    callee = call.target
-    assert isinstance(callee, Callee)
+    callee: Callee = call.target
     assert isinstance(callee.base, ast.Name)
     value = cx.frame.lookup(callee.base.target)
     assert isinstance(value, TableValue)

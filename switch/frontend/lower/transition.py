@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from switch.frontend import ir
 from switch.frontend.check.scope import Symbol
 from switch.frontend.check.types import BOOL, ERROR, Type, strip
@@ -79,7 +81,7 @@ def _case(cx: Context, case: ast.SelectCase, widths: list[int], target: str | No
         return [ir.ParserTransition("default", None, None, 0, target)]
     choices: list[list[tuple[int, int]]] = [_value_and_masks(cx, k, w) for k, w in zip(keys, widths, strict=True)]
     made = []
-    for combination in _product(choices):
+    for combination in itertools.product(*choices):
         value = mask = exact = total = 0
         for (v, m), w in zip(combination, widths, strict=True):
             padded = (w + 7) // 8 * 8
@@ -104,22 +106,16 @@ def _value_set(cx: Context, symbol: Symbol) -> str:
 def _value_and_masks(cx: Context, e: ast.Expression, bits: int) -> list[tuple[int, int]]:
     """A key set element as (value, mask) pairs: one, or for a range as many prefixes as it takes."""
     full = (1 << bits) - 1
-
-    def number(x: ast.Expression) -> int:
-        value = cx.scalar_of(x)
-        assert isinstance(value, ir.Const)
-        return value.value & full
-
     if isinstance(e, ast.Default):
         return [(0, 0)]
     if isinstance(e, ast.Binary) and e.op == "&&&":
-        return [(number(e.left), number(e.right))]
+        return [(cx.number_of(e.left) & full, cx.number_of(e.right) & full)]
     if isinstance(e, ast.Binary) and e.op == "..":
-        low, high = number(e.left), number(e.right)
+        low, high = cx.number_of(e.left) & full, cx.number_of(e.right) & full
         if low > high:
             raise RefusalError(f"the range {low}..{high} is empty", e.span)
         return _prefixes(low, high, bits)
-    return [(number(e), full)]
+    return [(cx.number_of(e) & full, full)]
 
 
 def _prefixes(low: int, high: int, bits: int) -> list[tuple[int, int]]:
@@ -132,10 +128,3 @@ def _prefixes(low: int, high: int, bits: int) -> list[tuple[int, int]]:
         found.append((low, ((1 << bits) - 1) & ~(size - 1)))
         low += size
     return found
-
-
-def _product(choices: list[list[tuple[int, int]]]) -> list[list[tuple[int, int]]]:
-    combined: list[list[tuple[int, int]]] = [[]]
-    for options in choices:
-        combined = [[*c, o] for c in combined for o in options]
-    return combined
