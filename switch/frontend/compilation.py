@@ -41,8 +41,11 @@ class Compilation:
     graphs: list[Graph] = field(default_factory=list)
 
     @contextlib.contextmanager
-    def _deep(self) -> Iterator[None]:
-        """Every phase recurses over what the programmer nested: allow for much, and say so beyond that."""
+    def _phase(self) -> Iterator[None]:
+        """Every phase recurses over what the programmer nested: allow for much, and say so beyond that.
+
+        Errors end the phase with CompileError.
+        """
         before = sys.getrecursionlimit()
         sys.setrecursionlimit(max(before, _RECURSION_MAX))
         try:
@@ -50,54 +53,41 @@ class Compilation:
         except RecursionError:
             at = self.tokens[-1].span if self.tokens else Span(str(self.path), 1, 1)
             self.diagnostics.error("parse", "this program nests expressions or statements too deeply", at)
-            self.diagnostics.stop_on_errors()
         finally:
             sys.setrecursionlimit(before)
+        self.diagnostics.stop_on_errors()
 
     def read(self) -> None:
-        with self._deep():
-            self._read()
-
-    def _read(self) -> None:
-        self.preprocessor = Preprocessor(self.diagnostics, tuple(self.include_paths))
-        self.preprocessor.define(self.definitions)
-        self.tokens = self.preprocessor.run(self.path)
-        self.diagnostics.stop_on_errors()
+        with self._phase():
+            self.preprocessor = Preprocessor(self.diagnostics, tuple(self.include_paths))
+            self.preprocessor.define(self.definitions)
+            self.tokens = self.preprocessor.run(self.path)
 
     def parse(self) -> None:
         self.read()
-        with self._deep():
+        with self._phase():
             self.program = parse(self.tokens, self.diagnostics)
-        self.diagnostics.stop_on_errors()
 
     def check(self) -> None:
         self.parse()
-        assert self.program is not None
-        with self._deep():
+        with self._phase():
+            assert self.program is not None
             self.checked = check(self.program, self.diagnostics)
-        self.diagnostics.stop_on_errors()
 
     def lower(self) -> None:
         self.check()
-        with self._deep():
-            self._lower()
-
-    def _lower(self) -> None:
-        assert self.program is not None
-        assert self.checked is not None
-        self.lowered = lower(self.program, self.checked, self.diagnostics, str(self.path))
-        self.diagnostics.stop_on_errors()
-        names: set[str] = {t.name for p in self.lowered.pipelines for t in p.tables}
-        names |= {a.name for a in self.lowered.actions}
-        self.graphs = [build(p, self.lowered, self.diagnostics, names) for p in self.lowered.pipelines]
-        self.diagnostics.stop_on_errors()
+        with self._phase():
+            assert self.program is not None
+            assert self.checked is not None
+            self.lowered = made = lower(self.program, self.checked, self.diagnostics, str(self.path))
+        with self._phase():
+            names = {t.name for p in made.pipelines for t in p.tables} | {a.name for a in made.actions}
+            self.graphs = [build(p, made, self.diagnostics, names) for p in made.pipelines]
 
     def run(self) -> Compiled:
         self.lower()
-        with self._deep():
-            return self._emit()
-
-    def _emit(self) -> Compiled:
-        assert self.lowered is not None
-        document = emit(self.lowered, self.graphs, self.diagnostics.lines)
-        return Compiled(document, p4info_text(self.lowered), self.diagnostics.render())
+        with self._phase():
+            assert self.lowered is not None
+            document = emit(self.lowered, self.graphs, self.diagnostics.lines)
+            p4info = p4info_text(self.lowered)
+        return Compiled(document, p4info, self.diagnostics.render())

@@ -136,13 +136,6 @@ def source_of(at: Cursor) -> SourceInfo | None:
     info = at.find("source_info")
     if info is None:
         return None
-
-    def number(key: str) -> int:
-        found = info.find(key)
-        return 0 if found is None else found.integer()
-
-    def text(key: str) -> str:
-        found = info.find(key)
-        return "" if found is None else found.text()
-
-    return SourceInfo(text("filename"), number("line"), number("column"), text("source_fragment"))
+    line, column = (info.get_or(key, Cursor.integer, 0) for key in ("line", "column"))
+    filename, fragment = (info.get_or(key, Cursor.text, "") for key in ("filename", "source_fragment"))
+    return SourceInfo(filename, line, column, fragment)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
 
 from switch.model.errors import ModelError, UnsupportedError
 
 _HEX = re.compile(r"-?(0[xX])?[0-9a-fA-F]+")
 _SHOWN = 60  # characters of an offending value
+
+
+T = TypeVar("T")
 
 
 class Cursor:
@@ -49,6 +53,11 @@ class Cursor:
         value = self._object().get(key)
         return None if value is None else Cursor(value, f"{self.path}.{key}")
 
+    def get_or(self, key: str, read: Callable[[Cursor], T], default: T) -> T:
+        """The member `key` as `read` takes it, or `default` when it is missing or null."""
+        found = self.find(key)
+        return default if found is None else read(found)
+
     def members(self) -> list[tuple[str, Cursor]]:
         return [(k, Cursor(v, f"{self.path}.{k}")) for k, v in self._object().items()]
 
@@ -66,10 +75,6 @@ class Cursor:
         return [] if array is None else array.items()
 
     # --- leaves ---
-
-    @property
-    def is_null(self) -> bool:
-        return self.value is None
 
     def text(self) -> str:
         if not isinstance(self.value, str):

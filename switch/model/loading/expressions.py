@@ -75,7 +75,7 @@ def _operation(at: Cursor, scope: Scope, locals_count: int) -> ex.Expression:
 
     if op in _UNARY:
         return ex.Unary(op, operand("right", _UNARY[op]))
-    if op in ("+", "-") and at.get("left").is_null:
+    if op in ("+", "-") and at.get("left").value is None:
         return ex.Binary(op, ex.Const(0), operand("right", ex.Kind.DATA))
     if op in ex.ARITHMETIC or op in ex.CASTS:
         return ex.Binary(op, operand("left", ex.Kind.DATA), operand("right", ex.Kind.DATA))

@@ -14,12 +14,17 @@ from switch.model.registers import Register
 _MAX_ARRAY = 1 << 24  # cells: more is surely a mistake, and would take the machine's memory
 
 
+_REFUSED = {
+    "extern_instances": "extern instances",
+    "learn_lists": "digests (learn_lists)",
+    "parse_vsets": "parser value sets",
+}
+
+
 def read_externs(root: Cursor, scope: Scope) -> None:
-    for key, what in (("extern_instances", "extern instances"), ("learn_lists", "digests (learn_lists)")):
+    for key, what in _REFUSED.items():
         for at in root.list_of(key):
             at.unsupported(f"{what} are not supported")
-    for at in root.list_of("parse_vsets"):
-        at.unsupported("parser value sets are not supported")
     for at in root.list_of("counter_arrays"):
         declare(scope.counters, at, "counter", partial(_counter, at, scope))
     for at in root.list_of("meter_arrays"):
@@ -33,8 +38,7 @@ def read_externs(root: Cursor, scope: Scope) -> None:
 
 
 def _direct_table(at: Cursor) -> str | None:
-    is_direct = at.find("is_direct")
-    return at.get("binding").text() if is_direct is not None and is_direct.boolean() else None
+    return at.get("binding").text() if at.get_or("is_direct", Cursor.boolean, False) else None
 
 
 def _counter(at: Cursor, scope: Scope, name: str) -> externs.Counter:
@@ -103,8 +107,8 @@ def _read_field_list(at: Cursor, scope: Scope) -> None:
         if kind != "field":
             element.unsupported(f"an element of type {kind!r}: only fields are supported in a field list")
         fields.append(scope.stored_field(element.get("value")))
-    name = at.find("name")
-    scope.field_lists[number] = externs.FieldList(str(number) if name is None else name.text(), number, tuple(fields))
+    name = at.get_or("name", Cursor.text, str(number))
+    scope.field_lists[number] = externs.FieldList(name, number, tuple(fields))
 
 
 def read_checksums(root: Cursor, scope: Scope) -> tuple[externs.Checksum, ...]:
@@ -114,15 +118,14 @@ def read_checksums(root: Cursor, scope: Scope) -> tuple[externs.Checksum, ...]:
         if kind != "generic":
             at.unsupported(f"checksum type {kind!r}; only 'generic' is supported")
         condition = at.find("if_cond")
-        verify, update = at.find("verify"), at.find("update")
         checksums.append(
             externs.Checksum(
                 at.get("name").text(),
                 scope.stored_field(at.get("target")),
                 named(scope.calculations, at.get("calculation"), "calculation"),
                 None if condition is None else kinded(condition, scope, Kind.BOOL),
-                verify is None or verify.boolean(),
-                update is None or update.boolean(),
+                at.get_or("verify", Cursor.boolean, True),
+                at.get_or("update", Cursor.boolean, True),
             )
         )
     return tuple(checksums)

@@ -56,11 +56,10 @@ def _program(value: dict[str, Any], name: str) -> Program:
     read_types(root, scope)
     read_externs(root, scope)
     actions = read_actions(root, scope)
-    source = root.find("program")
     parser, deparser = read_parser(root, scope), read_deparser(root, scope)
     ingress, egress = read_pipeline(root, "ingress", scope), read_pipeline(root, "egress", scope)
     return Program(
-        name=name if source is None else source.text(),
+        name=root.get_or("program", Cursor.text, name),
         digest=_digest(value),
         compiler=compiler,
         header_types=tuple(scope.header_types.values()),
@@ -95,8 +94,7 @@ def _check_version(root: Cursor) -> str:
         major, minor = (part.integer() for part in version.items(2))
         if major != _MAJOR or minor > _MINOR:
             version.unsupported(f"version {major}.{minor} of the format; known is {_MAJOR}.0 to {_MAJOR}.{_MINOR}")
-    compiler = meta.find("compiler")
-    return "" if compiler is None else compiler.text()
+    return meta.get_or("compiler", Cursor.text, "")
 
 
 def _digest(value: dict[str, Any]) -> str:

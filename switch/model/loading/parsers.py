@@ -35,7 +35,7 @@ def _only(root: Cursor, key: str, name: str) -> Cursor:
 
 
 def _next(at: Cursor, names: set[str]) -> str | None:
-    if at.is_null:
+    if at.value is None:
         return None
     name = at.text()
     if name not in names:

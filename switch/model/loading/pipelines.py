@@ -39,7 +39,7 @@ def read_pipeline(root: Cursor, name: str, scope: Scope) -> Pipeline:
 
 
 def _next(at: Cursor | None, names: set[str]) -> str | None:
-    if at is None or at.is_null:
+    if at is None or at.value is None:
         return None
     if at.text() not in names:
         at.fail(f"no table, conditional or action call of this pipeline is called {at.text()!r}")
@@ -93,7 +93,6 @@ def _table(at: Cursor, names: set[str], scope: Scope, name: str) -> Table:
     size = at.find("max_size")
     if size is None and entries_at is None:
         at.fail("a table needs max_size or entries")
-    timeout = at.find("support_timeout")
     table = Table(
         name=name,
         index=scope.table_count,
@@ -107,7 +106,7 @@ def _table(at: Cursor, names: set[str], scope: Scope, name: str) -> Table:
         profile=profile,
         counter=_direct_counter(name, at, scope),
         meter=_direct_meter(name, at, scope),
-        support_timeout=timeout is not None and timeout.boolean(),
+        support_timeout=at.get_or("support_timeout", Cursor.boolean, False),
         by_hit=by_hit,
         next_hit=next_hit,
         next_miss=next_miss,
@@ -120,23 +119,17 @@ def _table(at: Cursor, names: set[str], scope: Scope, name: str) -> Table:
 
 def _key(at: Cursor, scope: Scope) -> Key:
     match, target = at.get("match_type").text(), at.get("target")
-    name = at.find("name")
     if match == "valid":
         header = named(scope.headers, target, "header")
-        return Key(header.name if name is None else name.text(), "exact", ValidBit(header), 1)
+        return Key(at.get_or("name", Cursor.text, header.name), "exact", ValidBit(header), 1)
     if match not in _LOOSENESS:
         at.unsupported(f"the match type {match!r}; there are: {', '.join(_LOOSENESS)}, valid")
     field = scope.field(target)
     width = 1 if isinstance(field, ValidBit) else field.field.width_bits
     mask = at.find("mask")
-    default_name = ".".join(part.text() for part in target.items())
-    return Key(
-        default_name if name is None else name.text(),
-        match,
-        field,
-        width,
-        None if mask is None else mask.hexbits((width + 7) // 8 * 8) & ((1 << width) - 1),
-    )
+    name = at.get_or("name", Cursor.text, ".".join(part.text() for part in target.items()))
+    full = (1 << width) - 1
+    return Key(name, match, field, width, None if mask is None else mask.hexbits((width + 7) // 8 * 8) & full)
 
 
 def _actions(at: Cursor, scope: Scope) -> tuple[Action, ...]:
@@ -169,8 +162,7 @@ def _next_tables(
 
 
 def _direct_counter(name: str, at: Cursor, scope: Scope) -> Counter | None:
-    with_counters = at.find("with_counters")
-    if with_counters is None or not with_counters.boolean():
+    if not at.get_or("with_counters", Cursor.boolean, False):
         return None
     found = next((c for c in scope.counters.values() if c.table == name), None)
     if found is None:  # simple_switch counts without a counter_arrays entry, too
@@ -202,16 +194,14 @@ def _default(at: Cursor | None, actions: tuple[Action, ...], scope: Scope) -> De
     action = numbered(scope.actions_by_id, at.get("action_id"), "action")
     if action not in actions:
         at.fail(f"the default action {action.name!r} is not an action of the table")
-    const = [at.find("action_const"), at.find("action_entry_const")]
-    return DefaultAction(
-        action, _arguments(at.get("action_data"), action), any(c is not None and c.boolean() for c in const)
-    )
+    const = [at.get_or(key, Cursor.boolean, False) for key in ("action_const", "action_entry_const")]
+    return DefaultAction(action, _arguments(at.get("action_data"), action), any(const))
 
 
 def _entries(at: Cursor, keys: tuple[Key, ...], actions: tuple[Action, ...]) -> tuple[Entry, ...]:
     items = at.items()
     # In the JSON the smaller number wins; in P4Runtime and here the larger one does.
-    numbers = [item.get("priority").integer() if item.find("priority") is not None else 0 for item in items]
+    numbers = [item.get_or("priority", Cursor.integer, 0) for item in items]
     top = max(numbers, default=0) + 1
     entries: list[Entry] = []
     for item, number in zip(items, numbers, strict=True):

@@ -52,8 +52,7 @@ def _header_type(at: Cursor, name: str) -> HeaderType:
         offset += width
     if at.find("length_exp") is not None:
         at.unsupported("length_exp (P4_14 variable-length headers): use extract_VL, as P4_16 compilers do")
-    longest = at.find("max_length")
-    return HeaderType(name, tuple(fields), 0 if longest is None else longest.integer())
+    return HeaderType(name, tuple(fields), at.get_or("max_length", Cursor.integer, 0))
 
 
 def _flag(at: Cursor) -> bool:
@@ -102,20 +101,13 @@ def _read_unions(root: Cursor, scope: Scope) -> None:
         headers = tuple(numbered(scope.headers_by_id, h, "header") for h in at.get("header_ids").items())
         if len(headers) != len(members) or any(h.type is not m[1] for h, m in zip(headers, members, strict=True)):
             at.fail("the headers do not agree with the members of the union type")
-        names = tuple(m[0] for m in members)
-
-        def make(name: str, names: tuple[str, ...] = names, headers: tuple[Header, ...] = headers) -> Union:
-            return Union(name, len(scope.unions), names, headers)
-
+        make = partial(Union, index=len(scope.unions), members=tuple(m[0] for m in members), headers=headers)
         scope.unions_by_id[at.get("id").integer()] = declare(scope.unions, at, "header union", make)
     for at in root.list_of("header_union_stacks"):
         unions = tuple(numbered(scope.unions_by_id, u, "header union") for u in at.get("header_union_ids").items())
         if not unions:
             at.fail("a header union stack needs at least one union")
-
-        def make_stack(name: str, unions: tuple[Union, ...] = unions) -> UnionStack:
-            return UnionStack(name, len(scope.union_stacks), unions)
-
+        make_stack = partial(UnionStack, index=len(scope.union_stacks), unions=unions)
         declare(scope.union_stacks, at, "header union stack", make_stack)
 
 
