@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from switch.model import UnsupportedError
 from switch.model.actions import Action, Primitive
-from switch.model.expressions import Binary, Const, Expression, FieldRef, HeaderRef, Local, StackRef
+from switch.model.expressions import Binary, Const, Expression, FieldRef, HeaderRef, Local, StackElement, StackRef
 from switch.model.externs import Calculation, Counter, FieldList, Meter
 from switch.model.headers import Field, Header, Stack
 from switch.model.program import Program
@@ -64,7 +65,7 @@ class Actions:
         emitter = PRIMITIVES.get(primitive.op)
         if emitter is None:
             raise UnsupportedError(f"primitive {primitive.op}: the native engine does not have it")
-        return emitter(self, Expressions(self.layout, action), primitive.args)
+        return emitter(self, Expressions(self.layout, action), *primitive.args)
 
     # --- assignments ------------------------------------------------------------------------------------------
 
@@ -117,66 +118,60 @@ class Actions:
             return []
         return [f"{self.layout.header(other)}.valid = 0;" for other in union.headers if other is not header]
 
-    def _header_of(self, scope: Expressions, expression: object) -> tuple[Header, str]:
+    def _header_of(self, scope: Expressions, expression: Expression) -> tuple[Header, str]:
         """A header (any of the possible ones, for its type) and a pointer to it."""
-        assert isinstance(expression, Expression)
+        text = scope.header(expression)
         match expression:
             case HeaderRef(header):
-                return header, scope.header(expression)
-        stack = getattr(expression, "stack", None)
-        if isinstance(stack, StackRef):
-            return stack.stack.headers[0], scope.header(expression)
-        text = scope.header(expression)
+                return header, text
+            case StackElement(StackRef(stack)):
+                return stack.headers[0], text
         for header in self.program.headers:
             if text == f"(&{self.layout.header(header)})":
                 return header, text
         raise UnsupportedError(f"the header `{expression}`, which the native engine cannot find")
 
-    def add_header(self, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-        header, pointer = self._header_of(scope, args[0])
-        kind = self.layout.type_name(header.type)
-        lines = [
+    def add_header(self, scope: Expressions, target: Expression) -> list[str]:
+        header, pointer = self._header_of(scope, target)
+        return [
             f"if (!{pointer}->valid) {{",
-            f"    {kind} *x = {pointer};",
+            f"    {self.layout.type_name(header.type)} *x = {pointer};",
             "    memset(x, 0, sizeof *x);",
             "    x->valid = 1;",
+            f"    p->packet_length += {self.header_bytes(header, 'x')};",
+            *(f"    {line}" for line in self._others(target, header)),
+            "}",
         ]
-        lines.append(f"    p->packet_length += {self.header_bytes(header, 'x')};")
-        lines += [f"    {line}" for line in self._others(args[0], header)]
-        return [*lines, "}"]
 
-    def _others(self, expression: object, header: Header) -> list[str]:
-        return [] if isinstance(getattr(expression, "stack", None), StackRef) else self.others_invalid(header)
+    def _others(self, target: Expression, header: Header) -> list[str]:
+        return [] if isinstance(target, StackElement) else self.others_invalid(header)
 
-    def remove_header(self, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-        header, pointer = self._header_of(scope, args[0])
-        kind = self.layout.type_name(header.type)
+    def remove_header(self, scope: Expressions, target: Expression) -> list[str]:
+        header, pointer = self._header_of(scope, target)
         return [
             f"if ({pointer}->valid) {{",
-            f"    {kind} *x = {pointer};",
+            f"    {self.layout.type_name(header.type)} *x = {pointer};",
             f"    p->packet_length -= {self.header_bytes(header, 'x')};",
             "    x->valid = 0;",
             "}",
         ]
 
-    def assign_header(self, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-        target, to = self._header_of(scope, args[0])
-        source, origin = self._header_of(scope, args[1])
+    def assign_header(self, scope: Expressions, into: Expression, out_of: Expression) -> list[str]:
+        (target, to), (source, origin) = (self._header_of(scope, side) for side in (into, out_of))
         if target.type is not source.type:
             raise UnsupportedError(f"assignment of header {source.name} to {target.name}, which has another type")
-        copy = [f"*{to} = *{origin};", *self._others(args[0], target)]
+        copy = [f"*{to} = *{origin};", *self._others(into, target)]
         return [f"if ({origin}->valid) {{", *(f"    {line}" for line in copy), "} else {", f"    {to}->valid = 0;", "}"]
 
-    def assign_union(self, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-        to, origin = (scope.union(a) for a in args if isinstance(a, Expression))
-        pairs = zip(to.headers, origin.headers, strict=True)
+    def assign_union(self, scope: Expressions, into: Expression, out_of: Expression) -> list[str]:
+        pairs = zip(scope.union(into).headers, scope.union(out_of).headers, strict=True)
         return [f"{self.layout.header(a)} = {self.layout.header(b)};" for a, b in pairs]
 
-    def assign_stack(self, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-        to, origin = (self.layout.stack_name(self._stack(a)) for a in args)
+    def assign_stack(self, scope: Expressions, *stacks: Expression) -> list[str]:
+        to, origin = (self.layout.stack_name(self._stack(a)) for a in stacks)
         return [f"memcpy(h->{to}, h->{origin}, sizeof h->{to});", f"h->{to}_next = h->{origin}_next;"]
 
-    def _stack(self, argument: object) -> Stack:
+    def _stack(self, argument: Expression) -> Stack:
         if not isinstance(argument, StackRef):
             raise UnsupportedError("stacks of header unions can be parsed and read, not moved, in the native engine")
         return argument.stack
@@ -219,31 +214,24 @@ class Actions:
 
     # --- the rest ---------------------------------------------------------------------------------------------
 
-    def drop(self) -> list[str]:
+    def drop(self, scope: Expressions, header: Header | None = None) -> list[str]:
         intrinsics = self.program.intrinsics
         lines = [f"{self.layout.field(intrinsics.egress_spec)} = {DROP_PORT};"]
         if intrinsics.mcast_grp:
             lines.append(f"{self.layout.field(intrinsics.mcast_grp)} = 0;")
         return lines
 
-    def index(self, scope: Expressions, argument: object) -> str:
+    def index(self, scope: Expressions, argument: Expression) -> str:
         """An index into an array of externs. BMv2 reads the low bits as an unsigned number."""
-        assert isinstance(argument, Expression)
         value = scope.try_exact(argument)
         return value.text if value is not None and value.type == "u64" else scope.modular(argument, 64)
 
-    def number(self, scope: Expressions, argument: object) -> str:
-        assert isinstance(argument, Expression)
-        return scope.modular(argument, 64)
+
+# Called with the actions, the scope and the arguments of the primitive, whose kinds the model has checked.
+Emitter = Callable[..., list[str]]
 
 
-Emitter = Callable[[Actions, Expressions, tuple[object, ...]], list[str]]
-
-
-def _assign(e: Actions, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-    target, value = args
-    assert isinstance(target, Expression)
-    assert isinstance(value, Expression)
+def _assign(e: Actions, scope: Expressions, target: Expression, value: Expression) -> list[str]:
     if isinstance(value, Local) and is_wide(scope.field_of(target)):
         return _assign_wide_argument(e, scope, target, value)
     return e.assign(scope, target, value)
@@ -258,8 +246,7 @@ def _assign_wide_argument(e: Actions, scope: Expressions, target: Expression, va
     return [f"store_words({scope.lvalue(target)}, args + {offset}, {width // 8});"]
 
 
-def _assign_varbit(e: Actions, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-    target, source = args
+def _assign_varbit(e: Actions, scope: Expressions, target: Expression, source: Expression) -> list[str]:
     if not (isinstance(target, FieldRef) and isinstance(source, FieldRef)):
         raise UnsupportedError("assignment between varbit fields that are known only at run time")
     to, origin = e.layout.field(target), e.layout.field(source)
@@ -267,36 +254,23 @@ def _assign_varbit(e: Actions, scope: Expressions, args: tuple[object, ...]) -> 
     return [f"{to}_bytes = {origin}_bytes < {room} ? {origin}_bytes : {room};", f"memmove({to}, {origin}, {to}_bytes);"]
 
 
-def _accumulate(op: str) -> Emitter:
-    def emit(e: Actions, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-        target, value = args
-        assert isinstance(target, Expression)
-        assert isinstance(value, Expression)
-        return e.assign(scope, target, Binary(op, target, value))
-
-    return emit
+def _accumulate(op: str, e: Actions, scope: Expressions, target: Expression, value: Expression) -> list[str]:
+    return e.assign(scope, target, Binary(op, target, value))
 
 
-def _move(direction: str) -> Emitter:
-    def emit(e: Actions, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-        return [f"{e.layout.stack_name(e._stack(args[0]))}_{direction}(h, {e.number(scope, args[1])});"]
-
-    return emit
+def _move(direction: str, e: Actions, scope: Expressions, stack: Expression, count: Expression) -> list[str]:
+    return [f"{e.layout.stack_name(e._stack(stack))}_{direction}(h, {scope.modular(count, 64)});"]
 
 
-def _jump(e: Actions, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-    target = args[-1]
-    assert isinstance(target, Const)
-    if len(args) == 1:
-        return [f"goto jump_{target.value};"]
-    condition = args[0]
-    assert isinstance(condition, Expression)
+def _jump(e: Actions, scope: Expressions, target: Const) -> list[str]:
+    return [f"goto jump_{target.value};"]
+
+
+def _jump_if_zero(e: Actions, scope: Expressions, condition: Expression, target: Const) -> list[str]:
     return [f"if (!{scope.boolean(condition)})", f"    goto jump_{target.value};"]
 
 
-def _count(e: Actions, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-    counter, index = args
-    assert isinstance(counter, Counter)
+def _count(e: Actions, scope: Expressions, counter: Counter, index: Expression) -> list[str]:
     return [
         "{",
         f"    u64 i = {e.index(scope, index)};",
@@ -306,10 +280,7 @@ def _count(e: Actions, scope: Expressions, args: tuple[object, ...]) -> list[str
     ]
 
 
-def _execute_meter(e: Actions, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-    meter, index, target = args
-    assert isinstance(meter, Meter)
-    assert isinstance(target, Expression)
+def _execute_meter(e: Actions, scope: Expressions, meter: Meter, index: Expression, target: Expression) -> list[str]:
     size = "p->ingress_length" if meter.bytes else "1"
     colour = f"meter_colour(&d->meters[{meter.index}][i], {size}, now_ns)"
     return [
@@ -321,10 +292,9 @@ def _execute_meter(e: Actions, scope: Expressions, args: tuple[object, ...]) -> 
     ]
 
 
-def _register_read(e: Actions, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-    target, register, index = args
-    assert isinstance(register, Register)
-    assert isinstance(target, Expression)
+def _register_read(
+    e: Actions, scope: Expressions, target: Expression, register: Register, index: Expression
+) -> list[str]:
     field = scope.field_of(target)
     if is_wide(field) or field.varbit or register.width_bits > 128:
         raise UnsupportedError(f"register {register.name}: the native engine reads registers of at most 128 bits")
@@ -343,10 +313,9 @@ def _register_read(e: Actions, scope: Expressions, args: tuple[object, ...]) -> 
     ]
 
 
-def _register_write(e: Actions, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-    register, index, value = args
-    assert isinstance(register, Register)
-    assert isinstance(value, Expression)
+def _register_write(
+    e: Actions, scope: Expressions, register: Register, index: Expression, value: Expression
+) -> list[str]:
     if register.width_bits > 128:
         raise UnsupportedError(f"register {register.name}: the native engine writes registers of at most 128 bits")
     count = words(register.width_bits)
@@ -364,25 +333,22 @@ def _register_write(e: Actions, scope: Expressions, args: tuple[object, ...]) ->
     return [*lines, "    }", "}"]
 
 
-def _hash(e: Actions, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-    target, base, calculation, size = args
-    assert isinstance(calculation, Calculation)
-    assert isinstance(target, Expression)
+def _hash(
+    e: Actions, scope: Expressions, target: Expression, base: Expression, calculation: Calculation, size: Expression
+) -> list[str]:
     return [
         "{",
-        f"    u64 size = {e.number(scope, size)}, base = {e.number(scope, base)};",
+        f"    u64 size = {scope.modular(size, 64)}, base = {scope.modular(base, 64)};",
         f"    u64 v = calculation_{calculation.index}({SCOPE_ARGS}) % (size ? size : 1) + base;",
         f"    {e.store_u64(scope, target, 'v')}",
         "}",
     ]
 
 
-def _random(e: Actions, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-    target, low, high = args
-    assert isinstance(target, Expression)
+def _random(e: Actions, scope: Expressions, target: Expression, low: Expression, high: Expression) -> list[str]:
     return [
         "{",
-        f"    u64 low = {e.number(scope, low)}, high = {e.number(scope, high)};",
+        f"    u64 low = {scope.modular(low, 64)}, high = {scope.modular(high, 64)};",
         "    if (low <= high) {",
         "        u64 span = high - low + 1, v = random_next(&d->random);",
         "        v = span ? low + v % span : v;",
@@ -392,29 +358,22 @@ def _random(e: Actions, scope: Expressions, args: tuple[object, ...]) -> list[st
     ]
 
 
-def _clone(e: Actions, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-    session, field_list = args
-    assert isinstance(field_list, FieldList)
+def _clone(e: Actions, scope: Expressions, session: Expression, field_list: FieldList) -> list[str]:
     return [
         "p->clone = true;",
-        f"p->clone_session = (u16)({e.number(scope, session)} & 0x7fff);",
+        f"p->clone_session = (u16)({scope.modular(session, 64)} & 0x7fff);",
         f"p->clone_list = {field_list.id};",
     ]
 
 
-def _again(verb: str) -> Emitter:
-    def emit(e: Actions, scope: Expressions, args: tuple[object, ...]) -> list[str]:
-        (field_list,) = args
-        assert isinstance(field_list, FieldList)
-        return [f"p->{verb} = {'true' if field_list.id else 'false'};", f"p->{verb}_list = {field_list.id};"]
-
-    return emit
+def _again(verb: str, e: Actions, scope: Expressions, field_list: FieldList) -> list[str]:
+    return [f"p->{verb} = {'true' if field_list.id else 'false'};", f"p->{verb}_list = {field_list.id};"]
 
 
-def _truncate(e: Actions, scope: Expressions, args: tuple[object, ...]) -> list[str]:
+def _truncate(e: Actions, scope: Expressions, length: Expression) -> list[str]:
     return [
         "{",
-        f"    u64 limit = {e.number(scope, args[0])};",
+        f"    u64 limit = {scope.modular(length, 64)};",
         "    if (limit < p->limit)",
         "        p->limit = (u32)limit;",
         "}",
@@ -425,23 +384,23 @@ PRIMITIVES: dict[str, Emitter] = {
     "assign": _assign,
     "modify_field": _assign,
     "assign_VL": _assign_varbit,
-    "assign_header": lambda e, scope, args: e.assign_header(scope, args),
-    "copy_header": lambda e, scope, args: e.assign_header(scope, args),
-    "assign_union": lambda e, scope, args: e.assign_union(scope, args),
-    "assign_header_stack": lambda e, scope, args: e.assign_stack(scope, args),
-    "push": _move("push"),
-    "pop": _move("pop"),
-    "add_header": lambda e, scope, args: e.add_header(scope, args),
-    "remove_header": lambda e, scope, args: e.remove_header(scope, args),
-    "add_to_field": _accumulate("+"),
-    "subtract_from_field": _accumulate("-"),
+    "assign_header": Actions.assign_header,
+    "copy_header": Actions.assign_header,
+    "assign_union": Actions.assign_union,
+    "assign_header_stack": Actions.assign_stack,
+    "push": partial(_move, "push"),
+    "pop": partial(_move, "pop"),
+    "add_header": Actions.add_header,
+    "remove_header": Actions.remove_header,
+    "add_to_field": partial(_accumulate, "+"),
+    "subtract_from_field": partial(_accumulate, "-"),
     "_jump": _jump,
-    "_jump_if_zero": _jump,
-    "exit": lambda e, scope, args: ["p->exit = true;"],
-    "no_op": lambda e, scope, args: [],
-    "log_msg": lambda e, scope, args: [],
-    "drop": lambda e, scope, args: e.drop(),
-    "mark_to_drop": lambda e, scope, args: e.drop(),
+    "_jump_if_zero": _jump_if_zero,
+    "exit": lambda e, scope: ["p->exit = true;"],
+    "no_op": lambda e, scope, *args: [],
+    "log_msg": lambda e, scope, *args: [],
+    "drop": Actions.drop,
+    "mark_to_drop": Actions.drop,
     "count": _count,
     "execute_meter": _execute_meter,
     "register_read": _register_read,
@@ -450,7 +409,7 @@ PRIMITIVES: dict[str, Emitter] = {
     "modify_field_rng_uniform": _random,
     "clone_ingress_pkt_to_egress": _clone,
     "clone_egress_pkt_to_egress": _clone,
-    "resubmit": _again("resubmit"),
-    "recirculate": _again("recirculate"),
+    "resubmit": partial(_again, "resubmit"),
+    "recirculate": partial(_again, "recirculate"),
     "truncate": _truncate,
 }
