@@ -111,16 +111,7 @@ class SwitchControl:
             return documents
         return counters_document(self.devices.find(arguments.get("device")))
 
-    def stop_device(self, arguments: Fields) -> object:
-        return self._turn(arguments, self.devices.stop)
-
-    def start_device(self, arguments: Fields) -> object:
-        return self._turn(arguments, self.devices.start)
-
-    def crash_device(self, arguments: Fields) -> object:
-        return self._turn(arguments, self.devices.crash)
-
-    def _turn(self, arguments: Fields, verb: Callable[[object], Device]) -> object:
+    def turn(self, arguments: Fields, verb: Callable[[object], Device]) -> object:
         return verb(arguments.get("device", None)).describe()
 
     def add_device(self, arguments: Fields) -> object:
@@ -167,9 +158,9 @@ OPERATIONS: dict[str, tuple[Operation, tuple[str, ...]]] = {
     "port.set": (SwitchControl.set_port, ("device", "port", *PORT_KEYS)),
     "queue.set": (SwitchControl.set_queue, ("device", "port", "priority", *QUEUE_KEYS)),
     "counters": (SwitchControl.counters, ("device",)),
-    "device.stop": (SwitchControl.stop_device, ("device",)),
-    "device.start": (SwitchControl.start_device, ("device",)),
-    "device.crash": (SwitchControl.crash_device, ("device",)),
+    "device.stop": (lambda control, a: control.turn(a, control.devices.stop), ("device",)),
+    "device.start": (lambda control, a: control.turn(a, control.devices.start), ("device",)),
+    "device.crash": (lambda control, a: control.turn(a, control.devices.crash), ("device",)),
     "device.add": (SwitchControl.add_device, ("device",)),
     "device.remove": (SwitchControl.remove_device, ("device",)),
     "trace": (SwitchControl.trace, ("device", "port", "frame")),

@@ -12,12 +12,26 @@ import functools
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from common import files
 
 _KINDS = (".py", ".p4")
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A compiled program: BMv2 JSON as a document, P4Info as protobuf text, and printed warnings."""
+
+    json: dict[str, Any]
+    p4info_text: str
+    warnings: str = ""
+
+    @property
+    def json_text(self) -> str:
+        return json.dumps(self.json, indent=1) + "\n"
 
 
 @functools.cache
@@ -41,7 +55,7 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def load(directory: Path, name: str) -> dict[str, Any] | None:
+def load(directory: Path, name: str) -> Compiled | None:
     """The stored result, if nothing that it depends on has changed."""
     try:
         entry = json.loads((directory / f"{name}.p4c.json").read_bytes())
@@ -49,19 +63,18 @@ def load(directory: Path, name: str) -> dict[str, Any] | None:
             return None
         if any(Path(p).exists() for p in entry["missing"]):
             return None
-        result: dict[str, Any] = entry["result"]
-        return result if {"json", "p4info", "warnings"} <= result.keys() else None
+        return Compiled(*(entry["result"][part] for part in ("json", "p4info", "warnings")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None  # absent, unreadable or torn: compile again
 
 
-def store(directory: Path, name: str, read: Iterable[Path], missing: Iterable[Path], result: dict[str, Any]) -> None:
+def store(directory: Path, name: str, read: Iterable[Path], missing: Iterable[Path], made: Compiled) -> None:
     """Keep a result; where that is impossible (a read-only home) nothing is kept and nothing is lost."""
     with contextlib.suppress(OSError):
         entry = {
             "read": [[str(p.absolute()), _digest(p)] for p in read],
             "missing": [str(p.absolute()) for p in missing],
-            "result": result,
+            "result": {"json": made.json, "p4info": made.p4info_text, "warnings": made.warnings},
         }
         directory.mkdir(parents=True, exist_ok=True)
         files.write(directory / f"{name}.p4c.json", json.dumps(entry))

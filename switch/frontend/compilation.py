@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from switch.frontend import ir
+from switch.frontend.cache import Compiled
 from switch.frontend.check.context import Context
 from switch.frontend.check.program import check
-from switch.frontend.compiled import Compiled
 from switch.frontend.diagnostics import Diagnostics, Span
 from switch.frontend.emit.document import emit
 from switch.frontend.emit.graph import Graph, build

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from common import files
 from switch.frontend import cache
-from switch.frontend.compiled import Compiled
+from switch.frontend.cache import Compiled
 
 
 def compile_program(
@@ -29,13 +29,12 @@ def compile_program(
     if use_cache:
         known = cache.load(directory, key)
         if known is not None:
-            return Compiled(known["json"], known["p4info"], known["warnings"])
+            return known
     # The phases take as long to import as to run: a cached result does without them.
     from switch.frontend.compilation import Compilation
 
     compilation = Compilation(path, include_paths, definitions or {})
     compiled = compilation.run()
     if use_cache and compilation.preprocessor is not None:
-        result = {"json": compiled.json, "p4info": compiled.p4info_text, "warnings": compiled.warnings}
-        cache.store(directory, key, compilation.preprocessor.read, compilation.preprocessor.missing, result)
+        cache.store(directory, key, compilation.preprocessor.read, compilation.preprocessor.missing, compiled)
     return compiled

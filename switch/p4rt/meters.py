@@ -39,6 +39,13 @@ def decode_meter_config(owner: str, message: Any) -> MeterConfig:
     return MeterConfig(values["cir"], values["cburst"], values["pir"], values["pburst"])
 
 
+def _config(owner: str, message: Any) -> tuple[MeterConfig | None, bytes]:
+    """What a meter entry configures, and the same as the client wrote it."""
+    if not message.HasField("config"):
+        return None, b""
+    return decode_meter_config(owner, message.config), message.config.SerializeToString()
+
+
 def _refuse_colour_counters(owner: str, message: Any) -> None:
     if message.HasField("counter_data"):
         raise unimplemented(f"{owner}: counters per meter colour are not supported")
@@ -57,11 +64,7 @@ def write(store: Store, kind: int, message: Any) -> None:
     owner = f"meter {meter.name}"
     resources.only_modify(owner, kind)
     _refuse_colour_counters(owner, message)
-    config = None
-    encoded = b""
-    if message.HasField("config"):
-        config = decode_meter_config(owner, message.config)
-        encoded = message.config.SerializeToString()
+    config, encoded = _config(owner, message)
     for index in resources.indices(owner, meter.size, message):
         store.engine.set_meter(meter.name, index, config)
         if config is None:
@@ -90,10 +93,7 @@ def write_direct(store: Store, kind: int, message: Any) -> None:
     owner = f"direct meter {table.direct_meter}"
     resources.only_modify(owner, kind)
     _refuse_colour_counters(owner, message)
-    config, encoded = None, b""
-    if message.HasField("config"):
-        config = decode_meter_config(owner, message.config)
-        encoded = message.config.SerializeToString()
+    config, encoded = _config(owner, message)
     assert row.handle is not None
     store.engine.set_direct_meter(table.name, row.handle, config)
     row.meter, row.meter_bytes = config, encoded

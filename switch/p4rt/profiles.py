@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
@@ -14,6 +14,7 @@ from switch.p4rt.errors import choices, exhausted, exists, invalid, not_found, u
 from switch.p4rt.p4info import Action, Profile
 from switch.p4rt.store import Group, Member, ProfileState, Store
 
+T = TypeVar("T")
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
 
 _MEMBER_ENTITY = wire.tag(p4rt.Entity, "action_profile_member")
@@ -64,6 +65,22 @@ def group_size(profile: Profile, weights: list[int]) -> int:
     return len(weights) if profile.sum_of_members else sum(weights)
 
 
+def _existing(owner: str, state: ProfileState, items: dict[int, T], noun: str, id_: int, kind: int) -> T | None:
+    """The member or group that an update is about; none for an insert. Raises P4RuntimeError if that cannot be."""
+    if not id_:
+        raise invalid(f"{owner}: {noun} id must not be 0")
+    found = items.get(id_)
+    if kind != INSERT:
+        if found is None or state.one_shots:
+            known = [] if state.one_shots else sorted(items)
+            raise not_found(f"{owner}: no {noun} {id_}; {noun}s: {choices(known)}")
+    elif found is not None:
+        raise exists(f"{owner}: there is a {noun} {id_} already")
+    elif state.one_shots:
+        raise invalid(f"{owner}: is programmed with action sets; members and groups cannot be added beside them")
+    return found
+
+
 def check_watch(owner: str, message: Any) -> None:
     if message.watch or message.watch_port:
         raise unimplemented(f"{owner}: watch ports are not supported; leave watch and watch_port unset")
@@ -77,20 +94,9 @@ def write_member(store: Store, kind: int, message: Any) -> None:
     profile, state = find_profile(store, message.action_profile_id)
     owner = f"action profile {profile.name}"
     member_id = message.member_id
-    if not member_id:
-        raise invalid(f"{owner}: member id must not be 0")
-    member = state.members.get(member_id)
-    if kind == INSERT:
-        if member is not None:
-            raise exists(f"{owner}: there is a member {member_id} already")
-        if state.one_shots:
-            raise invalid(f"{owner}: is programmed with action sets; members and groups cannot be added beside them")
-        if profile.size and len(state.members) >= profile.size:
-            raise exhausted(f"{owner}: is full: its size is {profile.size} members")
-    elif member is None or state.one_shots:
-        raise not_found(
-            f"{owner}: no member {member_id}; members: {choices([] if state.one_shots else sorted(state.members))}"
-        )
+    member = _existing(owner, state, state.members, "member", member_id, kind)
+    if kind == INSERT and profile.size and len(state.members) >= profile.size:
+        raise exhausted(f"{owner}: is full: its size is {profile.size} members")
     if kind == DELETE:
         assert member is not None
         if member.groups or member.rows:
@@ -143,18 +149,7 @@ def write_group(store: Store, kind: int, message: Any) -> None:
         raise invalid(f"action profile {profile.name}: has no selector, so it cannot have groups")
     group_id = message.group_id
     owner = f"action profile {profile.name}"
-    if not group_id:
-        raise invalid(f"{owner}: group id must not be 0")
-    group = state.groups.get(group_id)
-    if kind == INSERT:
-        if group is not None:
-            raise exists(f"{owner}: there is a group {group_id} already")
-        if state.one_shots:
-            raise invalid(f"{owner}: is programmed with action sets; members and groups cannot be added beside them")
-    elif group is None or state.one_shots:
-        raise not_found(
-            f"{owner}: no group {group_id}; groups: {choices([] if state.one_shots else sorted(state.groups))}"
-        )
+    group = _existing(owner, state, state.groups, "group", group_id, kind)
     if kind == DELETE:
         assert group is not None
         if group.rows:

@@ -213,19 +213,13 @@ def _decode_entry_action(store: Store, table: TableInfo, message: Any, replaced_
                 f"table {table.name}: action profile {profile.name} is programmed with action sets; "
                 "its tables cannot also refer to members or groups"
             )
-        if kind == "action_profile_member_id":
-            if message.action_profile_member_id not in state.members:
-                raise not_found(
-                    f"table {table.name}: action profile {profile.name} has no member "
-                    f"{message.action_profile_member_id}; members: {choices(sorted(state.members))}"
-                )
-            return MemberRef(message.action_profile_member_id)
-        if message.action_profile_group_id not in state.groups:
-            raise not_found(
-                f"table {table.name}: action profile {profile.name} has no group "
-                f"{message.action_profile_group_id}; groups: {choices(sorted(state.groups))}"
-            )
-        return GroupRef(message.action_profile_group_id)
+        member = kind == "action_profile_member_id"
+        noun, known = ("member", sorted(state.members)) if member else ("group", sorted(state.groups))
+        id_ = getattr(message, kind)
+        if id_ not in known:
+            where = f"table {table.name}: action profile {profile.name}"
+            raise not_found(f"{where} has no {noun} {id_}; {noun}s: {choices(known)}")
+        return MemberRef(id_) if member else GroupRef(id_)
     valid = "a member id, a group id or an action set" if profile.selector else "a member id"
     raise invalid(
         f"table {table.name}: has action profile {profile.name}, so the action must be {valid}, not {kind or 'nothing'}"

@@ -143,8 +143,7 @@ class _Builder:
         self.made.append(action)
         table_name = self.unique(f"tbl_{name}")
         table = ir.TableDef(table_name, [], [(action, [])], action, [], True, None, False, 0, span=span, hidden=True)
-        ends = _quits(run)
-        if ends == "always":
+        if _quits(run):
             following = None
         self.graph.tables.append(TableNode(table_name, table, {name: following}, following))
         return table_name
@@ -194,19 +193,13 @@ def _plain(statements: list[ir.Stmt]) -> bool:
     return all(isinstance(s, ir.Primitive) for s in statements)
 
 
-def _quits(statements: list[ir.Stmt]) -> str:
-    for s in statements:
-        if isinstance(s, ir.Quit) or (isinstance(s, ir.Region) and _quits(s.body) == "always"):
-            return "always"
-    return "never"
+def _quits(statements: list[ir.Stmt]) -> bool:
+    return any(isinstance(s, ir.Quit) or (isinstance(s, ir.Region) and _quits(s.body)) for s in statements)
 
 
 def _place(statements: list[ir.Stmt]) -> Span:
-    for s in statements:
-        span = getattr(s, "span", NOWHERE)
-        if span is not NOWHERE:
-            return span if isinstance(span, Span) else NOWHERE
-    return NOWHERE
+    spans: list[Span] = [getattr(s, "span", NOWHERE) for s in statements]
+    return next((span for span in spans if span is not NOWHERE), NOWHERE)
 
 
 # --- actions: straight lists with jumps ---------------------------------------------------------------------------
@@ -293,18 +286,10 @@ class _Flattener:
     def _drop_idle_jumps(self) -> None:
         """Take away unconditional jumps to where control goes anyway."""
         kept: list[ir.Stmt] = []
-        for index, item in enumerate(self.items):
-            if isinstance(item, Jump) and item.condition is None and self._next_labels(index + 1, item.label):
-                continue
-            kept.append(item)
-        self.items = kept
-
-    def _next_labels(self, index: int, wanted: int) -> bool:
-        while index < len(self.items):
-            item = self.items[index]
-            if not isinstance(item, Label):
-                return False
-            if item.number == wanted:
-                return True
-            index += 1
-        return False
+        labels: set[int] = set()  # right behind the item
+        for item in reversed(self.items):
+            idle = isinstance(item, Jump) and item.condition is None and item.label in labels
+            labels = labels | {item.number} if isinstance(item, Label) else set()
+            if not idle:
+                kept.append(item)
+        self.items = kept[::-1]

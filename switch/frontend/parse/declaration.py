@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from switch.frontend.diagnostics import Span
 from switch.frontend.parse import ast
 from switch.frontend.parse.annotation import read_annotations
@@ -20,39 +22,27 @@ def read_declaration(p: Cursor) -> ast.Declaration:
 
 def _declaration(p: Cursor) -> ast.Declaration:
     text = p.token.text
-    if text in ("struct", "header", "header_union"):
-        return _composite(p)
-    if text == "const":
-        return read_constant(p)
-    if text in ("typedef", "type"):
-        return _typedef(p)
-    if text == "enum":
-        return _enum(p)
+    if text in _KEYWORDS:
+        return _KEYWORDS[text](p)
     if text == "error" and p.peek().text == "{":
         return ast.ErrorDecl(p.take().span, "error", _identifiers(p))
     if text == "match_kind" and p.peek().text == "{":
         return ast.MatchKindDecl(p.take().span, "match_kind", _identifiers(p))
-    if text == "extern":
-        return _extern(p)
-    if text == "action":
-        return read_action(p)
-    if text == "control":
-        return read_control(p)
-    if text == "parser":
-        return read_parser(p)
-    if text == "package":
-        p.take()
-        word = p.name("the package's name")
-        generics = read_type_parameters(p)
-        parameters = read_parameters(p)
-        p.expect(";", "after a package")
-        return ast.Package(word.span, word.text, generics, parameters)
     if p.token.kind == "id":
         instance = read_local_declaration(p)
         if instance is not None:
             return instance
         return _function(p)
     raise p.fail(f"expected a declaration, found {p.shown()}")
+
+
+def _package(p: Cursor) -> ast.Package:
+    p.take()
+    word = p.name("the package's name")
+    generics = read_type_parameters(p)
+    parameters = read_parameters(p)
+    p.expect(";", "after a package")
+    return ast.Package(word.span, word.text, generics, parameters)
 
 
 def _composite(p: Cursor) -> ast.Composite:
@@ -151,3 +141,16 @@ def _function(p: Cursor) -> ast.Function:
     generics = read_type_parameters(p)
     parameters = read_parameters(p)
     return ast.Function(word.span, word.text, returns, generics, parameters, read_block(p))
+
+
+_KEYWORDS: dict[str, Callable[[Cursor], ast.Declaration]] = {
+    **dict.fromkeys(("struct", "header", "header_union"), _composite),
+    **dict.fromkeys(("typedef", "type"), _typedef),
+    "const": read_constant,
+    "enum": _enum,
+    "extern": _extern,
+    "action": read_action,
+    "control": read_control,
+    "parser": read_parser,
+    "package": _package,
+}
