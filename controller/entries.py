@@ -5,14 +5,12 @@ Names are P4Info's (full names or aliases); arguments stand in the order of the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from switch.engine import MeterConfig
 from switch.entries import Match
+from switch.records import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class TableEntry:
+class TableEntry(Frozen):
     """`match` pairs a field's name with its match; a field left out matches anything."""
 
     table: str
@@ -22,8 +20,7 @@ class TableEntry:
     priority: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class GroupEntry:
+class GroupEntry(Frozen):
     """An entry of a table with an action selector: it refers to a group."""
 
     table: str
@@ -32,8 +29,7 @@ class GroupEntry:
     priority: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class DefaultAction:
+class DefaultAction(Frozen):
     """The action on a miss in a table, in place of the program's own."""
 
     table: str
@@ -41,8 +37,7 @@ class DefaultAction:
     args: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Frozen):
     """A member of an action profile, as groups refer to it."""
 
     profile: str
@@ -51,8 +46,7 @@ class Member:
     args: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Frozen):
     """`members` are member ids of weight 1; `max_size` must not change while the group lives."""
 
     profile: str
@@ -61,8 +55,7 @@ class Group:
     max_size: int
 
 
-@dataclass(frozen=True, slots=True)
-class MeterCell:
+class MeterCell(Frozen):
     """One cell of an indirect meter; rates and bursts in the meter's own unit."""
 
     meter: str

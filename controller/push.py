@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 from p4.v1 import p4runtime_pb2 as p4rt
@@ -22,6 +21,7 @@ from controller.pipelines import Pipeline, Pipelines, compiled_pipelines
 from controller.tables import DeadLinks, tables
 from switch.p4rt.errors import P4RuntimeError
 from switch.p4rt.p4info import P4Info
+from switch.records import Frozen
 from topo.node import Switch
 from topo.plan import Plan
 
@@ -30,8 +30,7 @@ Progress = Callable[[str, int, int], None]
 """Called with a switch's name, how many are done, and how many there are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Frozen):
     """One way in which a switch is not as planned.
 
     `kind`: missing, unexpected, different (an entry); pipeline (another one is loaded, or none); program (the plan's
@@ -46,8 +45,7 @@ class Difference:
         return f"{self.switch}: {self.kind}: {self.detail}"
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Frozen):
     """`written` counts updates (a pipeline counts as one); `entries` those that the plan wants."""
 
     switches: int
@@ -62,8 +60,7 @@ class Report:
         return not self.differences
 
 
-@dataclass(frozen=True, slots=True)
-class _Result:
+class _Result(Frozen):
     entries: int = 0
     written: int = 0
     differences: tuple[Difference, ...] = ()

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from common.fields import Fields, read_json, shown
 from switch.engine import CPU_PORT_DEFAULT, DROP_PORT, PORT_DEFAULTS, PRIORITIES, PortConfig
+from switch.records import Frozen
 
 GRPC_DEFAULT = "127.0.0.1:9559"
 CONTROL_DEFAULT = "127.0.0.1:9560"
@@ -31,8 +32,7 @@ class ConfigError(Exception):
     """The configuration breaks a rule; the message says which, where, and what would be valid."""
 
 
-@dataclass(frozen=True, slots=True)
-class PortSpec:
+class PortSpec(Frozen):
     """A port as configured at start. Without an interface its packets stay in memory."""
 
     port: int
@@ -41,8 +41,7 @@ class PortSpec:
     config: PortConfig = field(default_factory=PortConfig)
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceConfig:
+class DeviceConfig(Frozen):
     """One switch: `device_id` from 1 as P4Runtime counts, ports without the CPU's, `seed` of its random numbers."""
 
     device_id: int
@@ -53,8 +52,7 @@ class DeviceConfig:
     engine: str = "native"
 
 
-@dataclass(frozen=True, slots=True)
-class ServeConfig:
+class ServeConfig(Frozen):
     """The configuration file. Addresses are `HOST:PORT`; `journal` is a path or None for no journal."""
 
     grpc: str = GRPC_DEFAULT

@@ -10,14 +10,14 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from switch.p4rt.errors import Code, choices, denied, exhausted, invalid, not_found, unready
+from switch.records import Frozen
 
 STREAMS_PER_ROLE_MAX = 64
 
 Client = Hashable
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(Frozen):
     """A MasterArbitrationUpdate for `client`. `election_id` is the highest that ever was primary, None before any."""
 
     client: Client

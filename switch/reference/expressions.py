@@ -39,31 +39,18 @@ def fit(field: Field) -> Callable[[int], int]:
     return lambda value: value & mask
 
 
-def _shift_left(a: int, b: int) -> int:
-    return a << b if 0 <= b < MAX_SHIFT else 0
-
-
-def _shift_right(a: int, b: int) -> int:
-    return a >> min(b, MAX_SHIFT) if b >= 0 else 0
-
-
-def _two_comp_mod(value: int, width: int) -> int:
-    half = 1 << (width - 1)
-    return ((value + half) & ((1 << width) - 1)) - half
-
-
 _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
     "/": lambda a, b: a // b if b > 0 else 0,
     "%": lambda a, b: a % b if b > 0 else 0,
-    "<<": _shift_left,
-    ">>": _shift_right,
+    "<<": lambda a, b: a << b if 0 <= b < MAX_SHIFT else 0,
+    ">>": lambda a, b: a >> min(b, MAX_SHIFT) if b >= 0 else 0,
     "&": lambda a, b: a & b,
     "|": lambda a, b: a | b,
     "^": lambda a, b: a ^ b,
-    "two_comp_mod": _two_comp_mod,
+    "two_comp_mod": lambda a, width: ((a + (1 << width - 1)) & ((1 << width) - 1)) - (1 << width - 1),
     "usat_cast": lambda a, width: min(max(a, 0), (1 << width) - 1),
     "sat_cast": lambda a, width: min(max(a, -(1 << (width - 1))), (1 << (width - 1)) - 1),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Callable
+from functools import partial
 
 
 def _crc16_table() -> tuple[int, ...]:
@@ -27,16 +28,6 @@ def crc16(data: bytes) -> int:
     return value
 
 
-def crc32(data: bytes) -> int:
-    """CRC-32 of Ethernet."""
-    return binascii.crc32(data)
-
-
-def crc_ccitt(data: bytes) -> int:
-    """CRC-16/CCITT-FALSE: polynomial 0x1021, not reflected, initial value 0xffff."""
-    return binascii.crc_hqx(data, 0xFFFF)
-
-
 def csum16(data: bytes) -> int:
     """The Internet checksum (RFC 1071); an odd last byte is padded with zero on the right."""
     if len(data) % 2:
@@ -47,11 +38,6 @@ def csum16(data: bytes) -> int:
     return total ^ 0xFFFF
 
 
-def identity(data: bytes) -> int:
-    """The first eight bytes, big endian."""
-    return int.from_bytes(data[:8], "big")
-
-
 def _xor(data: bytes, size: int) -> int:
     value = 0
     for i in range(0, len(data), size):
@@ -59,23 +45,15 @@ def _xor(data: bytes, size: int) -> int:
     return value
 
 
-def xor16(data: bytes) -> int:
-    return _xor(data, 2)
-
-
-def xor32(data: bytes) -> int:
-    return _xor(data, 4)
-
-
 ALGORITHMS: dict[str, Callable[[bytes], int]] = {
     "crc16": crc16,
     "crc16_custom": crc16,
-    "crc32": crc32,
-    "crc32_custom": crc32,
-    "crcCCITT": crc_ccitt,
+    "crc32": binascii.crc32,
+    "crc32_custom": binascii.crc32,
+    "crcCCITT": lambda data: binascii.crc_hqx(data, 0xFFFF),  # polynomial 0x1021, not reflected
     "csum16": csum16,
     "cksum16": csum16,
-    "identity": identity,
-    "xor16": xor16,
-    "xor32": xor32,
+    "identity": lambda data: int.from_bytes(data[:8], "big"),
+    "xor16": partial(_xor, size=2),
+    "xor32": partial(_xor, size=4),
 }

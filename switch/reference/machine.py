@@ -7,13 +7,13 @@ processed again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from switch.engine import COPIES_MAX, DROP_PORT, FRAME_BYTES_MAX, PASSES_MAX, EngineError, Replica
 from switch.model.expressions import FieldRef
 from switch.model.externs import FieldList
 from switch.model.intrinsics import NAMES
 from switch.model.program import Program
+from switch.records import Frozen
 from switch.reference.actions import Actions
 from switch.reference.deparser import Checksums, DeparserRunner
 from switch.reference.expressions import Writer
@@ -31,8 +31,7 @@ from switch.reference.trace import Trace
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6
 
 
-@dataclass(frozen=True, slots=True)
-class Outlets:
+class Outlets(Frozen):
     """The engine, as the machine hands packets to it."""
 
     enqueue: Callable[[Packet, int], None]  # packet, port

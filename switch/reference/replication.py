@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from switch.engine import EngineError, Replica
+from switch.records import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class CloneSession:
+class CloneSession(Frozen):
     replicas: tuple[Replica, ...]
     truncate_bytes: int  # 0: whole
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
+from switch.records import Frozen
 
-@dataclass(frozen=True, slots=True)
-class Step:
+
+class Step(Frozen):
     t_ns: int
     packet: int
     kind: str  # a key of KINDS

@@ -6,10 +6,11 @@ import operator
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from switch.engine import CPU_PORT_DEFAULT, Engine, EngineError, PortConfig, PortCounters, Transmitted
 from switch.model import Program
+from switch.records import Frozen
 from switch.stf.control import Control
 from switch.stf.names import by_name, find
 from switch.stf.statements import (
@@ -39,8 +40,7 @@ _RELATIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Frozen):
     line: int  # 0: of the file as a whole
     message: str
 

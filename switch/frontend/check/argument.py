@@ -32,7 +32,7 @@ def bind_constructor(cx: Context, e: ast.Call, callee: Callee, made: Type) -> di
         callee.parameters = parameter_infos(cx, declaration.parameters, declaration.type_parameters, blocks=True)
         names = declaration.type_parameters
         return bind(cx, e, callee, names, dict(zip(names, made.arguments, strict=False)))
-    assert isinstance(declaration, ast.Control | ast.Parser)
+    assert isinstance(declaration, ast.Applicable)
     callee.parameters = parameter_infos(cx, declaration.constructor, blocks=True)
     bind(cx, e, callee)
     return {}
@@ -130,7 +130,7 @@ def _unify(cx: Context, wanted: Type, given: Type, bound: dict[str, Type]) -> No
 def _unify_block(cx: Context, wanted: Applicable, given: Applicable, bound: dict[str, Type]) -> None:
     """`Parser<H, M>` against a parser: its parameters' types give H and M."""
     pattern, actual = wanted.declaration, given.declaration
-    if not isinstance(pattern, ast.Control | ast.Parser) or not isinstance(actual, ast.Control | ast.Parser):
+    if not isinstance(pattern, ast.Applicable) or not isinstance(actual, ast.Applicable):
         return
     infos = parameter_infos(cx, pattern.parameters, pattern.type_parameters)
     found = parameter_infos(cx, actual.parameters)
@@ -150,7 +150,7 @@ def block_fits(cx: Context, wanted: Applicable, given: Applicable, bound: dict[s
     pattern, actual = wanted.declaration, given.declaration
     if wanted.kind != given.kind:
         return f"a {wanted.kind} is needed here, not {given}"
-    if not isinstance(pattern, ast.Control | ast.Parser) or not isinstance(actual, ast.Control | ast.Parser):
+    if not isinstance(pattern, ast.Applicable) or not isinstance(actual, ast.Applicable):
         return ""  # another architecture than v1model, which lowering refuses
     if len(pattern.parameters) != len(actual.parameters):
         return f"{pattern.name} has {len(pattern.parameters)} parameters, {actual.name} {len(actual.parameters)}"

@@ -13,37 +13,27 @@ from switch.frontend.check.types import ANY, Applicable, width
 from switch.frontend.parse import ast
 
 
-def _control(cx: Context, d: ast.Control) -> None:
-    symbol = Symbol("control", d.name, d, Applicable("control", d.name, d))
-    if d.body is not None:
+def _applicable(cx: Context, d: ast.Control | ast.Parser) -> None:
+    kind = "parser" if isinstance(d, ast.Parser) else "control"
+    symbol = Symbol(kind, d.name, d, Applicable(kind, d.name, d))
+    body = d.states if isinstance(d, ast.Parser) else d.body
+    if body is not None:
         if d.type_parameters:
-            cx.type_error(f"control {d.name}: type parameters are supported for declarations only", d.span)
+            cx.type_error(f"{kind} {d.name}: type parameters are supported for declarations only", d.span)
             return
         with cx.nested():
+            cx.in_parser, cx.action_calls_allowed = kind == "parser", kind == "control"
             _open(cx, d, symbol)
             cx.apply_allowed = True
-            cx.statement(d.body)
-            cx.apply_allowed = False
+            if isinstance(d, ast.Parser):
+                check_states(cx, d)
+            elif d.body is not None:
+                cx.statement(d.body)
+            cx.apply_allowed, cx.in_parser, cx.action_calls_allowed = False, False, True
     cx.declare(symbol, d.span)
 
 
-def _parser(cx: Context, d: ast.Parser) -> None:
-    symbol = Symbol("parser", d.name, d, Applicable("parser", d.name, d))
-    if d.states is not None:
-        if d.type_parameters:
-            cx.type_error(f"parser {d.name}: type parameters are supported for declarations only", d.span)
-            return
-        with cx.nested():
-            cx.in_parser, cx.action_calls_allowed = True, False
-            _open(cx, d, symbol)
-            cx.apply_allowed = True
-            check_states(cx, d)
-            cx.apply_allowed = False
-            cx.in_parser, cx.action_calls_allowed = False, True
-    cx.declare(symbol, d.span)
-
-
-def _open(cx: Context, d: ast.Control | ast.Parser, symbol: Symbol) -> None:
+def _open(cx: Context, d: ast.Applicable, symbol: Symbol) -> None:
     """Declare a block's parameters and its local declarations."""
     cx.blocks[id(d)] = symbol
     symbol.parameters = parameter_infos(cx, d.parameters)
@@ -70,4 +60,4 @@ def _local(cx: Context, d: ast.Declaration) -> None:
         cx.declaration(d)
 
 
-DECLARATIONS: Handlers = {ast.Control: _control, ast.Parser: _parser}
+DECLARATIONS: Handlers = {ast.Control: _applicable, ast.Parser: _applicable}

@@ -195,7 +195,7 @@ def _apply(cx: Context, e: ast.Call, target: ast.Member, base: ty.Applicable) ->
         if e.arguments:
             cx.type_error("a table's apply() takes no arguments", e.span)
         return callee
-    if isinstance(declaration, ast.Control | ast.Parser):
+    if isinstance(declaration, ast.Applicable):
         callee = Callee(base.kind, base.name, base=target.base, returns=ty.VOID)
         callee.symbol = cx.blocks.get(id(declaration))
         callee.parameters = parameter_infos(cx, declaration.parameters)

@@ -71,15 +71,14 @@ class Scope:
         self.names: dict[str, Symbol] = {}
 
     def lookup(self, name: str) -> Symbol | None:
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.names:
-                return scope.names[name]
-            scope = scope.parent
-        return None
+        return next((scope.names[name] for scope in self._outwards() if name in scope.names), None)
 
     def visible(self) -> Iterator[Symbol]:
+        for scope in self._outwards():
+            yield from scope.names.values()
+
+    def _outwards(self) -> Iterator[Scope]:
         scope: Scope | None = self
         while scope is not None:
-            yield from scope.names.values()
+            yield scope
             scope = scope.parent

@@ -29,7 +29,7 @@ def instance(cx: Context, d: ast.Instance, symbol: Symbol, frame: Frame) -> None
 
 def block_value(cx: Context, t: Applicable, callee: Callee, name: str, span: Span) -> BlockValue:
     declaration = t.declaration
-    assert isinstance(declaration, ast.Control | ast.Parser)
+    assert isinstance(declaration, ast.Applicable)
     symbol = cx.block_symbol(declaration)
     block = BlockValue(symbol, declaration, name, Frame(cx.globals, name))
     for parameter, argument in zip(symbol.overloads, callee.arguments, strict=True):

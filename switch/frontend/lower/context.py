@@ -87,7 +87,7 @@ class Context:
     def symbol_of(self, d: ast.Declaration) -> Symbol:
         return self.checked.declared[id(d)]
 
-    def block_symbol(self, d: ast.Control | ast.Parser) -> Symbol:
+    def block_symbol(self, d: ast.Applicable) -> Symbol:
         return self.checked.blocks[id(d)]
 
     def unique(self, name: str) -> str:

@@ -96,7 +96,7 @@ class BlockValue(Mutable):
     """An instance of a control or parser: what was declared in it, and how it was last applied."""
 
     symbol: Symbol
-    declaration: ast.Control | ast.Parser
+    declaration: ast.Applicable
     name: str
     frame: Frame
     bound: list[Value] | None = None

@@ -378,13 +378,18 @@ class TableDecl(Declaration):
     properties: dict[str, Property] = field(default_factory=dict)
 
 
-class Control(Declaration):
-    """A control, or its type where `body` is None."""
+class Applicable(Declaration):
+    """What a control and a parser have in common."""
 
     type_parameters: list[str]
     parameters: list[Parameter]
     constructor: list[Parameter] = field(default_factory=list)
     locals: list[Declaration] = field(default_factory=list)
+
+
+class Control(Applicable):
+    """A control, or its type where `body` is None."""
+
     body: Block | None = None
 
 
@@ -398,13 +403,9 @@ class ValueSet(Declaration):
     size: Expression
 
 
-class Parser(Declaration):
+class Parser(Applicable):
     """A parser, or its type where `states` is None."""
 
-    type_parameters: list[str]
-    parameters: list[Parameter]
-    constructor: list[Parameter] = field(default_factory=list)
-    locals: list[Declaration] = field(default_factory=list)
     states: list[State] | None = None
 
 

@@ -11,7 +11,7 @@ from switch.frontend.parse.statement import read_block, read_constant, read_loca
 from switch.frontend.parse.table import read_table
 
 
-def _opened(p: Cursor, found: ast.Control | ast.Parser) -> bool:
+def _opened(p: Cursor, found: ast.Applicable) -> bool:
     """Read up to the opening brace; False for a type, which has no body."""
     if p.accept(";"):
         return False
