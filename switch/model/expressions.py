@@ -1,34 +1,16 @@
 """Expression trees.
 
 Arithmetic is exact on unbounded integers; a value is cut to a field's width when it is stored, and compilers emit
-the masks and casts that P4's fixed widths need (JSON_format.md, "General information"). Every node knows its `kind`.
+the masks and casts that P4's fixed widths need (JSON_format.md, "General information"). Every node knows its `kind`;
+headers, stacks and unions stand for themselves.
 """
 
 from __future__ import annotations
 
-from enum import Enum
-
-from switch.model.headers import Field, Header, Stack, Union, UnionStack
+from switch.model.headers import Field, Header, Stack, UnionStack
+from switch.model.kind import Expression as Expression
+from switch.model.kind import Kind as Kind
 from switch.model.registers import Register
-from switch.records import Frozen
-
-
-class Kind(Enum):
-    DATA = "data"
-    BOOL = "bool"
-    HEADER = "header"
-    STACK = "header_stack"
-    UNION = "header_union"
-    UNION_STACK = "header_union_stack"
-
-
-class Expression(Frozen, eq=False):
-    """Base of all. `str()` is short P4-like text, for messages."""
-
-    @property
-    def kind(self) -> Kind:
-        raise NotImplementedError
-
 
 # --- leaves -------------------------------------------------------------------------------------------------
 
@@ -77,30 +59,6 @@ class LastField(Expression):
     field: Field
     kind = Kind.DATA
     notation = "{0.stack.name}.last.{0.field.name}"
-
-
-class HeaderRef(Expression):
-    header: Header
-    kind = Kind.HEADER
-    notation = "{0.header.name}"
-
-
-class StackRef(Expression):
-    stack: Stack
-    kind = Kind.STACK
-    notation = "{0.stack.name}"
-
-
-class UnionRef(Expression):
-    union: Union
-    kind = Kind.UNION
-    notation = "{0.union.name}"
-
-
-class UnionStackRef(Expression):
-    stack: UnionStack
-    kind = Kind.UNION_STACK
-    notation = "{0.stack.name}"
 
 
 # --- operations -------------------------------------------------------------------------------------------------
@@ -161,17 +119,17 @@ class RegisterCell(Expression):
 class StackElement(Expression):
     """`stack[index]`; an index outside the stack is an invalid header of zeros, and writes to it are lost."""
 
-    stack: StackRef
+    stack: Stack
     index: Expression
     kind = Kind.HEADER
-    notation = "{0.stack}[{0.index}]"
+    notation = "{0.stack.name}[{0.index}]"
 
 
 class UnionStackElement(Expression):
-    stack: UnionStackRef
+    stack: UnionStack
     index: Expression
     kind = Kind.UNION
-    notation = "{0.stack}[{0.index}]"
+    notation = "{0.stack.name}[{0.index}]"
 
 
 class AccessField(Expression):

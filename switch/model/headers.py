@@ -6,6 +6,7 @@ dense from 0, whatever the ids in the JSON are.
 
 from __future__ import annotations
 
+from switch.model.kind import Expression, Kind
 from switch.records import Frozen
 
 
@@ -43,32 +44,40 @@ class HeaderType(Frozen, eq=False):
         return next((f for f in self.fields if f.name == name), None)
 
 
-class Header(Frozen, eq=False):
+class Header(Expression, eq=False):
     """A header instance, or a metadata struct (always valid, never parsed or deparsed)."""
 
+    kind = Kind.HEADER
+    notation = "{0.name}"
     name: str
     index: int
     type: HeaderType
     metadata: bool = False
 
 
-class Stack(Frozen, eq=False):
+class Stack(Expression, eq=False):
+    kind = Kind.STACK
+    notation = "{0.name}"
     name: str
     index: int
     type: HeaderType
     headers: tuple[Header, ...]
 
 
-class Union(Frozen, eq=False):
+class Union(Expression, eq=False):
     """At most one of the headers is valid: making one valid makes the others invalid."""
 
+    kind = Kind.UNION
+    notation = "{0.name}"
     name: str
     index: int
     members: tuple[str, ...]  # member names, as in the union type
     headers: tuple[Header, ...]
 
 
-class UnionStack(Frozen, eq=False):
+class UnionStack(Expression, eq=False):
+    kind = Kind.UNION_STACK
+    notation = "{0.name}"
     name: str
     index: int
     unions: tuple[Union, ...]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from switch.model import expressions as ex
-from switch.model.headers import Field, Union
+from switch.model.headers import Field, Header, Stack, Union
 from switch.reference.externs import Externs
 from switch.reference.packet import Layout, Packet
 
@@ -107,8 +107,8 @@ class Expressions:
         if node.op == "b2d":
             test = self.test(node.operand)
             return lambda packet: int(test(packet))
-        assert isinstance(node.operand, ex.StackRef)
-        stack = node.operand.stack.index
+        assert isinstance(node.operand, Stack)
+        stack = node.operand.index
         if node.op == "size_stack":
             return lambda packet: packet.nexts[stack]
         return lambda packet: packet.nexts[stack] - 1 if packet.nexts[stack] else EMPTY_LAST_INDEX
@@ -116,7 +116,7 @@ class Expressions:
     def field_header(self, node: ex.FieldRef | ex.LastField | ex.AccessField) -> HeaderFinder:
         """The header that the field is in."""
         if isinstance(node, ex.FieldRef):
-            return self.header(ex.HeaderRef(node.header))
+            return self.header(node.header)
         if isinstance(node, ex.AccessField):
             return self.header(node.header)
         stack, members = node.stack.index, [h.index for h in node.stack.headers]
@@ -212,11 +212,11 @@ class Expressions:
 
     def header(self, node: ex.Expression) -> HeaderFinder:
         match node:
-            case ex.HeaderRef(header):
-                number = header.index
+            case Header():
+                number = node.index
                 return lambda packet: number
             case ex.StackElement(stack, index):
-                members, read = [h.index for h in stack.stack.headers], self.reader(index)
+                members, read = [h.index for h in stack.headers], self.reader(index)
                 return lambda packet: members[i] if 0 <= (i := read(packet)) < len(members) else NOWHERE
             case ex.UnionMember(union, member):
                 find = self.union(union)
@@ -233,11 +233,11 @@ class Expressions:
             return tuple(h.index for h in union.headers)
 
         match node:
-            case ex.UnionRef(union):
-                found = members(union)
+            case Union():
+                found = members(node)
                 return lambda packet: found
             case ex.UnionStackElement(stack, index):
-                all_members, read = [members(u) for u in stack.stack.unions], self.reader(index)
+                all_members, read = [members(u) for u in stack.unions], self.reader(index)
                 return lambda packet: all_members[i] if 0 <= (i := read(packet)) < len(all_members) else ()
             case ex.Ternary(condition, left, right):
                 test, if_true, if_false = self.test(condition), self.union(left), self.union(right)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.model import expressions as ex
-from switch.model.headers import Header, HeaderType
+from switch.model.headers import Header, HeaderType, Stack, Union, UnionStack
 from switch.model.loading.cursor import Cursor
 from switch.model.loading.scope import Scope, field_of, named
 
@@ -49,13 +49,13 @@ def expression(at: Cursor, scope: Scope, locals_count: int = 0) -> ex.Expression
             at.fail(f"parameter {index} of an action with {locals_count} parameters")
         return ex.Local(index)
     if kind == "header":
-        return ex.HeaderRef(named(scope.headers, value, "header"))
+        return named(scope.headers, value, "header")
     if kind == "header_stack":
-        return ex.StackRef(named(scope.stacks, value, "header stack"))
+        return named(scope.stacks, value, "header stack")
     if kind == "header_union":
-        return ex.UnionRef(named(scope.unions, value, "header union"))
+        return named(scope.unions, value, "header union")
     if kind == "header_union_stack":
-        return ex.UnionStackRef(named(scope.union_stacks, value, "header union stack"))
+        return named(scope.union_stacks, value, "header union stack")
     if kind == "stack_field":
         stack_at, field_at = value.items(2)
         stack = named(scope.stacks, stack_at, "header stack")
@@ -93,11 +93,11 @@ def _operation(at: Cursor, scope: Scope, locals_count: int) -> ex.Expression:
         return ex.Ternary(operand("cond", ex.Kind.BOOL), left, operand("right", left.kind))
     if op in ("dereference_header_stack", "dereference_stack"):
         stack = operand("left", ex.Kind.STACK)
-        assert isinstance(stack, ex.StackRef)  # nothing else is of that kind
+        assert isinstance(stack, Stack)  # nothing else is of that kind
         return ex.StackElement(stack, operand("right", ex.Kind.DATA))
     if op == "dereference_union_stack":
         union_stack = operand("left", ex.Kind.UNION_STACK)
-        assert isinstance(union_stack, ex.UnionStackRef)
+        assert isinstance(union_stack, UnionStack)
         return ex.UnionStackElement(union_stack, operand("right", ex.Kind.DATA))
     if op == "access_field":
         header = operand("left", ex.Kind.HEADER)
@@ -117,10 +117,10 @@ def _operation(at: Cursor, scope: Scope, locals_count: int) -> ex.Expression:
 
 def type_of(header: ex.Expression) -> HeaderType:
     """The type of a header expression."""
-    if isinstance(header, ex.HeaderRef):
-        return header.header.type
+    if isinstance(header, Header):
+        return header.type
     if isinstance(header, ex.StackElement):
-        return header.stack.stack.type
+        return header.stack.type
     if isinstance(header, ex.UnionMember):
         return members_of(header.union)[header.member_index].type
     if isinstance(header, ex.Ternary):
@@ -130,10 +130,10 @@ def type_of(header: ex.Expression) -> HeaderType:
 
 def members_of(union: ex.Expression) -> tuple[Header, ...]:
     """The headers of a union expression (for an element of a stack, those of its first)."""
-    if isinstance(union, ex.UnionRef):
-        return union.union.headers
+    if isinstance(union, Union):
+        return union.headers
     if isinstance(union, ex.UnionStackElement):
-        return union.stack.stack.unions[0].headers
+        return union.stack.unions[0].headers
     if isinstance(union, ex.Ternary):
         return members_of(union.left)
     raise AssertionError(f"not a union: {union}")

@@ -7,7 +7,7 @@ from functools import partial
 
 from switch.model import UnsupportedError
 from switch.model.actions import Action, Primitive
-from switch.model.expressions import Binary, Const, Expression, FieldRef, HeaderRef, Local, StackElement, StackRef
+from switch.model.expressions import Binary, Const, Expression, FieldRef, Local, StackElement
 from switch.model.externs import Calculation, Counter, FieldList, Meter
 from switch.model.headers import Field, Header, Stack
 from switch.model.program import Program
@@ -122,9 +122,9 @@ class Actions:
         """A header (any of the possible ones, for its type) and a pointer to it."""
         text = scope.header(expression)
         match expression:
-            case HeaderRef(header):
-                return header, text
-            case StackElement(StackRef(stack)):
+            case Header():
+                return expression, text
+            case StackElement(stack):
                 return stack.headers[0], text
         for header in self.program.headers:
             if text == f"(&{self.layout.header(header)})":
@@ -172,9 +172,9 @@ class Actions:
         return [f"memcpy(h->{to}, h->{origin}, sizeof h->{to});", f"h->{to}_next = h->{origin}_next;"]
 
     def _stack(self, argument: Expression) -> Stack:
-        if not isinstance(argument, StackRef):
+        if not isinstance(argument, Stack):
             raise UnsupportedError("stacks of header unions can be parsed and read, not moved, in the native engine")
-        return argument.stack
+        return argument
 
     def stack_helpers(self) -> list[str]:
         """push_front and pop_front, by the swaps that BMv2 makes (they show in headers that are not valid)."""

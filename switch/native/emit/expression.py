@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from switch.model import UnsupportedError
 from switch.model import expressions as ex
 from switch.model.actions import Action
-from switch.model.headers import Field, Union
+from switch.model.headers import Field, Header, Stack, Union, UnionStack
 from switch.native.emit.layout import WIDEST_BITS, Layout, is_wide, words
 
 U64_MAX = (1 << 64) - 1
@@ -142,10 +142,10 @@ class Expressions:
         raise UnsupportedError(f"{self._where()}operator {op} is not one that the native engine knows")
 
     def _stack_measure(self, op: str, operand: ex.Expression) -> Value:
-        if isinstance(operand, ex.StackRef):
-            next_index = f"h->{self.layout.stack_name(operand.stack)}_next"
-        elif isinstance(operand, ex.UnionStackRef):
-            next_index = f"h->us{operand.stack.index}_next"
+        if isinstance(operand, Stack):
+            next_index = f"h->{self.layout.stack_name(operand)}_next"
+        elif isinstance(operand, UnionStack):
+            next_index = f"h->us{operand.index}_next"
         else:
             raise UnsupportedError(f"{self._where()}{op} of `{operand}`, which is not a stack")
         if op == "size_stack":
@@ -358,14 +358,11 @@ class Expressions:
         return f"{text}, {side.field.width_bits // 8}" if is_wide(side.field) else None
 
     def _headers_equal(self, op: str, left: ex.Expression, right: ex.Expression) -> str:
-        if (
-            not (isinstance(left, ex.HeaderRef) and isinstance(right, ex.HeaderRef))
-            or left.header.type is not right.header.type
-        ):
+        if not (isinstance(left, Header) and isinstance(right, Header)) or left.type is not right.type:
             raise UnsupportedError(f"{self._where()}comparison of headers that are known only at run time")
-        a, b = self.layout.header(left.header), self.layout.header(right.header)
+        a, b = self.layout.header(left), self.layout.header(right)
         parts = [f"{a}.valid", f"{b}.valid"]
-        for field in left.header.type.fields:
+        for field in left.type.fields:
             member = self.layout.member(field)
             length = self.layout.varbit_length(field)
             if field.varbit:
@@ -381,19 +378,17 @@ class Expressions:
     def header(self, expression: ex.Expression) -> str:
         """A pointer to the header's struct."""
         match expression:
-            case ex.HeaderRef(header):
-                return f"(&{self.layout.header(header)})"
-            case ex.StackElement(stack=ex.StackRef(stack), index=index):
+            case Header():
+                return f"(&{self.layout.header(expression)})"
+            case ex.StackElement(stack, index):
                 value = self.exact(index)
                 if value.low == value.high and 0 <= value.low < len(stack.headers):
                     return f"(&h->{self.layout.stack_name(stack)}[{value.low}])"
                 at = value.text if value.type == "u64" else f"(({value.text}) < 0 ? NEVER : (u64)({value.text}))"
                 return f"{self.layout.stack_name(stack)}_at(h, {at})"
-            case ex.UnionMember(union=ex.UnionRef(union), member_index=member):
+            case ex.UnionMember(Union() as union, member):
                 return f"(&{self.layout.header(union.headers[member])})"
-            case ex.UnionMember(
-                union=ex.UnionStackElement(stack=ex.UnionStackRef(stack), index=ex.Const(value)), member_index=member
-            ):
+            case ex.UnionMember(ex.UnionStackElement(stack, ex.Const(value)), member):
                 if 0 <= value < len(stack.unions):
                     return f"(&{self.layout.header(stack.unions[value].headers[member])})"
         raise UnsupportedError(f"{self._where()}the header `{expression}`, which the native engine cannot find")
@@ -404,11 +399,9 @@ class Expressions:
 
     def union(self, expression: ex.Expression) -> Union:
         match expression:
-            case ex.UnionRef(union):
-                return union
-            case ex.UnionStackElement(stack=ex.UnionStackRef(stack), index=ex.Const(value)) if (
-                0 <= value < len(stack.unions)
-            ):
+            case Union():
+                return expression
+            case ex.UnionStackElement(stack, ex.Const(value)) if 0 <= value < len(stack.unions):
                 return stack.unions[value]
         raise UnsupportedError(f"{self._where()}a header union chosen at run time: `{expression}`")
 

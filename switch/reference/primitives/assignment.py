@@ -77,10 +77,7 @@ def _assign_union(runtime: Runtime, target: Any, source: Any) -> Effect:
 
 
 @builds("assign_header_stack")
-def _assign_stack(runtime: Runtime, target: Any, source: Any) -> Effect:
-    into: Stack = target.stack
-    out_of: Stack = source.stack
-
+def _assign_stack(runtime: Runtime, into: Stack, out_of: Stack) -> Effect:
     def assign(packet: Packet) -> None:
         packet.nexts[into.index] = packet.nexts[out_of.index]
         for a, b in zip(into.headers, out_of.headers, strict=False):
@@ -90,10 +87,7 @@ def _assign_stack(runtime: Runtime, target: Any, source: Any) -> Effect:
 
 
 @builds("assign_union_stack")
-def _assign_union_stack(runtime: Runtime, target: Any, source: Any) -> Effect:
-    into: UnionStack = target.stack
-    out_of: UnionStack = source.stack
-
+def _assign_union_stack(runtime: Runtime, into: UnionStack, out_of: UnionStack) -> Effect:
     def headers(union: Union) -> tuple[int, ...]:
         return tuple(h.index for h in union.headers)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from switch.model.expressions import StackRef
+from switch.model.headers import Stack
 from switch.reference.expressions import NOWHERE
 from switch.reference.packet import Packet
 from switch.reference.primitives.registry import Effect, builds
@@ -45,14 +45,14 @@ def _remove_header(runtime: Runtime, header: Any) -> Effect:
 
 def _rows(stack: Any) -> list[tuple[int, ...]]:
     """A stack's elements, each as the headers that move together."""
-    if isinstance(stack, StackRef):
-        return [(h.index,) for h in stack.stack.headers]
-    return [tuple(h.index for h in union.headers) for union in stack.stack.unions]
+    if isinstance(stack, Stack):
+        return [(h.index,) for h in stack.headers]
+    return [tuple(h.index for h in union.headers) for union in stack.unions]
 
 
 def _shifter(runtime: Runtime, stack: Any, count: Any, push: bool) -> Effect:
-    rows, read, number = _rows(stack), runtime.expressions.reader(count), stack.stack.index
-    is_header_stack, size = isinstance(stack, StackRef), len(rows)
+    rows, read, number = _rows(stack), runtime.expressions.reader(count), stack.index
+    is_header_stack, size = isinstance(stack, Stack), len(rows)
 
     def swap(packet: Packet, a: int, b: int) -> None:
         for x, y in zip(rows[a], rows[b], strict=True):
@@ -74,7 +74,7 @@ def _shifter(runtime: Runtime, stack: Any, count: Any, push: bool) -> Effect:
         for i in freed:
             for header in rows[i]:
                 packet.set_invalid(header)
-        runtime.record(packet, "primitive", text=f"{stack.stack.name}.{'push' if push else 'pop'}_front({amount})")
+        runtime.record(packet, "primitive", text=f"{stack.name}.{'push' if push else 'pop'}_front({amount})")
 
     return shift
 

@@ -28,7 +28,7 @@ from switch.model import expressions as ex
 from switch.model import externs as et
 from switch.model import parsers as pa
 from switch.model import pipelines as pi
-from switch.model.headers import Header
+from switch.model.headers import Header, Stack, Union, UnionStack
 from switch.model.primitives import SIGNATURES
 from switch.model.registers import Register
 from switch.reference.expressions import Expressions, fit
@@ -241,7 +241,7 @@ class FromModel:
         """A field that is written, matched or listed."""
         match a:
             case ex.AccessField(ex.StackElement(stack, index), field):
-                return ("element", stack.stack.name, self.values(index), field.name)
+                return ("element", stack.name, self.values(index), field.name)
             case pa.LastUnionField(stack, index, field):
                 return ("last of union", stack.name, stack.unions[0].members[index], field.name)
             case ex.LastField(stack, field):
@@ -254,18 +254,18 @@ class FromModel:
 
     def part(self, a: Any) -> Any:
         match a:
-            case ex.HeaderRef(header) | (Header() as header):
+            case Header() as header:
                 return ("header", header.name)
-            case ex.StackRef(stack) | pa.StackNext(stack):
+            case (Stack() as stack) | pa.StackNext(stack):
                 return ("stack", stack.name)
-            case ex.UnionRef(union):
+            case Union() as union:
                 return ("union", union.name)
-            case ex.UnionStackRef(stack):
+            case UnionStack() as stack:
                 return ("union stack", stack.name)
             case pa.UnionStackNext(stack, index):
                 return ("union_stack", stack.name, stack.unions[0].members[index])
             case ex.StackElement(stack, index):
-                return ("element", stack.stack.name, self.values(index))
+                return ("element", stack.name, self.values(index))
             case pa.Lookahead(offset, bits):
                 return ("lookahead", offset, bits)
             case Register() | et.Counter() | et.Meter() | et.Calculation():
