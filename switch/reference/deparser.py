@@ -76,7 +76,6 @@ class DeparserRunner:
         for run in self._primitives:
             run(packet)
         emitted = [h for h in self._order if packet.valid[h.index]]
-        if self._runtime.trace is not None:
-            names = [h.name for h in emitted]
-            self._runtime.record(packet, "deparse", headers=names, payload=len(packet.payload))
+        names = [h.name for h in emitted]
+        self._runtime.record(packet, "deparse", headers=names, payload=len(packet.payload))
         return b"".join([header_bytes(packet, h) for h in emitted]) + packet.payload

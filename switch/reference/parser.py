@@ -39,12 +39,10 @@ class ParserRunner:
     def parse(self, packet: Packet) -> int:
         """Fill the header vector from `packet.data` and leave the rest in `packet.payload`; the error code."""
         position, name, error = 0, self.init_state, self.errors["NoError"]
-        trace = self.runtime.trace
         for _ in range(STATES_MAX):
             if name is None:
                 break
-            if trace is not None:
-                trace.record(self.runtime.now_ns, packet.id, "parser_state", state=name)
+            self.runtime.record(packet, "parser_state", state=name)
             state, operations, select = self.states[name]
             try:
                 for operation in operations:
@@ -53,14 +51,13 @@ class ParserRunner:
             except ParserError as failure:
                 error = failure.code
                 break
-            if trace is not None and state.key:
+            if self.runtime.trace is not None and state.key:
                 key = ", ".join(show(v) for v in self._key)
-                trace.record(self.runtime.now_ns, packet.id, "select", key=key, next=name)
+                self.runtime.record(packet, "select", key=key, next=name)
         else:
             error = self.errors["ParserTimeout"]
-        if error != self.errors["NoError"] and trace is not None:
-            shown = self.runtime.program.error_name(error)
-            trace.record(self.runtime.now_ns, packet.id, "parser_error", error=shown, state=name)
+        if error != self.errors["NoError"]:
+            self.runtime.record(packet, "parser_error", error=self.runtime.program.error_name(error), state=name)
         packet.payload = packet.data[position:]
         return error
 
@@ -144,8 +141,7 @@ class ParserRunner:
                     position += self._whole_bytes(read(packet))
                     if position > len(packet.data):
                         raise self._fail("PacketTooShort")
-                    if self.runtime.trace is not None:
-                        self.runtime.record(packet, "advance", bytes=read(packet) // 8)
+                    self.runtime.record(packet, "advance", bytes=read(packet) // 8)
                     return position
 
                 return advance

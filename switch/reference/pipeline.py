@@ -26,8 +26,7 @@ class PipelineRunner:
         self._visits = {name: self._visit(node, tables) for name, node in pipeline.nodes.items()}
 
     def run(self, packet: Packet) -> None:
-        if self._runtime.trace is not None:
-            self._runtime.record(packet, "pipeline", pipeline=self._pipeline.name)
+        self._runtime.record(packet, "pipeline", pipeline=self._pipeline.name)
         name = self._pipeline.init
         steps = 0
         # A compiler's graph has no cycles; a hand-made one must not hold the switch.
@@ -57,8 +56,7 @@ class PipelineRunner:
 
         def visit(packet: Packet) -> str | None:
             result = test(packet)
-            if runtime.trace is not None:
-                runtime.record(packet, "condition", condition=node.name, source=source, result=result)
+            runtime.record(packet, "condition", condition=node.name, source=source, result=result)
             return node.if_true if result else node.if_false
 
         return visit
@@ -95,7 +93,6 @@ class PipelineRunner:
         return visit
 
     def _tell(self, packet: Packet, table: Table, key: tuple[int, ...], entry: InstalledEntry | None) -> None:
-        assert self._runtime.trace is not None
         shown = {k.name: show(v, k.width_bits) for k, v in zip(table.keys, key, strict=True)}
         data: dict[str, object] = {"table": table.name, "key": shown, "hit": entry is not None}
         if entry is not None:
