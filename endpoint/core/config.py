@@ -112,7 +112,10 @@ def make_settings(values: dict[str, Any]) -> Settings:
 
 
 def fill(defaults: S, values: dict[str, Any], who: str) -> S:
-    """The dataclass with these values in place of its own. Raises `ConfigError`; `who` begins the complaint."""
+    """The dataclass with these values in place of its own. Raises `ConfigError`; `who` begins the complaint.
+
+    `common.fields` tells a type by an example; a setting whose default is None has only its annotation.
+    """
     types = {field.name: str(field.type) for field in fields(defaults)}
     for name, value in values.items():
         if name not in types:
