@@ -16,12 +16,12 @@ from endpoint.workloads import Setup, WorkloadError, make
 from endpoint.workloads.workload import MEMORY_BYTES_MAX, MemoryRefusedError
 from scenarios.running.runner import Choices, Runner
 from scenarios.scenario import Scenario, Workload
+from topo.emulation.lab import DRIVERS
 from topo.plan import Plan
 
 MEGABYTE, GIGABYTE = 10**6, 10**9
 PROCESS_BYTES = 70 * MEGABYTE  # Python with every module that a run imports
 AGENT_BYTES = 45 * MEGABYTE  # a process in each host of the emulated world
-SWITCH_BYTES = {"embedded": 330_000, "bmv2": 33 * MEGABYTE, "linux": 50_000}
 PATH_BYTES = 350  # of each path to each destination, in a host's profile
 SAMPLE_BYTES = 1_500  # a port or queue pair in a line of the journal, as the judge reads it
 SAMPLES_A_SECOND = 10
@@ -52,7 +52,8 @@ def fabric_bytes(choices: Choices) -> int:
     """Memory of switches, hosts and their profiles, without the workloads."""
     plan = choices.running_plan
     kinds = [plan.kind_of(switch) for switch in plan.switches()] if plan.switch_overrides else None
-    switches = sum(SWITCH_BYTES[kind] for kind in kinds) if kinds else SWITCH_BYTES[plan.switch] * plan.switch_count
+    each = {kind: driver.switch_bytes for kind, driver in DRIVERS.items()}
+    switches = sum(each[kind] for kind in kinds) if kinds else each[plan.switch] * plan.switch_count
     paths = plan.host_count * (plan.host_count - 1) * plan.planes * plan.spines
     agents = 0 if choices.world == "simulated" else AGENT_BYTES * plan.host_count
     return PROCESS_BYTES + switches + agents + paths * PATH_BYTES

@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import ClassVar
 
 from topo.emulation import bmv2_process, namespace, process, tc
 from topo.emulation.bmv2_process import PROGRAM
@@ -47,6 +48,8 @@ def _macvlan_command(ref: PortRef) -> str:
 
 
 class Bmv2Driver:
+    switch_bytes: ClassVar[int] = 33_000_000
+
     def __init__(self, site: Site) -> None:
         self.site = site
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from topo.fault import CarrierChange, PortState, SwitchState
 from topo.graph import PortRef
@@ -27,6 +27,9 @@ class Site:
 
 
 class SwitchDriver(Protocol):
+    switch_bytes: ClassVar[int]
+    """Memory of one switch of this kind, measured and rounded up: `scenarios.running.estimate` adds them up."""
+
     def __init__(self, site: Site) -> None: ...
 
     def start(self, switches: Sequence[Switch], progress: Progress) -> None:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, ClassVar
 
 from common.client import ControlClient, ControlError
 from common.files import write_json
@@ -56,6 +56,8 @@ def wire_delay_ns(plan: Plan, ref: PortRef, delay_ns: int) -> int:
 
 
 class EmbeddedDriver:
+    switch_bytes: ClassVar[int] = 330_000
+
     def __init__(self, site: Site) -> None:
         self.site = site
         self._client: ControlClient | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
 
 from topo.emulation import namespace, tc
 from topo.emulation.driver import Progress, Site
@@ -19,6 +20,8 @@ _WORKERS = 4
 
 
 class LinuxDriver:
+    switch_bytes: ClassVar[int] = 50_000
+
     def __init__(self, site: Site) -> None:
         self.site = site
 
