@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-from scenarios.commands.guesses import guess
 from scenarios.commands.root import NeedsRootError, need_root
 from scenarios.commands.words import WORDS
 
@@ -45,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser().print_help()
         return 2
     if not words[0].startswith("-") and words[0] not in WORDS:
+        from scenarios.commands.guesses import guess  # knows the fault verbs, which take a moment to import
+
         meant = guess(words[0], WORDS)
         hint = f"did you mean ./lab {meant}?" if meant else f"valid are {', '.join(WORDS)}"
         sys.stderr.write(f"mrclab: no command {words[0]!r}: {hint}\n")

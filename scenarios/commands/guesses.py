@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 
+from topo.fault import VERBS
+
 GUESSES: Mapping[str, str] = {
     "deploy": "up",
     "destroy": "down",
@@ -17,7 +19,6 @@ GUESSES: Mapping[str, str] = {
     "linfo": "inspect",
     "connect": "exec NODE -- bash",
     "lconfig": "inspect",
-    "lcrash": "fault switch-crash NODE",
     "tools": "fault",
     "netem": "fault",
     "impairments": "fault",
@@ -52,9 +53,6 @@ GUESSES: Mapping[str, str] = {
     "iperf": "traffic write_bw h0 h3",
     "iperf3": "exec h0 -- iperf3 -c h3",
     "perftest": "traffic write_bw h0 h3",
-    "link": "fault link-down A-B",
-    "linkdown": "fault link-down A-B",
-    "drain": "fault drain NODE",
     "heal": "undo all",
     "restore": "undo",
     "tables": "controller show NODE",
@@ -69,5 +67,8 @@ def guess(word: str, known: Iterable[str]) -> str:
     """A known word that a user may have meant by an unknown one; "" when there is none like it."""
     if word.lower() in GUESSES:
         return GUESSES[word.lower()]
+    for verb in VERBS.values():
+        if word.lower() in (verb.name, *verb.elsewhere):
+            return f"fault {verb.usage}"
     close = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
     return close[0] if close else ""

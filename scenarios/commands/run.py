@@ -10,6 +10,7 @@ from pathlib import Path
 
 from scenarios.commands.owner import hand_over
 from scenarios.commands.root import need_root
+from scenarios.running import added
 from scenarios.running.directory import RUNS, RunDirectory
 from scenarios.running.transport_choice import TRANSPORTS
 
@@ -43,7 +44,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="append",
         default=[],
         metavar="WORDS",
-        help="add a fault: 'link-down p0l0-p0s0 @5 for 3' (seconds into phase faults; in PHASE); repeatable",
+        help=f"add a fault: '{added.EXAMPLE}' (seconds into phase faults; in PHASE); repeatable",
     )
     run.add_argument("--seed", type=int, help="repeat what chance decided (a new seed each time)")
     run.add_argument(

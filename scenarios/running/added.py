@@ -1,4 +1,4 @@
-"""Faults added to a timeline by a line of words: `link-down p0l0-p0s0 @5 for 3`."""
+"""Faults added to a timeline by a line of words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scenarios.scenario import Phase, TimedFault
 from topo.fault import VERBS, FaultError
 
 USAGE = "VERB TARGET [NUMBER] @SECONDS [for SECONDS] [in PHASE]"
-EXAMPLE = "link-down p0l0-p0s0 @5 for 3"
+EXAMPLE = f"{next(iter(VERBS))} p0l0-p0s0 @5 for 3"
 WORDS = re.compile(
     r"(?P<verb>\S+)\s+(?P<target>\S+)(?:\s+(?P<value>[\d.]+)%?)?\s+@\s*(?P<at>[\d.]+)"
     r"(?:\s+for\s+(?P<for>[\d.]+))?(?:\s+in\s+(?P<phase>\S+))?"

@@ -23,6 +23,7 @@ from mininet.topo import Topo
 from topo.address import host_address
 from topo.emulation import namespace
 from topo.emulation.wiring import link_commands, sysctls
+from topo.fault import usages
 from topo.graph import links
 from topo.plan import Plan
 
@@ -160,8 +161,8 @@ REFUSED = {
     "iperf": "Mininet's iperf speaks IPv4: use h0 iperf3 …, or ./lab traffic write_bw h0 h3",
     "iperfudp": "Mininet's iperf speaks IPv4: use h0 iperf3 -u …, or ./lab traffic write_bw h0 h3",
     "dpctl": "there is no OpenFlow here: use ./lab controller show SWITCH",
-    "switch": "use: switch-stop NAME, switch-crash NAME, switch-reboot NAME, undo",
-    "link": "use: link-down A-B, undo",
+    "switch": f"use: {usages('switch')}, undo",
+    "link": f"use: {usages('link')}, undo",
 }
 
 
@@ -178,7 +179,7 @@ class FabricCLI(CLI):  # type: ignore[misc]
     """Mininet's prompt with further verbs, by name. No word ends it, whatever it raises."""
 
     prompt = "mrclab> "
-    identchars = CLI.identchars + "-"  # or `link-down` would be `link` to cmd.Cmd
+    identchars = CLI.identchars + "-"  # or a fault verb would end at its hyphen for cmd.Cmd
 
     def __init__(self, net: FabricNet, verbs: Mapping[str, Word], **kwargs: Any) -> None:
         self.verbs = verbs

@@ -27,7 +27,7 @@ from topo.fault.change import (
 from topo.fault.condition import Condition, arrival, at_switch, conditions, leaving
 from topo.fault.fault import Fault, make_fault, targets, transmitters
 from topo.fault.meaning import carriers_off, dead_links, denied_evs, healthy, port_states, switch_state
-from topo.fault.verb import VERBS, Argument, FaultError, PortState, SwitchState, TargetKind, Verb, verb_table
+from topo.fault.verb import VERBS, Argument, FaultError, PortState, SwitchState, TargetKind, Verb, usages, verb_table
 
 __all__ = [
     "VERBS",
@@ -65,5 +65,6 @@ __all__ = [
     "switch_state",
     "targets",
     "transmitters",
+    "usages",
     "verb_table",
 ]

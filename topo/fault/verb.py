@@ -60,6 +60,13 @@ class Verb:
     routing: bool = False  # a routing protocol would notice, and route around the target
     kinds: tuple[SwitchKind, ...] = SWITCH_KINDS  # whose ports or which switches can do it
     host_side: bool = True  # whether a NIC's transmit side can do it
+    elsewhere: tuple[str, ...] = ()  # words for it in other labs, which users try here
+
+    @property
+    def usage(self) -> str:
+        """The verb with a place holder for its target and its number."""
+        place = {"link": "A-B|A>B" if self.one_way else "A-B", "nic port": "HOST.pPLANE", "switch": "SWITCH"}
+        return " ".join([self.name, place[self.target], *([self.argument.name.upper()] if self.argument else [])])
 
 
 def _down(state: PortState, _number: float, _seed: int) -> PortState:
@@ -86,7 +93,15 @@ def _slow(state: PortState, mbps: float, _seed: int) -> PortState:
 VERBS: Mapping[str, Verb] = {
     verb.name: verb
     for verb in (
-        Verb("link-down", "link", "both ends lose carrier", impairs=_down, switched_off="switch", routing=True),
+        Verb(
+            "link-down",
+            "link",
+            "both ends lose carrier",
+            impairs=_down,
+            switched_off="switch",
+            routing=True,
+            elsewhere=("link", "linkdown"),
+        ),
         Verb(
             "blackhole",
             "link",
@@ -142,6 +157,7 @@ VERBS: Mapping[str, Verb] = {
             "loses tables and queues, forwards nothing; links stay up; undo provisions it",
             switch="crashed",
             routing=True,
+            elsewhere=("lcrash",),
         ),
         Verb(
             "switch-reboot",
@@ -155,6 +171,7 @@ VERBS: Mapping[str, Verb] = {
             "switch",
             "the NICs are told to deny every path across it; it keeps forwarding",
             denies=True,
+            elsewhere=("drain",),
         ),
     )
 }
@@ -162,13 +179,12 @@ VERBS: Mapping[str, Verb] = {
 
 def verb_table() -> list[tuple[str, ...]]:
     """(usage, meaning, and for each of SWITCH_KINDS yes or no), for help texts and docs."""
-    rows = []
-    target = {"link": "A-B", "nic port": "HOST.pPLANE", "switch": "SWITCH"}
-    for verb in VERBS.values():
-        usage = f"{verb.name} {target[verb.target]}"
-        if verb.one_way:
-            usage = f"{verb.name} A-B|A>B"
-        if verb.argument:
-            usage += f" {verb.argument.name.upper()}"
-        rows.append((usage, verb.meaning, *("yes" if kind in verb.kinds else "no" for kind in SWITCH_KINDS)))
-    return rows
+    return [
+        (verb.usage, verb.meaning, *("yes" if kind in verb.kinds else "no" for kind in SWITCH_KINDS))
+        for verb in VERBS.values()
+    ]
+
+
+def usages(target: TargetKind) -> str:
+    """How to say each verb for a target of this kind that takes no number, with commas."""
+    return ", ".join(verb.usage for verb in VERBS.values() if verb.target == target and verb.argument is None)
