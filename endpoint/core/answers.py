@@ -1,4 +1,4 @@
-"""What a responder sends: selective acknowledgements, refusals of one packet, transport acknowledgements."""
+"""The packets that a responder sends: selective acknowledgements, refusals of packets, transport acknowledgements."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ U8, U32 = (1 << 8) - 1, (1 << 32) - 1
 
 @dataclass(frozen=True, slots=True)
 class PathTraits:
-    """What congestion control must know of the way to a peer and back. `base_rtt_ns` is the peer's, `network_rtt_ns`
+    """The way to a peer and back as congestion control sees it. `base_rtt_ns` is the peer's, `network_rtt_ns` is
     the longest of the fabric, `rate_bps` the sum of the NIC's ports, `jitter_ns` how late a process may be."""
 
     base_rtt_ns: int

@@ -22,7 +22,7 @@ NEVER = 1 << 62
 """A deadline that does not come, in ns."""
 
 RATE_UNLIMITED_BPS = 1_000_000_000
-"""What a port without a rate counts as in the bandwidth-delay product."""
+"""The rate that a port without a rate has in the bandwidth-delay product."""
 ACK_TIMEOUT_UNIT_NS = 1024
 TIMEOUT_MAX = 24
 MPR_UNITS_MIN, MPR_UNITS_MAX = 8, 32
@@ -39,7 +39,7 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a user may choose. None means: derived from the profile."""
+    """The choices of a user. None means: derived from the profile."""
 
     jitter_ns: int | None = None
     """None: the profile's."""
@@ -83,7 +83,7 @@ S = TypeVar("S", bound="DataclassInstance")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What follows from settings and profile; integers in bytes and ns."""
+    """Values that follow from settings and profile; integers in bytes and ns."""
 
     jitter_ns: int
     base_rtt_ns: int

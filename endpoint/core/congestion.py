@@ -16,7 +16,7 @@ class Congestion(Protocol):
     """One QP's window. Sizes are payload bytes, delays ns; `now_ns` never goes back."""
 
     window_bytes: int
-    """What may be in flight now. One packet may always be."""
+    """Bytes that may be in flight now. One packet always may."""
 
     def __init__(self, path: PathTraits, config: NsccConfig) -> None:
         """`config` holds NSCC's parameters; another algorithm need not look at them."""

@@ -1,4 +1,4 @@
-"""What the queue pairs of one MRC NIC share: settings and what follows from them, traffic classes, memory, turns."""
+"""The things that all queue pairs of one MRC NIC share: settings, limits, traffic classes, memory, scheduler."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ RELAPSE_PROBES = 32
 """An EV lost again within this many probe intervals of its return has relapsed."""
 
 SUSPECT_LOSS = 4
-"""What a loss adds to an EV's suspicion, in quarters of a point."""
+"""Quarters of a point that a loss adds to an EV's suspicion."""
 SUSPECT_SILENT_LOSS = 8
 """The same if nothing sent on the EV after the lost packet has been acknowledged."""
 PLANE_SUSPECT_MAX = 64
@@ -85,7 +85,7 @@ class EvPath:
 
 
 class PlaneEvs:
-    """One plane's EVs of one QP."""
+    """The EVs of one QP in one plane."""
 
     __slots__ = (
         "_at",

@@ -24,7 +24,7 @@ class EvState(Enum):
 
 
 class EvCause(Enum):
-    """What an EV undergoes."""
+    """An event that may change the state of an EV."""
 
     ECN = "ecn"
     """A SACK with SKIP_ONCE: a packet was marked on its way."""

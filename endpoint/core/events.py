@@ -1,4 +1,4 @@
-"""What one NIC has to tell: events for the journal, and the packets that it dropped, by reason."""
+"""The events of one NIC for the journal, and its dropped packets by reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one requester has under way: a window of PSNs, and what is known of the packet behind each.
+"""The window of PSNs that one requester has under way, and the state of the packet behind each PSN.
 
 PSNs are counted without wrap. `una` is the oldest not acknowledged, `nxt` the next new one; bit i of `acked` and
 `lost` is PSN una + i. What is known of a packet lies in rings indexed by PSN; nothing is allocated per packet but its
@@ -139,7 +139,7 @@ class Flight:
         return total
 
     def late(self, slot: int, now_ns: int) -> None:
-        """What was taken for lost on this slot has arrived: path or report were only slow."""
+        """The packet on this slot was taken for lost and has arrived: its path or its report was slow."""
         path = self.blamed[slot]
         if path is not None:
             self.blamed[slot] = None

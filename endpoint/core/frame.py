@@ -1,4 +1,4 @@
-"""What stands in front of the BTH: Ethernet, one or two IPv6 headers, UDP; built and taken apart as whole frames.
+"""The headers in front of the BTH: Ethernet, one or two IPv6 headers, UDP; built and taken apart as whole frames.
 
 With SRv6 the outer destination is the uSID list and the inner one the NIC; without, there is one IPv6 header. Both
 carry the same traffic class and flow label. This is the plain way, for control packets, tests and tools; the

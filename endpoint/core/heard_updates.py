@@ -19,7 +19,7 @@ REMEMBERED_MAX = 64
 
 
 class Standing(Enum):
-    """What an update is beside those that were heard before."""
+    """How an update relates to the updates heard before."""
 
     NEWS = "news"
     REPEATED = "repeated"
@@ -27,7 +27,7 @@ class Standing(Enum):
 
 
 class HeardUpdates:
-    """One peer's. `interval_ns` is the time between repetitions of an update."""
+    """The updates of one peer. `interval_ns` is the time between repetitions of an update."""
 
     __slots__ = ("_heard", "_interval_ns", "_newest", "_newest_ns")
 

@@ -1,4 +1,4 @@
-"""What a NIC has whatever transport runs on it: memory, ports, queue pairs in turns, events, counters.
+"""The parts of a NIC under any transport: memory, ports, queue pairs in turns, events, counters.
 
 `endpoint.core.endpoint` (MRC) and `endpoint.roce.endpoint` (the baseline) build on this; together they are an
 `endpoint.transport.Transport`.

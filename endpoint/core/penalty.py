@@ -23,7 +23,7 @@ PENALTY_MAX = 127
 
 
 class Deliverer(Protocol):
-    """What the rule needs of a responder: bytes received in total, and two numbers of its own to keep there."""
+    """A responder as the rule sees it: its bytes received in total, and two numbers that the rule keeps there."""
 
     received_bytes: int
     penalty_seen_bytes: int
@@ -31,7 +31,7 @@ class Deliverer(Protocol):
 
 
 class ReceiverPenalty:
-    """One NIC's, computed anew once a period of `period_ns`; always 0 unless `enabled`."""
+    """The penalty of one NIC, computed anew once a period of `period_ns`; always 0 unless `enabled`."""
 
     __slots__ = ("_current", "_due_ns", "_enabled", "_members", "_period_ns")
 

@@ -84,7 +84,7 @@ class ReorderRule:
             self.newest_ns = min(self.newest_ns + late_ns, now_ns)
 
     def forget_plane(self, plane: int) -> None:
-        """The plane is gone: its delay spreads nothing any more."""
+        """A lost plane's delay no longer widens the reorder window."""
         self._planes.pop(plane, None)
         self._measure_spread()
 

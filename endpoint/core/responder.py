@@ -273,7 +273,7 @@ class Responder:
             self._answers.nack(route, psn, ev, reason, stamp)
 
     def refuse(self, now_ns: int, syndrome: Syndrome, cause: str) -> None:
-        """What came cannot be accepted: tell the peer on every live port, and end the QP."""
+        """A packet cannot be accepted: tell the peer on every live port, and end the QP."""
         for route in self._reverse.live():
             self._answers.transport_ack(route, syndrome, self.epsn - 1, self.msn)
         self._fail(now_ns, CompletionStatus.FLUSHED, cause)

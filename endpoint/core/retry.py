@@ -108,6 +108,6 @@ class RetryTimer:
         return self._life_ns + (max(self._timeout_ns, 2 * self._round_trip_ns()) << max(0, excess + 1))
 
     def _round_trip_ns(self) -> int:
-        """What a round trip may take: of the slowest plane, with its variation, and a process that is late."""
+        """The longest round trip to expect: the slowest plane's, its variation, and the lateness of a process."""
         rtt = self._rtt
         return max(rtt.smoothed_ns, self._rule.slowest_ns) + 4 * rtt.variation_ns + self._jitter_ns

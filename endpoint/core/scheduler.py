@@ -23,7 +23,7 @@ QUANTUM_AHEAD_BYTES = 8 * QUANTUM_BYTES
 ALONE_BYTES = 1 << 20
 """The same for a QP that nobody waits behind, or that uses what the others cannot."""
 DEBT_TURNS_MAX = 8
-"""What a QP has sent in advance costs it no more turns than these."""
+"""Turns that a QP waits at most for what it has sent in advance."""
 
 
 class Sender(Protocol):
@@ -67,7 +67,7 @@ class Agenda:
             self.deadline_ns = at_ns
 
     def close(self) -> None:
-        """The QP has gone to ERROR or away: it has no deadline any more, although it may be in the midst of sending."""
+        """A QP in ERROR, or destroyed, has no deadline, even if the QP failed in the midst of sending."""
         self._closed = True
         self.deadline_ns = NEVER
 

@@ -40,7 +40,7 @@ RANGES: dict[str, tuple[int, int]] = {
     "cc_profile_id": (0, (1 << 64) - 1),
     "pmtu": (PMTU_MIN, PMTU_MAX),
 }
-"""What the integer attributes of a QP may be."""
+"""The range of each integer attribute of a QP."""
 
 
 class VerbError(ValueError):

@@ -103,7 +103,7 @@ class EndpointOp(IntEnum):
 
 
 class CcType(IntEnum):
-    """What congestion control fields a SETH or NETH carries."""
+    """The kind of congestion control fields in a SETH or NETH."""
 
     STATE = 0  # CC_STATE follows the SETH
     NACK = 2

@@ -1,4 +1,4 @@
-"""What a RoCE responder sends: acknowledgements, refusals, and congestion notifications, by the QP's one path."""
+"""The packets that a RoCE responder sends: acknowledgements, refusals, congestion notifications, on the QP's path."""
 
 from __future__ import annotations
 

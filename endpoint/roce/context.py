@@ -1,4 +1,4 @@
-"""What the queue pairs of one RoCE NIC share, and how a new one gets its path."""
+"""The things that all queue pairs of one RoCE NIC share, and the choice of a new queue pair's path."""
 
 from __future__ import annotations
 
