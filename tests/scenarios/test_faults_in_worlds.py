@@ -26,7 +26,7 @@ from scenarios.worlds.simulated import SimulatedWorld
 from scenarios.worlds.world import World, call
 from topo.emulation import state
 from topo.emulation.embedded import EmbeddedDriver, wire_delay_ns
-from topo.fault import VERBS, Board, Fault, Verb, denied_evs, healthy, port_states, switch_state, targets
+from topo.fault import VERBS, Board, Fault, Verb, denied_evs, healthy, make_fault, port_states, switch_state, targets
 from topo.graph import PortRef, device_id, ports
 from topo.node import Host
 from topo.planfile import load_plan
@@ -184,7 +184,7 @@ def any_order(world: World, told: list[Any]) -> None:
 
 
 def _held(in_force: list[Fault], action: tuple[str, str, float | None, int]) -> bool:
-    return any((fault.verb, fault.target, fault.value, fault.seed) == action for fault in in_force)
+    return make_fault(TINY, *action) in in_force
 
 
 def _refused(world: World, action: tuple[str, str, float | None, int]) -> None:
