@@ -332,6 +332,26 @@ def test_a_loop_that_slept_through_a_deadline_tells_the_device_by_how_much(pair)
     assert left.driver.late_ns == late_ns
 
 
+def test_a_device_that_works_past_its_deadline_is_not_told_that_the_host_was_late(pair):
+    left, _ = pair
+    eventually(lambda: len(left.device.links) == 4, "the first link states")
+    usual = left.device.packets_to_send
+    waited: list[int] = []
+
+    def work(now_ns: int, limit: int) -> list[tuple[int, bytes]]:
+        setattr(left.device, "packets_to_send", usual)  # noqa: B010
+        left.device.timer_ns = now_ns + 10_000_000
+        began_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
+        while time.thread_time_ns() - cpu_ns < 100_000_000:
+            pass
+        waited.append(time.monotonic_ns() - began_ns - (time.thread_time_ns() - cpu_ns))
+        return []
+
+    left.call(lambda: setattr(left.device, "packets_to_send", work))
+    eventually(lambda: left.device.fired_ns is not None, "the timer")
+    assert sum(late_ns for late_ns, _ in left.device.late) <= waited[0] + 10_000_000
+
+
 def test_a_loop_that_let_frames_lie_tells_the_device_for_how_long(pair):
     left, right = pair
     eventually(lambda: len(right.device.links) == 4, "the first link states")
