@@ -9,7 +9,6 @@ from switch.frontend.check.conversion import coerce
 from switch.frontend.check.type_ref import type_of
 from switch.frontend.parse import ast
 
-_ARITHMETIC = frozenset(["+", "-", "*", "/", "%", "&", "|", "^", "|+|", "|-|"])
 _COMPARISONS = frozenset(["==", "!=", "<", "<=", ">", ">="])
 
 
