@@ -18,9 +18,9 @@ from common.journal import Journal
 from common.server import ControlServer, Reply
 from endpoint import factory, prober
 from endpoint import profile as profiles
+from endpoint.core.dialect import UDP_PORTS
 from endpoint.door.server import DoorServer
 from endpoint.driver import RING_BYTES, Driver
-from endpoint.frame_filter import UDP_PORTS
 from endpoint.host import Host
 from endpoint.stackguard import StackGuard
 

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from common.bpf import JUMP, JUMP_EQUAL, LOAD_BYTE, LOAD_HALF, RETURN, Line, Program, assemble
 
 ACCEPT_WHOLE, REJECT = 0x40000, 0
-# UDP destination ports of MRC: RoCEv2's, and the one that the MRC specification prints as its default.
-UDP_PORTS = (4791, 4971)
 
 
 def udp_over_ipv6(ports: Sequence[int], matched: int, otherwise: int) -> Program:

@@ -73,6 +73,7 @@ class QPInfo:
     max_write_imm: int
     trim_nack: bool = True  # this end wants NACKs for packets of its own that arrive trimmed
     pmtu: int | None = None  # payload bytes of this end's full packets; None: not said, so as the other end's
+    dialect: str | None = None  # how this end reads the specification (`endpoint.core.dialect`); None: not said
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from endpoint.core import packet, wire
 from endpoint.core.packet import VARIANT_MASKED, Route
+from endpoint.core.port_sacks import PortSacks
 from endpoint.core.psn import PSN_MASK
 from endpoint.core.wire import NackReason, Opcode, Syndrome
 
@@ -13,11 +14,15 @@ NACK_CC = int(wire.CcType.NACK) << 4
 
 
 class Answers:
-    """Queues control frames for the QP `dest_qpn` of the peer, in the traffic class of control packets."""
+    """Queues control frames for the QP `dest_qpn` of the peer, in the traffic class of control packets.
 
-    __slots__ = ("_dest_masked", "_dest_qpn", "_traffic_class", "nacks_sent", "sacks_sent")
+    `port_sacks` is there in a dialect whose SACKs say which ports are up.
+    """
 
-    def __init__(self, dest_qpn: int, traffic_class: int) -> None:
+    __slots__ = ("_dest_masked", "_dest_qpn", "_port_sacks", "_traffic_class", "nacks_sent", "sacks_sent")
+
+    def __init__(self, dest_qpn: int, traffic_class: int, port_sacks: PortSacks | None = None) -> None:
+        self._port_sacks = port_sacks
         self._dest_qpn = dest_qpn
         self._dest_masked = VARIANT_MASKED | dest_qpn
         self._traffic_class = traffic_class
@@ -50,6 +55,8 @@ class Answers:
             first, answer, ev, 0, 0, cack, 0, 0, start, bitmap,
             stamp, beyond, congestion,
         )  # fmt: skip
+        if self._port_sacks is not None:
+            transport += self._port_sacks.word()
         route.port.queue_control(route.seal(transport, self._traffic_class))
         self.sacks_sent += 1
 

@@ -76,6 +76,8 @@ class Settings:
     control_frames_max: int = 4096
     """Control frames waiting on a port; more are dropped, as a full NIC queue would."""
     rcv_penalty: bool = True
+    dialect: str = ""
+    """Readings of the specification that are not the default (`endpoint.core.dialect`): NAME=VALUE, with commas."""
 
 
 S = TypeVar("S", bound="DataclassInstance")

@@ -10,10 +10,13 @@ from endpoint.core import frame, wire
 from endpoint.core.cc_profile import PathTraits
 from endpoint.core.config import Limits, Settings
 from endpoint.core.congestion import CcProfiles
+from endpoint.core.dialect import Dialect
 from endpoint.core.events import EventLog
 from endpoint.core.memory import MemoryTable
+from endpoint.core.mismatch import MismatchLog
 from endpoint.core.penalty import ReceiverPenalty
 from endpoint.core.port import PortSet
+from endpoint.core.port_sacks import PortSacks
 from endpoint.core.scheduler import Scheduler
 
 if TYPE_CHECKING:
@@ -47,10 +50,12 @@ class Stamps:
     resolution: int = 0
 
     @classmethod
-    def lasting(cls, timeout_ns: int) -> Stamps:
-        """Sixteen bits of ticks outlast `timeout_ns`; 128 ns is the standard's tick, longer ones are ours."""
+    def lasting(cls, timeout_ns: int, dialect: Dialect) -> Stamps:
+        """Sixteen bits of ticks outlast `timeout_ns`; 128 ns is the standard's tick, and longer ones the dialect's: our
+        own, or 1 µs, which may wrap within the timeout."""
         ticks = max(1, -(-timeout_ns // (wire.TIMESTAMP_TICK_NS << 16)))
-        return cls(wire.TIMESTAMP_TICK_NS * ticks, int(ticks > 1))
+        longer_ns = wire.TIMESTAMP_TICK_NS * ticks if dialect.tsr_1 == "own" else 1000
+        return cls(wire.TIMESTAMP_TICK_NS, 0) if ticks == 1 else cls(longer_ns, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +75,8 @@ class Context:
     path: PathTraits
     cc_profiles: CcProfiles
     penalty: ReceiverPenalty
+    mismatches: MismatchLog
+    statement: str
+    """What connecting peers are told of our dialect."""
+    port_sacks: PortSacks | None
+    """In a dialect whose SACKs say which ports are up; None: endpoint operations do."""

@@ -13,19 +13,24 @@ from struct import error as StructError  # noqa: N812
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+from endpoint.core import dialect as dialects
+from endpoint.core import ev as evs
 from endpoint.core import frame as frames
 from endpoint.core import icrc, packet, wire
 from endpoint.core.cc_profile import CcProfile, PathTraits, make_config
-from endpoint.core.config import NEVER, derive, make_settings
+from endpoint.core.config import NEVER, ConfigError, derive, make_settings
 from endpoint.core.congestion import CcProfiles, find_congestion
 from endpoint.core.context import Context, Stamps, TrafficClasses
 from endpoint.core.cq import CompletionQueue
+from endpoint.core.mismatch import MismatchLog
 from endpoint.core.nic import Nic
 from endpoint.core.operations import EndpointOperations
 from endpoint.core.peer import Peer
 from endpoint.core.peers import PeerTable
 from endpoint.core.penalty import ReceiverPenalty
 from endpoint.core.port import Port
+from endpoint.core.port_sacks import PortSacks
+from endpoint.core.psn import PSN_MASK
 from endpoint.core.qp import QueuePair
 from endpoint.core.selection import find_selection
 from endpoint.core.wire import ENDPOINT_QPN, IMMEDIATES, TIMESTAMP, WRITES, Opcode, PathMark
@@ -36,6 +41,10 @@ if TYPE_CHECKING:
 ICRC_STATE = icrc.START
 SACK_MIN = packet.BTH_OFFSET + packet.SACK.size + icrc.SIZE
 USUAL_MIN = packet.RECEIVE_MIN + icrc.SIZE
+MASK_BITS = 32
+CACK_BEFORE_PORTS = wire.CC_STATE_BYTES + wire.SETH_BYTES - 13
+"""From the cumulative PSN in a SETH to the word behind the CC_STATE."""
+OPCODES = frozenset(Opcode)
 OPERATIONS = (Opcode.ENDPOINT_REQUEST, Opcode.ENDPOINT_RESPONSE)
 
 
@@ -48,6 +57,8 @@ class Endpoint(Nic[QueuePair]):
         find_congestion(self.settings.congestion)
         nscc = make_config(self.settings.nscc or {})
         find_selection(self.settings.selection)
+        dialect = self.dialect = dialects.parse(self.settings.dialect)
+        _check_mask(dialect, profile)
         super().__init__(
             profile,
             rng,
@@ -56,6 +67,10 @@ class Endpoint(Nic[QueuePair]):
             events_max=self.settings.events_max,
             control_max=self.settings.control_frames_max,
         )
+        mismatches = self._mismatches = MismatchLog(dialect, self.log, self.scheduler)
+        self._port_sacks: PortSacks | None = None
+        if dialect.ports_in_sacks:
+            self._port_sacks = PortSacks(dialect, self.ports, limits.probe_interval_ns, self._tell_ports)
         self._context = Context(
             host=profile.host,
             settings=self.settings,
@@ -66,7 +81,7 @@ class Endpoint(Nic[QueuePair]):
             scheduler=self.scheduler,
             log=self.log,
             classes=TrafficClasses.of(profile.dscp),
-            stamps=Stamps.lasting(limits.timeout_ns) if self.settings.timestamps else Stamps(),
+            stamps=Stamps.lasting(limits.timeout_ns, dialect) if self.settings.timestamps else Stamps(),
             path=PathTraits(
                 limits.base_rtt_ns,
                 limits.base_rtt_ns,
@@ -77,18 +92,29 @@ class Endpoint(Nic[QueuePair]):
             ),
             cc_profiles=CcProfiles(CcProfile(self.settings.congestion, nscc)),
             penalty=ReceiverPenalty(limits.base_rtt_ns, enabled=self.settings.rcv_penalty),
+            mismatches=mismatches,
+            statement=dialect.statement(profile.udp_port),
+            port_sacks=self._port_sacks,
         )
         self._trimmed = {profile.dscp.trimmed: False, profile.dscp.trimmed_lasthop: True}
         """DSCP of a trimmed packet: whether the last hop trimmed it."""
-        self._udp_ports = frozenset({*wire.UDP_PORTS, profile.udp_port})
+        self._udp_port = dialect.udp_port_of(profile.udp_port)
+        self._udp_ports = frozenset({*dialects.UDP_PORTS, profile.udp_port})
+        self._usual_ev = dialect.low_in_port and dialect.inner_label
+        """Whether a receiver finds an EV where the fused layout has it at hand."""
+        self._sack_size = SACK_MIN + (wire.PORT_STATES.size if dialect.ports_in_sacks else 0)
+        """Bytes of a frame with an outer header and a SACK, up to the end."""
         self.peers = PeerTable(
             profile,
             self.ports,
             rng,
+            mismatches,
             interval_ns=limits.probe_interval_ns,
             control_class=self._context.classes.control,
         )
-        self._operations = EndpointOperations(self.peers, self.ports, self.log, rng, self._peer_ports_changed)
+        self._operations = EndpointOperations(
+            self.peers, self.ports, self.log, rng, mismatches, self._peer_ports_changed
+        )
 
     def create_qp(self, cq: CompletionQueue, **attributes: Any) -> QueuePair:
         """A QP in RESET. Attributes: mpr, max_write_imm, max_send_wr, max_recv_wr, psn, selection,
@@ -156,7 +182,7 @@ class Endpoint(Nic[QueuePair]):
             or outer >> 28 != 6
             or dst != self.address
             or outer_dst not in self.arrivals
-            or dport not in self._udp_ports
+            or (dport != self._udp_port and not self._accepts_port(src, dport))
         ):
             self.log.count("not_for_us")
             return True
@@ -182,33 +208,71 @@ class Endpoint(Nic[QueuePair]):
             self.log.count("malformed")
             return True
         qp.received(now_ns)
-        mark, ev, psn24 = int(outer >> 20 & 3 == 3), (inner & 0xFFFF) << 16 | source_port, psn & 0xFFFFFF
+        mark, psn24 = int(outer >> 20 & 3 == 3), psn & 0xFFFFFF
+        if self._usual_ev:
+            ev = (inner & 0xFFFF) << 16 | source_port
+        else:
+            ev = evs.unstripe(source_port, inner if self.dialect.inner_label else outer, self.dialect)
         qp.responder.receive_write(
             now_ns, arrival, mark, ev, opcode, psn >> 24, psn24, va, rkey, total, immediate, view[start:end], 0
         )
         return True
 
     def _usual_sack(self, qp: QueuePair, view: memoryview, now_ns: int) -> None:
-        if len(view) < SACK_MIN or not qp.sending:
-            self.log.count("malformed" if len(view) < SACK_MIN else "no_qp")
+        if (len(view) != self._sack_size or not qp.sending) and not self._readable_sack(qp, len(view)):
             return
         first, answer, ev, cack, offset, bitmap, state = packet.SACK_BODY.unpack_from(view, packet.SACK_BODY_OFFSET)
         penalty = state >> 24 & 0x7F
         qp.requester.receive_sack(now_ns, cack & 0xFFFFFF, offset, bitmap, ev, first, answer, penalty)
         qp.freshen(ev)
+        if self._port_sacks is not None and len(view) >= self._sack_size:
+            self._hear_ports(qp, view, SACK_MIN - icrc.SIZE, now_ns)
+
+    def _readable_sack(self, qp: QueuePair, size: int) -> bool:
+        """Whether to read a SACK in an encapsulated frame of `size` bytes that is not as long as this dialect's, or has
+        come too early or late; counted if not, and reported if another dialect's SACKs are so long."""
+        if size < SACK_MIN or not qp.sending:
+            self.log.count("malformed" if size < SACK_MIN else "no_qp")
+            return False
+        if size in (SACK_MIN, SACK_MIN + wire.PORT_STATES.size):
+            self._mismatches.seen(qp.peer.name, "port_status")
+        return True
+
+    def _hear_ports(self, qp: QueuePair, view: memoryview, at: int, now_ns: int) -> None:
+        """Port states at `at`, behind the CC_STATE of a SACK, unless a later SACK has come before this one."""
+        (mask,) = wire.PORT_STATES.unpack_from(view, at)
+        cack = int.from_bytes(view[at - CACK_BEFORE_PORTS : at - CACK_BEFORE_PORTS + 3], "big")
+        peer = qp.peer
+        if (qp.requester.flight.una - 1 - cack) & PSN_MASK or self._mismatches.port_mask(
+            peer.name, mask, self.ports.all
+        ):
+            return
+        before, ports = peer.ports, self.dialect.mask_from_wire(mask)
+        if ports != before:
+            peer.ports = ports
+            self._peer_ports_changed(peer, before, now_ns)
+
+    def _accepts_port(self, src: bytes, dport: int) -> bool:
+        """Whether a UDP destination port other than the one that we send to is MRC's too; reported for known hosts."""
+        peer = self.peers.addressed(src)
+        if peer is not None:
+            self._mismatches.seen(peer.name, "udp_port", str(dport))
+        return dport in self._udp_ports
 
     def _receive_plain(self, arrival: Port, data: bytes | memoryview, now_ns: int) -> None:
         """Everything but the usual frames."""
         try:
-            found = frames.parse(data)
+            found = frames.parse(data, self.dialect)
             bth = wire.Bth.unpack(data, found.bth)
         except (frames.MalformedFrame, StructError):
             self.log.count("malformed")
             return
-        if found.udp_dport not in self._udp_ports or found.dst != self.address:
+        if found.dst != self.address or (found.outer is not None and found.outer[1] not in self.arrivals):
             self.log.count("not_for_us")
             return
-        if found.outer is not None and found.outer[1] not in self.arrivals:
+        if found.udp_dport != self._udp_port and (
+            bth.opcode not in OPCODES or not self._accepts_port(found.src, found.udp_dport)
+        ):
             self.log.count("not_for_us")
             return
         lasthop = self._trimmed.get(found.dscp)
@@ -311,6 +375,9 @@ class Endpoint(Nic[QueuePair]):
         )
 
     def _receive_sack(self, qp: QueuePair, view: memoryview, at: int, now_ns: int) -> None:
+        size = packet.SACK_BODY_OFFSET + len(view) - at  # as if encapsulated
+        if size != self._sack_size and not self._readable_sack(qp, size):
+            return
         sack = wire.Seth.unpack(view, at)
         state = wire.CcState.unpack(view, at + wire.SETH_BYTES)
         first = sack.mark << 5 | sack.probe_response << 1
@@ -325,6 +392,8 @@ class Endpoint(Nic[QueuePair]):
             state.rcv_cwnd_pen,
         )
         qp.freshen(sack.entropy)
+        if self._port_sacks is not None and size >= self._sack_size:
+            self._hear_ports(qp, view, at + wire.SETH_BYTES + wire.CC_STATE_BYTES, now_ns)
 
     def _qp_of(self, qpn: int, src: bytes) -> QueuePair | None:
         """The QP that a packet from `src` is for; None, and counted, if there is none."""
@@ -347,7 +416,18 @@ class Endpoint(Nic[QueuePair]):
             if qp.joined:
                 qp.refresh_ports()
                 qp.agenda.wake()
-        self._operations.announce(now_ns)
+        if self._port_sacks is None:
+            self._operations.announce(now_ns)
+        else:
+            self._port_sacks.announce(now_ns)
+
+    def _tell_ports(self, now_ns: int) -> None:
+        """A SACK on every live plane of one QP to each peer."""
+        told: set[str] = set()
+        for qp in self.qps.values():
+            if qp.receiving and qp.peer.name not in told:
+                told.add(qp.peer.name)
+                qp.responder.tell_ports(now_ns)
 
     def _peer_ports_changed(self, peer: Peer, before: int, now_ns: int) -> None:
         for port in self.ports:
@@ -375,13 +455,24 @@ class Endpoint(Nic[QueuePair]):
     def handle_timer(self, now_ns: int) -> None:
         super().handle_timer(now_ns)
         self._operations.handle_timer(now_ns)
+        if self._port_sacks is not None:
+            self._port_sacks.handle_timer(now_ns)
 
     def next_timer_ns(self) -> int | None:
         due_ns = self._operations.next_timer_ns()
+        if self._port_sacks is not None:
+            due_ns = min(due_ns, self._port_sacks.next_timer_ns())
         other_ns = super().next_timer_ns()
         if other_ns is not None and other_ns < due_ns:
             return other_ns
         return None if due_ns >= NEVER else due_ns
+
+
+def _check_mask(dialect: dialects.Dialect, profile: NicProfile) -> None:
+    """Raises `ConfigError` if a port of this NIC has no bit in a port status mask."""
+    highest = max(port.port for port in profile.ports) + dialect.mask_shift
+    if highest > MASK_BITS:
+        raise ConfigError(f"dialect: port_mask is {dialect.port_mask!r}, which has no bit for port {MASK_BITS}")
 
 
 def _stamp(data: bytes | memoryview, found: frames.Frame, bth: wire.Bth) -> int:

@@ -1,17 +1,21 @@
 """How an entropy value (EV) is striped over a packet: the one place that knows.
 
-The low 16 bits travel in the UDP source port, the high 16 in the low 16 of the 20-bit inner flow label, which is
-copied to the outer header. (Sources disagree on which half goes where; docs/contracts.md decides for this project.)
+Half of the 32 bits travels in the UDP source port, the other half in the low 16 of the 20-bit flow label. Which half
+goes where depends on the dialect: by default the low one travels in the source port. (docs/dialects.md)
 """
 
 from __future__ import annotations
 
+from endpoint.core.dialect import DEFAULT, Dialect
 
-def stripe(ev: int) -> tuple[int, int]:
+
+def stripe(ev: int, dialect: Dialect = DEFAULT) -> tuple[int, int]:
     """UDP source port and flow label of an EV."""
-    return ev & 0xFFFF, ev >> 16
+    low, high = ev & 0xFFFF, ev >> 16
+    return (low, high) if dialect.low_in_port else (high, low)
 
 
-def unstripe(source_port: int, flow_label: int) -> int:
+def unstripe(source_port: int, flow_label: int, dialect: Dialect = DEFAULT) -> int:
     """The EV of a packet. Bits of the flow label above the low 16 are not the EV's."""
-    return (flow_label & 0xFFFF) << 16 | source_port
+    label = flow_label & 0xFFFF
+    return label << 16 | source_port if dialect.low_in_port else source_port << 16 | label

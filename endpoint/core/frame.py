@@ -1,8 +1,8 @@
 """The headers in front of the BTH: Ethernet, one or two IPv6 headers, UDP; built and taken apart as whole frames.
 
 With SRv6 the outer destination is the uSID list and the inner one the NIC; without, there is one IPv6 header. Both
-carry the same traffic class and flow label. This is the plain way, for control packets, tests and tools; the
-transport sends data from templates (`endpoint.core.packet`).
+carry the same traffic class, and by default the same flow label. This is the plain way, for control packets, tests and
+tools; the transport sends data from templates (`endpoint.core.packet`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from endpoint.core import ev as evs
 from endpoint.core import icrc
+from endpoint.core.dialect import DEFAULT, Dialect
 
 Buffer = bytes | bytearray | memoryview
 
@@ -85,13 +86,16 @@ def headers(
     ev: int,
     udp_dport: int,
     length: int,
+    dialect: Dialect = DEFAULT,
 ) -> bytes:
     """Everything in front of a BTH. `length` is that of BTH, extension headers, data, pad and ICRC."""
-    source_port, flow_label = evs.stripe(ev)
-    inner = ipv6(src, dst, traffic_class, flow_label, NEXT_UDP, UDP + length)
+    source_port, label = evs.stripe(ev, dialect)
+    inner_label = label if outer is None or dialect.inner_label else 0
+    inner = ipv6(src, dst, traffic_class, inner_label, NEXT_UDP, UDP + length)
     parts = [ether_dst, ether_src, ETHERTYPE_IPV6.to_bytes(2, "big")]
     if outer is not None:
-        parts.append(ipv6(*outer, traffic_class, flow_label, NEXT_IPV6, IPV6 + UDP + length))
+        outer_label = label if dialect.outer_label else 0
+        parts.append(ipv6(*outer, traffic_class, outer_label, NEXT_IPV6, IPV6 + UDP + length))
     return b"".join([*parts, inner, _UDP.pack(source_port, udp_dport, UDP + length, 0)])
 
 
@@ -102,7 +106,7 @@ def seal(front: bytes, transport: bytes) -> bytes:
     return frame + icrc.WIRE.pack(icrc.compute(memoryview(frame)[offset:]))
 
 
-def parse(data: Buffer) -> Frame:
+def parse(data: Buffer, dialect: Dialect = DEFAULT) -> Frame:
     """Take a frame apart as far as UDP; the ICRC is not looked at. Raises `MalformedFrame`."""
     if len(data) < ETHERNET + IPV6 + UDP:
         raise MalformedFrame(f"{len(data)} bytes are too few for Ethernet, IPv6 and UDP")
@@ -121,6 +125,7 @@ def parse(data: Buffer) -> Frame:
     if next_header != NEXT_UDP:
         raise MalformedFrame(f"the next header is {next_header}, not UDP")
     source_port, dport, udp_length, _ = _UDP.unpack_from(data, offset + IPV6)
+    label = inner_first if dialect.inner_label else first
     return Frame(
         ether_dst=bytes(data[0:6]),
         ether_src=bytes(data[6:12]),
@@ -128,7 +133,7 @@ def parse(data: Buffer) -> Frame:
         src=src,
         dst=dst,
         traffic_class=first >> 20 & 0xFF,
-        ev=evs.unstripe(source_port, inner_first & 0xFFFFF),
+        ev=evs.unstripe(source_port, label, dialect),
         udp_dport=dport,
         offset=offset,
         end=offset + IPV6 + length,

@@ -13,6 +13,7 @@ from endpoint.core import wire
 from endpoint.core.config import NEVER
 from endpoint.core.events import EventLog
 from endpoint.core.frame import Frame
+from endpoint.core.mismatch import MismatchLog
 from endpoint.core.packet import Route
 from endpoint.core.peer import Peer
 from endpoint.core.peers import PeerTable
@@ -31,11 +32,14 @@ class EndpointOperations:
         ports: PortSet,
         log: EventLog,
         rng: Random,
+        mismatches: MismatchLog,
         on_peer_ports: Callable[[Peer, int, int], None],
     ) -> None:
         self._peers = peers
         self._ports = ports
         self._log = log
+        self._mismatches = mismatches
+        self._dialect = mismatches.dialect
         self._on_peer_ports = on_peer_ports
         self._request_id = rng.getrandbits(16)
         self._probes: dict[int, tuple[Peer, Route, Callable[[Route], None]]] = {}
@@ -54,9 +58,12 @@ class EndpointOperations:
             if self._heeded(peer, request_id, request, now_ns):
                 peer.respond(arrival, found.ev, self._ports.up, request_id, request)
             return
-        response = wire.Eeth.unpack(data, at)
+        response = wire.Eeth.unpack(data, at, self._dialect.eeth_op_shift)
+        if self._mismatches.response_op(peer.name, data[at + wire.EETH_OP_BYTE]):
+            return
         if response.op == EndpointOp.PORT_STATUS_UPDATE:
-            peer.answered(request_id, self._ports.up, now_ns)
+            if not self._dialect.ports_in_sacks:
+                peer.answered(request_id, self._ports.up, now_ns)
         elif response.op == EndpointOp.EV_PROBE:
             asked, route, answered = self._probes.get(request_id, (None, None, None))
             if asked is peer and route is not None and answered is not None:
@@ -70,11 +77,16 @@ class EndpointOperations:
         if request.op != EndpointOp.PORT_STATUS_UPDATE:
             self._log.count("opcode")
             return False
+        if self._dialect.ports_in_sacks:
+            self._mismatches.seen(peer.name, "port_status")  # and heeded: what it says is clear
+        if self._mismatches.port_mask(peer.name, request.port_status_mask, self._ports.all):
+            return False  # nor answered, as what it says is not clear
         if not peer.users:
             self._log.count("no_qp")  # unanswered: who has a QP to us goes on telling until we have one too
             return False
         before = peer.ports
-        changed = peer.heard(request_id, request.port_status_mask, now_ns)
+        ports = self._dialect.mask_from_wire(request.port_status_mask)
+        changed = peer.heard(request_id, ports, now_ns)
         if changed is None:
             self._log.count("overtaken")
             return False

@@ -11,6 +11,7 @@ from struct import Struct
 from zlib import crc32
 
 from endpoint.core import frame, icrc, wire
+from endpoint.core.dialect import DEFAULT, Dialect
 from endpoint.core.message import Message
 from endpoint.core.port import Port
 from endpoint.core.psn import PSN_MASK
@@ -45,10 +46,19 @@ class Route:
     with the CRC state behind it.
     """
 
-    __slots__ = ("_fronts", "_pieces", "da", "ev", "plane", "port", "via")
+    __slots__ = ("_dialect", "_fronts", "_pieces", "da", "ev", "plane", "port", "via")
 
     def __init__(
-        self, ev: int, port: Port, via: str | None, da: bytes, src: bytes, dst: bytes, udp_port: int, encapsulated: bool
+        self,
+        ev: int,
+        port: Port,
+        via: str | None,
+        da: bytes,
+        src: bytes,
+        dst: bytes,
+        udp_port: int,
+        encapsulated: bool,
+        dialect: Dialect = DEFAULT,
     ) -> None:
         self.ev = ev
         self.port = port
@@ -57,6 +67,7 @@ class Route:
         self.da = da
         outer = (port.row.address.packed, da) if encapsulated else None
         self._pieces = (outer, src, dst, udp_port)
+        self._dialect = dialect
         self._fronts: dict[int, tuple[bytes, int]] = {}
 
     def front(self, length: int, traffic_class: int) -> tuple[bytes, int]:
@@ -81,6 +92,7 @@ class Route:
             ev=self.ev,
             udp_dport=udp_port,
             length=length,
+            dialect=self._dialect,
         )
         return front, icrc.front_state(front[len(front) - frame.IPV6 - frame.UDP :])
 

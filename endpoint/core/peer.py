@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from endpoint.core import wire
 from endpoint.core.config import NEVER
 from endpoint.core.heard_updates import HeardUpdates, Standing
+from endpoint.core.mismatch import MismatchLog
 from endpoint.core.packet import Route
 from endpoint.core.wire import EndpointOp, Opcode
 
@@ -31,13 +32,15 @@ class Peer:
     """`interval_ns` is the time between repetitions, `ports_all` the mask of our ports, which a peer takes to be up.
 
     Our updates have ids that count up from a random one, so that a new start does not use the same again. An update
-    that comes too late is not answered: whoever is not heeded goes on telling.
+    that comes too late is not answered: whoever is not heeded goes on telling. In a dialect that has port states in
+    SACKs nothing is announced here.
     """
 
     __slots__ = (
         "_control_class",
         "_heard",
         "_interval_ns",
+        "_mismatches",
         "_own_ids",
         "_ports_all",
         "_rng",
@@ -62,6 +65,7 @@ class Peer:
         rng: Random,
         interval_ns: int,
         control_class: int,
+        mismatches: MismatchLog,
         *,
         ports_all: int,
     ) -> None:
@@ -73,6 +77,7 @@ class Peer:
         self._rng = rng
         self._interval_ns = interval_ns
         self._control_class = control_class
+        self._mismatches = mismatches
         self._ports_all = ports_all
         self.denied: Set[int] = frozenset()
         """EVs that a controller has taken out."""
@@ -109,6 +114,8 @@ class Peer:
         What the peer answered before, it may have forgotten in a new start.
         """
         self.users += 1
+        if self._mismatches.dialect.ports_in_sacks:
+            return
         if ports != self._ports_all or self.told != ports:
             self.asked.clear()
             self.announce(ports, now_ns)
@@ -147,9 +154,10 @@ class Peer:
         self._request(route, request_id, EndpointOp.EV_PROBE, 0)
 
     def _request(self, route: Route, request_id: int, op: EndpointOp, ports: int) -> None:
+        mask = self._mismatches.dialect.mask_to_wire(ports)
         transport = bytearray(
             wire.Bth(Opcode.ENDPOINT_REQUEST, wire.ENDPOINT_QPN, request_id, variant=0xFF).pack()
-            + wire.Erth(op, ports).pack()
+            + wire.Erth(op, mask).pack()
         )
         route.port.queue_control(route.seal(transport, self._control_class))
 
@@ -170,7 +178,11 @@ class Peer:
     def back_on(self, port: Port, ev: int) -> Route | None:
         """The way back over the switches that a packet came by: the EV names the same spine in either direction."""
         route = self.by_ev.get(ev)
-        return route if route is not None and route.port is port else None
+        if route is not None and route.port is port:
+            return route
+        known = (other.ev for other in self.routes if other.port is port)
+        self._mismatches.arrived_ev(self.name, ev, known)
+        return None
 
     def respond(self, arrival: Port, ev: int, ports: int, request_id: int, request: wire.Erth) -> None:
         """Answer on the control class, by the way it came if its port is up: any other may be dead."""
@@ -180,9 +192,11 @@ class Peer:
             if not choices:
                 return
             route = next(iter(choices.values()))
+        dialect = self._mismatches.dialect
+        response = wire.Eeth(request.op, dialect.mask_to_wire(ports), request.tx_timestamp, request.tsr)
         transport = bytearray(
             wire.Bth(Opcode.ENDPOINT_RESPONSE, wire.ENDPOINT_QPN, request_id, variant=0xFF).pack()
-            + wire.Eeth(request.op, ports, request.tx_timestamp, request.tsr).pack()
+            + response.pack(dialect.eeth_op_shift)
         )
         route.port.queue_control(route.seal(transport, self._control_class))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Set
 from random import Random
 from typing import TYPE_CHECKING
 
+from endpoint.core.mismatch import MismatchLog
 from endpoint.core.packet import Route
 from endpoint.core.peer import Peer
 from endpoint.core.port import PortSet
@@ -19,11 +20,19 @@ class PeerTable:
     """Peers by name and by inner address. `interval_ns` is the time between repetitions of a port status update."""
 
     def __init__(
-        self, profile: NicProfile, ports: PortSet, rng: Random, *, interval_ns: int, control_class: int
+        self,
+        profile: NicProfile,
+        ports: PortSet,
+        rng: Random,
+        mismatches: MismatchLog,
+        *,
+        interval_ns: int,
+        control_class: int,
     ) -> None:
         self._profile = profile
         self._ports = ports
         self._rng = rng
+        self._mismatches = mismatches
         self._interval_ns = interval_ns
         self._control_class = control_class
         self._peers: dict[str, Peer] = {}
@@ -61,6 +70,7 @@ class PeerTable:
             raise VerbError(f"{profile.host}'s profile has no paths to {name!r}; destinations: {known}")
         encapsulated = profile.encapsulation == "srv6"
         source, destination = profile.address.packed, row.address.packed
+        dialect = self._mismatches.dialect
         routes = [
             Route(
                 path.ev,
@@ -69,12 +79,15 @@ class PeerTable:
                 path.da.packed,
                 source,
                 destination,
-                profile.udp_port,
+                dialect.udp_port_of(profile.udp_port),
                 encapsulated,
+                dialect,
             )
             for path in row.paths
         ]
-        peer = Peer(row, routes, self._rng, self._interval_ns, self._control_class, ports_all=self._ports.all)
+        peer = Peer(
+            row, routes, self._rng, self._interval_ns, self._control_class, self._mismatches, ports_all=self._ports.all
+        )
         peer.denied = self._denied_to(name)
         return peer
 

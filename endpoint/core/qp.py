@@ -8,13 +8,15 @@ from typing import Any
 
 from endpoint.core import wire
 from endpoint.core.answers import Answers
-from endpoint.core.config import NEVER
+from endpoint.core.config import NEVER, ConfigError
 from endpoint.core.congestion import find_congestion
 from endpoint.core.context import Context
 from endpoint.core.cq import CompletionQueue
+from endpoint.core.dialect import UDP_PORTS, differences
 from endpoint.core.ev_set import EvPath, EvSet
 from endpoint.core.ev_state import EvCause, EvState
 from endpoint.core.message import Message
+from endpoint.core.mismatch import refusal
 from endpoint.core.operations import EndpointOperations
 from endpoint.core.packet import Route
 from endpoint.core.peer import Peer
@@ -24,7 +26,7 @@ from endpoint.core.requester import Requester
 from endpoint.core.responder import Responder
 from endpoint.core.reverse import ReverseEvs
 from endpoint.core.selection import find_selection
-from endpoint.core.verbs import VerbQueuePair, check_peer, check_pmtu, take_attributes
+from endpoint.core.verbs import VerbError, VerbQueuePair, check_peer, check_pmtu, take_attributes
 from endpoint.core.work import WorkQueue
 from endpoint.transport import CompletionStatus, QPInfo
 
@@ -90,7 +92,15 @@ class QueuePair(VerbQueuePair):
         return self._remote is not None
 
     def info(self) -> QPInfo:
-        return QPInfo(self._context.host, self.qpn, self._start_psn, self.mpr, self.max_write_imm, pmtu=self._own_pmtu)
+        return QPInfo(
+            self._context.host,
+            self.qpn,
+            self._start_psn,
+            self.mpr,
+            self.max_write_imm,
+            pmtu=self._own_pmtu,
+            dialect=self._context.statement,
+        )
 
     # --- state -------------------------------------------------------------------------------------------------
 
@@ -98,6 +108,7 @@ class QueuePair(VerbQueuePair):
         context, settings = self._context, self._context.settings
         check_peer(peer, "qpn", "psn", "mpr", "max_write_imm")
         found = self._peers.named(peer.host)
+        self._agree_on_dialect(peer)
         self._agree_on_pmtu(peer)
         self.peer = found
         self._remote = peer
@@ -117,7 +128,7 @@ class QueuePair(VerbQueuePair):
             context,
             self.work,
             self.reverse,
-            Answers(peer.qpn, context.classes.control),
+            Answers(peer.qpn, context.classes.control, context.port_sacks),
             self.fail,
             epsn=peer.psn,
             pmtu=self.pmtu,
@@ -129,6 +140,23 @@ class QueuePair(VerbQueuePair):
         self.refresh_ports()
         self.deny(self.peer.denied, now_ns)
         self.peer.joined(context.ports.up, now_ns)
+
+    def _agree_on_dialect(self, peer: QPInfo) -> None:
+        """Report each choice in which the peer's statement differs from ours. Raises `VerbError` where packets could
+        not be read: all but a UDP port that is accepted anyway. A peer that says nothing is taken to agree."""
+        if peer.dialect is None:
+            return
+        context = self._context
+        try:
+            found = differences(context.statement, peer.dialect)
+        except ConfigError as error:
+            raise VerbError(f"{peer.host}: {error}") from error
+        for choice, ours, theirs in found:
+            context.mismatches.stated(peer.host, choice, ours, theirs)
+        accepted = [("udp_port", str(port)) for port in UDP_PORTS]
+        fatal = [row for row in found if (row[0], row[2]) not in accepted]
+        if fatal:
+            raise VerbError(refusal(context.host, peer.host, fatal))
 
     def _make_requester(self) -> None:
         assert self._remote is not None  # RTR came before
@@ -234,6 +262,8 @@ class QueuePair(VerbQueuePair):
         path = self.evs.paths.get(ev)
         if path is not None:
             self.reverse.confirm(path.route)
+        elif ev not in self.peer.by_ev:
+            self._context.mismatches.echoed_ev(self.peer.name, ev, self.peer.by_ev)
 
     def deny(self, denied: Set[int], now_ns: int) -> None:
         """Make exactly these EVs DENIED; acknowledgements go by others too, where there are any."""

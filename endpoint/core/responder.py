@@ -22,6 +22,8 @@ WRITE_ONLY = 0xCA  # a plain number: an enum's comparison costs a call
 WORD = (1 << wire.SACK_BITS) - 1
 SACKS_MAX = 128
 """Acknowledgements in one go, when what is new does not fit one bitmap: enough for the largest window."""
+NO_CAUSE = -0x8000
+"""The offset of a causing PSN that no window reaches."""
 SACK_SIZE_MIN = 1024
 """A packet counts at least this much towards the threshold (OCP MRC, SACK trigger 1)."""
 
@@ -233,7 +235,7 @@ class Responder:
         self._sack_bytes = 0
         cack = self.epsn - 1
         offset = psn - cack
-        answer = offset if -0x8000 <= offset < 0x8000 else -0x8000
+        answer = offset if NO_CAUSE <= offset < 0x8000 else NO_CAUSE
         congestion = self._penalty.at(now_ns) << 24 | (self.received_bytes >> 8) & 0xFFFFFF
         beyond = self.bitmap.bit_count()
         sack = self._answers.sack
@@ -271,6 +273,14 @@ class Responder:
         route = self._reverse.choose(port, ev)
         if route is not None:
             self._answers.nack(route, psn, ev, reason, stamp)
+
+    def tell_ports(self, now_ns: int) -> None:
+        """Send on every live plane a SACK that nothing asked for: of its own fields only the port states are news."""
+        cack, congestion = self.epsn - 1, self._penalty.at(now_ns) << 24 | (self.received_bytes >> 8) & 0xFFFFFF
+        for route in self._reverse.live():
+            self._answers.sack(
+                route, cack, 1, self.bitmap & WORD, route.ev, 0, NO_CAUSE, 0, self.bitmap.bit_count(), congestion
+            )
 
     def refuse(self, now_ns: int, syndrome: Syndrome, cause: str) -> None:
         """A packet cannot be accepted: tell the peer on every live port, and end the QP."""

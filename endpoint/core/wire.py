@@ -5,9 +5,8 @@ A packet is `BTH | extension headers | [data | pad] | ICRC`, everything in netwo
 `struct.error` when the bytes end too early, and accepts every value. The transport's hot paths do not come through
 here: they use the fused layouts of `endpoint.core.packet`, which the tests hold against these.
 
-Where readers of the specification disagree, this file decides: BTH byte 1 is SE, M from the top (IBTA's order); the
-operation of an endpoint response is in bits 3:2 of its byte 1; a timestamp counts ticks of 128 ns with tsr 0 and of
-the profile's own length with tsr 1.
+Where readers of the specification disagree, `endpoint.core.dialect` decides: what a codec needs of it is an argument,
+and left out the default dialect's.
 """
 
 from __future__ import annotations
@@ -17,9 +16,6 @@ from struct import Struct
 from typing import NamedTuple
 
 Buffer = bytes | bytearray | memoryview
-
-UDP_PORTS = (4791, 4971)
-"""RoCEv2's destination port, and the one that OCP MRC 1.0 prints (taken for a transposition): both are accepted."""
 
 PSN_BITS = 24
 ENDPOINT_QPN = 0x2
@@ -95,6 +91,10 @@ class Syndrome(IntEnum):
     NAK_REMOTE_OPERATIONAL_ERROR = 0x63
 
 
+EETH_OP_BYTE = 1
+"""The byte of an EETH that holds its operation, in bits that depend on the dialect."""
+
+
 class EndpointOp(IntEnum):
     """ERTH.op and EETH.op."""
 
@@ -139,23 +139,25 @@ class Bth(NamedTuple):
     variant: int = 0
     """Byte 4: FECN and BECN in RoCE; not covered by the ICRC."""
 
-    def pack(self) -> bytes:
-        second = self.solicited << 7 | self.migrated << 6 | self.pad << 4
+    def pack(self, *, migrated_first: bool = False) -> bytes:
+        high, low = (self.migrated, self.solicited) if migrated_first else (self.solicited, self.migrated)
+        second = high << 7 | low << 6 | self.pad << 4
         return _BTH.pack(
             self.opcode, second, self.p_key, self.variant << 24 | self.dest_qpn, self.flags << 24 | self.psn
         )
 
     @classmethod
-    def unpack(cls, data: Buffer, offset: int = 0) -> Bth:
+    def unpack(cls, data: Buffer, offset: int = 0, *, migrated_first: bool = False) -> Bth:
         opcode, second, p_key, qpn, psn = _BTH.unpack_from(data, offset)
+        solicited, migrated = (0x40, 0x80) if migrated_first else (0x80, 0x40)
         return cls(
             opcode=opcode,
             dest_qpn=qpn & 0xFFFFFF,
             psn=psn & 0xFFFFFF,
             flags=psn >> 24,
             pad=second >> 4 & 3,
-            solicited=bool(second & 0x80),
-            migrated=bool(second & 0x40),
+            solicited=bool(second & solicited),
+            migrated=bool(second & migrated),
             p_key=p_key,
             variant=qpn >> 24,
         )
@@ -188,7 +190,7 @@ class Tseth(NamedTuple):
 
     tx_timestamp: int
     tsr: int = 0
-    """0: ticks of 128 ns; 1: ticks of the sender's profile."""
+    """0: ticks of 128 ns; 1: by the dialect, ticks of the sender's own or of 1 µs."""
     ftype: int = 1
 
     def pack(self) -> bytes:
@@ -299,6 +301,7 @@ class Seth(NamedTuple):
 
 
 _CC_STATE = Struct("!HHI")
+CC_STATE_BYTES = _CC_STATE.size
 
 
 class CcState(NamedTuple):
@@ -326,6 +329,9 @@ class CcState(NamedTuple):
         timestamp, ooo, last = _CC_STATE.unpack_from(data, offset)
         return cls(timestamp, ooo & 0x7FFF, bool(last >> 31), last >> 24 & 0x7F, last & 0xFFFFFF)
 
+
+PORT_STATES = Struct("!I")
+"""In a dialect that tells port states in SACKs: a port status mask, 4 bytes, behind the CC_STATE."""
 
 _NETH = Struct("!HBBIHHIBBH")
 
@@ -407,7 +413,7 @@ class Erth(NamedTuple):
 
     op: int
     port_status_mask: int = 0
-    """Bit n - 1 is set while port n can be reached."""
+    """As on the wire: which bit is which port depends on the dialect."""
     tx_timestamp: int = 0
     tsr: int = 0
     ftype: int = 1
@@ -428,7 +434,10 @@ _EETH = Struct("!BBBBI20xHBBI")
 
 
 class Eeth(NamedTuple):
-    """Endpoint response, 36 bytes, with the request's id in BTH.psn[15:0] and its timestamp echoed."""
+    """Endpoint response, 36 bytes, with the request's id in BTH.psn[15:0] and its timestamp echoed.
+
+    `op_shift` is the dialect's: 2 for the operation in bits 3:2 of byte 1, 4 for bits 5:4.
+    """
 
     op: int
     port_status_mask: int = 0
@@ -437,12 +446,11 @@ class Eeth(NamedTuple):
     ftype: int = 1
     vendor: int = 0
 
-    def pack(self) -> bytes:
-        return _EETH.pack(
-            0, self.op << 2, 0, self.vendor, self.port_status_mask, self.tx_timestamp, self.tsr << 7, self.ftype, 0
-        )
+    def pack(self, op_shift: int = 2) -> bytes:
+        op, ports = self.op << op_shift, self.port_status_mask
+        return _EETH.pack(0, op, 0, self.vendor, ports, self.tx_timestamp, self.tsr << 7, self.ftype, 0)
 
     @classmethod
-    def unpack(cls, data: Buffer, offset: int = 0) -> Eeth:
+    def unpack(cls, data: Buffer, offset: int = 0, op_shift: int = 2) -> Eeth:
         _, op, _, vendor, mask, timestamp, tsr, ftype, _ = _EETH.unpack_from(data, offset)
-        return cls(op >> 2 & 3, mask, timestamp, tsr >> 7, ftype & 0xF, vendor)
+        return cls(op >> op_shift & 3, mask, timestamp, tsr >> 7, ftype & 0xF, vendor)

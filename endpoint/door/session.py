@@ -293,6 +293,9 @@ class Session:
                 values.choice("host", self._hosts)
             elif "bool" in str(field.type):
                 values.boolean(name, True)
+            elif "str" in str(field.type):
+                if values.has(name):
+                    values.string(name)
             elif values.has(name) or (name in values.values and "None" not in str(field.type)):
                 values.integer(name, 0, 1 << 63)
         try:

@@ -18,6 +18,7 @@ from endpoint.core import wire as shared
 from endpoint.core.config import Settings as CoreSettings
 from endpoint.core.config import derive, timeout_exceeding
 from endpoint.core.cq import CompletionQueue
+from endpoint.core.dialect import UDP_PORTS
 from endpoint.core.nic import Nic
 from endpoint.roce import wire
 from endpoint.roce.config import make_settings
@@ -49,7 +50,7 @@ class Endpoint(Nic[QueuePair]):
         self._context = Context(
             profile, self.settings, self.limits, rng, self.ports, self.memory, self.scheduler, self.log
         )
-        self._udp_ports = frozenset({*shared.UDP_PORTS, profile.udp_port})
+        self._udp_ports = frozenset({*UDP_PORTS, profile.udp_port})
 
     def create_qp(self, cq: CompletionQueue, **attributes: Any) -> QueuePair:
         """A QP in RESET. Attributes: max_send_wr, max_recv_wr, psn."""

@@ -72,6 +72,8 @@ class Link:
         _integer("max_write_imm", info.max_write_imm, 32)
         if info.pmtu is not None:
             _integer("pmtu", info.pmtu, 16)
+        if info.dialect is not None and type(info.dialect) is not str:
+            raise ValueError(f"dialect is {info.dialect!r}, no text")
         if type(info.trim_nack) is not bool:
             raise ValueError(f"trim_nack is {info.trim_nack!r}, not true or false")
 
