@@ -8,6 +8,11 @@
 Optional: it needs Scapy (GPL-2.0), which nothing else in the project imports. It is written from the header layouts
 alone, apart from `endpoint.core.wire`, so that each can be tested against the other. The ICRC is computed when a packet
 is built, and kept when one was dissected; a trimmed packet has none.
+
+Readings of the specification other than the default are chosen for all layers at once, with the text that the
+transport's setting `dialect` takes (docs/dialects.md):
+
+    >>> use_dialect("ev_halves=high-in-port,eeth_op=5:4")
 """
 
 from __future__ import annotations
@@ -39,7 +44,9 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw, bind_layers
 
-UDP_PORTS = (4791, 4971)
+from endpoint.core import dialect as dialects
+
+UDP_PORTS = dialects.UDP_PORTS
 
 OPCODES = {
     0xC6: "WRITE_FIRST",
@@ -78,6 +85,21 @@ MARKS = {0: "NONE", 1: "SKIP_ONCE", 2: "ALWAYS_SKIP", 3: "RESERVED"}
 _MRC_WRITES = range(0xC6, 0xCC)
 _WITH_IMMEDIATE = (0xC9, 0xCB, 0x0B)
 _RC_WITH_RETH = (0x06, 0x0A, 0x0B)
+
+
+_dialect = dialects.DEFAULT
+
+
+def use_dialect(text: str = "") -> dialects.Dialect:
+    """From now on build and dissect packets of this dialect. Raises `ConfigError` with the valid choices."""
+    global _dialect
+    chosen = dialects.parse(text)
+    if chosen.migrated_first != _dialect.migrated_first:
+        Mrc.fields_desc[1:3] = reversed(Mrc.fields_desc[1:3])  # bits 7 and 6
+    if chosen.eeth_op != _dialect.eeth_op:
+        Eeth.fields_desc[1:4] = reversed(Eeth.fields_desc[1:4])  # 4 bits, the operation, 2 bits; or 2 and 4
+    _dialect = chosen
+    return chosen
 
 
 class _IcrcField(XLEIntField):
@@ -145,6 +167,8 @@ class Meth(Packet):
 
 
 class Tseth(Packet):
+    """The tick of `tx_timestamp` is 128 ns with tsr 0; with tsr 1 the sender's own, or 1 µs, by the dialect."""
+
     name = "MRC TSETH"
     fields_desc = [  # noqa: RUF012
         ShortField("tx_timestamp", 0),
@@ -156,6 +180,12 @@ class Tseth(Packet):
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
         return Reth
+
+    def tick_ns(self) -> int | None:
+        """The length of a tick; None if it is the sender's own."""
+        if not self.tsr:
+            return 128
+        return 1000 if _dialect.tsr_1 == "1us" else None
 
 
 class Reth(Packet):
@@ -221,6 +251,20 @@ class CcState(Packet):
         X3BytesField("rcvd_bytes", 0),
     ]
 
+    def guess_payload_class(self, payload: bytes) -> type[Packet]:
+        return PortStates if _dialect.ports_in_sacks and len(payload) >= 4 else Raw
+
+
+class PortStates(Packet):
+    """Behind the CC_STATE of a SACK, in a dialect that has port states there."""
+
+    name = "MRC port states"
+    fields_desc = [XIntField("port_status_mask", 0)]  # noqa: RUF012
+
+    def ports(self) -> list[int]:
+        """The ports that can be reached, from 1."""
+        return _ports(self.port_status_mask)
+
 
 class Neth(Packet):
     name = "MRC NETH"
@@ -261,7 +305,7 @@ class Peth(Packet):
 
 
 class Erth(Packet):
-    """The request id is BTH.psn[15:0]. Bit n - 1 of `port_status_mask` is set while port n can be reached."""
+    """The request id is BTH.psn[15:0]. Which bit of `port_status_mask` is which port, depends on the dialect."""
 
     name = "MRC ERTH"
     fields_desc = [  # noqa: RUF012
@@ -279,8 +323,14 @@ class Erth(Packet):
         BitField("ftype", 1, 4),
     ]
 
+    def ports(self) -> list[int]:
+        """The ports that can be reached, from 1."""
+        return _ports(self.port_status_mask)
+
 
 class Eeth(Packet):
+    """Which bits of its second byte are `op`, depends on the dialect."""
+
     name = "MRC EETH"
     fields_desc = [  # noqa: RUF012
         XByteField("res1", 0),
@@ -298,6 +348,10 @@ class Eeth(Packet):
         BitField("ftype", 1, 4),
         IntField("res8", 0),
     ]
+
+    def ports(self) -> list[int]:
+        """The ports that can be reached, from 1."""
+        return _ports(self.port_status_mask)
 
 
 class Cnp(Packet):
@@ -332,24 +386,31 @@ def encapsulate(
     dscp: int = 10,
     ecn: int = 2,
     outer_src: str | None = None,
-    udp_port: int = UDP_PORTS[0],
+    udp_port: int | None = None,
     ether_dst: str = "02:00:00:00:00:01",
     ether_src: str = "02:00:00:00:00:02",
 ) -> Packet:
     """Ethernet, the outer IPv6 to the uSID list `da`, the inner IPv6 and UDP, with the EV striped over them.
 
-    The Ethernet addresses have defaults because Scapy would otherwise ask the network for them.
+    `udp_port` is the dialect's where none is given. The Ethernet addresses have defaults because Scapy would otherwise
+    ask the network for them.
     """
-    tc, label = dscp << 2 | ecn, ev >> 16
-    outer = IPv6(src=outer_src or src, dst=da, tc=tc, fl=label, nh=41, hlim=64)
-    inner = IPv6(src=src, dst=dst, tc=tc, fl=label, nh=17, hlim=64)
-    return Ether(dst=ether_dst, src=ether_src) / outer / inner / UDP(sport=ev & 0xFFFF, dport=udp_port, chksum=0)
+    tc, high, low = dscp << 2 | ecn, ev >> 16, ev & 0xFFFF
+    sport, label = (low, high) if _dialect.ev_halves == "low-in-port" else (high, low)
+    inner_label = 0 if _dialect.ev_label == "outer" else label
+    outer_label = 0 if _dialect.ev_label == "inner" else label
+    outer = IPv6(src=outer_src or src, dst=da, tc=tc, fl=outer_label, nh=41, hlim=64)
+    inner = IPv6(src=src, dst=dst, tc=tc, fl=inner_label, nh=17, hlim=64)
+    dport = _dialect.udp_port_of(UDP_PORTS[0]) if udp_port is None else udp_port
+    return Ether(dst=ether_dst, src=ether_src) / outer / inner / UDP(sport=sport, dport=dport, chksum=0)
 
 
 def entropy(packet: Packet) -> int:
-    """The EV that a packet carries: low half in the UDP source port, high half in the innermost flow label."""
+    """The EV that a packet carries: half in the UDP source port, half in a flow label, as the dialect has it."""
     udp = packet[UDP]
-    return int((udp.underlayer.fl & 0xFFFF) << 16 | udp.sport)
+    labelled = packet[IPv6] if _dialect.ev_label == "outer" else udp.underlayer  # the first is the outer one
+    label = labelled.fl & 0xFFFF
+    return int(label << 16 | udp.sport if _dialect.ev_halves == "low-in-port" else udp.sport << 16 | label)
 
 
 def usids(address: str) -> list[int]:
@@ -370,6 +431,11 @@ def compute_icrc(bth: Mrc, transport: bytes) -> int:
     pseudo += IPv6Address(ip.src).packed + IPv6Address(ip.dst).packed
     pseudo += struct.pack("!HHHH", udp.sport, udp.dport, length, 0xFFFF)
     return zlib.crc32(pseudo + transport[:4] + b"\xff" + transport[5:])
+
+
+def _ports(mask: int) -> list[int]:
+    first = 1 if _dialect.port_mask == "bit-1" else 0
+    return [port for port in range(1, 33 - first) if mask >> (port - 1 + first) & 1]
 
 
 def _promised(bth: Packet) -> int:

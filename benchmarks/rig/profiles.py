@@ -20,9 +20,18 @@ def mac(host: int, plane: int) -> str:
 
 
 def profile(
-    host: int, hosts: int = 2, planes: int = 4, evs_per_plane: int = 8, rate_bps: int = 10_000_000_000, **changes: Any
+    host: int,
+    hosts: int = 2,
+    planes: int = 4,
+    evs_per_plane: int = 8,
+    rate_bps: int = 10_000_000_000,
+    ev_first: int = 0,
+    **changes: Any,
 ) -> dict[str, Any]:
-    """Host `host` of `hosts`; the frame leaves plane port p and arrives at port p of the host its uSID names."""
+    """Host `host` of `hosts`; the frame leaves plane port p and arrives at port p of the host its uSID names.
+
+    The EVs of a plane have the plane in the high half, and count up from `ev_first` in the low one.
+    """
     usid = [f"fcbb:bbbb:{0x3000 + index:x}::" for index in range(hosts)]
     data: dict[str, Any] = {
         "version": 1,
@@ -59,7 +68,7 @@ def profile(
                 "address": f"fd00::{peer + 1:x}",
                 "paths": [
                     {
-                        "ev": (plane << 16) | number,
+                        "ev": (plane << 16) | ev_first + number,
                         "port": plane + 1,
                         "plane": plane,
                         "via": f"p{plane}s{number}",

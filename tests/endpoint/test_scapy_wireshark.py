@@ -58,10 +58,10 @@ def tshark(tmp_path: Path, frames: Sequence[bytes], *options: str) -> str:
     return done.stdout
 
 
-def dissected(tmp_path: Path, *frames: bytes) -> list[dict[str, list[str]]]:
+def dissected(tmp_path: Path, *frames: bytes, options: Sequence[str] = ()) -> list[dict[str, list[str]]]:
     """Per frame, every mrc field with its values in order."""
     found = []
-    for packet in json.loads(tshark(tmp_path, frames, "-T", "json", "--no-duplicate-keys")):
+    for packet in json.loads(tshark(tmp_path, frames, "-T", "json", "--no-duplicate-keys", *options)):
         values: dict[str, list[str]] = {}
         collect(packet["_source"]["layers"].get("mrc", {}), values)
         found.append(values)

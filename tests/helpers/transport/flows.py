@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -11,10 +12,21 @@ from tests.helpers.transport.virtual_wire import Wire
 
 
 class Flow:
-    """One QP from `src` to `dst`; messages of given sizes land one after the other in the destination's region."""
+    """One QP from `src` to `dst`; messages of given sizes land one after the other in the destination's region.
+
+    With `silent`, neither end states its dialect, as foreign NICs do not.
+    """
 
     def __init__(
-        self, wire: Wire, src: str = "h0", dst: str = "h1", size: int = 1 << 20, seed: int = 7, **attributes: Any
+        self,
+        wire: Wire,
+        src: str = "h0",
+        dst: str = "h1",
+        size: int = 1 << 20,
+        seed: int = 7,
+        *,
+        silent: bool = False,
+        **attributes: Any,
     ) -> None:
         self.wire, self.src, self.dst = wire, src, dst
         sender, receiver = wire.transports[src], wire.transports[dst]
@@ -28,8 +40,11 @@ class Flow:
         self.remote_cq = receiver.create_cq(100_000)
         self.qp: Any = sender.create_qp(self.cq, **attributes)
         self.remote: Any = receiver.create_qp(self.remote_cq, **attributes)
-        self.qp.connect(self.remote.info(), wire.now_ns)
-        self.remote.connect(self.qp.info(), wire.now_ns)
+        here, there = self.qp.info(), self.remote.info()
+        if silent:
+            here, there = replace(here, dialect=None), replace(there, dialect=None)
+        self.qp.connect(there, wire.now_ns)
+        self.remote.connect(here, wire.now_ns)
         self.posted: dict[int, tuple[int, int, int | None]] = {}
         self.statuses: dict[int, CompletionStatus] = {}
         self.immediates: list[int] = []

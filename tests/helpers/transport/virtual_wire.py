@@ -20,6 +20,7 @@ from benchmarks.rig.profiles import DSCP
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
 from endpoint.core import frame as frames
+from endpoint.core.dialect import DEFAULT
 from endpoint.core.endpoint import Endpoint
 
 
@@ -57,7 +58,10 @@ class Link:
 
 
 class Wire:
-    """Hosts `h0`… joined by planes. `base_rtt_ns` of the profiles is computed from the links."""
+    """Hosts `h0`… joined by planes. `base_rtt_ns` of the profiles is computed from the links.
+
+    `host_settings` are settings of single hosts beside those of all.
+    """
 
     def __init__(
         self,
@@ -74,6 +78,8 @@ class Wire:
         make: Callable[..., Any] = Endpoint,
         jitter_ns: int = 0,
         profile_changes: dict[str, Any] | None = None,
+        ev_first: int = 0,
+        host_settings: dict[str, dict[str, Any]] | None = None,
         **settings: Any,
     ) -> None:
         self.now_ns = 0
@@ -97,13 +103,14 @@ class Wire:
         self._wake_ns: dict[str, int] = {}
         self._inbox: dict[str, list[tuple[int, bytes]]] = {}
         for number in range(hosts):
-            data = profile_data(number, hosts, planes, evs_per_plane, rate_bps)
+            data = profile_data(number, hosts, planes, evs_per_plane, rate_bps, ev_first)
             data.update(base_rtt_ns=self.base_rtt_ns, jitter_ns=jitter_ns)
             data.update(profile_changes or {})
             nic = profiles.parse(json.loads(json.dumps(data)))
             self.profiles[nic.host] = nic
             self._host_of[nic.address.packed] = nic.host
-            self.transports[nic.host] = make(nic, rng=Random(seed * 1000 + number), now_ns=0, **settings)
+            own = {**settings, **(host_settings or {}).get(nic.host, {})}
+            self.transports[nic.host] = make(nic, rng=Random(seed * 1000 + number), now_ns=0, **own)
             self.heard[nic.host] = deque(maxlen=300)
             self._asleep_until[nic.host] = 0
             self._inbox[nic.host] = []
@@ -223,7 +230,7 @@ class Wire:
     def _send(self, host: str, port: int, frame: bytes) -> None:
         if not self.host_up[host, port]:
             return
-        parsed = frames.parse(frame)
+        parsed = frames.parse(frame, getattr(self.transports[host], "dialect", DEFAULT))
         plane = port - 1
         via, destination = self._path_of.get((host, parsed.dst, parsed.ev)) or self._hashed(plane, parsed)
         self._cross(self.links[plane, via], frame, lambda out: self._last_hop(destination, plane, out))
