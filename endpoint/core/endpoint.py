@@ -68,9 +68,8 @@ class Endpoint(Nic[QueuePair]):
             control_max=self.settings.control_frames_max,
         )
         mismatches = self._mismatches = MismatchLog(dialect, self.log, self.scheduler)
-        self._port_sacks: PortSacks | None = None
-        if dialect.ports_in_sacks:
-            self._port_sacks = PortSacks(dialect, self.ports, limits.probe_interval_ns, self._tell_ports)
+        sacks = PortSacks(dialect, self.ports, limits.probe_interval_ns, self._tell_ports)
+        self._port_sacks = sacks if dialect.ports_in_sacks else None
         self._context = Context(
             host=profile.host,
             settings=self.settings,
@@ -209,14 +208,15 @@ class Endpoint(Nic[QueuePair]):
             return True
         qp.received(now_ns)
         mark, psn24 = int(outer >> 20 & 3 == 3), psn & 0xFFFFFF
-        if self._usual_ev:
-            ev = (inner & 0xFFFF) << 16 | source_port
-        else:
-            ev = evs.unstripe(source_port, inner if self.dialect.inner_label else outer, self.dialect)
+        ev = (inner & 0xFFFF) << 16 | source_port if self._usual_ev else self._ev_of(source_port, inner, outer)
         qp.responder.receive_write(
             now_ns, arrival, mark, ev, opcode, psn >> 24, psn24, va, rkey, total, immediate, view[start:end], 0
         )
         return True
+
+    def _ev_of(self, source_port: int, inner: int, outer: int) -> int:
+        """The EV of a packet where another dialect than the default has it; labels with what is above them."""
+        return evs.unstripe(source_port, inner if self.dialect.inner_label else outer, self.dialect)
 
     def _usual_sack(self, qp: QueuePair, view: memoryview, now_ns: int) -> None:
         if (len(view) != self._sack_size or not qp.sending) and not self._readable_sack(qp, len(view)):

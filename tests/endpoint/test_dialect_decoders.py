@@ -26,7 +26,7 @@ from endpoint.core import dialect as dialects
 from endpoint.core import wire
 from endpoint.core.config import ConfigError
 from endpoint.core.wire import Opcode
-from tests.endpoint.test_scapy_wireshark import build, dissected, number, tshark
+from tests.helpers.dissector import build, dissected, number, tshark
 from tests.helpers.transport.bench import Bench
 
 OTHERS = ["", *(f"{name}={value}" for name, values in dialects.CHOICES.items() for value in values[1:])]

@@ -109,7 +109,7 @@ class Wire:
             nic = profiles.parse(json.loads(json.dumps(data)))
             self.profiles[nic.host] = nic
             self._host_of[nic.address.packed] = nic.host
-            own = {**settings, **(host_settings or {}).get(nic.host, {})}
+            own = settings | (host_settings or {}).get(nic.host, {})
             self.transports[nic.host] = make(nic, rng=Random(seed * 1000 + number), now_ns=0, **own)
             self.heard[nic.host] = deque(maxlen=300)
             self._asleep_until[nic.host] = 0
@@ -121,16 +121,9 @@ class Wire:
                     rate_bps, delay_ns, 8 * bdp + 100_000, int(1.5 * bdp) + 20_000 if trim else 0, 0, lasthop=True
                 )
                 for via in range(evs_per_plane):
-                    self.links.setdefault(
-                        (plane, f"p{plane}s{via}"),
-                        Link(
-                            rate_bps,
-                            wait_ns,
-                            8 * bdp + 100_000,
-                            bdp + 20_000 if trim else 0,
-                            bdp // 4 + 10_000 if mark else 0,
-                        ),
-                    )
+                    trim_bytes, mark_bytes = bdp + 20_000 if trim else 0, bdp // 4 + 10_000 if mark else 0
+                    link = Link(rate_bps, wait_ns, 8 * bdp + 100_000, trim_bytes, mark_bytes)
+                    self.links.setdefault((plane, f"p{plane}s{via}"), link)
         for nic in self.profiles.values():
             for name, row in nic.destinations.items():
                 for path in row.paths:
