@@ -82,7 +82,8 @@ class Driver:
     caches, several times what a frame costs in a warm loop. After an idle turn the next frame wakes it at once.
 
     The loop knows when it wanted to run: at its deadline, or when a frame arrived while it slept. A device that is
-    served `stall_ns` later than that is told so; `late_ns` is the sum of all lateness beyond the moderation.
+    served `stall_ns` later than that is told so; `late_ns` is the sum of all lateness beyond the moderation, as far as
+    looking for it costs nothing: frames are asked how long they waited only where a stall is possible.
     """
 
     def __init__(
@@ -155,7 +156,7 @@ class Driver:
             before_ns, now_ns = now_ns, clock()
             before_cpu_ns, cpu_ns = cpu_ns, time.thread_time_ns()
             late_ns = now_ns - max(deadline_ns, before_ns) if deadline_ns is not None else 0
-            if slept:
+            if slept and now_ns - before_ns >= self._stall_ns:  # in less time no frame can have waited for a stall
                 late_ns = max(late_ns, min(self._waited_ns(), now_ns - before_ns))
             # The turn's own work is no lateness: with full ports a turn is always behind its deadline.
             late_ns = min(late_ns, now_ns - before_ns - (cpu_ns - before_cpu_ns))
@@ -224,7 +225,8 @@ class Driver:
         timeout_s = None if wait_ns is None else min(max(0, wait_ns), _WAIT_MAX_NS) / 1e9
         for descriptor in select.select(watched, [], [], timeout_s)[0]:
             if port := self._data.get(descriptor):
-                port.data.clear_error()  # an error is not a frame, and would keep the loop awake
+                if port.data.oldest_ns() is None:
+                    port.data.clear_error()  # an error is not a frame, and would keep the loop awake
             elif port := self._probes.get(descriptor):
                 if frames := port.probes.receive(BATCH_FRAMES):
                     device.receive_probes(port.number, frames, self._clock())
