@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topo.fault import VERBS, FaultError, dead_links, denied_evs, healthy, make_fault, port_states, switch_state
+from topo.fault import VERBS, Fault, FaultError, dead_links, denied_evs, healthy, make_fault, port_states, switch_state
 from topo.graph import PortRef, peer
 from topo.node import Host, leaf, spine
 from topo.path import path_of_ev, switches
@@ -37,6 +37,20 @@ def test_each_number_lands_in_its_unit():
     loss: Any = pytest.approx(0.2)
     expected = replace(healthy(LAB, UP), loss=loss, delay_ns=2_500_000, rate_bps=1_500_000, loss_seed=7)
     assert states == {UP: expected}
+
+
+def seeded(verb: str, seed: int) -> Fault:
+    spec = VERBS[verb]
+    target = {"link": "p1s2-p1l0", "nic port": "h5.p2", "switch": "p1s2"}[spec.target]
+    if spec.one_way:
+        target = "p1s2>p1l0"
+    return make_fault(LAB, verb, target, spec.argument.high / 2 if spec.argument else None, seed)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_seeds_tell_two_faults_apart_exactly_where_something_is_drawn_by_chance(verb):
+    one, other = seeded(verb, 1), seeded(verb, 2)
+    assert (one != other) == VERBS[verb].chance == (port_states(LAB, [one]) != port_states(LAB, [other]))
 
 
 def test_losses_compound_and_a_blackhole_is_total():

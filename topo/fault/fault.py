@@ -23,7 +23,7 @@ class Fault:
     verb: str
     target: str
     value: float | None = None
-    seed: int = 0  # of random loss
+    seed: int = 0  # of what the verb draws by chance
 
     def __str__(self) -> str:
         """Verb and target, as messages name a fault."""
@@ -47,8 +47,7 @@ def make_fault(plan: Plan, verb: str, target: str, value: float | None = None, s
         if value is None or not arg.low <= value <= arg.high:
             got = "and none was given" if value is None else f"not {value:g}"
             raise FaultError(f"{verb} needs {arg.name} ({arg.meaning}) from {arg.low:g} to {arg.high:g}, {got}")
-    # Where nothing is drawn by chance a seed says nothing, and must not tell one fault from another.
-    fault = Fault(verb, target.strip().replace("–", "-"), value, seed if spec.argument else 0)
+    fault = Fault(verb, target.strip().replace("–", "-"), value, seed if spec.chance else 0)
     if spec.target == "switch":
         _refuse_kind(plan, spec, _switch(plan, fault.target))
         return fault

@@ -51,6 +51,7 @@ class Verb:
     target: TargetKind
     meaning: str
     argument: Argument | None = None
+    chance: bool = False  # draws from the fault's seed; without that two seeds of a fault are one fault
     one_way: bool = False  # may be given for one direction of a link
     lasting: bool = True  # stays until undone; False: over when the verb returns
     impairs: Impairment | None = None  # what it makes of the ports at the transmitting ends of its target
@@ -115,6 +116,7 @@ VERBS: Mapping[str, Verb] = {
             "link",
             "packets are lost silently at random",
             Argument("percent", 0, 100, "share of packets lost"),
+            chance=True,
             one_way=True,
             impairs=_lossy,
         ),
