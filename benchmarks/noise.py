@@ -1,13 +1,16 @@
 """The verdicts of scenarios on a noisy machine: makes the table of docs/results.md, unattended.
 
     python benchmarks/noise.py                               # everything: some two hours and a half
-    python benchmarks/noise.py --runs 1 --noise none freeze --scenario link-flap
+    python benchmarks/noise.py --results noise.jsonl         # the same in pieces: goes on where it ended
+    python benchmarks/noise.py --results noise.jsonl --at-most 1 --noise freeze both
+    python benchmarks/noise.py --results noise.jsonl --table # no run, the table so far
 
-Runs the short form of each scenario under each kind of noise (`benchmarks/planted.py`), and prints a Markdown row as
-soon as it is known: how many runs were true, unknown and false. Beside MRC two broken transports must stay false under
-mild noise: spraying without looking at path health over cut paths, and RoCE while links flap. Needs root, no lab
-running, and nobody else on the machine. Exits with 1 if MRC was ever false, a quiet or mild run was not true, or a
-broken one not false.
+Runs the short form of each scenario under each kind of noise (`benchmarks/planted.py`), one seed of all of them after
+the other, and prints a Markdown table of how many runs were true, unknown and false. With `--results`, each verdict is
+a JSON line of that file (scenario, transport, noise, seed, verdict, reason, commit), and a run that has a line there is
+not repeated. Beside MRC two broken transports must stay false under mild noise: spraying without looking at path health
+over cut paths, and RoCE while links flap. Needs root, no lab running, and nobody else on the machine. Exits with 1 if
+MRC was ever false, a quiet or mild run was not true, or a broken one not false.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -29,15 +33,68 @@ BROKEN = (("spray", "mrc-oblivious"), ("link-flap", "roce"))
 WORDS = {0: "true", 1: "false", 3: "unknown"}
 
 
-def run(scenario: str, transport: str, noise: str, seed: int, folder: Path, extra: Sequence[str]) -> str:
-    """One run's verdict, or "failed" when there is none."""
-    words = [sys.executable, "-m", "scenarios", "run", scenario, "--short", "--transport", transport]
-    words += ["--seed", str(seed), "--runs", str(folder), "--plain", *extra]
-    with (folder / f"{scenario}-{transport}-{noise}-{seed}.log").open("w") as log:
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One run of the table."""
+
+    scenario: str
+    transport: str
+    noise: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run came to: true, false, unknown, or failed when there is no verdict; and why it is not true."""
+
+    verdict: str
+    reason: str = ""
+    commit: str = ""  # of the code that ran
+
+
+def cases(noises: Sequence[str], scenarios: Sequence[str], seeds: Iterable[int]) -> list[Case]:
+    """Every run that is asked for; the first seed of all rows comes first, so that a part of the table is a sample."""
+    rows = [(name, "mrc", noise) for noise in noises for name in scenarios]
+    rows += [(name, broken, "mild") for name, broken in BROKEN if name in scenarios and "mild" in noises]
+    return [Case(*row, seed) for seed in seeds for row in rows]
+
+
+def read(path: Path) -> dict[Case, Outcome]:
+    """The outcomes kept in a file; none where there is no file. A line torn by a crash counts as no run."""
+    found: dict[Case, Outcome] = {}
+    for line in path.read_text().splitlines() if path.exists() else []:
+        try:
+            data = json.loads(line)
+        except ValueError:
+            continue
+        case = Case(*(data[name] for name in Case.__dataclass_fields__))
+        found[case] = Outcome(*(data[name] for name in Outcome.__dataclass_fields__))
+    return found
+
+
+def keep(path: Path, case: Case, outcome: Outcome) -> None:
+    """Add an outcome to the file, on a line of its own even after a torn one."""
+    torn = path.exists() and not path.read_text().endswith("\n") and path.stat().st_size > 0
+    with path.open("a") as file:
+        file.write("\n" * torn + json.dumps({**asdict(case), **asdict(outcome)}) + "\n")
+
+
+def run(case: Case, folder: Path, extra: Sequence[str]) -> Outcome:
+    """One run under its noise."""
+    words = [sys.executable, "-m", "scenarios", "run", case.scenario, "--short", "--transport", case.transport]
+    words += ["--seed", str(case.seed), "--runs", str(folder), "--plain", *extra]
+    with (folder / f"{case.scenario}-{case.transport}-{case.noise}-{case.seed}.log").open("w") as log:
         process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
-        with planted(noise, process.pid, seed):
+        with planted(case.noise, process.pid, case.seed):
             status = process.wait()
-    return WORDS.get(status, "failed")
+    verdict = WORDS.get(status, "failed")
+    return Outcome(verdict, reasons(folder) if verdict in ("unknown", "false") else "", commit())
+
+
+def commit() -> str:
+    """The commit that is checked out, with a + when files differ from it; "" outside a repository."""
+    words = ["git", "describe", "--always", "--exclude=*", "--dirty=+"]
+    return subprocess.run(words, cwd=Path(__file__).parent, capture_output=True, text=True).stdout.strip()
 
 
 def reasons(folder: Path) -> str:
@@ -55,33 +112,53 @@ def right(transport: str, noise: str, verdicts: Counter[str]) -> bool:
     return not verdicts["false"] and not verdicts["failed"]
 
 
-def main() -> int:
-    """Prints the table row by row."""
+def table(outcomes: dict[Case, Outcome]) -> tuple[list[str], bool]:
+    """The lines of the Markdown table, and whether every row is as it must be."""
+    rows: dict[tuple[str, str, str], Counter[str]] = {}
+    for case, outcome in outcomes.items():
+        rows.setdefault((case.noise, case.scenario, case.transport), Counter())[outcome.verdict] += 1
+    lines = [
+        "| scenario | transport | noise | true | unknown | false | failed | |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    all_right = True
+    for noise, scenario, transport in sorted(rows, key=lambda row: (KINDS.index(row[0]), row)):
+        verdicts = rows[noise, scenario, transport]
+        good = right(transport, noise, verdicts)
+        all_right = all_right and good
+        counts = [str(verdicts[word]) for word in ("true", "unknown", "false", "failed")]
+        lines.append(f"| {' | '.join([scenario, transport, noise, *counts, '' if good else 'wrong'])} |")
+    return lines, all_right
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs what is missing, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10, help="of each scenario under each noise (10)")
     parser.add_argument("--noise", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--scenario", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
     parser.add_argument("--folder", type=Path, default=Path("runs/noise"), help="where runs are kept (runs/noise)")
+    parser.add_argument("--results", type=Path, help="keep verdicts in this file, and repeat none that it has")
+    parser.add_argument("--at-most", type=int, metavar="N", help="end after so many runs")
+    parser.add_argument("--table", action="store_true", help="run nothing, print the table of all that --results has")
     parser.add_argument("extra", nargs="*", help="after --: more words for each run, such as -- --rate 5")
-    chosen = parser.parse_args()
-    chosen.folder.mkdir(parents=True, exist_ok=True)
-    rows = [(name, "mrc", noise) for noise in chosen.noise for name in chosen.scenario]
-    rows += [(name, broken, "mild") for name, broken in BROKEN if name in chosen.scenario and "mild" in chosen.noise]
-    wrong = 0
-    print("| scenario | transport | noise | true | unknown | false | |\n|---|---|---|---|---|---|---|", flush=True)
-    for scenario, transport, noise in rows:
-        verdicts: Counter[str] = Counter()
-        for seed in range(1, chosen.runs + 1):
-            verdict = run(scenario, transport, noise, seed, chosen.folder, chosen.extra)
-            verdicts[verdict] += 1
-            if verdict in ("unknown", "false") and (verdict == "unknown" or transport == "mrc"):
-                told = reasons(chosen.folder)
-                print(f"{scenario}, {transport}, {noise}, seed {seed}: {verdict}: {told}", file=sys.stderr, flush=True)
-        good = right(transport, noise, verdicts)
-        wrong += not good
-        counts = [str(verdicts[word]) for word in ("true", "unknown", "false")]
-        print(f"| {' | '.join([scenario, transport, noise, *counts, '' if good else 'wrong'])} |", flush=True)
-    return 1 if wrong else 0
+    chosen = parser.parse_args(arguments)
+    if chosen.table and not chosen.results:
+        parser.error("--table prints what --results FILE has: name the file")
+    known = read(chosen.results) if chosen.results else {}
+    if not chosen.table:
+        chosen.folder.mkdir(parents=True, exist_ok=True)
+        wanted = cases(chosen.noise, chosen.scenario, range(1, chosen.runs + 1))
+        missing = [case for case in wanted if case not in known][: chosen.at_most]
+        for case in missing:
+            outcome = known[case] = run(case, chosen.folder, chosen.extra)
+            if chosen.results:
+                keep(chosen.results, case, outcome)
+            told = f"{case.scenario}, {case.transport}, {case.noise}, seed {case.seed}: {outcome.verdict}"
+            print(f"{told}: {outcome.reason}" if outcome.reason else told, file=sys.stderr, flush=True)
+    lines, good = table(known)
+    print("\n".join(lines))
+    return 0 if good else 1
 
 
 if __name__ == "__main__":
