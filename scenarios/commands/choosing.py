@@ -66,7 +66,8 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
         plan=plan.at_rate(calibrated["port_rate_bps"]),
         seed=seed,
         world=arguments.world,
-        time_factor=time_factor(arguments, plan, calibrated["port_rate_bps"], tell),
+        time_factor=float(arguments.time),
+        stretch=1.0 if simulated else calibration.stretch(plan, calibrated["port_rate_bps"], tell),
         short=arguments.short,
         until_s=arguments.until,
         reconvergence_s=arguments.reconvergence,
@@ -77,19 +78,6 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
         source=arguments.scenario,
         plan_source=plan_source,
     )
-
-
-def time_factor(arguments: argparse.Namespace, plan: Plan, rate_bps: int, tell: Callable[[str], None]) -> float:
-    """What `--time` says; short phases without it last as many round trips as at the plan's own rate.
-
-    At a lower rate a round trip takes longer, and the evidence of short phases is just enough.
-    """
-    factor = float(arguments.time)
-    stretch = round(plan.at_rate(rate_bps).base_rtt_ns / plan.base_rtt_ns, 2)
-    if not arguments.short or factor != 1.0 or arguments.world == "simulated" or stretch <= 1.0:
-        return factor
-    tell(f"at {rate_bps / 1e6:.2g} Mb/s a round trip takes {stretch:g} times as long: so do the short phases")
-    return stretch
 
 
 def usual_plan(scenario: Scenario) -> str:

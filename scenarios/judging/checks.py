@@ -212,7 +212,8 @@ def goodput_kept(limit: float = 0.03, phase: str = "faults", hosts: Sequence[str
             return Finding("goodput kept", None, stalls.left_out_words(run, emptied, []))
         inside = [fault for fault in run.faults if any(piece.contains(fault.start_ns) for piece in kept)]
         bursts = len(recovery.bursts(inside, enough.REPAIR_ROUND_TRIPS * enough.base_rtt_ns(run)))
-        repair = enough.repair_share(run, stalls.total_ns(kept), bursts)
+        each = enough.repair_round_trips(run)
+        repair = enough.repair_share(run, stalls.total_ns(kept), bursts, each)
         allowed = max(limit, repair)
         error = steps.rate_error(run, reference) + steps.rate_error(run, span)
         found = enough.holds(1 - share, limit, error, repair)
@@ -221,7 +222,7 @@ def goodput_kept(limit: float = 0.03, phase: str = "faults", hosts: Sequence[str
         figures = {"reference_bps": round(before), "faults_bps": round(during), "share": round(share, 4)}
         least = f"at least {1 - allowed:.0%}"
         if repair > limit:
-            least = f"at least {1 - allowed:.1%}: {bursts} faults may cost {enough.REPAIR_ROUND_TRIPS} round trips each"
+            least = f"at least {1 - allowed:.1%}: {bursts} faults may cost {each} round trips each"
         reason = f"goodput in phase {phase!r} is {share:.1%} of the reference phase's ({least})"
         doubt = enough.doubt(found, error, stalls.told(run, reference) or stalls.told(run, span))
         finding = Finding("goodput kept", found, reason + doubt, figures)

@@ -162,6 +162,19 @@ def by_hand(plan: Plan, scenario: Scenario, rate_bps: int, tell: Callable[[str],
     return {"source": "--rate", "port_rate_bps": rate_bps}
 
 
+def stretch(plan: Plan, rate_bps: int, tell: Callable[[str], None]) -> float:
+    """How much longer than at the plan's own rate everything lasts on real links, for as many round trips; at least 1.
+
+    With steps and phases of the same length at a lower rate, messages would be so short that hosts mostly wait for a
+    round trip, and a repair of a few round trips would be much of a phase.
+    """
+    factor = round(plan.at_rate(rate_bps).base_rtt_ns / plan.base_rtt_ns, 2)
+    if factor <= 1.0:
+        return 1.0
+    tell(f"at {rate_bps / 1e6:.2g} Mb/s a round trip takes {factor:g} times as long: so do steps, phases and faults")
+    return factor
+
+
 def look() -> Load:
     """The machine's load at this moment, without a lab: how busy it is, and how much of the time it stands still."""
     before = jiffies()
@@ -177,7 +190,7 @@ def measure(plan: Plan, scenario: Scenario, tell: Callable[[str], None]) -> dict
     """Measure, slower while the machine is saturated or late. RuntimeError when it is saturated even then."""
     rate_bps = plan.links.host_rate_bps
     for _ in range(ATTEMPTS):
-        found = busy(plan.at_rate(rate_bps), scenario)
+        found = busy(plan, rate_bps, scenario)
         late = f", and stalls spoilt {found.spoilt:.0%} of the time" if found.spoilt else ""
         told = f"the machine is {found.loaded:.0%} busy ({found.idle:.0%} without traffic){late}"
         tell(f"at {rate_bps / 1e6:.2f} Mb/s a port {told}")
@@ -210,12 +223,20 @@ def fitting(rate_bps: int, idle: float, loaded: float, usual_bps: int) -> int:
     return int(wanted // digits * digits)
 
 
-def busy(plan: Plan, scenario: Scenario) -> Load:
-    """The machine's load without traffic and with a scenario's workloads at line rate, measured by a run."""
+def busy(plan: Plan, rate_bps: int, scenario: Scenario) -> Load:
+    """The machine's load without traffic and with a scenario's workloads at this rate, measured by a run.
+
+    Messages grow with a round trip, as in the scenario; the time of watching does not.
+    """
+    factor = stretch(plan, rate_bps, tell=lambda event: None)
+    plan = plan.at_rate(rate_bps)
+    phases = tuple(replace(phase, seconds=phase.seconds / factor) for phase in PHASES)
     with tempfile.TemporaryDirectory(prefix="mrclab-calibration-") as folder:
         directory = RunDirectory.create(Path(folder), "calibration", 0)
-        choices = Choices(transport("mrc", scenario.settings), plan, seed=0)
-        runner = Runner(replace(under(scenario), plan=plan.name), choices, directory, tell=lambda event: None)
+        choices = Choices(transport("mrc", scenario.settings), plan, seed=0, stretch=factor)
+        runner = Runner(
+            replace(under(scenario), plan=plan.name, phases=phases), choices, directory, tell=lambda event: None
+        )
         make_world = partial(EmulatedWorld, plan, choices.transport, 0, directory, runner.tell)
         runner.run(make_world, partial(watched, directory))
         run = Run.open(directory.path)

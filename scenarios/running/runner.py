@@ -39,6 +39,7 @@ class Choices:
     seed: int
     world: str = "emulated"
     time_factor: float = 1.0  # of every phase's length, and so of every instant of the timeline
+    stretch: float = 1.0  # on real links: how much longer a round trip takes than at the plan's own rate
     short: bool = False  # the scenario's short phases
     until_s: float | None = None  # lab time at which the run is broken off, in virtual time
     reconvergence_s: float | None = None  # baseline: the time that routing needs to find its way around a dead link
@@ -56,8 +57,11 @@ class Choices:
 
     @property
     def pace(self) -> float:
-        """Seconds of the run to a second of lab time: in virtual time every length keeps its number of round trips."""
-        return self.plan.pace if self.world == "simulated" else 1.0
+        """Seconds of the run to a second of lab time: every length keeps its number of round trips.
+
+        On real links no run is shorter for a faster lab: nobody waits long, and more round trips are more evidence.
+        """
+        return self.plan.pace if self.world == "simulated" else max(1.0, self.stretch)
 
 
 MakeWorld = Callable[[], World]

@@ -34,7 +34,7 @@ def test_the_rate_that_leaves_a_quarter_free(rate_bps: int, idle: float, loaded:
 def test_what_a_busy_machine_measured_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     plan = load_plan("tiny")
-    monkeypatch.setattr(calibration, "busy", lambda plan, scenario: Load(0.8, 0.9))
+    monkeypatch.setattr(calibration, "busy", lambda plan, rate_bps, scenario: Load(0.8, 0.9))
     told: list[str] = []
     found = calibration.calibrated(plan, SMOKE, told.append)
     assert found["port_rate_bps"] == plan.links.host_rate_bps
@@ -63,9 +63,9 @@ def test_measurements_are_kept_by_what_they_hold_for(tmp_path: Path, monkeypatch
 def test_a_rate_at_which_the_lab_is_late_is_halved_until_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
 
-    def busy(plan: Plan, scenario: Scenario) -> Load:
-        seen.append(plan.links.host_rate_bps)
-        return Load(0.05, 0.4, spoilt=0.3 if plan.links.host_rate_bps > 3_000_000 else 0.02)
+    def busy(plan: Plan, rate_bps: int, scenario: Scenario) -> Load:
+        seen.append(rate_bps)
+        return Load(0.05, 0.4, spoilt=0.3 if rate_bps > 3_000_000 else 0.02)
 
     monkeypatch.setattr(calibration, "busy", busy)
     told: list[str] = []
@@ -76,7 +76,7 @@ def test_a_rate_at_which_the_lab_is_late_is_halved_until_it_is_not(monkeypatch: 
 
 
 def test_a_machine_that_is_late_at_any_rate_is_used_all_the_same_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibration, "busy", lambda plan, scenario: Load(0.05, 0.3, spoilt=0.5))
+    monkeypatch.setattr(calibration, "busy", lambda plan, rate_bps, scenario: Load(0.05, 0.3, spoilt=0.5))
     told: list[str] = []
     assert calibration.measure(load_plan("lab"), SMOKE, told.append)["spoilt"] == 0.5
     assert told[-1] == "the machine is late at any rate: parts of every run will not count"

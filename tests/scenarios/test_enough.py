@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
 from scenarios import library
 from scenarios.collision import at_line_rate
-from scenarios.commands.choosing import time_factor
 from scenarios.judging import checks, enough
 from scenarios.judging.run import Run
+from scenarios.running.calibration import stretch
+from scenarios.running.runner import Choices, Runner
+from scenarios.running.transport_choice import transport
 from scenarios.scenario import Scenario, Setting
+from scenarios.training import all_reduce_bytes
 from topo.planfile import load_plan
 
 Build = Callable[..., Run]
@@ -170,19 +173,33 @@ def test_an_empty_span_proves_nothing(made_up: Build) -> None:
     assert enough.repair_share(run, 10**9, 2) == pytest.approx(0.3)
 
 
-def test_short_phases_last_as_many_round_trips_at_a_lower_rate() -> None:
+def test_a_fault_may_cost_two_round_trips_more_where_hosts_wait_for_the_last_packet(made_up: Build) -> None:
+    run = made_up()
+    assert enough.repair_round_trips(run) == 5
+    streaming = Run([line for line in run.lines if line["kind"] != "step"])
+    assert enough.repair_round_trips(streaming) == 3
+
+
+def test_a_run_lasts_as_many_round_trips_at_a_lower_rate() -> None:
     plan, told = load_plan("lab"), list[str]()
-
-    def factor(rate_bps: int, *, short: bool = True, time: float = 1.0, world: str = "emulated") -> float:
-        arguments = argparse.Namespace(short=short, time=time, world=world)
-        return time_factor(arguments, plan, rate_bps, told.append)
-
-    assert factor(10_000_000) == 1.0
-    assert factor(15_000_000) == 1.0, "never shorter"
+    assert stretch(plan, 10_000_000, told.append) == 1.0
+    assert stretch(plan, 15_000_000, told.append) == 1.0, "never shorter"
     assert told == []
     slow = plan.at_rate(5_000_000).base_rtt_ns / plan.base_rtt_ns
-    assert factor(5_000_000) == pytest.approx(slow, abs=0.01)
-    assert "so do the short phases" in told[0]
-    assert factor(5_000_000, time=1.3) == 1.3, "what a user says, or repeats, counts as it is"
-    assert factor(5_000_000, short=False) == 1.0
-    assert factor(5_000_000, world="simulated") == 1.0
+    assert stretch(plan, 5_000_000, told.append) == pytest.approx(slow, abs=0.01)
+    assert "so do steps, phases and faults" in told[0]
+    usual, slower = (
+        Runner(
+            library.find("switch-reboot"),
+            Choices(transport("mrc"), plan.at_rate(rate_bps), seed=1, stretch=stretch(plan, rate_bps, told.append)),
+            cast(Any, None),
+            tell=told.append,
+        ).setting
+        for rate_bps in (10_000_000, 5_000_000)
+    )
+    assert slower.pace == pytest.approx(slow, abs=0.01)
+    assert all_reduce_bytes(slower) == pytest.approx(all_reduce_bytes(usual), rel=0.05), "as many packets in a step"
+    assert (
+        Choices(transport("mrc"), plan.at_rate(5_000_000), seed=1, world="simulated", stretch=9).pace
+        == plan.at_rate(5_000_000).pace
+    )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from common.journal import Line
+from scenarios.judging import enough, stalls
 from scenarios.judging.run import Run
 
 FOLDER = Path(__file__).parent / "journals"
@@ -27,16 +28,19 @@ def thin(run: Run) -> list[Line]:
     """The lines of a run that its verdict rests on."""
     kept: list[Line] = []
     last_ns: dict[tuple[str, str], int] = {}
+    rtt_ns = enough.base_rtt_ns(run)
     ends = {str(line["node"]): line for line in run.kind("sample")}
     for line in run.lines:
         kind, node, t_ns = line["kind"], str(line["node"]), int(line["t_ns"])
+        if kind == "stall" and int(line["late_ns"]) < stalls.NOTHING * rtt_ns:
+            continue
         if kind in KEPT or kind == "transfer":
             kept.append(line)
         elif kind == "sample" and "device" in line:
             if ends[node] is line:
                 kept.append({key: line[key] for key in ("t_ns", "node", "kind", "device", "ports")})
         elif kind in ("sample", "cpu") and (
-            t_ns - last_ns.get((node, kind), 0) >= EVERY_NS[kind] or ends.get(node) is line
+            t_ns - last_ns.get((node, kind), 0) >= max(EVERY_NS[kind], 4 * rtt_ns) or ends.get(node) is line
         ):
             last_ns[node, kind] = t_ns
             kept.append(line if kind == "cpu" else thin_sample(line))
