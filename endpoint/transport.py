@@ -49,6 +49,7 @@ class Completion:
     opcode: str  # "write", "write_imm" (requester), "recv_imm" (responder)
     byte_len: int
     immediate: int | None = None
+    solicited: bool = False  # a receive whose write asked for attention (IBV_SEND_SOLICITED)
 
 
 @dataclass(frozen=True, slots=True)

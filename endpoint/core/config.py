@@ -99,6 +99,8 @@ class Limits:
     probe_interval_ns: int
     """Between reliability probes of one ASSUMED_BAD EV, and between repetitions of a port status update."""
     reverse_probe_ns: int
+    timeout: int
+    """Local ACK timeout exponent, and the time that it stands for."""
     timeout_ns: int
     sack_threshold_bytes: int
     mpr: int
@@ -172,6 +174,7 @@ def derive(profile: NicProfile, settings: Settings) -> Limits:
         reorder_ns=base_rtt_ns + jitter_ns,
         probe_interval_ns=2 * base_rtt_ns + jitter_ns,
         reverse_probe_ns=base_rtt_ns + jitter_ns,
+        timeout=timeout,
         timeout_ns=ACK_TIMEOUT_UNIT_NS << timeout,
         sack_threshold_bytes=threshold,
         mpr=mpr,

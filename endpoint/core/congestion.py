@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from endpoint.core.attributes import VerbError
 from endpoint.core.cc_profile import NSCC, CcProfile, NsccConfig, PathTraits, make_config
 from endpoint.core.config import ConfigError
 from endpoint.core.fixed_window import FixedWindow
 from endpoint.core.nscc import Nscc
-from endpoint.core.verbs import VerbError
 
 
 class Congestion(Protocol):

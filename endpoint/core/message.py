@@ -19,6 +19,8 @@ class Message:
         "region",
         "remote_va",
         "rkey",
+        "signaled",
+        "solicited",
         "unacked",
         "wr_id",
     )
@@ -45,5 +47,9 @@ class Message:
         self.imm_index = 0
         self.first_psn = 0
         self.last_psn = 0
+        self.signaled = True
+        """Whether success is told of."""
+        self.solicited = False
+        """Whether the peer's completion is to be solicited."""
         self.unacked = -(-length // pmtu)
         """Packets that the peer has not acknowledged; 0 once all have been placed."""

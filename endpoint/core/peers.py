@@ -6,11 +6,11 @@ from collections.abc import Iterator, Set
 from random import Random
 from typing import TYPE_CHECKING
 
+from endpoint.core.attributes import VerbError
 from endpoint.core.mismatch import MismatchLog
 from endpoint.core.packet import Route
 from endpoint.core.peer import Peer
 from endpoint.core.port import PortSet
-from endpoint.core.verbs import VerbError
 
 if TYPE_CHECKING:
     from endpoint.profile import NicProfile

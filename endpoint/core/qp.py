@@ -8,7 +8,17 @@ from typing import Any
 
 from endpoint.core import wire
 from endpoint.core.answers import Answers
-from endpoint.core.config import NEVER, ConfigError
+from endpoint.core.attributes import (
+    CAP_SVC_TIME_DEST_UNSUPPORTED,
+    CAP_TRIM_NACK_DEST_UNSUPPORTED,
+    MPR_MAX,
+    MRC_ATTRIBUTES,
+    VerbError,
+    check_peer,
+    check_pmtu,
+    take_attributes,
+)
+from endpoint.core.config import NEVER, WRITE_IMM_MAX, ConfigError
 from endpoint.core.congestion import find_congestion
 from endpoint.core.context import Context
 from endpoint.core.cq import CompletionQueue
@@ -26,8 +36,7 @@ from endpoint.core.requester import Requester
 from endpoint.core.responder import Responder
 from endpoint.core.reverse import ReverseEvs
 from endpoint.core.selection import find_selection
-from endpoint.core.verbs import VerbError, VerbQueuePair, check_peer, check_pmtu, take_attributes
-from endpoint.core.work import WorkQueue
+from endpoint.core.verbs import VerbQueuePair
 from endpoint.transport import CompletionStatus, QPInfo
 
 RESURRECTION_PROBES_MAX = 8
@@ -63,20 +72,38 @@ class QueuePair(VerbQueuePair):
             "confirm_writes": settings.confirm_writes,
             "cc_profile_id": 0,
             "pmtu": limits.pmtu,
+            "sq_sig_all": False,
         }
         taken = take_attributes("a QP", known, attributes)
         check_pmtu(taken["pmtu"], limits.pmtu)
         self._make_selection = find_selection(taken["selection"])
-        self._cc_profile = context.cc_profiles.find(taken["cc_profile_id"])
-        work = WorkQueue(qpn, cq, taken["max_send_wr"], taken["max_recv_wr"])
-        super().__init__(qpn, work, taken["pmtu"], memory=context.memory, log=context.log, scheduler=context.scheduler)
+        context.cc_profiles.find(taken["cc_profile_id"])
+        values = {
+            "cc_profile_id": taken["cc_profile_id"],
+            "sq_psn": taken["psn"],
+            "max_wimm_dest": taken["max_write_imm"],
+            "mpr_dest": taken["mpr"],
+            "max_wimm": WRITE_IMM_MAX,
+            "mpr": MPR_MAX,
+            "cap": CAP_SVC_TIME_DEST_UNSUPPORTED,
+            "timeout": limits.timeout,
+            "linear_cnt": settings.retry_linear,
+            "exp_cnt": settings.retry_exponential,
+        }
+        super().__init__(
+            qpn,
+            cq,
+            taken,
+            MRC_ATTRIBUTES,
+            values,
+            memory=context.memory,
+            log=context.log,
+            scheduler=context.scheduler,
+            rng=context.rng,
+        )
         self._context = context
         self._peers = peers
         self._operations = operations
-        self.mpr: int = taken["mpr"]
-        self.max_write_imm: int = taken["max_write_imm"]
-        self._start_psn: int = taken["psn"]
-        self._own_pmtu: int = taken["pmtu"]
         self._confirm_writes: bool = taken["confirm_writes"]
         self._remote: QPInfo | None = None
         self._reverse_due_ns = NEVER
@@ -92,12 +119,13 @@ class QueuePair(VerbQueuePair):
         return self._remote is not None
 
     def info(self) -> QPInfo:
+        values = self.values
+        granted = values["mpr_dest"], values["max_wimm_dest"]
         return QPInfo(
             self._context.host,
             self.qpn,
-            self._start_psn,
-            self.mpr,
-            self.max_write_imm,
+            values["sq_psn"],
+            *granted,
             pmtu=self._own_pmtu,
             dialect=self._context.statement,
         )
@@ -132,9 +160,9 @@ class QueuePair(VerbQueuePair):
             self.fail,
             epsn=peer.psn,
             pmtu=self.pmtu,
-            window=self.mpr * wire.MPR_UNIT,
-            max_write_imm=self.max_write_imm,
-            trim_nack=peer.trim_nack,
+            window=self.values["mpr_dest"] * wire.MPR_UNIT,
+            max_write_imm=self.values["max_wimm_dest"],
+            trim_nack=peer.trim_nack and not self.values["cap"] & CAP_TRIM_NACK_DEST_UNSUPPORTED,
         )
         context.penalty.join(self.responder)
         self.refresh_ports()
@@ -160,42 +188,74 @@ class QueuePair(VerbQueuePair):
 
     def _make_requester(self) -> None:
         assert self._remote is not None  # RTR came before
-        congestion, base_rtt_ns = find_congestion(self._cc_profile.algorithm), self.peer.row.base_rtt_ns
+        profile = self._context.cc_profiles.find(self.values["cc_profile_id"])
+        congestion, base_rtt_ns = find_congestion(profile.algorithm), self.peer.row.base_rtt_ns
         self.requester = Requester(
             self._context,
             self.work,
             self.agenda,
             self.evs,
             self._selection,
-            congestion(
-                replace(self._context.path, base_rtt_ns=base_rtt_ns, mtu_bytes=self.pmtu), self._cc_profile.config
-            ),
+            congestion(replace(self._context.path, base_rtt_ns=base_rtt_ns, mtu_bytes=self.pmtu), profile.config),
             self.fail,
             self._repaired,
             dest_qpn=self._remote.qpn,
-            psn=self._start_psn,
+            psn=self.values["sq_psn"],
             pmtu=self.pmtu,
-            window=self._remote.mpr * wire.MPR_UNIT,
+            window=self._window,
             base_rtt_ns=base_rtt_ns,
-            max_write_imm=self._remote.max_write_imm,
+            max_write_imm=self._imms_allowed,
             confirm_writes=self._confirm_writes,
+            retries=self._retries,
         )
         self.agenda.sender = self.requester
 
     def _enqueue(self, message: Message) -> None:
         self.requester.enqueue(message)
 
+    @property
+    def next_psn(self) -> int:
+        return self.requester.flight.nxt
+
+    @property
+    def _window(self) -> int:
+        """PSNs that may be under way: no more than the peer grants, nor than this end wants."""
+        assert self._remote is not None  # asked for from RTR on
+        return min(self.values["mpr"], self._remote.mpr) * wire.MPR_UNIT
+
+    @property
+    def _imms_allowed(self) -> int:
+        assert self._remote is not None
+        return min(self.values["max_wimm"], self._remote.max_write_imm)
+
+    @property
+    def _retries(self) -> tuple[int, int, int]:
+        return self.values["timeout"], self.values["linear_cnt"], self.values["exp_cnt"]
+
+    def _check_values(self, given: Mapping[str, Any]) -> None:
+        if "cc_profile_id" in given:
+            self._context.cc_profiles.find(given["cc_profile_id"])
+        if "mpr_dest" in given and self.receiving:
+            raise VerbError(f"QP {self.qpn}: mpr_dest can change in {self.state.name} with the dynamic MPR only")
+
+    def _changed(self, given: Mapping[str, Any], now_ns: int) -> None:
+        if self.sending:
+            self._scheduler.now_ns = now_ns
+            self.requester.configure(self._window, self._imms_allowed, self._retries)
+
     def fail(self, now_ns: int, status: CompletionStatus, cause: str, message: Message | None = None) -> None:
         if self.receiving:
             self.peer.left()
         super().fail(now_ns, status, cause, message)
 
-    def close(self) -> None:
+    def _leave_peer(self) -> None:
         if self.receiving:
             self.peer.left()
         if self.joined:
             self._context.penalty.leave(self.responder)
-        super().close()
+        self._remote = None
+        self._reverse_due_ns = NEVER
+        self._received_seen = self._sent_seen = 0
 
     # --- timers ------------------------------------------------------------------------------------------------
 

@@ -38,7 +38,8 @@ MARK_CAUSES = (EvCause.ECN, EvCause.ECN, EvCause.ALWAYS_SKIP, EvCause.ECN)
 class Requester:
     """`psn` is the first to send, `window` how many PSNs the peer grants (its MPR), `max_write_imm` how many writes
     with immediate the peer accepts at a time. With `confirm_writes` every write waits for its transport acknowledgement
-    before it completes. `base_rtt_ns` is the peer's. Sizes are payload bytes."""
+    before it completes. `base_rtt_ns` is the peer's. `retries` are the timeout exponent, the linear and the exponential
+    retries. Sizes are payload bytes."""
 
     def __init__(
         self,
@@ -58,8 +59,9 @@ class Requester:
         base_rtt_ns: int,
         max_write_imm: int,
         confirm_writes: bool,
+        retries: tuple[int, int, int],
     ) -> None:
-        limits, settings = context.limits, context.settings
+        limits = context.limits
         self._scheduler = context.scheduler
         self._memory = context.memory
         self._log = context.log
@@ -92,7 +94,7 @@ class Requester:
         self._ask_every = limits.sack_threshold_bytes
         self._unasked = 0
         """Bytes sent since the last packet that asked for an acknowledgement."""
-        self._retry = RetryTimer(limits, settings, self._rtt, self._rule)
+        self._retry = RetryTimer(*retries, limits.jitter_ns, self._rtt, self._rule)
         self.acked_bytes = self.data_packets = self.retransmits = self.timeouts = 0
         self.trims = self.nacks = self.marks = self.skips = self.spurious = 0
 
@@ -124,6 +126,15 @@ class Requester:
         if self.flight.una == self.flight.nxt and len(self._work.pending) == 1:
             self._retry.restart(self._scheduler.now_ns)
         self._queue.append(message)
+
+    def configure(self, window: int, max_write_imm: int, retries: tuple[int, int, int]) -> None:
+        """Attributes of the QP have changed: the window in PSNs, and the others as at the beginning."""
+        self.flight.window = window
+        self._max_write_imm = max_write_imm
+        self._retry.configure(*retries)
+        if self._work.pending:
+            self._agenda.arm(self._retry.retry_due_ns)
+            self._agenda.wake()
 
     def planes_changed(self) -> None:
         """A lost plane's delay no longer widens the reorder window."""
@@ -368,6 +379,9 @@ class Requester:
             self._log.count("ack_syndrome")
             return
         count = (psn24 - flight.una + 1) & PSN_MASK
+        if flight.nxt - flight.una < count < PSN_HALF:
+            self._log.count("ack_of_unsent")  # forged, or of a life of this QP before it was reset
+            return
         if 0 < count <= flight.nxt - flight.una:
             fresh = ((1 << count) - 1) & ~flight.acked
             if fresh:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from endpoint.core.config import RETRIES_WITHOUT_END
+from endpoint.core.config import ACK_TIMEOUT_UNIT_NS, RETRIES_WITHOUT_END
 
 if TYPE_CHECKING:
-    from endpoint.core.config import Limits, Settings
     from endpoint.core.recovery import ReorderRule
     from endpoint.core.rtt import RttEstimator
 
@@ -38,14 +37,13 @@ class RetryTimer:
         "retries",
     )
 
-    def __init__(self, limits: Limits, settings: Settings, rtt: RttEstimator, rule: ReorderRule) -> None:
+    def __init__(
+        self, timeout: int, linear_cnt: int, exp_cnt: int, jitter_ns: int, rtt: RttEstimator, rule: ReorderRule
+    ) -> None:
         self._rtt = rtt
         self._rule = rule
-        self._timeout_ns = limits.timeout_ns
-        self._jitter_ns = limits.jitter_ns
-        self._linear = settings.retry_linear
-        endless = settings.retry_exponential == RETRIES_WITHOUT_END
-        self._most = None if endless else settings.retry_linear + settings.retry_exponential
+        self._jitter_ns = jitter_ns
+        self.configure(timeout, linear_cnt, exp_cnt)
         self._quiet_ns = 0
         self._life_ns = 0
         self._asked = 0
@@ -54,6 +52,12 @@ class RetryTimer:
         """Until then nothing is sent: the peer lacked something."""
         self.retries = 0
         """Retransmission timeouts since the last sign of life."""
+
+    def configure(self, timeout: int, linear_cnt: int, exp_cnt: int) -> None:
+        """The local ACK timeout, 1.024 µs * 2^timeout, and how many retries of either kind there are."""
+        self._timeout_ns = ACK_TIMEOUT_UNIT_NS << timeout
+        self._linear = linear_cnt
+        self._most = None if exp_cnt == RETRIES_WITHOUT_END else linear_cnt + exp_cnt
 
     def restart(self, now_ns: int) -> None:
         """Nothing was under way until now: silence before this moment means nothing."""
@@ -105,7 +109,7 @@ class RetryTimer:
     def retry_due_ns(self) -> int:
         """When to send everything again."""
         excess = min(self.retries - self._linear, BACKOFF_MAX)
-        return self._life_ns + (max(self._timeout_ns, 2 * self._round_trip_ns()) << max(0, excess + 1))
+        return self._life_ns + (max(self._timeout_ns, 2 * self._round_trip_ns()) << max(0, excess))
 
     def _round_trip_ns(self) -> int:
         """The longest round trip to expect: the slowest plane's, its variation, and the lateness of a process."""

@@ -1,84 +1,43 @@
 """Queue pairs as verbs see them, whatever the transport: the state machine, posting, completions (OCP MRC API names).
 
-RESET → INIT → RTR → RTS, and ERROR from anywhere. INIT takes nothing from the peer; RTR needs the peer's attributes,
-exchanged out of band. Only writes exist; everything else is refused.
+RESET → INIT → RTR → RTS, ERROR from anywhere, and RESET from anywhere but RESET. INIT takes nothing from the peer; RTR
+needs the peer's attributes, exchanged out of band. Only writes exist; everything else is refused.
+
+A QP that was reset has the same number and begins a new life: nothing is posted, nothing is counted, and the PSNs start
+far behind those of the life before, so that both ends take packets of that life for what they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from random import Random
 from typing import Any, Protocol
 
-from endpoint.core.config import QUEUE_MAX, WRITE_IMM_MAX
+from endpoint.core.attributes import PMTU_MAX, PMTU_MIN, VerbError, When, check_modification
+from endpoint.core.cq import CompletionQueue
 from endpoint.core.events import EventLog
 from endpoint.core.memory import MemoryTable
 from endpoint.core.message import Message
+from endpoint.core.psn import PSN_MASK
 from endpoint.core.scheduler import Agenda, Scheduler
 from endpoint.core.work import WorkQueue
 from endpoint.transport import CompletionStatus, MemoryRegion, QPInfo, QPState
 
 MESSAGE_MAX = (1 << 32) - 1
 
-PMTU_MIN, PMTU_MAX = 256, 65535
-"""Payload bytes of a full packet; the least is InfiniBand's."""
+RESET_PSNS = 1 << 22
+"""A new life begins this far, or up to half as far again, behind the PSNs of the last one: whatever is still under way
+lies beyond the new window and ahead of it, and is dropped in silence."""
 
 SEND_OPCODES = ("rdma_write", "rdma_write_with_imm")
 
-STEPS: dict[QPState, QPState] = {
-    QPState.RESET: QPState.INIT,
-    QPState.INIT: QPState.RTR,
-    QPState.RTR: QPState.RTS,
+STEPS: dict[QPState, tuple[QPState, ...]] = {
+    QPState.RESET: (QPState.INIT, QPState.ERROR),
+    QPState.INIT: (QPState.RTR, QPState.ERROR, QPState.RESET),
+    QPState.RTR: (QPState.RTS, QPState.ERROR, QPState.RESET),
+    QPState.RTS: (QPState.ERROR, QPState.RESET),
+    QPState.ERROR: (QPState.RESET, QPState.ERROR),
 }
-
-RANGES: dict[str, tuple[int, int]] = {
-    "qpn": (0, (1 << 24) - 1),
-    "psn": (0, (1 << 24) - 1),
-    "mpr": (1, 64),  # units of 128 PSNs
-    "max_write_imm": (1, WRITE_IMM_MAX),
-    "max_send_wr": (1, QUEUE_MAX),
-    "max_recv_wr": (1, QUEUE_MAX),
-    "cc_profile_id": (0, (1 << 64) - 1),
-    "pmtu": (PMTU_MIN, PMTU_MAX),
-}
-"""The range of each integer attribute of a QP."""
-
-
-class VerbError(ValueError):
-    """A verb was called with what the rules do not allow; nothing was changed."""
-
-
-def take_attributes(kind: str, known: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes `known`, with those that are `given` in place of them. Raises `VerbError`."""
-    for name in given:
-        if name not in known:
-            raise VerbError(f"{kind} has no attribute {name!r}; valid: {', '.join(known)}")
-    taken = {**known, **given}
-    for name, value in taken.items():
-        if name in RANGES:
-            _check(name, value, name)
-        elif isinstance(known[name], bool) and type(value) is not bool:
-            raise VerbError(f"{name} is {value!r}; it must be true or false")
-    return taken
-
-
-def check_peer(peer: QPInfo, *names: str) -> None:
-    """Raises `VerbError` if one of these attributes of a peer is none that a peer can have."""
-    for name in names:
-        _check(name, getattr(peer, name), f"the peer's {name}")
-
-
-def check_pmtu(pmtu: int, largest: int) -> None:
-    """Raises `VerbError` for a PMTU that exceeds the profile's."""
-    if pmtu > largest:
-        raise VerbError(f"pmtu is {pmtu}; the profile's, which fits the ports, is {largest}")
-
-
-def _check(name: str, value: Any, shown: str) -> None:
-    low, high = RANGES[name]
-    if type(value) is not int:
-        raise VerbError(f"{shown} is {value!r}; it must be an integer")
-    if not low <= value <= high:
-        raise VerbError(f"{shown} is {value}; it must be from {low} to {high}")
 
 
 class Fail(Protocol):
@@ -88,17 +47,40 @@ class Fail(Protocol):
 
 
 class VerbQueuePair:
-    """A transport's QP fills in `_make_responder`, `_make_requester`, `_enqueue` and `handle_timer`."""
+    """A transport's QP fills in `_make_responder`, `_make_requester`, `_enqueue`, `next_psn` and `handle_timer`.
+
+    `taken` has the attributes that the QP was made with, `known` says which can be modified; `values` are those of now,
+    by name.
+    """
 
     def __init__(
-        self, qpn: int, work: WorkQueue, pmtu: int, *, memory: MemoryTable, log: EventLog, scheduler: Scheduler
+        self,
+        qpn: int,
+        cq: CompletionQueue,
+        taken: Mapping[str, Any],
+        known: Mapping[str, When],
+        values: dict[str, int],
+        *,
+        memory: MemoryTable,
+        log: EventLog,
+        scheduler: Scheduler,
+        rng: Random,
     ) -> None:
         self.qpn = qpn
-        self.work = work
-        self.agenda = Agenda(scheduler, work)
+        self._cq = cq
+        self._max_send_wr: int = taken["max_send_wr"]
+        self._max_recv_wr: int = taken["max_recv_wr"]
+        self._sq_sig_all: bool = taken["sq_sig_all"]
+        self._own_pmtu: int = taken["pmtu"]
+        self._known = known
+        self.values = values
+        self._scheduler = scheduler
         self._memory = memory
         self._log = log
-        self.pmtu = pmtu
+        self._rng = rng
+        self.work = WorkQueue(qpn, cq, self._max_send_wr, self._max_recv_wr)
+        self.agenda = Agenda(scheduler, self.work)
+        self.pmtu = self._own_pmtu
         """Payload bytes of a full packet: ours, and from RTR on what both ends have agreed on."""
         self.state = QPState.RESET
         self.receiving = False
@@ -131,6 +113,21 @@ class VerbQueuePair:
     def _make_requester(self) -> None:
         raise NotImplementedError
 
+    def _leave_peer(self) -> None:
+        """Forget the peer and both halves: the QP goes to RESET, or is destroyed."""
+        raise NotImplementedError
+
+    @property
+    def next_psn(self) -> int:
+        """The PSN after the last one that was used; in RTS and after it."""
+        raise NotImplementedError
+
+    def _check_values(self, given: Mapping[str, Any]) -> None:
+        """Raises `VerbError` for what the ranges alone do not rule out."""
+
+    def _changed(self, given: Mapping[str, Any], now_ns: int) -> None:
+        """These values are new in a QP that stays in its state: let the halves know."""
+
     def _enqueue(self, message: Message) -> None:
         raise NotImplementedError
 
@@ -150,25 +147,68 @@ class VerbQueuePair:
         self.modify(QPState.RTR, now_ns, peer=peer)
         self.modify(QPState.RTS, now_ns)
 
-    def modify(self, state: QPState, now_ns: int, peer: QPInfo | None = None) -> None:
-        """One step of the state machine. RTR needs the peer's attributes. Raises `VerbError`."""
+    def modify(
+        self,
+        state: QPState | None,
+        now_ns: int,
+        peer: QPInfo | None = None,
+        *,
+        cur_state: QPState | None = None,
+        **attributes: Any,
+    ) -> None:
+        """One step of the state machine, or none, with attributes to set on the way; RTR needs the peer's attributes.
+
+        `cur_state` is the state that the caller believes the QP to be in. Raises `VerbError`; nothing is changed then.
+        """
+        if cur_state is not None and cur_state is not self.state:
+            raise VerbError(f"QP {self.qpn} is in {self.state.name}, not in {cur_state.name}; nothing was modified")
+        if state is not None and state not in STEPS[self.state]:
+            valid = ", ".join(step.name for step in STEPS[self.state])
+            raise VerbError(f"QP {self.qpn} is in {self.state.name} and cannot go to {state.name}; valid: {valid}")
+        check_modification(self.qpn, self._known, attributes, self.state, state)
+        self._check_values(attributes)
         if state is QPState.ERROR:
             self.fail(now_ns, CompletionStatus.FLUSHED, "modified to ERROR")
-            return
-        step = STEPS.get(self.state)
-        if step is not state:
-            raise VerbError(
-                f"QP {self.qpn} is in {self.state.name} and cannot go to {state.name}; "
-                f"valid: {step.name + ', ' if step else ''}ERROR"
-            )
-        if state is QPState.RTR:
-            if peer is None:
-                raise VerbError(f"QP {self.qpn}: RTR needs the peer's attributes (its QPInfo)")
-            self._make_responder(peer, now_ns)
-        elif state is QPState.RTS:
-            self._make_requester()
-            self.started = True
+        elif state is QPState.RESET:
+            self._reset(now_ns)
+        elif state is None:
+            self.values.update(attributes)
+            self._changed(attributes, now_ns)
+        else:
+            self._step(state, now_ns, peer, attributes)
+
+    def _step(self, state: QPState, now_ns: int, peer: QPInfo | None, attributes: Mapping[str, Any]) -> None:
+        before = dict(self.values)
+        self.values.update(attributes)
+        try:
+            if state is QPState.RTR:
+                if peer is None:
+                    raise VerbError(f"QP {self.qpn}: RTR needs the peer's attributes (its QPInfo)")
+                self._make_responder(peer, now_ns)
+            elif state is QPState.RTS:
+                self._make_requester()
+                self.started = True
+        except VerbError:
+            self.values.update(before)
+            raise
         self._enter(state, now_ns, "modify")
+
+    def _reset(self, now_ns: int) -> None:
+        """Begin a new life. Work that is posted disappears without completions; what has completed stays to be polled.
+
+        The scheduler may still have the old agenda in a turn; it finds nothing posted there.
+        """
+        if self.started:
+            self.values["sq_psn"] = (self.next_psn - RESET_PSNS - self._rng.randrange(RESET_PSNS // 2)) & PSN_MASK
+        self._leave_peer()
+        self.work.discard()
+        self.agenda.close()
+        self.work = WorkQueue(self.qpn, self._cq, self._max_send_wr, self._max_recv_wr)
+        self.agenda = Agenda(self._scheduler, self.work)
+        self.pmtu = self._own_pmtu
+        self.started = False
+        self.cause = ""
+        self._enter(QPState.RESET, now_ns, "modify")
 
     def _enter(self, state: QPState, now_ns: int, cause: str) -> None:
         old, self.state = self.state, state
@@ -187,6 +227,7 @@ class VerbQueuePair:
 
     def close(self) -> None:
         """The QP is destroyed: posted work disappears without completions."""
+        self._leave_peer()
         self.work.discard()
         self.state = QPState.RESET
         self.receiving = self.sending = False
@@ -203,8 +244,15 @@ class VerbQueuePair:
         remote_va: int,
         rkey: int,
         immediate: int | None = None,
+        *,
+        signaled: bool = True,
+        solicited: bool = False,
     ) -> None:
-        """Write `length` bytes of `region` from `offset` to the peer. Raises `VerbError`, or `QueueFull` to wait."""
+        """Write `length` bytes of `region` from `offset` to the peer. Raises `VerbError`, or `QueueFull` to wait.
+
+        A write that is not `signaled` completes only if it fails; the next signaled one tells of its end. `solicited`
+        makes the completion of the peer's receive a solicited one.
+        """
         if not self.sending:
             raise VerbError(f"QP {self.qpn} is in {self.state.name}; writes can be posted in RTS only")
         if not 0 < length <= MESSAGE_MAX:
@@ -219,6 +267,8 @@ class VerbQueuePair:
             raise VerbError(f"immediate {immediate:#x} does not fit 32 bits")
         self.work.reserve_write()
         message = Message(wr_id, region, offset, length, remote_va, rkey & 0xFFFFFFFF, immediate, self.pmtu)
+        message.signaled = signaled or self._sq_sig_all
+        message.solicited = solicited and immediate is not None
         self.work.add_write(message)
         self._enqueue(message)
         self.agenda.wake()

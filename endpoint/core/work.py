@@ -1,4 +1,8 @@
-"""The work of one queue pair: what is posted and not yet completed, and where its completions go."""
+"""The work of one queue pair: what is posted and not yet completed, and where its completions go.
+
+Writes without immediate may be done in any order. An unsignaled write says nothing of its end, so the completion of a
+signaled one says it for all unsignaled ones posted before: it waits until they are done, too.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,19 @@ from endpoint.transport import Completion, CompletionStatus, QueueFull
 class WorkQueue:
     """Writes and receives of the QP `qpn`; at most `max_send_wr` and `max_recv_wr` of them at a time."""
 
-    __slots__ = ("_cq", "_max_recv_wr", "_max_send_wr", "_posted", "_posted_imm", "_qpn", "pending", "receives")
+    __slots__ = (
+        "_cq",
+        "_held",
+        "_max_recv_wr",
+        "_max_send_wr",
+        "_posted",
+        "_posted_imm",
+        "_qpn",
+        "_silent",
+        "pending",
+        "receives",
+        "silenced",
+    )
 
     def __init__(self, qpn: int, cq: CompletionQueue, max_send_wr: int, max_recv_wr: int) -> None:
         self._qpn = qpn
@@ -22,12 +38,18 @@ class WorkQueue:
         self._posted = self._posted_imm = 0
         self.pending: dict[int, Message] = {}
         """Every write that has not completed, by index, in order of posting."""
+        self._silent: dict[int, None] = {}
+        """The indices of the unsignaled ones among them, in order."""
+        self._held: dict[int, Message] = {}
+        """Signaled writes that are done, behind an unsignaled one that is not."""
+        self.silenced = 0
+        """Unsignaled writes that are done."""
         self.receives: deque[int] = deque()
         """The work request ids of the posted receives, oldest first."""
 
     def reserve_write(self) -> None:
         """Room for one more write and its completion. Raises `QueueFull`."""
-        if len(self.pending) >= self._max_send_wr:
+        if len(self.pending) + len(self._held) >= self._max_send_wr:
             raise QueueFull(f"QP {self._qpn} has {self._max_send_wr} writes posted; wait for completions")
         self._cq.reserve()
 
@@ -38,6 +60,8 @@ class WorkQueue:
         self._posted += 1
         self._posted_imm += message.immediate is not None
         self.pending[message.index] = message
+        if not message.signaled:
+            self._silent[message.index] = None
 
     def add_receive(self, wr_id: int) -> None:
         """Accept one write with immediate. Raises `QueueFull`."""
@@ -48,31 +72,59 @@ class WorkQueue:
 
     def complete(self, message: Message) -> None:
         """A write is done; a second time is ignored."""
-        if self.pending.pop(message.index, None) is not None:
+        if self.pending.pop(message.index, None) is None:
+            return
+        if self._silent:
+            self._complete_in_order(message)
+        else:
             self._report(message, CompletionStatus.SUCCESS)
 
-    def deliver(self, immediate: int, length: int) -> bool:
+    def _complete_in_order(self, message: Message) -> None:
+        silent, held, index = self._silent, self._held, message.index
+        oldest = next(iter(silent))
+        if message.signaled:
+            if index < oldest:
+                self._report(message, CompletionStatus.SUCCESS)
+            else:
+                held[index] = message
+            return
+        del silent[index]
+        self.silenced += 1
+        self._cq.release()
+        if index == oldest and held:
+            oldest = next(iter(silent), self._posted)
+            for freed in sorted(waiting for waiting in held if waiting < oldest):
+                self._report(held.pop(freed), CompletionStatus.SUCCESS)
+
+    def deliver(self, immediate: int, length: int, solicited: bool = False) -> bool:
         """Complete a posted receive with an immediate; False if none is posted."""
         if not self.receives:
             return False
         wr_id = self.receives.popleft()
-        self._cq.push(Completion(wr_id, self._qpn, CompletionStatus.SUCCESS, "recv_imm", length, immediate))
+        done = Completion(wr_id, self._qpn, CompletionStatus.SUCCESS, "recv_imm", length, immediate, solicited)
+        self._cq.push(done)
         return True
 
     def flush(self, status: CompletionStatus, message: Message | None) -> None:
-        """End all work: `message`, or the oldest write, completes with `status`, everything else as flushed."""
-        pending, self.pending = self.pending, {}
-        guilty = message or next(iter(pending.values()), None)
-        for waiting in pending.values():
+        """End all work: `message`, or the oldest write, completes with `status`, everything else as flushed.
+
+        Writes that were done behind an unsignaled one are flushed as well, in their places: their success would say
+        that the other had succeeded.
+        """
+        guilty = message or next(iter(self.pending.values()), None)
+        ended = {**self.pending, **self._held}
+        for index in sorted(ended) if self._held else ended:
+            waiting = ended[index]
             self._report(waiting, status if waiting is guilty else CompletionStatus.FLUSHED)
+        self.pending, self._held, self._silent = {}, {}, {}
         while self.receives:
             self._cq.push(Completion(self.receives.popleft(), self._qpn, CompletionStatus.FLUSHED, "recv_imm", 0))
 
     def discard(self) -> None:
         """Forget all work without completions: the QP is destroyed."""
-        for _ in range(len(self.pending) + len(self.receives)):
+        for _ in range(len(self.pending) + len(self._held) + len(self.receives)):
             self._cq.release()
-        self.pending = {}
+        self.pending, self._held, self._silent = {}, {}, {}
         self.receives.clear()
 
     def _report(self, message: Message, status: CompletionStatus) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
+from endpoint.core.attributes import VerbError
 from endpoint.core.config import Limits
 from endpoint.core.events import EventLog
 from endpoint.core.frame import ECN_CAPABLE
@@ -13,7 +14,6 @@ from endpoint.core.memory import MemoryTable
 from endpoint.core.packet import Route
 from endpoint.core.port import PortSet
 from endpoint.core.scheduler import Scheduler
-from endpoint.core.verbs import VerbError
 from endpoint.roce.config import Settings
 
 if TYPE_CHECKING:

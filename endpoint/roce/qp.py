@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from endpoint.core.attributes import ROCE_ATTRIBUTES, check_peer, check_pmtu, take_attributes
 from endpoint.core.config import NEVER
 from endpoint.core.cq import CompletionQueue
 from endpoint.core.message import Message
 from endpoint.core.packet import Route
-from endpoint.core.verbs import VerbQueuePair, check_peer, check_pmtu, take_attributes
-from endpoint.core.work import WorkQueue
+from endpoint.core.verbs import VerbQueuePair
 from endpoint.roce.answers import Answers
 from endpoint.roce.context import Context
 from endpoint.roce.requester import Requester
@@ -33,17 +33,29 @@ class QueuePair(VerbQueuePair):
             "max_recv_wr": settings.max_recv_wr,
             "psn": context.rng.getrandbits(24),
             "pmtu": context.limits.pmtu,
+            "sq_sig_all": False,
         }
         taken = take_attributes("a RoCE QP", known, attributes)
         check_pmtu(taken["pmtu"], context.limits.pmtu)
-        work = WorkQueue(qpn, cq, taken["max_send_wr"], taken["max_recv_wr"])
-        super().__init__(qpn, work, taken["pmtu"], memory=context.memory, log=context.log, scheduler=context.scheduler)
+        values = {
+            "sq_psn": taken["psn"],
+            "timeout": context.limits.timeout,
+            "retry_cnt": settings.retry_count,
+        }
+        super().__init__(
+            qpn,
+            cq,
+            taken,
+            ROCE_ATTRIBUTES,
+            values,
+            memory=context.memory,
+            log=context.log,
+            scheduler=context.scheduler,
+            rng=context.rng,
+        )
         self._context = context
-        self._max_recv_wr: int = taken["max_recv_wr"]
         self._dest_qpn = -1
         self._peer_name: str | None = None
-        self._start_psn: int = taken["psn"]
-        self._own_pmtu: int = taken["pmtu"]
 
     @property
     def peer_name(self) -> str | None:
@@ -59,7 +71,7 @@ class QueuePair(VerbQueuePair):
         return QPInfo(
             self._context.profile.host,
             self.qpn,
-            self._start_psn,
+            self.values["sq_psn"],
             mpr=64,
             max_write_imm=self._max_recv_wr,
             pmtu=self._own_pmtu,
@@ -85,11 +97,28 @@ class QueuePair(VerbQueuePair):
             self.route,
             self.fail,
             dest_qpn=self._dest_qpn,
-            psn=self._start_psn,
+            psn=self.values["sq_psn"],
             pmtu=self.pmtu,
             base_rtt_ns=self._context.profile.destinations[self._peer_name].base_rtt_ns,
+            retries=self._retries,
         )
         self.agenda.sender = self.requester
+
+    @property
+    def next_psn(self) -> int:
+        return self.requester.top
+
+    @property
+    def _retries(self) -> tuple[int, int]:
+        return self.values["timeout"], self.values["retry_cnt"]
+
+    def _changed(self, given: Mapping[str, Any], now_ns: int) -> None:
+        if self.sending:
+            self._scheduler.now_ns = now_ns
+            self.requester.configure(*self._retries)
+
+    def _leave_peer(self) -> None:
+        self._dest_qpn, self._peer_name = -1, None
 
     def _enqueue(self, message: Message) -> None:
         self.requester.enqueue(message)

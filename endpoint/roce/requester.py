@@ -6,7 +6,7 @@ from collections import deque
 from zlib import crc32
 
 from endpoint.core import wire as shared
-from endpoint.core.config import NEVER
+from endpoint.core.config import ACK_TIMEOUT_UNIT_NS, NEVER
 from endpoint.core.icrc import WIRE as ICRC
 from endpoint.core.message import Message
 from endpoint.core.packet import VARIANT, Route
@@ -30,7 +30,8 @@ NAK_STATUS = {
 
 
 class Requester:
-    """PSNs without wrap: `una` is the oldest not acknowledged, `nxt` the next to send, `top` the next never sent."""
+    """PSNs without wrap: `una` is the oldest not acknowledged, `nxt` the next to send, `top` the next never sent.
+    `retries` are the timeout exponent and the number of retries."""
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class Requester:
         psn: int,
         pmtu: int,
         base_rtt_ns: int,
+        retries: tuple[int, int],
     ) -> None:
         limits, settings = context.limits, context.settings
         self._scheduler = context.scheduler
@@ -54,7 +56,6 @@ class Requester:
         self._fail = fail
         self._dest_qpn = dest_qpn
         self._data_class = context.data_class
-        self._retry_count = settings.retry_count
         self._heeds_cnps = settings.dcqcn
         self._pmtu = pmtu
         self._line_bps = route.port.rate_bps
@@ -72,7 +73,8 @@ class Requester:
         self._sparse_ns = limits.base_rtt_ns // self._ack_every
         self._sparse_bps = pmtu * 8_000_000_000 / max(1, self._sparse_ns)
         self._sent_ns = 0
-        self._timeout_ns = limits.timeout_ns
+        self._timeout_ns = ACK_TIMEOUT_UNIT_NS << retries[0]
+        self._retry_count = retries[1]
         self.una = self.nxt = self.top = psn
         self._queue: deque[Message] = deque()
         self._begun: deque[Message] = deque()
@@ -85,6 +87,13 @@ class Requester:
         self.retries = 0
         self.acked_bytes = self.data_packets = self.retransmits = self.timeouts = 0
         self.naks = self.cnps = 0
+
+    def configure(self, timeout: int, retry_cnt: int) -> None:
+        """Attributes of the QP have changed: the local ACK timeout, 1.024 µs * 2^timeout, and the retries."""
+        self._timeout_ns = ACK_TIMEOUT_UNIT_NS << timeout
+        self._retry_count = retry_cnt
+        if self._work.pending:
+            self._agenda.arm(self._timer_ns + self._retry_timeout_ns())
 
     def enqueue(self, message: Message) -> None:
         """Send this write when its turn comes."""

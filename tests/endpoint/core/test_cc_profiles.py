@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from endpoint.core.attributes import VerbError
 from endpoint.core.cc_profile import RANGES, NsccConfig
 from endpoint.core.config import ConfigError
 from endpoint.core.endpoint import Endpoint
 from endpoint.core.nscc import Nscc
-from endpoint.core.verbs import VerbError
 from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Faults, Wire

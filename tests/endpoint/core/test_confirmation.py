@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from endpoint.core import wire
+from endpoint.core.attributes import VerbError
 from endpoint.core.psn import PSN_MASK
-from endpoint.core.verbs import VerbError
 from endpoint.core.wire import Opcode, Syndrome
 from endpoint.transport import CompletionStatus, QPState
 from tests.helpers.transport.bench import Bench, Packet

@@ -11,8 +11,8 @@ import pytest
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
 from endpoint.core import wire
+from endpoint.core.attributes import VerbError
 from endpoint.core.endpoint import Endpoint
-from endpoint.core.verbs import VerbError
 from endpoint.roce.endpoint import Endpoint as RoceEndpoint
 from endpoint.transport import CompletionStatus, QPState
 from tests.helpers.transport.bench import Bench

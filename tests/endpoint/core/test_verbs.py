@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from endpoint.core import icrc, wire
+from endpoint.core.attributes import VerbError
 from endpoint.core.config import ConfigError
 from endpoint.core.endpoint import Endpoint
-from endpoint.core.verbs import VerbError
 from endpoint.core.wire import Opcode
 from endpoint.transport import CompletionStatus, QPState, QueueFull, Transport
 from tests.helpers.transport.bench import Bench, Packet
@@ -129,9 +129,9 @@ def test_state_changes_are_events() -> None:
         ({"immediate": 1 << 32}, "does not fit 32 bits"),
     ],
 )
-def test_a_bad_write_is_refused_by_name_and_changes_nothing(change: dict[str, int], message: str) -> None:
+def test_a_bad_write_is_refused_by_name_and_changes_nothing(change: dict[str, Any], message: str) -> None:
     bench = Bench()
-    good = {"offset": 0, "length": 10, "remote_va": bench.target.va, "rkey": bench.target.rkey}
+    good: dict[str, Any] = {"offset": 0, "length": 10, "remote_va": bench.target.va, "rkey": bench.target.rkey}
     with pytest.raises(VerbError, match=message):
         bench.qp_a.post_write(1, bench.region, **{**good, **change})
     assert bench.writes() == []
