@@ -75,6 +75,7 @@ class QPInfo:
     trim_nack: bool = True  # this end wants NACKs for packets of its own that arrive trimmed
     pmtu: int | None = None  # payload bytes of this end's full packets; None: not said, so as the other end's
     dialect: str | None = None  # how this end reads the specification (`endpoint.core.dialect`); None: not said
+    dynamic_mpr: bool = False  # this end may change its mpr while the QP runs, and heeds the peer's changes
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,15 @@ class Answers:
     `port_sacks` is there in a dialect whose SACKs say which ports are up.
     """
 
-    __slots__ = ("_dest_masked", "_dest_qpn", "_port_sacks", "_traffic_class", "nacks_sent", "sacks_sent")
+    __slots__ = ("_dest_masked", "_dest_qpn", "_port_sacks", "_traffic_class", "mpr", "nacks_sent", "sacks_sent")
 
     def __init__(self, dest_qpn: int, traffic_class: int, port_sacks: PortSacks | None = None) -> None:
         self._port_sacks = port_sacks
         self._dest_qpn = dest_qpn
         self._dest_masked = VARIANT_MASKED | dest_qpn
         self._traffic_class = traffic_class
+        self.mpr = 0
+        """The dynamic MPR as SACKs say it, in units of 128 PSNs; 0: off."""
         self.sacks_sent = self.nacks_sent = 0
 
     def sack(
@@ -52,7 +54,7 @@ class Answers:
         packet.SACK.pack_into(
             transport, 0,
             0xDC, 0, 0xFFFF, self._dest_masked, cack,
-            first, answer, ev, 0, 0, cack, 0, 0, start, bitmap,
+            first, answer, ev, 0, 0, cack, 0, self.mpr, start, bitmap,
             stamp, beyond, congestion,
         )  # fmt: skip
         if self._port_sacks is not None:

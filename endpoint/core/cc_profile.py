@@ -30,6 +30,8 @@ class PathTraits:
     mtu_bytes: int
     jitter_ns: int = 0
     trimming: bool = True
+    sharers: int = 1
+    """Queue pairs that begin to send over the same line at once, as the program expects (`endpoint.core.hint`)."""
 
     @property
     def network_bdp_bytes(self) -> int:

@@ -12,6 +12,7 @@ from endpoint.core.config import Limits, Settings
 from endpoint.core.congestion import CcProfiles
 from endpoint.core.dialect import Dialect
 from endpoint.core.events import EventLog
+from endpoint.core.hint import QpHints
 from endpoint.core.memory import MemoryTable
 from endpoint.core.mismatch import MismatchLog
 from endpoint.core.penalty import ReceiverPenalty
@@ -80,3 +81,4 @@ class Context:
     """What connecting peers are told of our dialect."""
     port_sacks: PortSacks | None
     """In a dialect whose SACKs say which ports are up; None: endpoint operations do."""
+    hints: QpHints

@@ -21,7 +21,9 @@ from endpoint.core.cc_profile import CcProfile, PathTraits, make_config
 from endpoint.core.config import NEVER, ConfigError, derive, make_settings
 from endpoint.core.congestion import CcProfiles, find_congestion
 from endpoint.core.context import Context, Stamps, TrafficClasses
+from endpoint.core.control import Control
 from endpoint.core.cq import CompletionQueue
+from endpoint.core.hint import QpHints
 from endpoint.core.mismatch import MismatchLog
 from endpoint.core.nic import Nic
 from endpoint.core.operations import EndpointOperations
@@ -94,7 +96,9 @@ class Endpoint(Nic[QueuePair]):
             mismatches=mismatches,
             statement=dialect.statement(profile.udp_port),
             port_sacks=self._port_sacks,
+            hints=QpHints(),
         )
+        self.control = Control(self._context, self.qps)
         self._trimmed = {profile.dscp.trimmed: False, profile.dscp.trimmed_lasthop: True}
         """DSCP of a trimmed packet: whether the last hop trimmed it."""
         self._udp_port = dialect.udp_port_of(profile.udp_port)
@@ -116,8 +120,9 @@ class Endpoint(Nic[QueuePair]):
         )
 
     def create_qp(self, cq: CompletionQueue, **attributes: Any) -> QueuePair:
-        """A QP in RESET. Attributes: mpr, max_write_imm, max_send_wr, max_recv_wr, psn, selection,
-        confirm_writes, cc_profile_id."""
+        """A QP in RESET. Attributes: mpr and max_write_imm, which this end grants (the API's MPR_DEST, MAX_WIMM_DEST),
+        max_send_wr, max_recv_wr, psn, selection, confirm_writes, cc_profile_id, pmtu, sq_sig_all, dynamic_mpr,
+        qp_hint."""
         qp = QueuePair(self._context, self.peers, self._operations, self.next_qpn(), cq, attributes)
         self.qps[qp.qpn] = qp
         return qp
@@ -221,9 +226,11 @@ class Endpoint(Nic[QueuePair]):
     def _usual_sack(self, qp: QueuePair, view: memoryview, now_ns: int) -> None:
         if (len(view) != self._sack_size or not qp.sending) and not self._readable_sack(qp, len(view)):
             return
-        first, answer, ev, cack, offset, bitmap, state = packet.SACK_BODY.unpack_from(view, packet.SACK_BODY_OFFSET)
+        first, answer, ev, cack, mpr, offset, bitmap, state = packet.SACK_BODY.unpack_from(
+            view, packet.SACK_BODY_OFFSET
+        )
         penalty = state >> 24 & 0x7F
-        qp.requester.receive_sack(now_ns, cack & 0xFFFFFF, offset, bitmap, ev, first, answer, penalty)
+        qp.requester.receive_sack(now_ns, cack & 0xFFFFFF, offset, bitmap, ev, first, answer, penalty, mpr)
         qp.freshen(ev)
         if self._port_sacks is not None and len(view) >= self._sack_size:
             self._hear_ports(qp, view, SACK_MIN - icrc.SIZE, now_ns)
@@ -390,6 +397,7 @@ class Endpoint(Nic[QueuePair]):
             first,
             sack.ack_psn_offset,
             state.rcv_cwnd_pen,
+            sack.mpr,
         )
         qp.freshen(sack.entropy)
         if self._port_sacks is not None and size >= self._sack_size:

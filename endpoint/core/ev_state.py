@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from endpoint.core.wire import NackReason
+
 
 class EvState(Enum):
     """OCP MRC figure 5."""
@@ -48,6 +50,15 @@ class EvCause(Enum):
     """Enough probes in a row came back, the last one marked."""
     DENY = "deny"
     ALLOW = "allow"
+
+
+TRIM_CAUSES: dict[int, EvCause] = {
+    NackReason.TRIMMED: EvCause.TRIM,
+    NackReason.TRIMMED_LASTHOP: EvCause.TRIM_LASTHOP,
+}
+"""By the reason of a NACK."""
+MARK_CAUSES = (EvCause.ECN, EvCause.ECN, EvCause.ALWAYS_SKIP, EvCause.ECN)
+"""By the path mark of a SACK."""
 
 
 class IllegalTransition(Exception):  # noqa: N818

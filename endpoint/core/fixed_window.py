@@ -1,4 +1,5 @@
-"""No congestion control: 1.5 bandwidth-delay products in flight, always. The control group of experiments."""
+"""No congestion control: 1.5 bandwidth-delay products in flight, always, or a QP's
+share of them by its hint. The control group of experiments."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ class FixedWindow:
     __slots__ = ("window_bytes",)
 
     def __init__(self, path: PathTraits, config: NsccConfig) -> None:
-        self.window_bytes = max(path.mtu_bytes, path.network_bdp_bytes * 3 // 2)
+        self.window_bytes = max(path.mtu_bytes, path.network_bdp_bytes * 3 // 2 // path.sharers)
 
     def on_ack(self, now_ns: int, acked_bytes: int, rtt_ns: int | None, marked: bool, inflight_bytes: int) -> None:
         pass

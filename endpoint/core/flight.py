@@ -8,11 +8,16 @@ entry in the log of the reorder rule.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
+from endpoint.core.config import NEVER
 from endpoint.core.ev_set import EvPath
 from endpoint.core.message import Message
 from endpoint.core.recovery import ReorderRule
 from endpoint.core.rtt import RttEstimator
+from endpoint.core.wire import MPR_UNIT
+
+T = TypeVar("T")
 
 
 class Flight:
@@ -29,6 +34,7 @@ class Flight:
         "_rtt",
         "acked",
         "blamed",
+        "granted",
         "inflight_bytes",
         "lost",
         "mask",
@@ -55,6 +61,8 @@ class Flight:
     ) -> None:
         size = 1 << (window - 1).bit_length()
         self.window = window
+        self.granted = NEVER
+        """With the dynamic MPR, the first PSN that the peer has not granted."""
         self.rule = rule
         self._rtt = rtt
         self._on_late = on_late
@@ -75,6 +83,27 @@ class Flight:
         self._blamed_ns = [0] * size
         self.resumed_ns = 0
         """When this host last ran again after a stall: what was sent before tells nothing of the network's times."""
+
+    @property
+    def edge(self) -> int:
+        """The first PSN that may not be sent yet. One unit from `una` on is always granted: there is no smaller MPR."""
+        granted = max(self.granted, self.una + MPR_UNIT)
+        return min(self.una + min(self.window, self.mask + 1), granted)
+
+    def grow(self, window: int) -> None:
+        """Make room for `window` PSNs; what is known of the packets under way and of the last ones stays."""
+        old, size = self.mask, 1 << (window - 1).bit_length()
+        if size <= old + 1:
+            return
+        kept = range(self.nxt - old - 1, self.nxt)
+        self.mask = size - 1
+        self.sent_ns = _moved(self.sent_ns, [0] * size, kept)
+        self.sizes = _moved(self.sizes, [0] * size, kept)
+        self.tries = _moved(self.tries, [0] * size, kept)
+        self.paths = _moved(self.paths, [None] * size, kept)
+        self.messages = _moved(self.messages, [None] * size, kept)
+        self.blamed = _moved(self.blamed, [None] * size, kept)
+        self._blamed_ns = _moved(self._blamed_ns, [0] * size, kept)
 
     def reported(self, count: int, sack_offset: int, bitmap: int) -> int:
         """The packets that a SACK says have arrived, as bits from `una`: the first `count`, and those of its bitmap."""
@@ -221,3 +250,10 @@ class Flight:
             bits ^= low
             found.append(low.bit_length() - 1)
         return found
+
+
+def _moved(old: list[T], new: list[T], psns: range) -> list[T]:
+    """The entries of a ring in a larger one."""
+    for psn in psns:
+        new[psn & len(new) - 1] = old[psn & len(old) - 1]
+    return new

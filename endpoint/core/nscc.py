@@ -90,7 +90,8 @@ class Nscc:
         if largest is None:
             bdp = path.peer_bdp_bytes if config.base_rtt is None else path.bdp_bytes(config.base_rtt)
             largest = int(WINDOW_MAX * bdp)
-        self._max = self._window = max(float(largest), self._mtu)
+        self._max = max(float(largest), self._mtu)
+        self._window = self._max / path.sharers
         self._clamp()
 
     # --- signals -----------------------------------------------------------------------------------------------

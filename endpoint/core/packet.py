@@ -31,8 +31,8 @@ RECEIVE = Struct("!HI2xBx16x16sIHBx16s16sHH4xBB2xII4xQII")
 RECEIVE_OFFSET = 12
 RECEIVE_MIN = RECEIVE_OFFSET + RECEIVE.size
 BTH_OFFSET = frame.ETHERNET + 2 * frame.IPV6 + frame.UDP
-SACK_BODY = Struct("!HhI4xI2xhQ4xI")
-"""What a requester reads of SETH and CC_STATE: first 16 bits, answer, EV, cack, offset, bitmap, congestion."""
+SACK_BODY = Struct("!HhI4xIxBhQ4xI")
+"""What a requester reads of SETH and CC_STATE: first 16 bits, answer, EV, cack, MPR, offset, bitmap, congestion."""
 SACK_BODY_OFFSET = BTH_OFFSET + wire.BTH_BYTES
 WRITE_PAYLOAD_OFFSET = BTH_OFFSET + WRITE.size
 

@@ -9,6 +9,7 @@ from typing import Any
 from endpoint.core import wire
 from endpoint.core.answers import Answers
 from endpoint.core.attributes import (
+    CAP_DYNAMIC_MPR,
     CAP_SVC_TIME_DEST_UNSUPPORTED,
     CAP_TRIM_NACK_DEST_UNSUPPORTED,
     MPR_MAX,
@@ -73,19 +74,23 @@ class QueuePair(VerbQueuePair):
             "cc_profile_id": 0,
             "pmtu": limits.pmtu,
             "sq_sig_all": False,
+            "dynamic_mpr": False,
+            "qp_hint": 0,
         }
         taken = take_attributes("a QP", known, attributes)
         check_pmtu(taken["pmtu"], limits.pmtu)
         self._make_selection = find_selection(taken["selection"])
         context.cc_profiles.find(taken["cc_profile_id"])
+        context.hints.find(taken["qp_hint"])
         values = {
             "cc_profile_id": taken["cc_profile_id"],
+            "qp_hint": taken["qp_hint"],
             "sq_psn": taken["psn"],
             "max_wimm_dest": taken["max_write_imm"],
             "mpr_dest": taken["mpr"],
             "max_wimm": WRITE_IMM_MAX,
             "mpr": MPR_MAX,
-            "cap": CAP_SVC_TIME_DEST_UNSUPPORTED,
+            "cap": CAP_SVC_TIME_DEST_UNSUPPORTED | CAP_DYNAMIC_MPR * taken["dynamic_mpr"],
             "timeout": limits.timeout,
             "linear_cnt": settings.retry_linear,
             "exp_cnt": settings.retry_exponential,
@@ -128,7 +133,13 @@ class QueuePair(VerbQueuePair):
             *granted,
             pmtu=self._own_pmtu,
             dialect=self._context.statement,
+            dynamic_mpr=bool(values["cap"] & CAP_DYNAMIC_MPR),
         )
+
+    @property
+    def dynamic_mpr(self) -> bool:
+        """Whether both ends want the dynamic MPR; known from RTR on."""
+        return bool(self.values["cap"] & CAP_DYNAMIC_MPR) and self._remote is not None and self._remote.dynamic_mpr
 
     # --- state -------------------------------------------------------------------------------------------------
 
@@ -164,6 +175,8 @@ class QueuePair(VerbQueuePair):
             max_write_imm=self.values["max_wimm_dest"],
             trim_nack=peer.trim_nack and not self.values["cap"] & CAP_TRIM_NACK_DEST_UNSUPPORTED,
         )
+        if self.dynamic_mpr:
+            self.responder.grant(self.values["mpr_dest"])
         context.penalty.join(self.responder)
         self.refresh_ports()
         self.deny(self.peer.denied, now_ns)
@@ -190,13 +203,19 @@ class QueuePair(VerbQueuePair):
         assert self._remote is not None  # RTR came before
         profile = self._context.cc_profiles.find(self.values["cc_profile_id"])
         congestion, base_rtt_ns = find_congestion(profile.algorithm), self.peer.row.base_rtt_ns
+        path = replace(
+            self._context.path,
+            base_rtt_ns=base_rtt_ns,
+            mtu_bytes=self.pmtu,
+            sharers=self._context.hints.find(self.values["qp_hint"]).sharers,
+        )
         self.requester = Requester(
             self._context,
             self.work,
             self.agenda,
             self.evs,
             self._selection,
-            congestion(replace(self._context.path, base_rtt_ns=base_rtt_ns, mtu_bytes=self.pmtu), profile.config),
+            congestion(path, profile.config),
             self.fail,
             self._repaired,
             dest_qpn=self._remote.qpn,
@@ -207,6 +226,7 @@ class QueuePair(VerbQueuePair):
             max_write_imm=self._imms_allowed,
             confirm_writes=self._confirm_writes,
             retries=self._retries,
+            granted=self._remote.mpr * wire.MPR_UNIT if self.dynamic_mpr else None,
         )
         self.agenda.sender = self.requester
 
@@ -219,9 +239,10 @@ class QueuePair(VerbQueuePair):
 
     @property
     def _window(self) -> int:
-        """PSNs that may be under way: no more than the peer grants, nor than this end wants."""
+        """PSNs that may be under way: no more than this end wants, nor than the peer grants for good."""
         assert self._remote is not None  # asked for from RTR on
-        return min(self.values["mpr"], self._remote.mpr) * wire.MPR_UNIT
+        theirs = MPR_MAX if self.dynamic_mpr else self._remote.mpr
+        return min(self.values["mpr"], theirs) * wire.MPR_UNIT
 
     @property
     def _imms_allowed(self) -> int:
@@ -235,12 +256,17 @@ class QueuePair(VerbQueuePair):
     def _check_values(self, given: Mapping[str, Any]) -> None:
         if "cc_profile_id" in given:
             self._context.cc_profiles.find(given["cc_profile_id"])
-        if "mpr_dest" in given and self.receiving:
+        if "qp_hint" in given:
+            self._context.hints.find(given["qp_hint"])
+        if "mpr_dest" in given and self.receiving and not self.dynamic_mpr:
             raise VerbError(f"QP {self.qpn}: mpr_dest can change in {self.state.name} with the dynamic MPR only")
 
     def _changed(self, given: Mapping[str, Any], now_ns: int) -> None:
         if self.sending:
             self._scheduler.now_ns = now_ns
+        if "mpr_dest" in given and self.receiving:
+            self.responder.grant(given["mpr_dest"])
+        if self.sending:
             self.requester.configure(self._window, self._imms_allowed, self._retries)
 
     def fail(self, now_ns: int, status: CompletionStatus, cause: str, message: Message | None = None) -> None:

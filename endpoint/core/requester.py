@@ -6,10 +6,11 @@ from collections import deque
 from collections.abc import Callable
 
 from endpoint.core.config import NEVER
+from endpoint.core.confirmation import NAK_STATUS, Confirmations
 from endpoint.core.congestion import Congestion
 from endpoint.core.context import Context
 from endpoint.core.ev_set import EvPath, EvSet
-from endpoint.core.ev_state import EvCause
+from endpoint.core.ev_state import MARK_CAUSES, TRIM_CAUSES, EvCause
 from endpoint.core.flight import Flight
 from endpoint.core.message import Message
 from endpoint.core.packet import VARIANT_MASKED, WritePacker
@@ -22,21 +23,14 @@ from endpoint.core.rtt import RttEstimator
 from endpoint.core.scheduler import Agenda
 from endpoint.core.selection import Selection
 from endpoint.core.verbs import Fail
-from endpoint.core.wire import ACK_REQUEST, RETRANSMISSION, NackReason, PathMark, Syndrome
+from endpoint.core.wire import ACK_REQUEST, MPR_UNIT, RETRANSMISSION, NackReason, PathMark
 from endpoint.core.work import WorkQueue
 from endpoint.transport import CompletionStatus
 
-NAK_STATUS = {
-    Syndrome.NAK_REMOTE_ACCESS_ERROR: CompletionStatus.REMOTE_ACCESS_ERROR,
-    Syndrome.NAK_INVALID_REQUEST: CompletionStatus.REMOTE_OPERATION_ERROR,
-    Syndrome.NAK_REMOTE_OPERATIONAL_ERROR: CompletionStatus.REMOTE_OPERATION_ERROR,
-}
-TRIM_CAUSES = {NackReason.TRIMMED: EvCause.TRIM, NackReason.TRIMMED_LASTHOP: EvCause.TRIM_LASTHOP}
-MARK_CAUSES = (EvCause.ECN, EvCause.ECN, EvCause.ALWAYS_SKIP, EvCause.ECN)
-
 
 class Requester:
-    """`psn` is the first to send, `window` how many PSNs the peer grants (its MPR), `max_write_imm` how many writes
+    """`psn` is the first to send, `window` how many PSNs may be under way (MPR), `granted` how many of them the peer
+    grants at first if the MPR is dynamic, `max_write_imm` how many writes
     with immediate the peer accepts at a time. With `confirm_writes` every write waits for its transport acknowledgement
     before it completes. `base_rtt_ns` is the peer's. `retries` are the timeout exponent, the linear and the exponential
     retries. Sizes are payload bytes."""
@@ -60,6 +54,7 @@ class Requester:
         max_write_imm: int,
         confirm_writes: bool,
         retries: tuple[int, int, int],
+        granted: int | None = None,
     ) -> None:
         limits = context.limits
         self._scheduler = context.scheduler
@@ -73,7 +68,6 @@ class Requester:
         self._fail = fail
         self._repair = Repair()
         self._on_repaired = on_repaired
-        self._max_write_imm = max_write_imm
         self._base_rtt_ns = base_rtt_ns
         self._pmtu = pmtu
         self.cc = congestion
@@ -81,15 +75,16 @@ class Requester:
         self._packer = WritePacker(VARIANT_MASKED | dest_qpn, pmtu, stamps.tick_ns, stamps.resolution)
         self._rule = ReorderRule(base_rtt_ns, limits.jitter_ns)
         self._rtt = RttEstimator(base_rtt_ns)
-        self.flight = Flight(psn, window, self._rule, self._rtt, self._arrived_late, self._placed)
+        room = window if granted is None else min(window, granted)
+        self._confirmations = Confirmations(work, max_write_imm, confirm_writes)
+        self.flight = Flight(psn, room, self._rule, self._rtt, self._arrived_late, self._confirmations.placed)
+        self.flight.window = window
+        self._dynamic = granted is not None
+        if granted is not None:
+            self.flight.granted = psn + granted
         self._queue: deque[Message] = deque()
         self._current: Message | None = None
         self._first_psn = psn
-        self._confirm_writes = confirm_writes
-        self._unconfirmed: deque[Message] = deque()
-        """Begun writes that wait for their transport acknowledgement: those with immediate, or all."""
-        self._imms = 0
-        """How many of them have an immediate."""
         self._probes = ProbeTable(dest_qpn, context.classes.probe)
         self._ask_every = limits.sack_threshold_bytes
         self._unasked = 0
@@ -130,7 +125,9 @@ class Requester:
     def configure(self, window: int, max_write_imm: int, retries: tuple[int, int, int]) -> None:
         """Attributes of the QP have changed: the window in PSNs, and the others as at the beginning."""
         self.flight.window = window
-        self._max_write_imm = max_write_imm
+        if not self._dynamic:
+            self.flight.grow(window)
+        self._confirmations.max_write_imm = max_write_imm
         self._retry.configure(*retries)
         if self._work.pending:
             self._agenda.arm(self._retry.retry_due_ns)
@@ -149,7 +146,7 @@ class Requester:
         if not self._work.pending:
             return False
         flight = self.flight
-        if flight.una == flight.nxt and not self._unconfirmed and self._evs.live:
+        if flight.una == flight.nxt and not self._confirmations.waiting and self._evs.live:
             self._retry.restart(now_ns)
         first = len(out)
         end = first + budget
@@ -164,11 +161,8 @@ class Requester:
         return more
 
     def _send_lost(self, now_ns: int, out: list[tuple[int, bytes]], end: int) -> bool | None:
-        """Send again what was lost, oldest first, until `out` has `end` frames.
-
-        None: everything lost has been sent. True: budget, credit or ports are used up. False: the window or a refusal
-        of the peer holds the rest back.
-        """
+        """Send again what was lost, oldest first, until `out` has `end` frames. None: that is all. True: budget, credit
+        or ports are used up. False: the window or a refusal of the peer holds the rest back."""
         flight, scheduler, agenda = self.flight, self._scheduler, self._agenda
         while flight.lost:
             if len(out) >= end or agenda.credit <= 0:
@@ -206,7 +200,7 @@ class Requester:
         """Send packets of posted writes until `out` has `end` frames. False: a window or the queue has ended."""
         flight, scheduler = self.flight, self._scheduler
         take, pack, log = self._selection.next, self._packer.pack, self._rule.log
-        mask, pmtu, traffic_class = flight.mask, self._pmtu, self._classes.data
+        mask, pmtu, traffic_class, edge = flight.mask, self._pmtu, self._classes.data, flight.edge
         window = self.cc.window_bytes
         agenda = self._agenda
         credit = agenda.credit
@@ -217,7 +211,7 @@ class Requester:
                 if message is None:
                     return False
             psn = flight.nxt
-            if psn - flight.una >= flight.window:
+            if psn >= edge:
                 return False
             size = pmtu
             last = psn == message.last_psn
@@ -265,7 +259,7 @@ class Requester:
         if not self._queue:
             return None
         message = self._queue[0]
-        if message.immediate is not None and self._imms >= self._max_write_imm:
+        if self._confirmations.holds_back(message):
             return None
         if not self._memory.holds(message.region):
             self._fail(now_ns, CompletionStatus.LOCAL_PROTECTION_ERROR, "the local region was deregistered", message)
@@ -273,9 +267,7 @@ class Requester:
         self._queue.popleft()
         message.first_psn = self.flight.nxt
         message.last_psn = self.flight.nxt + message.unacked - 1
-        if message.immediate is not None or self._confirm_writes:
-            self._unconfirmed.append(message)
-            self._imms += message.immediate is not None
+        self._confirmations.begin(message)
         self._current = message
         return message
 
@@ -291,8 +283,10 @@ class Requester:
         first: int,
         answer: int,
         penalty: int,
+        mpr: int = 0,
     ) -> None:
-        """A SACK; `first` is the SETH's first 16 bits, `answer` its offset of the causing PSN, or probe id."""
+        """A SACK; `first` is the SETH's first 16 bits, `answer` its offset of the causing PSN, or probe id, `mpr` what
+        the peer grants from the cumulative PSN on, in units of 128; 0: no dynamic MPR."""
         flight = self.flight
         una, nxt = flight.una, flight.nxt
         count = (cack24 - una + 1) & PSN_MASK
@@ -301,6 +295,8 @@ class Requester:
         if count > nxt - una:
             self._log.count("sack_of_unsent")
             return
+        if mpr and self._dynamic:
+            self._grant(una + count + mpr * MPR_UNIT)
         fresh = flight.reported(count, sack_offset, bitmap) & ~flight.acked
         marked = first >> 5 & 3
         rtt_ns: int | None = None
@@ -329,9 +325,16 @@ class Requester:
             self._lose(index, now_ns, proved=True)
         self._agenda.wake()
 
+    def _grant(self, edge: int) -> None:
+        """The peer takes PSNs below `edge`. What it has granted once it does not take back, so that a smaller MPR
+        holds from where the larger one ended, and SACKs may arrive in any order."""
+        flight = self.flight
+        if edge > flight.granted:
+            flight.granted = edge
+            flight.grow(min(flight.window, edge - flight.una))
+
     def _sample_rtt(self, slot: int, now_ns: int) -> int | None:
-        """The round trip of the packet that caused an acknowledgement; None if there were several copies of it, or this
-        host stood still meanwhile."""
+        """The round trip of what caused an acknowledgement; None if there were copies, or this host stood still."""
         flight = self.flight
         if flight.tries[slot] or flight.sent_ns[slot] < flight.resumed_ns:
             return None
@@ -358,7 +361,7 @@ class Requester:
             return
         path, size = refused
         self._retry.heard(now_ns)
-        cause = TRIM_CAUSES.get(reason)  # type: ignore[call-overload]
+        cause = TRIM_CAUSES.get(reason)
         if cause is not None:
             self.trims += 1
             self._signal(path, cause, now_ns)
@@ -371,7 +374,7 @@ class Requester:
     def receive_ack(self, now_ns: int, syndrome: int, msn24: int, psn24: int) -> None:
         """A transport acknowledgement: confirms writes, in order; a negative one ends the QP."""
         flight = self.flight
-        status = NAK_STATUS.get(syndrome)  # type: ignore[call-overload]
+        status = NAK_STATUS.get(syndrome)
         if status is not None:
             self._refused(now_ns, syndrome, status, msn24, psn24)
             return
@@ -389,13 +392,7 @@ class Requester:
                 self.acked_bytes += acked
                 self.cc.on_ack(now_ns, acked, None, False, flight.inflight_bytes)
                 self._retry.heard(now_ns)
-        while self._unconfirmed:
-            message = self._unconfirmed[0]
-            if message.unacked or expand(msn24, message.index) <= message.index:
-                break
-            self._unconfirmed.popleft()
-            self._imms -= message.immediate is not None
-            self._work.complete(message)
+        if self._confirmations.confirm(msn24):
             self._retry.heard(now_ns)
         self._agenda.wake()
 
@@ -411,11 +408,6 @@ class Requester:
             return  # about nothing that was sent: forged
         guilty = self._work.pending.get(expand(msn24, next(iter(self._work.pending), 0)))
         self._fail(now_ns, status, f"NAK with syndrome {syndrome:#x}", guilty)
-
-    def _placed(self, message: Message) -> None:
-        """All packets of a write are in the peer's memory; unless it is to be confirmed, the write is done."""
-        if message.immediate is None and not self._confirm_writes:
-            self._work.complete(message)
 
     # --- losses and probes -------------------------------------------------------------------------------------
 
@@ -467,14 +459,13 @@ class Requester:
         self.cc.host_was_late(late_ns, now_ns)
 
     def handle_timer(self, now_ns: int) -> int:
-        """Probe when it was quiet for too long, retransmit everything when even that brought nothing; returns when to
-        come again."""
+        """Probe after too long a silence, retransmit all when even that brought nothing; returns when to come again."""
         if not self._work.pending:
             return NEVER
         retry, flight = self._retry, self.flight
         if now_ns >= retry.hold_ns and flight.lost:
             self._agenda.wake()
-        if flight.una == flight.nxt and not self._unconfirmed and self._evs.live:
+        if flight.una == flight.nxt and not self._confirmations.waiting and self._evs.live:
             return NEVER  # nothing is out: the next packet sets the timers
         if now_ns >= retry.retry_due_ns:
             self._timeout(now_ns)

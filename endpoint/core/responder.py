@@ -54,7 +54,9 @@ class Responder:
         self._writable = context.memory.writable
         self._pmtu = pmtu
         self._threshold = context.limits.sack_threshold_bytes
-        self._window = window
+        self._window = self._wanted = window
+        """PSNs that are accepted from `epsn` on, and as many as there shall be once what was granted is used up."""
+        self._edge = 0
         self._max_write_imm = max_write_imm
         self._oor_nack = context.settings.oor_nack
         self._trim_nack = trim_nack
@@ -75,6 +77,14 @@ class Responder:
         self.penalty_seen_bytes = 0
         self.penalty_weight = 0.0
         self.duplicates = self.out_of_window = self.marked = self.trimmed = 0
+
+    def grant(self, mpr: int) -> None:
+        """Change the window to `mpr` units of 128 PSNs, and say so in every SACK (dynamic MPR). What was granted before
+        stays granted: a smaller window holds from where the larger one ended."""
+        self._edge = self.epsn + self._window
+        self._answers.mpr = mpr
+        self._wanted = mpr * wire.MPR_UNIT
+        self._window = max(self._wanted, self._window)
 
     def receive_write(
         self,
@@ -189,6 +199,8 @@ class Responder:
         self.unreported >>= count
         first = self.epsn
         self.epsn = first + count
+        if self._window != self._wanted:
+            self._window = max(self._wanted, self._edge - self.epsn)
         if not ended:
             return False
         if not self.immediates:

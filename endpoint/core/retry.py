@@ -109,7 +109,7 @@ class RetryTimer:
     def retry_due_ns(self) -> int:
         """When to send everything again."""
         excess = min(self.retries - self._linear, BACKOFF_MAX)
-        return self._life_ns + (max(self._timeout_ns, 2 * self._round_trip_ns()) << max(0, excess))
+        return self._life_ns + (max(self._timeout_ns, 2 * self._round_trip_ns()) << max(0, excess + 1))
 
     def _round_trip_ns(self) -> int:
         """The longest round trip to expect: the slowest plane's, its variation, and the lateness of a process."""

@@ -17,8 +17,8 @@ from endpoint import factory
 from endpoint import profile as profiles
 from endpoint.core import dialect as dialects
 from endpoint.core import wire
+from endpoint.core.attributes import VerbError
 from endpoint.core.config import ConfigError
-from endpoint.core.verbs import VerbError
 from endpoint.core.wire import Opcode
 from endpoint.transport import QPState
 from tests.helpers.transport.bench import Bench, Packet

@@ -364,7 +364,7 @@ def test_the_requester_keeps_to_the_peers_limit_of_writes_with_immediate() -> No
 
 def test_more_writes_with_immediate_than_agreed_end_the_connection() -> None:
     bench = Bench(remote={"max_write_imm": 2})
-    bench.qp_a.requester._max_write_imm = 100
+    bench.qp_a.requester._confirmations.max_write_imm = 100
     for number in range(5):
         bench.post(1, immediate=number)
     bench.to_b(*bench.writes()[1:])
