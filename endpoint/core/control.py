@@ -1,4 +1,4 @@
-"""What a controller or a program sets of a NIC beside queue pairs (OCP MRC API: hints, and the functions of mrc_ctl.h)."""
+"""What a controller or a program sets of a NIC beside queue pairs (OCP MRC API: hints, and what mrc_ctl.h has)."""
 
 from __future__ import annotations
 
