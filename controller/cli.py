@@ -18,6 +18,7 @@ from controller.lab import addresses
 from controller.pipelines import Pipelines, compiled_pipelines, read_pipelines
 from controller.push import Report, push, read_switch, verify
 from controller.tables import tables
+from topo.emulation import labname
 from topo.plan import Plan
 from topo.planfile import load_plan
 
@@ -48,6 +49,7 @@ def register(subparsers: Any) -> None:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    labname.add_option(parser)
     commands = parser.add_subparsers(dest="controller_command", required=True, metavar="COMMAND")
     for name, function, summary in (
         ("push", run_push, "load pipelines and entries, read everything back and compare"),
@@ -62,6 +64,7 @@ def register(subparsers: Any) -> None:
             epilog=EXAMPLES,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        labname.add_option(command)
         command.add_argument("--plan", metavar="NAME|FILE", help="a plan, instead of the running lab's")
         command.add_argument("--addresses", type=Path, metavar="FILE", help="JSON: where the switches are")
         command.add_argument("--pipelines", type=Path, metavar="DIR", help="compiled programs, instead of p4/'s")

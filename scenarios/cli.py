@@ -40,6 +40,8 @@ def parser(word: str | None = None) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status of the command; 2 when it could not be carried out, 130 for Ctrl-C."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["--name"] and len(words) > 2:
+        words = [words[2], *words[:2], *words[3:]]
     if not words:
         parser().print_help()
         return 2

@@ -91,7 +91,9 @@ class Traffic:
             with file.open("x") as new:
                 json.dump(asdict(asked), new)
         except FileExistsError:
-            raise TrafficError(f"traffic {name!r} is there already: stop it first, or give another --name") from None
+            raise TrafficError(
+                f"traffic {name!r} is there already: stop it first, or call it otherwise by --as"
+            ) from None
         try:
             group = Group(self.clients, name=name, kind=kind, ranks=ranks, options=options)
             group.start()
@@ -139,7 +141,7 @@ class Traffic:
 
     def _file(self, name: str) -> Path:
         if not name.replace("-", "").replace("_", "").isalnum():
-            raise TrafficError(f"--name {name!r}: letters, digits, - and _ are wanted")
+            raise TrafficError(f"--as {name!r}: letters, digits, - and _ are wanted")
         return self.folder / f"{name}.json"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from topo.count import census
 from topo.draw import draw_svg, draw_text
-from topo.emulation import state
+from topo.emulation import labname, state
 from topo.plan import Plan
 from topo.planfile import PlanError, load_plan, plan_document, shipped_plans
 from topo.show import chosen_paths, paths_json, show_paths, show_plan
@@ -35,12 +35,14 @@ def register(subparsers: Any) -> None:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    labname.add_option(parser)
     commands = parser.add_subparsers(dest="topo_command", required=True, metavar="COMMAND")
 
     show = commands.add_parser("show", help="switches, links, optics, paths, bisection, thresholds")
     show.add_argument("plan", nargs="?", metavar="PLAN", help=f"one of {', '.join(shipped_plans())}, or a .toml file")
     show.add_argument("--single-plane", action="store_true", help="the plan's single-plane equivalent")
     _add_format(show)
+    labname.add_option(show)
     show.set_defaults(run=run_show)
 
     draw = commands.add_parser("draw", help="a picture of the plan")
@@ -48,6 +50,7 @@ def register(subparsers: Any) -> None:
     draw.add_argument("-o", "--output", type=Path, metavar="FILE", help="write SVG to this file instead of text")
     draw.add_argument("--path", nargs=2, metavar=("FROM", "TO"), help="draw the paths between two hosts bold (SVG)")
     draw.add_argument("--ev", type=_ev, help="only the path of this EV")
+    labname.add_option(draw)
     draw.set_defaults(run=run_draw)
 
     add_paths(commands)
@@ -61,6 +64,7 @@ def add_paths(subparsers: Any) -> None:
     paths.add_argument("--plan", metavar="PLAN")
     paths.add_argument("--ev", type=_ev, help="only this EV, decimal or 0x…")
     _add_format(paths)
+    labname.add_option(paths)
     paths.set_defaults(run=run_paths)
 
 
@@ -97,7 +101,7 @@ def run_paths(arguments: argparse.Namespace) -> int:
     source, destination = plan.host(arguments.source), plan.host(arguments.destination)
     chosen = chosen_paths(plan, source, destination, arguments.ev)
     # A plan given by name is shown without faults; without a name the running lab is shown with its faults.
-    faults = state.read_faults() if arguments.plan is None and state.read_record() is not None else []
+    faults = state.read_faults() if arguments.plan is None and state.running_plan() is not None else []
     if arguments.format == "json":
         print(json.dumps(paths_json(plan, chosen, faults), indent=1))
     else:
@@ -109,8 +113,7 @@ def chosen_plan(name: str | None) -> Plan:
     """The plan of this name or file, else the running lab's, else `lab`."""
     if name is not None:
         return load_plan(name)
-    record = state.read_record()
-    return record.plan if record is not None else load_plan("lab")
+    return state.running_plan() or load_plan("lab")
 
 
 def _add_format(parser: argparse.ArgumentParser) -> None:

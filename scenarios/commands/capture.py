@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from scenarios.commands.root import need_root
+from topo.emulation import labname
 from topo.emulation.lab import Lab
 from topo.graph import PortRef, link_between, ports
 from topo.plan import Plan
@@ -45,6 +46,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     capture.add_argument("--count", type=int, metavar="N", help="stop after N packets")
     capture.add_argument("--seconds", type=float, metavar="S", help="stop after S seconds")
     capture.add_argument("--filter", default="", metavar="EXPRESSION", help="a tcpdump filter expression")
+    labname.add_option(capture)
     capture.set_defaults(run=capture_command)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scenarios.commands.root import need_root
 from topo.address import host_address
-from topo.emulation import namespace
+from topo.emulation import labname, namespace
 from topo.emulation.lab import Lab
 
 EXAMPLES = """examples:
@@ -30,11 +30,14 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     run.add_argument("node", metavar="NODE")
     run.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND")
+    labname.add_option(run)
     run.set_defaults(run=exec_command)
 
 
 def exec_command(arguments: argparse.Namespace) -> int:
     words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    if words and words[0].startswith("-"):
+        raise ValueError(f"exec {arguments.node}: {words[0]}: options come before NODE, the command behind it")
     if not words:
         raise ValueError(f"exec {arguments.node}: a command is wanted behind it, such as -- ip -br address")
     lab = Lab.attach()
@@ -45,7 +48,7 @@ def exec_command(arguments: argparse.Namespace) -> int:
     # The lab's own programs and its Python, which has mrclab, come first: mrc_write_bw, mrc_write_lat, python.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     sys.stdout.flush()
-    with namespace.entered(node.name):  # the process is replaced: nothing has to find its way back
+    with namespace.entered(lab.name.netns(node)):  # the process is replaced: nothing has to find its way back
         try:
             os.execvp(command[0], command)
         except FileNotFoundError:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from topo.cli import chosen_plan
+from topo.emulation import labname
 from topo.planfile import PlanError
 
 EXAMPLES = """examples:
@@ -31,6 +32,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     export.add_argument("plan", nargs="?", metavar="PLAN", help="the running lab's, or else lab")
     export.add_argument("--switch", metavar="NAME", help="only this switch, on the output")
     export.add_argument("-o", "--output", type=Path, metavar="PLACE", help="a file (json), or a folder")
+    labname.add_option(export)
     export.set_defaults(run=export_command)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from scenarios.pictures.graph import Graph, dot, graph_of, mermaid
-from topo.emulation import state
+from topo.emulation import labname, state
 from topo.plan import Plan
 from topo.planfile import load_plan
 
@@ -35,6 +35,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     graph.add_argument("-o", "--output", type=Path, metavar="FILE")
     graph.add_argument("--format", choices=("svg", "dot", "mermaid"), help="what to print without -o (dot)")
     graph.add_argument("--load", type=float, metavar="S", help="watch the links for S seconds first")
+    labname.add_option(graph)
     graph.set_defaults(run=graph_command)
 
 
@@ -43,7 +44,7 @@ def graph_command(arguments: argparse.Namespace) -> int:
     if output is not None and output.suffix not in SUFFIXES:
         raise ValueError(f"{output}: no picture of that name: valid are {', '.join(SUFFIXES)}")
     form = arguments.format or (SUFFIXES[output.suffix] if output is not None else "dot")
-    running = arguments.plan is None and state.read_record() is not None
+    running = arguments.plan is None and state.running_plan() is not None
     if arguments.load is not None and not (running and arguments.load > 0):
         raise ValueError("--load: a running lab is wanted, and a number of seconds above 0")
     if running:

@@ -9,7 +9,7 @@ from typing import Any
 
 from scenarios.commands.columns import aligned
 from topo.address import host_address, port_address, switch_usid, usid_address
-from topo.emulation import namespace
+from topo.emulation import labname, namespace
 from topo.emulation.lab import Lab
 from topo.fault import healthy, port_states, switch_state
 from topo.graph import PortRef, peer, ports
@@ -32,6 +32,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     inspect.add_argument("node", nargs="?", metavar="NODE")
     inspect.add_argument("--format", choices=("text", "json"), default="text")
+    labname.add_option(inspect)
     inspect.set_defaults(run=inspect_command)
 
 
@@ -41,7 +42,7 @@ def inspect_command(arguments: argparse.Namespace) -> int:
     silent = set(lab.status()["switches_silent"])
     found = [described(lab, node, silent) for node in nodes]
     if arguments.format == "json":
-        sys.stdout.write(json.dumps({"plan": lab.plan.name, "nodes": found}, indent=1) + "\n")
+        sys.stdout.write(json.dumps({"lab": lab.name.text, "plan": lab.plan.name, "nodes": found}, indent=1) + "\n")
     elif arguments.node is None:
         head = ["NODE", "KIND", "STATE", "ADDRESS", "NAMESPACE"]
         rows = [[str(node[name.lower()]) for name in head] for node in found]
@@ -66,7 +67,7 @@ def described(lab: Lab, node: Node, silent: set[str]) -> dict[str, Any]:
     plan, faults = lab.plan, lab.faults()
     if isinstance(node, Host):
         kind, address = "host", str(host_address(plan, node))
-        state = "running" if namespace.exists(node.name) else "gone"
+        state = "running" if namespace.exists(lab.name.netns(node)) else "gone"
         if lab.agent_socket(node).exists():
             state += ", with an agent"
     else:

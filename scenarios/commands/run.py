@@ -13,6 +13,7 @@ from scenarios.commands.root import need_root
 from scenarios.running import added
 from scenarios.running.directory import RUNS, RunDirectory
 from scenarios.running.transport_choice import TRANSPORTS
+from topo.emulation import labname
 
 EXAMPLES = """examples:
   ./lab run link-flap                        the main demonstration, about two minutes
@@ -68,16 +69,18 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="json: options, verdict and figures, and nothing else",
     )
     run.add_argument("--plain", action="store_true", help="print lines instead of the live view")
+    labname.add_option(run)
     run.set_defaults(run=run_command)
 
 
 def refuse_second_lab() -> None:
-    """LabRunningError while a lab is there: a run brings up one of its own."""
+    """LabRunningError while the chosen lab is there: a run brings up one of its own."""
     from topo.emulation import state
+    from topo.emulation.lab import there_already
 
     existing = state.read_record()
     if existing is not None and (existing.phase == "running" or existing.starter_alive):
-        raise state.LabRunningError(f"a lab is there already: {existing.describe()}; `./lab down` ends it")
+        raise state.LabRunningError(there_already(existing))
 
 
 def run_command(arguments: argparse.Namespace) -> int:

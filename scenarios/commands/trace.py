@@ -8,7 +8,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from topo.emulation import labname
 from topo.emulation.lab import Lab
+from topo.emulation.labname import DEFAULT_LAB
 from topo.emulation.state import NoLabError
 from topo.fault import Condition, arrival
 from topo.path import Path, path_of_ev, paths
@@ -39,6 +41,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     trace.add_argument("--size", type=int, default=64, metavar="BYTES", help="payload (64)")
     trace.add_argument("--full", action="store_true", help="every step of every switch")
     trace.add_argument("--format", choices=("text", "json"), default="text")
+    labname.add_option(trace)
     trace.set_defaults(run=trace_command)
 
 
@@ -68,6 +71,8 @@ def trace_command(arguments: argparse.Namespace) -> int:
             lab = Lab.attach()
             plan, explainer, where = lab.plan, LabExplainer(lab), f"the running lab ({lab.plan.name})"
         except NoLabError:
+            if labname.chosen() != DEFAULT_LAB:
+                raise
             plan = load_plan("lab")
             explainer, where = PlanExplainer(plan), "plan lab (no lab is running)"
     if not 0 <= arguments.size <= plan.packets.pmtu_bytes:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scenarios.commands.columns import aligned
 from scenarios.commands.pairs import json_or_text, parse_pair
 from scenarios.commands.root import need_root
+from topo.emulation import labname
 
 if TYPE_CHECKING:
     from endpoint.group import Group
@@ -46,11 +47,12 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     traffic.add_argument("words", nargs="*", metavar="HOST|NAME=VALUE", help="or, for stop, names of traffic, or all")
     traffic.add_argument("--seconds", type=float, metavar="S", help="how long (10 for what would not end by itself)")
     traffic.add_argument("--background", action="store_true", help="keep it running; `stop` ends it")
-    traffic.add_argument("--name", help="what to call it (the kind)")
+    traffic.add_argument("--as", dest="called", metavar="NAME", help="what to call it (the kind)")
     traffic.add_argument("--transport", metavar="NAME", help="of the agents, if there are none yet (mrc)")
     traffic.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="of the transport")
     traffic.add_argument("--seed", type=int, default=1)
     traffic.add_argument("--format", choices=("text", "json"), default="text")
+    labname.add_option(traffic)
     traffic.set_defaults(run=traffic_command)
 
 
@@ -95,10 +97,11 @@ def start_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
     check(kind, ranks, options)
     limited(kind, options, arguments.seconds, arguments.background)
     start_agents(traffic, arguments)
-    name = arguments.name or kind
+    name = arguments.called or kind
     group = traffic.start(name, kind, ranks, options)
     if arguments.background:
-        sys.stdout.write(f"{name} runs on {' '.join(ranks)}: ./lab traffic list, ./lab traffic stop {name}\n")
+        at = traffic.lab.name.option()
+        sys.stdout.write(f"{name} runs on {' '.join(ranks)}: ./lab traffic{at} list, ./lab traffic{at} stop {name}\n")
         return 0
     try:
         watch(group)

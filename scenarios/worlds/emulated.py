@@ -30,7 +30,8 @@ class EmulatedWorld:
         self._clients: dict[str, ControlClient] = {}
         with ExitStack() as stack:
             tell(f"building {plan.switch_count} switches and {plan.host_count} hosts")
-            self.lab = Lab.up(plan, provision=provision.install, journals=directory.journals)
+            scenario = directory.path.parent.name
+            self.lab = Lab.up(plan, provision=provision.install, journals=directory.journals, run=scenario)
             stack.callback(self.lab.down)
             tell("starting an agent in every host")
             self._clients = start_agents(

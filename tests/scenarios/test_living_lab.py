@@ -159,12 +159,12 @@ def test_traffic_prints_perftests_columns_and_verifies_every_byte(lab: Lab) -> N
 
 
 def test_traffic_in_the_background_lives_through_a_cut_and_a_drain_and_is_stopped_by_name(lab: Lab) -> None:
-    mrclab("traffic", "write_bw", "h0", "h3", "--background", "--name", "stream")
+    mrclab("traffic", "write_bw", "h0", "h3", "--background", "--as", "stream")
     try:
         (row,) = json.loads(mrclab("traffic", "list", "--format", "json"))
         assert (row["name"], row["kind"], row["ranks"], row["state"]) == ("stream", "write_bw", ["h0", "h3"], "running")
         assert "traffic 'stream' is there already" in mrclab(
-            "traffic", "write_bw", "h1", "h2", "--name", "stream", status=2
+            "traffic", "write_bw", "h1", "h2", "--as", "stream", status=2
         )
         assert "agents run already, with transport mrc" in mrclab(
             "traffic", "write_bw", "h1", "h2", "--transport", "roce", status=2

@@ -63,10 +63,10 @@ class Bmv2Driver:
         for switch in switches:
             refs = list(ports(self.site.plan, switch))
             try:
-                namespace.run_ip([_macvlan_command(ref) for ref in refs], switch.name)
+                namespace.run_ip([_macvlan_command(ref) for ref in refs], self.site.netns(switch))
             except namespace.IpError:
                 self.site.details["bmv2"]["macvlan"] = False  # a kernel without it: then no port is switched off
-            with namespace.entered(switch.name):
+            with namespace.entered(self.site.netns(switch)):
                 namespace.set_up(["lo", *(ref.interface for ref in refs), *map(self._opened, refs)])
         self._folder.mkdir(exist_ok=True)
         self._launch(switches, progress)
@@ -76,7 +76,7 @@ class Bmv2Driver:
 
     def set_port(self, ref: PortRef, state: PortState, before: PortState) -> None:
         if state.loss != before.loss:
-            tc.set_loss(ref.node.name, ref.interface, state.loss)
+            tc.set_loss(self.site.netns(ref.node), ref.interface, state.loss)
         if state.rate_bps != before.rate_bps and isinstance(ref.node, Switch) and self._pids(ref.node):
             # A crashed switch gets its rates when it starts again: those that are in force then.
             self._set_queues(ref.node, {ref.port: state.rate_bps})
@@ -106,11 +106,13 @@ class Bmv2Driver:
                 for ref in ports(self.site.plan, switch)
                 for line in tc.filter_commands(ref.interface, tc.STOP_PREF, program)
             ]
-            namespace.run_ip(lines, switch.name, tool="tc")
+            namespace.run_ip(lines, self.site.netns(switch), tool="tc")
 
     def alive(self, switches: Sequence[Switch]) -> list[str]:
         inodes = process.namespaces(process.find(self.site.token))
-        return [switch.name for switch in switches if namespace.path_of(switch.name).stat().st_ino not in inodes]
+        return [
+            switch.name for switch in switches if namespace.path_of(self.site.netns(switch)).stat().st_ino not in inodes
+        ]
 
     # --- one process a switch -------------------------------------------------------------------------------
 
@@ -129,7 +131,7 @@ class Bmv2Driver:
         return THRIFT_PORT_BASE + device_id(self.site.plan, switch)
 
     def _pids(self, switch: Switch) -> list[int]:
-        inside = set(namespace.pids([switch.name]))
+        inside = set(namespace.pids([self.site.netns(switch)]))
         return [pid for pid in process.find(self.site.token) if pid in inside]
 
     def _argv(self, switch: Switch) -> list[str]:
@@ -145,7 +147,7 @@ class Bmv2Driver:
                 self._argv(switch),
                 token=self.site.token,
                 log=self.site.root / f"logs/{switch.name}.log",
-                netns=namespace.path_of(switch.name),
+                netns=namespace.path_of(self.site.netns(switch)),
             )
         progress("BMv2 switches", 0, len(started))
         with ThreadPoolExecutor(max_workers=4) as pool:
@@ -168,7 +170,10 @@ class Bmv2Driver:
 
     def _set_queues(self, switch: Switch, rates_bps: Mapping[int, int]) -> None:
         """Depth and rate of the queues of these ports, by their line rates."""
-        with namespace.entered(switch.name), SimpleSwitchClient("127.0.0.1", self._thrift_port(switch)) as client:
+        with (
+            namespace.entered(self.site.netns(switch)),
+            SimpleSwitchClient("127.0.0.1", self._thrift_port(switch)) as client,
+        ):
             for port, rate_bps in rates_bps.items():
                 for priority, depth_packets, rate_pps in queue_settings(self.site.plan, rate_bps):
                     client.set_queue_depth(port, priority, depth_packets)

@@ -18,9 +18,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from topo.emulation import driver, state
+from topo.emulation import driver, labname, labs, state
 from topo.emulation.doctor import examine
 from topo.emulation.lab import Lab, Provision, down
+from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.shell import open_shell, parse_injection, show_faults, undo_faults
 from topo.fault import VERBS, Fault, verb_table
 from topo.plan import SWITCH_KINDS, Plan
@@ -35,7 +36,7 @@ def register(subparsers: Any, provision: Provision | None = None, check: Check |
         subparsers,
         "up",
         "build a plan's fabric and leave it running",
-        "up\n  up wide\n  up tiny --switch bmv2\n  up --set trimming.enabled=false",
+        "up\n  up wide\n  up tiny --name blue\n  up tiny --switch bmv2\n  up --set trimming.enabled=false",
     )
     up.add_argument(
         "plan",
@@ -48,14 +49,20 @@ def register(subparsers: Any, provision: Provision | None = None, check: Check |
     up.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one key of the plan")
     up.add_argument("--rate", type=float, metavar="MBPS", help="this rate of host ports; delays scale along")
     up.add_argument("--journals", type=Path, metavar="DIR", help="where switches and faults write their journals")
+    labname.add_option(up)
     up.set_defaults(run=lambda arguments: run_up(arguments, provision, check))
 
-    end = _add(subparsers, "down", "end the lab, from any state; nothing of it is left", "down")
+    end = _add(subparsers, "down", "end the lab, from any state; nothing of it is left", "down\n  down --name blue")
     end.add_argument("--wait", action="store_true", help="wait for an `up` that is at work")
+    end.add_argument("--all", action="store_true", help="every lab of yours, whatever its name (root: everybody's)")
+    labname.add_option(end)
     end.set_defaults(run=run_down)
 
-    status = _add(subparsers, "status", "what is running, since when, and with which faults", "status --format json")
+    status = _add(
+        subparsers, "status", "what is running, since when, and with which faults", "status\n  status --format json"
+    )
     _add_format(status)
+    labname.add_option(status)
     status.set_defaults(run=run_status)
 
     doctor = _add(subparsers, "doctor", "what this machine has, what each absence costs, how to mend it", "doctor")
@@ -64,6 +71,7 @@ def register(subparsers: Any, provision: Provision | None = None, check: Check |
 
     shell = _add(subparsers, "shell", "Mininet's prompt on the running lab, with the fault verbs", "shell")
     shell.add_argument("script", nargs="?", help="a file of commands instead of the keyboard")
+    labname.add_option(shell)
     shell.set_defaults(run=lambda arguments: run_shell(arguments, provision))
 
     rows = "\n".join(f"  {usage:36}{meaning}" for usage, meaning, *_ in verb_table())
@@ -74,10 +82,12 @@ def register(subparsers: Any, provision: Provision | None = None, check: Check |
     fault.add_argument("words", nargs="*", metavar="TARGET [NUMBER]")
     fault.add_argument("--seed", type=int, default=0, help="the seed of random loss on embedded switches")
     _add_format(fault)
+    labname.add_option(fault)
     fault.set_defaults(run=lambda arguments: run_fault(arguments, provision))
 
     undo = _add(subparsers, "undo", "undo the last fault, one by its number, or all", "undo all")
     undo.add_argument("which", nargs="?", metavar="NUMBER|all")
+    labname.add_option(undo)
     undo.set_defaults(run=lambda arguments: run_undo(arguments, provision))
 
 
@@ -116,8 +126,9 @@ def run_up(arguments: argparse.Namespace, provision: Provision | None, check: Ch
         lab = Lab.up(plan, provision=provision, progress=progress, journals=arguments.journals)
     tables = any(lab.p4runtime(switch) for switch in plan.switches())
     note = "; P4 tables are not installed" if tables and provision is None else ""
+    called = f" as {lab.name}" if lab.name != DEFAULT_LAB else ""
     print(
-        f"{plan.name} is up after {time.monotonic() - started:.1f} s: {plan.host_count} hosts,"
+        f"{plan.name} is up{called} after {time.monotonic() - started:.1f} s: {plan.host_count} hosts,"
         f" {switch_words(plan)}{note}"
     )
     return 0
@@ -132,24 +143,50 @@ def _key_value(text: str) -> tuple[str, str]:
 
 def run_down(arguments: argparse.Namespace) -> int:
     started = time.monotonic()
-    ended = down(wait=arguments.wait)
-    print(f"the lab is down after {time.monotonic() - started:.1f} s" if ended else "no lab was running")
+    if arguments.all:
+        return _down_all(arguments.wait)
+    name = labname.chosen()
+    ended = down(name, wait=arguments.wait)
+    none = "no lab was running" if name == DEFAULT_LAB else f"no lab of the name {name} was running"
+    print(f"{name.words()} is down after {time.monotonic() - started:.1f} s" if ended else none)
+    return 0
+
+
+def _down_all(wait: bool) -> int:
+    ended, left = labs.down_all(wait=wait)
+    print(f"down: {', '.join(map(str, ended))}" if ended else "no lab of yours was running")
+    for name, why in left.items():
+        print(f"{name.words()} stays: {why}")
     return 0
 
 
 def run_status(arguments: argparse.Namespace) -> int:
-    record = state.read_record()
-    if record is None:
-        print(json.dumps({"phase": "none"}) if arguments.format == "json" else "no lab is running")
-        return 1
-    status = Lab(record, state.ROOT).status() if record.phase == "running" else {"phase": record.phase}
+    """The chosen lab in full; and, if there are others, a row for each lab of this machine."""
+    name, there = labname.chosen(), labs.rows()
+    record = state.read_record(name.root)
     if arguments.format == "json":
-        print(json.dumps(status, indent=1))
-        return 0
+        status = {"phase": "none"} if record is None else {"phase": record.phase}
+        if record is not None and record.phase == "running":
+            status = Lab(record).status()
+        print(json.dumps({**status, "labs": there}, indent=1))
+        return 0 if record is not None else 1
+    result = _show_record(record, name)
+    if [row["name"] for row in there] not in ([], [name.text]):
+        print("\nlabs on this machine:\n" + labs.table(there))
+    return result
+
+
+def _show_record(record: state.Record | None, name: LabName) -> int:
+    if record is None:
+        print("no lab is running" if name == DEFAULT_LAB else f"no lab of the name {name} is running")
+        return 1
     print(record.describe())
+    if record.run:
+        print(f"a run is in progress: {record.run}")
     if record.phase != "running":
         print("it is not ready" if record.starter_alive else "whoever brought it up has died: `down` removes the rest")
         return 1
+    status = Lab(record).status()
     print(f"{status['hosts']} hosts, {status['switches']} switches, {status['processes']} processes")
     for key, what in (("switches_silent", "switches that do not answer"), ("namespaces_missing", "namespaces gone")):
         if status[key]:

@@ -10,11 +10,13 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from topo.emulation import bmv2_process, namespace, tc
 
-_SCRATCH = "mrclab-doctor"
+_SCRATCH_PREFIX = "mrclab-doctor-"
+_SCRATCH = f"{_SCRATCH_PREFIX}{os.getpid()}"  # two users may ask at once
 SUDO_ADDS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 Need = Literal["needed", "useful"]
@@ -132,7 +134,9 @@ def _kernel() -> list[Finding]:
     """Each feature by using it: a configuration file may lie, a module may load on demand."""
     newer = "a kernel that has it; distributions' own do"
     try:
-        namespace.delete(_SCRATCH)
+        for path in namespace.NETNS_DIR.glob(f"{_SCRATCH_PREFIX}*"):  # of a doctor that was killed
+            if not Path("/proc", path.name.removeprefix(_SCRATCH_PREFIX)).exists():
+                namespace.delete(path.name)
         namespace.create([_SCRATCH])
     except (namespace.IpError, OSError) as error:
         # Root without its powers: a container.

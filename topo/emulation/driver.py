@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.fault import CarrierChange, PortState, SwitchState
 from topo.graph import PortRef
-from topo.node import Switch
+from topo.node import Node, Switch
 from topo.plan import Plan
 
 Progress = Callable[[str, int, int], None]  # what, done, of how many
@@ -24,6 +25,11 @@ class Site:
     token: str
     details: dict[str, Any]  # kept in the lab's record: how other processes reach the switches
     journals: Path | None = None
+    name: LabName = DEFAULT_LAB
+
+    def netns(self, node: Node) -> str:
+        """The name of a node's network namespace."""
+        return self.name.netns(node)
 
 
 class SwitchDriver(Protocol):

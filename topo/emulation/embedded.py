@@ -13,6 +13,7 @@ from common.client import ControlClient, ControlError
 from common.files import write_json
 from topo.emulation import namespace, process
 from topo.emulation.driver import Progress, Site
+from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.state import LabError
 from topo.fault import CarrierChange, PortState, SwitchState
 from topo.graph import PortRef, device_id, link_at, port_queues, ports, towards_host
@@ -24,7 +25,12 @@ SAMPLE_INTERVAL_NS = 200_000_000
 _POLL_S = 0.005
 
 
-def serve_config(plan: Plan, switches: Sequence[Switch], journal: str | None = None) -> dict[str, Any]:
+def serve_config(
+    plan: Plan,
+    switches: Sequence[Switch],
+    journal: str | None = None,
+    name: LabName = DEFAULT_LAB,
+) -> dict[str, Any]:
     """The configuration of one process for these switches. Port 0 lets the system choose; the ready file tells."""
     config: dict[str, Any] = {"grpc": "127.0.0.1:0", "control": "127.0.0.1:0", "devices": []}
     if journal:
@@ -36,7 +42,7 @@ def serve_config(plan: Plan, switches: Sequence[Switch], journal: str | None = N
             {
                 "port": ref.port,
                 "interface": ref.interface,
-                "netns": str(namespace.path_of(switch.name)),
+                "netns": str(namespace.path_of(name.netns(switch))),
                 "rate_bps": link_at(plan, ref).rate_bps,
                 "delay_ns": wire_delay_ns(plan, ref, link_at(plan, ref).delay_ns),
                 "queues": queues,
@@ -65,12 +71,12 @@ class EmbeddedDriver:
     def start(self, switches: Sequence[Switch], progress: Progress) -> None:
         plan, root = self.site.plan, self.site.root
         for done, switch in enumerate(switches, 1):
-            with namespace.entered(switch.name):
+            with namespace.entered(self.site.netns(switch)):
                 namespace.set_up(ref.interface for ref in ports(plan, switch))
             progress("switch ports", done, len(switches))
         journal = str(self.site.journals / "switch.jsonl") if self.site.journals else None
         config, ready, log = root / "switch.json", root / "switch-ready.json", root / "logs/switch.log"
-        write_json(config, serve_config(plan, switches, journal))
+        write_json(config, serve_config(plan, switches, journal, self.site.name))
         argv = [sys.executable, "-m", "switch", "serve", "--config", str(config), "--ready-file", str(ready)]
         started = process.spawn(argv, token=self.site.token, log=log)
         progress("switch process", 0, 1)

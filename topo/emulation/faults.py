@@ -74,18 +74,18 @@ class LabFabric:
         if isinstance(ref.node, Switch):
             self._driver(ref.node).set_port(ref, change.state, change.before)
         elif change.state.loss != change.before.loss:
-            tc.set_loss(ref.node.name, ref.interface, change.state.loss)
+            tc.set_loss(self.site.netns(ref.node), ref.interface, change.state.loss)
 
     def _set_carrier(self, change: CarrierChange) -> None:
         ref = change.ref
-        with namespace.entered(ref.node.name):
+        with namespace.entered(self.site.netns(ref.node)):
             (namespace.set_up if change.on else namespace.set_down)([ref.interface])
         if not change.on:
             return
         if isinstance(ref.node, Switch):
             self._driver(ref.node).carrier_restored(ref, change.node)
         else:
-            hosts.restore_port(self.site.plan, ref)
+            hosts.restore_port(self.site, ref)
 
     def _set_denied(self, change: DenialChange) -> None:
         """Change which paths an agent denies because of faults; the agent's own reasons to deny stay apart."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from topo.emulation import namespace
+from topo.emulation.driver import Site
 from topo.emulation.state import LabError
 from topo.emulation.wiring import (
     host_commands,
@@ -18,7 +19,6 @@ from topo.emulation.wiring import (
 from topo.graph import PortRef, ports
 from topo.node import Host
 from topo.path import Path as FabricPath
-from topo.plan import Plan
 from topo.profile import write_profile
 
 # How late a process may be scheduled on a machine whose few cores run a whole fabric.
@@ -26,39 +26,42 @@ EMULATED_JITTER_NS = 20_000_000
 _COUNTER_COLUMNS = {"rx_bytes": 0, "rx_packets": 1, "tx_bytes": 8, "tx_packets": 9}
 
 
-def configure(plan: Plan, host: Host) -> None:
+def configure(site: Site, host: Host) -> None:
     """Addresses, routes, neighbours and rules of a host that Mininet has made."""
-    with namespace.entered(host.name):
+    plan, netns = site.plan, site.netns(host)
+    with namespace.entered(netns):
         namespace.offloads_off(ref.interface for ref in ports(plan, host))
-    namespace.run_ip([*host_commands(plan, host), *host_rule_commands(plan, host)], host.name)
+    namespace.run_ip([*host_commands(plan, host), *host_rule_commands(plan, host)], netns)
     if plan.encapsulation == "srv6":
         # Without seg6 in the kernel the NIC still works; only `steer` does not, and says so.
-        namespace.run_ip(host_srv6_commands(plan, host), host.name, force=True)
+        namespace.run_ip(host_srv6_commands(plan, host), netns, force=True)
 
 
-def restore_port(plan: Plan, ref: PortRef) -> None:
+def restore_port(site: Site, ref: PortRef) -> None:
     """Put back the routes that the kernel forgot when the port was set down."""
     host = ref.node
     if not isinstance(host, Host):
         raise TypeError(f"{ref} is not a host's")
-    with namespace.entered(host.name):
+    plan, netns = site.plan, site.netns(host)
+    with namespace.entered(netns):
         up = [other.port - 1 for other in ports(plan, host) if namespace.is_up(other.interface)]
-    namespace.run_ip([*host_port_commands(plan, host, ref.port - 1), *host_route_commands(plan, host, up)], host.name)
+    namespace.run_ip([*host_port_commands(plan, host, ref.port - 1), *host_route_commands(plan, host, up)], netns)
     if plan.encapsulation == "srv6":
-        namespace.run_ip(host_srv6_commands(plan, host), host.name, force=True)
+        namespace.run_ip(host_srv6_commands(plan, host), netns, force=True)
 
 
-def write_profiles(plan: Plan, root: Path) -> None:
-    """Each host's NIC profile (docs/contracts.md) under `root`/profiles."""
-    (root / "profiles").mkdir(exist_ok=True)
-    for host in plan.hosts():
-        write_profile(plan, host, root / "profiles" / f"{host}.json", jitter_ns=EMULATED_JITTER_NS)
+def write_profiles(site: Site) -> None:
+    """Each host's NIC profile (docs/contracts.md) under `site.root`/profiles."""
+    (site.root / "profiles").mkdir(exist_ok=True)
+    for host in site.plan.hosts():
+        write_profile(site.plan, host, site.root / "profiles" / f"{host}.json", jitter_ns=EMULATED_JITTER_NS)
 
 
-def check_links(plan: Plan) -> None:
+def check_links(site: Site) -> None:
     """Every port is there, up, with carrier, and takes the plan's MTU. LabError with the arithmetic."""
+    plan = site.plan
     for node in plan.nodes():
-        with namespace.entered(node.name):
+        with namespace.entered(site.netns(node)):
             for ref in ports(plan, node):
                 if not namespace.carrier(ref.interface):
                     raise LabError(f"{ref.interface} has no carrier: one of its ends was not set up")
@@ -82,13 +85,14 @@ def interface_counters(netns: str) -> dict[str, dict[str, int]]:
     return counters
 
 
-def steer(plan: Plan, path: FabricPath) -> None:
+def steer(site: Site, path: FabricPath) -> None:
     """The source's kernel sends all for the destination along this path. LabError when the plan has no SRv6."""
+    plan = site.plan
     if plan.encapsulation != "srv6":
         raise LabError(f"plan {plan.name!r} has no SRv6: there is no uSID list to steer by")
-    namespace.run_ip(steer_commands(plan, path), path.source.name)
+    namespace.run_ip(steer_commands(plan, path), site.netns(path.source))
 
 
-def unsteer(plan: Plan, source: Host, destination: Host) -> None:
+def unsteer(site: Site, source: Host, destination: Host) -> None:
     """Undo `steer`; nothing happens when nothing was steered."""
-    namespace.run_ip(unsteer_commands(plan, source, destination), source.name, force=True)
+    namespace.run_ip(unsteer_commands(site.plan, source, destination), site.netns(source), force=True)

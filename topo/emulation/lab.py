@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from topo.emulation import hosts, namespace, process, state
+from topo.emulation import hosts, labname, namespace, process, state
 from topo.emulation.bmv2 import Bmv2Driver
 from topo.emulation.doctor import missing_programs
 from topo.emulation.driver import Progress, Site, SwitchDriver
 from topo.emulation.embedded import EmbeddedDriver
 from topo.emulation.faults import LabBoard
+from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.linux import LinuxDriver
 from topo.emulation.state import LabError, LabRunningError, NoLabError, Record
 from topo.fault import Fault
@@ -42,17 +43,19 @@ def _silent(what: str, done: int, total: int) -> None:
 
 
 class Lab:
-    """A lab on this machine. Make one with `Lab.up`, or join the running one with `Lab.attach`."""
+    """A lab on this machine. Make one with `Lab.up`, or join a running one with `Lab.attach`.
 
-    def __init__(
-        self, record: Record, root: Path, provision: Provision | None = None, journals: Path | None = None
-    ) -> None:
+    Both mean the lab of this name, by default the chosen one (`topo.emulation.labname`).
+    """
+
+    def __init__(self, record: Record, provision: Provision | None = None, journals: Path | None = None) -> None:
         self.record = record
-        self.root = root
+        self.name = LabName(record.name)
+        self.root = self.name.root
         self.plan = record.plan
         self._provision = provision
         self._processes: list[subprocess.Popen[bytes]] = []
-        site = Site(record.plan, root, record.token, record.details, journals)
+        site = Site(record.plan, self.root, record.token, record.details, journals, self.name)
         self.site = site
         kinds = {record.plan.kind_of(switch) for switch in record.plan.switches()}
         self.drivers = {kind: DRIVERS[kind](site) for kind in DRIVERS if kind in kinds}
@@ -68,21 +71,25 @@ class Lab:
         provision: Provision | None = None,
         progress: Progress | None = None,
         journals: Path | None = None,
-        root: Path = state.ROOT,
+        name: LabName | None = None,
+        run: str = "",
     ) -> Lab:
-        """Build and start everything, or leave nothing behind. LabRunningError when a lab is there already.
+        """Build and start everything, or leave nothing behind. LabRunningError when this lab is there already.
 
         `provision(lab, switches)` installs the P4 tables of these switches; also after a reboot. Without it P4
-        switches stay empty. `journals` is a directory for the switch process's journal and the faults'.
+        switches stay empty. `journals` is a directory for the switch process's journal and the faults'. `run` is the
+        scenario that the lab is for, if it is for one.
         """
+        name = name or labname.chosen()
+        root = name.root
         _check(plan)
         with state.locked(root):
             existing = state.read_record(root)
             if existing is not None and (existing.phase == "running" or existing.starter_alive):
-                raise LabRunningError(f"a lab is there already: {existing.describe()}; `down` ends it")
+                raise LabRunningError(there_already(existing))
             if existing is not None:
                 _tear_down(root, keep_lock=True)
-            record = state.new_record(plan, secrets.token_hex(8))
+            record = state.new_record(plan, secrets.token_hex(8), name, run)
             foreign = [name for name in record.namespaces if namespace.exists(name)]
             if foreign:
                 raise LabError(
@@ -93,7 +100,7 @@ class Lab:
                 record.details["journals"] = str(journals)
             state.write_record(record, root)  # from here on `down` knows what to remove
             try:
-                lab = cls(record, root, provision, journals)
+                lab = cls(record, provision, journals)
                 lab._build(progress or _silent)
             except BaseException:
                 _tear_down(root)
@@ -101,15 +108,18 @@ class Lab:
             return lab
 
     @classmethod
-    def attach(cls, *, provision: Provision | None = None, root: Path = state.ROOT) -> Lab:
+    def attach(cls, *, provision: Provision | None = None, name: LabName | None = None) -> Lab:
         """The running lab, from any process."""
-        record = state.read_record(root)
+        name = name or labname.chosen()
+        record = state.read_record(name.root)
         if record is None:
-            raise NoLabError("no lab is running: `up` starts one")
+            raise NoLabError(state.none_running(name))
         if record.phase != "running":
-            raise LabError(f"the lab is not ready: {record.describe()}; `down` removes what there is")
+            raise LabError(
+                f"{name.words()} is not ready: {record.describe()}; `down{name.option()}` removes what there is"
+            )
         journals = record.details.get("journals")
-        return cls(record, root, provision, Path(journals) if journals else None)
+        return cls(record, provision, Path(journals) if journals else None)
 
     def is_up(self) -> bool:
         """Whether this lab is still on record: another process may have taken it down, or brought up another lab."""
@@ -119,7 +129,7 @@ class Lab:
     def down(self) -> None:
         """End this lab unless another process has done so; reap the processes started through this object."""
         if self.is_up():
-            down(self.root)
+            down(self.name)
         for popen in self._processes:
             popen.wait()  # it has ended; this only reaps it
 
@@ -127,14 +137,14 @@ class Lab:
         from topo.emulation.network import network  # Mininet: slow to import, and `attach` does without
 
         plan = self.plan
-        network(plan).create(progress)
+        network(plan, self.name).create(progress)
         for index, host in enumerate(plan.hosts(), 1):
-            hosts.configure(plan, host)
+            hosts.configure(self.site, host)
             progress("hosts", index, plan.host_count)
-        hosts.write_profiles(plan, self.root)
+        hosts.write_profiles(self.site)
         for kind, driver in self.drivers.items():
             driver.start([switch for switch in plan.switches() if plan.kind_of(switch) == kind], progress)
-        hosts.check_links(plan)
+        hosts.check_links(self.site)
         state.write_record(self.record, self.root)  # the drivers have added their details
         self.provision([switch for switch in plan.switches() if self.p4runtime(switch)])
         self.record.phase = "running"
@@ -153,7 +163,7 @@ class Lab:
 
     def netns(self, node: Node) -> Path:
         """The path of a node's network namespace."""
-        return namespace.path_of(node.name)
+        return namespace.path_of(self.name.netns(node))
 
     def profile(self, host: Host) -> Path:
         """The path of a host's NIC profile."""
@@ -175,18 +185,18 @@ class Lab:
 
     def counters(self, node: Node) -> dict[int, dict[str, int]]:
         """Per port rx_packets, rx_bytes, tx_packets, tx_bytes of the interface since it was made."""
-        by_name = hosts.interface_counters(node.name)
+        by_name = hosts.interface_counters(self.name.netns(node))
         return {ref.port: by_name[ref.interface] for ref in ports(self.plan, node)}
 
     def carrier(self, ref: PortRef) -> bool:
         """Whether both a port and its cable are up."""
-        with namespace.entered(ref.node.name):
+        with namespace.entered(self.name.netns(ref.node)):
             return namespace.carrier(ref.interface)
 
     # --- processes ------------------------------------------------------------------------------------------
 
     def popen(self, node: Node, argv: Sequence[str], log: str | None = None) -> subprocess.Popen[bytes]:
-        """A process in a node's namespace, output in /run/mrclab/logs; `down` ends it."""
+        """A process in a node's namespace, output in the lab's logs; `down` ends it."""
         path = self.root / "logs" / f"{log or f'{node}-{Path(argv[0]).name}'}.log"
         popen = process.spawn(argv, token=self.record.token, log=path, netns=self.netns(node))
         self._processes.append(popen)
@@ -225,11 +235,11 @@ class Lab:
 
     def steer(self, path: FabricPath) -> None:
         """The kernel of the path's source sends everything for its destination along it, until `unsteer`."""
-        hosts.steer(self.plan, path)
+        hosts.steer(self.site, path)
 
     def unsteer(self, source: Host, destination: Host) -> None:
         """Undo `steer`."""
-        hosts.unsteer(self.plan, source, destination)
+        hosts.unsteer(self.site, source, destination)
 
     # --- status -----------------------------------------------------------------------------------------------
 
@@ -243,8 +253,11 @@ class Lab:
         ]
         missing = [name for name in record.namespaces if not namespace.exists(name)]
         return {
+            "name": record.name,
             "phase": record.phase,
             "plan": plan.name,
+            "owner": record.owner,
+            "run": record.run,
             "hosts": plan.host_count,
             "switches": plan.switch_count,
             "started_by": {"pid": record.pid, "command": record.command, "alive": record.starter_alive},
@@ -257,12 +270,22 @@ class Lab:
         }
 
 
-def down(root: Path = state.ROOT, *, wait: bool = False) -> bool:
-    """End the lab, from any state and process. False: there was none. LabError while an `up` is at work.
+def there_already(existing: Record) -> str:
+    """Why a lab of this name cannot come up, and what can be done."""
+    name = LabName(existing.name)
+    which = "a lab" if name == DEFAULT_LAB else f"a lab of the name {name}"
+    return f"{which} is there already: {existing.describe()}; `down{name.option()}` ends it, `--name` makes another"
+
+
+def down(name: LabName | None = None, *, wait: bool = False) -> bool:
+    """End a lab, by default the chosen one, from any state and process; labs of other names stay as they are.
+
+    False: there was none. LabError while an `up` is at work.
 
     Ends every process that carries the lab's token or sits in one of its namespaces, deletes the namespaces, and
     with them every link, then the files.
     """
+    root = (name or labname.chosen()).root
     if not root.exists():
         return False
     with state.locked(root, wait=wait):

@@ -35,9 +35,9 @@ class LinuxDriver:
 
     def set_port(self, ref: PortRef, state: PortState, before: PortState) -> None:
         if state.loss != before.loss:
-            tc.set_loss(ref.node.name, ref.interface, state.loss)
+            tc.set_loss(self.site.netns(ref.node), ref.interface, state.loss)
         if state.rate_bps != before.rate_bps:
-            namespace.run_ip([self._pace(ref, state.rate_bps)], ref.node.name, tool="tc")
+            namespace.run_ip([self._pace(ref, state.rate_bps)], self.site.netns(ref.node), tool="tc")
 
     def carrier_restored(self, ref: PortRef, state: SwitchState) -> None:
         if isinstance(ref.node, Switch) and state != "crashed":
@@ -48,7 +48,7 @@ class LinuxDriver:
 
     def set_switch(self, switch: Switch, state: SwitchState, before: SwitchState) -> None:
         if state == "crashed":
-            namespace.run_ip(["route flush table main"], switch.name)
+            namespace.run_ip(["route flush table main"], self.site.netns(switch))
         elif before == "crashed":
             self._provision(switch)
         program = tc.loss_program(1.0) if state == "stopped" else None
@@ -58,10 +58,10 @@ class LinuxDriver:
             for line in tc.filter_commands(ref.interface, tc.STOP_PREF, program)
         ]
         if program or before == "stopped":
-            namespace.run_ip(lines, switch.name, tool="tc")
+            namespace.run_ip(lines, self.site.netns(switch), tool="tc")
 
     def alive(self, switches: Sequence[Switch]) -> list[str]:
-        return [switch.name for switch in switches if not namespace.exists(switch.name)]
+        return [switch.name for switch in switches if not namespace.exists(self.site.netns(switch))]
 
     def _bring_up(self, switch: Switch) -> None:
         plan = self.site.plan
@@ -69,9 +69,9 @@ class LinuxDriver:
         quiet = [
             line for ref in refs for line in tc.filter_commands(ref.interface, tc.NOISE_PREF, tc.multicast_program())
         ]
-        namespace.run_ip(quiet, switch.name, tool="tc")
+        namespace.run_ip(quiet, self.site.netns(switch), tool="tc")
         rates = [self._pace(ref, link_at(plan, ref).rate_bps) for ref in refs]
-        namespace.run_ip(rates, switch.name, tool="tc", force=True)  # a kernel without tbf: unpaced
+        namespace.run_ip(rates, self.site.netns(switch), tool="tc", force=True)  # a kernel without tbf: unpaced
         self._provision(switch, {ref.port for ref in refs})
 
     def _pace(self, ref: PortRef, rate_bps: int) -> str:
@@ -83,7 +83,7 @@ class LinuxDriver:
         """Neighbours and routes of the ports in `up`, by default all that are up; a repetition changes nothing."""
         plan = self.site.plan
         if up is None:
-            with namespace.entered(switch.name):
+            with namespace.entered(self.site.netns(switch)):
                 up = {ref.port for ref in ports(plan, switch) if namespace.is_up(ref.interface)}
         lines = [*kernel_switch_port_commands(plan, switch, up), *kernel_switch_routes(plan, switch, up)]
-        namespace.run_ip(lines, switch.name)
+        namespace.run_ip(lines, self.site.netns(switch))

@@ -22,6 +22,7 @@ from mininet.topo import Topo
 
 from topo.address import host_address
 from topo.emulation import namespace
+from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.wiring import link_commands, sysctls
 from topo.fault import usages
 from topo.graph import links
@@ -31,11 +32,11 @@ from topo.plan import Plan
 class FabricTopo(Topo):  # type: ignore[misc]
     """The plan's nodes and cables, with the names, ports and MACs of `topo.graph`."""
 
-    def build(self, plan: Plan) -> None:
+    def build(self, plan: Plan, name: LabName) -> None:
         for host in plan.hosts():
-            self.addHost(host.name, address=str(host_address(plan, host)))
+            self.addHost(host.name, netns=name.netns(host), address=str(host_address(plan, host)))
         for switch in plan.switches():
-            self.addSwitch(switch.name)
+            self.addSwitch(switch.name, netns=name.netns(switch))
         for link in links(plan):
             a, b = link.a, link.b
             self.addLink(
@@ -53,7 +54,8 @@ class FabricTopo(Topo):  # type: ignore[misc]
 class NamespaceNode(Node):  # type: ignore[misc]
     """A node that is a named network namespace. Its shell starts with the first command."""
 
-    def __init__(self, name: str, address: str | None = None, **params: Any) -> None:
+    def __init__(self, name: str, netns: str, address: str | None = None, **params: Any) -> None:
+        self.netns = netns
         self.address = address
         params["inNamespace"] = False  # Mininet's sense: a nameless namespace of the shell's own
         self._wanted = False
@@ -69,7 +71,7 @@ class NamespaceNode(Node):  # type: ignore[misc]
 
     def _open(self) -> None:
         if not self.shell:
-            if not namespace.exists(self.name):
+            if not namespace.exists(self.netns):
                 raise RuntimeError(f"{self.name} has no namespace: the lab is gone")
             self._wanted = True
             self.startShell()
@@ -87,7 +89,7 @@ class NamespaceNode(Node):  # type: ignore[misc]
         return super().popen(*args, **kwargs)
 
     def _popen(self, cmd: Sequence[str], **params: Any) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(["nsenter", f"--net={namespace.path_of(self.name)}", *cmd], **params)
+        return subprocess.Popen(["nsenter", f"--net={namespace.path_of(self.netns)}", *cmd], **params)
 
     # What Mininet calls on switches.
 
@@ -128,10 +130,11 @@ class FabricLink(Link):  # type: ignore[misc]
 class FabricNet(Mininet):  # type: ignore[misc]
     """The plan in Mininet. `create()` makes it; without that the object stands for a running lab."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, name: LabName) -> None:
         self.plan = plan
+        self.name = name
         super().__init__(
-            topo=FabricTopo(plan),
+            topo=FabricTopo(plan, name),
             host=NamespaceNode,
             switch=NamespaceNode,
             link=FabricLink,
@@ -142,13 +145,13 @@ class FabricNet(Mininet):  # type: ignore[misc]
     def create(self, progress: Callable[[str, int, int], None]) -> None:
         names = list(self.keys())
         progress("namespaces", 0, len(names))
-        namespace.create(names)
+        namespace.create(self.name.netns(node) for node in self.plan.nodes())
         for done, node in enumerate(self.plan.nodes(), 1):
-            with namespace.entered(node.name):  # before there are links, so that the defaults hold for them
+            with namespace.entered(self.name.netns(node)):  # before there are links, so that the defaults hold for them
                 namespace.set_sysctls(sysctls(self.plan, node))
             progress("namespaces", done, len(names))
         progress("links", 0, len(self.links))
-        namespace.run_ip(link_commands(self.plan))
+        namespace.run_ip(link_commands(self.plan, self.name))
         progress("links", len(self.links), len(self.links))
 
     def end_shells(self) -> None:
@@ -245,10 +248,10 @@ class FabricCLI(CLI):  # type: ignore[misc]
         return [offer for offer in word.complete(given) if offer.startswith(text)] if word else []
 
 
-def network(plan: Plan) -> FabricNet:
-    """The plan as a Mininet network; nothing is created yet."""
+def network(plan: Plan, name: LabName = DEFAULT_LAB) -> FabricNet:
+    """The plan as the Mininet network of the lab of this name; nothing is created yet."""
     setLogLevel("warning")
-    return FabricNet(plan)
+    return FabricNet(plan, name)
 
 
 def prompt(net: FabricNet, verbs: Mapping[str, Word], script: str | None = None) -> None:

@@ -19,7 +19,7 @@ def open_shell(lab: Lab, script: str | None = None) -> None:
     """Mininet's prompt, or its commands from the file `script`. Leaving it leaves the lab running."""
     from topo.emulation.network import network, prompt  # Mininet: slow to import
 
-    prompt(network(lab.plan), words(lab), script)
+    prompt(network(lab.plan, lab.name), words(lab), script)
 
 
 def words(lab: Lab) -> dict[str, Word]:

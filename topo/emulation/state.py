@@ -1,4 +1,6 @@
-"""The record of the running lab in /run/mrclab, written before anything is made, so that anyone can take the lab down.
+"""The record of a running lab, written before anything is made, so that anyone can take the lab down.
+
+It is in the directory of the lab's files, /run/mrclab for the default one (`LabName.root`).
 
 `lab.json` names everything that `up` may create: the namespaces by name, the processes by a token in their environment.
 The file is replaced atomically and removed last. `lock` is held by the process that changes the lab, for as long as
@@ -11,6 +13,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import pwd
 import shutil
 import time
 from collections.abc import Iterator
@@ -20,13 +23,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from common.files import write_json
-from topo.emulation import namespace
+from topo.emulation import labname, namespace
+from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.process import alive, command_line, start_ticks
 from topo.fault import Fault
 from topo.plan import Plan
 from topo.planfile import parse_document, plan_document
 
-ROOT = Path("/run/mrclab")
+ROOT = DEFAULT_LAB.root  # of the default lab
 
 Phase = Literal["starting", "running"]
 
@@ -55,6 +59,9 @@ class Record:
     start_ticks: int
     command: str
     started_realtime_ns: int
+    name: str = labname.DEFAULT
+    owner: str = ""  # the user who brought it up: under sudo, the one who called sudo
+    run: str = ""  # the scenario for which a run has brought it up
     details: dict[str, Any] = field(default_factory=dict)  # of the switch kinds: addresses of their sockets
 
     @property
@@ -64,19 +71,38 @@ class Record:
 
     def describe(self) -> str:
         by = f"process {self.pid} ({self.command}" + (")" if self.starter_alive else ", which has ended since)")
-        minutes = (time.time_ns() - self.started_realtime_ns) / 60e9
-        return f"plan {self.plan.name!r} is {self.phase}, brought up {minutes:.1f} minutes ago by {by}"
+        whose = f", for user {self.owner}" if self.owner else ""
+        minutes = self.age_s / 60
+        return f"plan {self.plan.name!r} is {self.phase}{whose}, brought up {minutes:.1f} minutes ago by {by}"
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since it began to come up."""
+        return (time.time_ns() - self.started_realtime_ns) / 1e9
 
 
-def new_record(plan: Plan, token: str) -> Record:
+def new_record(plan: Plan, token: str, name: LabName | None = None, run: str = "") -> Record:
     """A record of what is about to be made, by this process."""
-    names = [host.name for host in plan.hosts()] + [switch.name for switch in plan.switches()]
-    pid = os.getpid()
-    return Record(token, "starting", plan, names, pid, start_ticks(pid) or 0, command_line(pid), time.time_ns())
+    name = name or labname.chosen()
+    pid, now_ns = os.getpid(), time.time_ns()
+    names = [name.netns(node) for node in plan.nodes()]
+    start = start_ticks(pid) or 0
+    return Record(token, "starting", plan, names, pid, start, command_line(pid), now_ns, name.text, user(), run)
 
 
-def read_record(root: Path = ROOT) -> Record | None:
-    """The lab on record; None when there is none. LabError when it cannot be read."""
+def user() -> str:
+    """Who this is: under sudo, the user who called sudo."""
+    if os.geteuid() == 0 and (caller := os.environ.get("SUDO_USER")):
+        return caller
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
+
+
+def read_record(root: Path | None = None) -> Record | None:
+    """The lab on record, by default the chosen one; None when there is none. LabError when it cannot be read."""
+    root = root or labname.chosen().root
     try:
         document = json.loads((root / "lab.json").read_text())
     except FileNotFoundError:
@@ -90,6 +116,35 @@ def read_record(root: Path = ROOT) -> Record | None:
         raise LabError(f"the lab is of another version of this program ({error}); `down` removes it") from None
 
 
+def records() -> dict[LabName, Record | LabError]:
+    """The labs on record on this machine, by name; for a record that cannot be read, why."""
+    found: dict[LabName, Record | LabError] = {}
+    for name in labname.named():
+        try:
+            record = read_record(name.root)
+        except LabError as error:
+            found[name] = error
+        else:
+            if record is not None:
+                found[name] = record
+    return found
+
+
+def none_running(name: LabName) -> str:
+    """That the lab of this name is not there, which others are, and what can be done."""
+    others = ", ".join(other.text for other in records() if other != name)
+    which = "no lab is running" if name == DEFAULT_LAB else f"no lab of the name {name} is running"
+    return f"{which}: `up{name.option()}` starts one" + (f"; running are: {others} (--name)" if others else "")
+
+
+def running_plan() -> Plan | None:
+    """The plan of the chosen lab; None when there is no default lab. NoLabError when there is none of a given name."""
+    record = read_record()
+    if record is None and (name := labname.chosen()) != DEFAULT_LAB:
+        raise NoLabError(none_running(name))
+    return None if record is None else record.plan
+
+
 @dataclass(frozen=True, slots=True)
 class Remains:
     """The part of a record that `down` needs; every version of this program has written it."""
@@ -99,7 +154,7 @@ class Remains:
     switch_pid: int | None
 
 
-def read_remains(root: Path = ROOT) -> Remains | None:
+def read_remains(root: Path) -> Remains | None:
     """From `lab.json`, whatever else is in it. LabError when not even this can be read."""
     path = root / "lab.json"
     try:
@@ -115,27 +170,28 @@ def read_remains(root: Path = ROOT) -> Remains | None:
         ) from None
 
 
-def write_record(record: Record, root: Path = ROOT) -> None:
+def write_record(record: Record, root: Path) -> None:
     """Replace `lab.json` whole."""
     document = {name: getattr(record, name) for name in record.__slots__}
     document["plan"] = plan_document(record.plan)
     write_json(root / "lab.json", document)
 
 
-def read_faults(root: Path = ROOT) -> list[Fault]:
-    """The faults in force, the oldest first."""
+def read_faults(root: Path | None = None) -> list[Fault]:
+    """The faults in force on a lab, by default the chosen one, the oldest first."""
+    root = root or labname.chosen().root
     try:
         return [Fault(**item) for item in json.loads((root / "faults.json").read_text())]
     except FileNotFoundError:
         return []
 
 
-def write_faults(faults: list[Fault], root: Path = ROOT) -> None:
+def write_faults(faults: list[Fault], root: Path) -> None:
     """Replace the list of faults in force whole."""
     write_json(root / "faults.json", [asdict(fault) for fault in faults])
 
 
-def remove(root: Path = ROOT, *, keep_lock: bool = False) -> None:
+def remove(root: Path, *, keep_lock: bool = False) -> None:
     """Remove the lab's directory: the record after all other files, then the lock and the directory itself."""
     if not root.exists():
         return
@@ -151,7 +207,7 @@ def remove(root: Path = ROOT, *, keep_lock: bool = False) -> None:
 
 
 @contextmanager
-def faults_locked(root: Path = ROOT) -> Iterator[None]:
+def faults_locked(root: Path) -> Iterator[None]:
     """The right to change `faults.json`, among processes; waits for it. NoLabError when the lab has gone."""
     try:
         fd = os.open(root / "faults.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -165,11 +221,14 @@ def faults_locked(root: Path = ROOT) -> Iterator[None]:
 
 
 @contextmanager
-def locked(root: Path = ROOT, *, wait: bool = False) -> Iterator[None]:
-    """The right to change the lab. LabError naming the holder when someone else has it and `wait` is false.
+def locked(root: Path | None = None, *, wait: bool = False) -> Iterator[None]:
+    """The right to change a lab, by default the chosen one.
+
+    LabError naming the holder when someone else has it and `wait` is false.
 
     The holder (`down`) may remove the lock file. A process that then gets the lock of the removed file starts again.
     """
+    root = root or labname.chosen().root
     while True:
         root.mkdir(mode=0o755, parents=True, exist_ok=True)
         try:

@@ -17,6 +17,7 @@ from topo.address import (
     usid_address,
     usid_prefix,
 )
+from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.graph import PortRef, leaf_spine_port, links, peer, ports
 from topo.node import Host, Node, Switch, leaf
 from topo.path import Path, path_da
@@ -55,13 +56,14 @@ def sysctls(plan: Plan, node: Node) -> dict[str, str]:
     return KERNEL_SWITCH_SYSCTLS if plan.kind_of(node) == "linux" else PACKET_SWITCH_SYSCTLS
 
 
-def link_commands(plan: Plan) -> Iterable[str]:
+def link_commands(plan: Plan, name: LabName = DEFAULT_LAB) -> Iterable[str]:
+    """A command a link; both its ends begin their lives inside the namespaces of the lab of this name."""
     mtu = plan.links.mtu_bytes
     for link in links(plan):
         a, b = link.a, link.b
         yield (
-            f"link add {a.interface} netns {a.node} address {a.mac} mtu {mtu}"
-            f" type veth peer name {b.interface} netns {b.node} address {b.mac} mtu {mtu}"
+            f"link add {a.interface} netns {name.netns(a.node)} address {a.mac} mtu {mtu}"
+            f" type veth peer name {b.interface} netns {name.netns(b.node)} address {b.mac} mtu {mtu}"
         )
 
 

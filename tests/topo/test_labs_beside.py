@@ -1,0 +1,176 @@
+"""Labs of different names on one machine: each lives, breaks and ends without the others noticing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from topo.address import host_address
+from topo.emulation import labs, namespace, process, state
+from topo.emulation.lab import Lab, down
+from topo.emulation.labname import DEFAULT_LAB, LabName
+from topo.emulation.state import LabError, LabRunningError, NoLabError
+from topo.node import Switch
+from topo.planfile import load_plan
+
+pytestmark = pytest.mark.root
+
+PROJECT = Path(__file__).parents[2]
+TINY = load_plan("tiny")
+KERNEL_TINY = load_plan("tiny", {"switch": "linux"})
+BLUE, RED = LabName("blue"), LabName("red")
+Control = Callable[[str, Lab, Sequence[Switch]], None]
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(private_run: None) -> Iterator[None]:
+    yield
+    for name in (DEFAULT_LAB, BLUE, RED):
+        down(name)
+    assert os.listdir("/run/netns") == []
+    assert list(Path("/run").glob("mrclab*")) == []
+
+
+def words(*line: str, user: str | None = None) -> subprocess.CompletedProcess[str]:
+    """A command line of `python -m topo`; `user` is who called sudo."""
+    env = {**os.environ, **({"SUDO_USER": user} if user else {})}
+    argv = [sys.executable, "-m", "topo", *line]
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=PROJECT, env=env)
+
+
+def reaches(lab: Lab, source: str, destination: str) -> bool:
+    there = str(host_address(TINY, TINY.host(destination)))
+    return lab.run(TINY.host(source), ["ping", "-c", "2", "-i", "0.2", "-W", "1", there]).returncode == 0
+
+
+def test_two_labs_of_the_same_plan_carry_packets_and_keep_their_faults_apart() -> None:
+    first, second = Lab.up(KERNEL_TINY), Lab.up(KERNEL_TINY, name=BLUE)
+    assert reaches(first, "h0", "h3")
+    assert reaches(second, "h0", "h3")
+    for plane in (0, 1):
+        second.inject("port-down", f"h3.p{plane}")
+    assert not reaches(second, "h0", "h3")
+    assert reaches(first, "h0", "h3")
+    assert first.faults() == []
+    assert len(Lab.attach(name=BLUE).faults()) == 2
+    second.down()
+    assert reaches(first, "h0", "h3")
+    assert first.status()["namespaces_missing"] == []
+
+
+def test_kill_9_of_everything_in_one_and_its_down_leave_the_other_verified_clean(
+    control: Control, provision: Callable[..., None], require_kind: Callable[[str], None]
+) -> None:
+    require_kind("embedded")
+    first = Lab.up(TINY, provision=provision)
+    second = Lab.up(TINY, name=BLUE, provision=provision)
+    assert first.switch_control != second.switch_control
+    for pid in process.find(second.record.token):
+        os.kill(pid, signal.SIGKILL)
+    assert len(Lab.attach(name=BLUE).status()["switches_silent"]) == TINY.switch_count
+    assert down(BLUE) is True
+    assert not any(namespace.exists(BLUE.netns(node)) for node in TINY.nodes())
+    assert first.status()["switches_silent"] == []
+    control("verify", first, list(TINY.switches()))
+
+
+def test_a_killed_up_of_one_name_is_cleaned_up_by_down_of_that_name_alone() -> None:
+    first = Lab.up(KERNEL_TINY)
+    script = (
+        "from topo.planfile import load_plan; from topo.emulation.lab import Lab; from topo.emulation.labname import"
+        " LabName; print('begin', flush=True); Lab.up(load_plan('tiny', {'switch': 'linux'}), name=LabName('blue'))"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=PROJECT) as starter:
+        while not namespace.exists("blue.h0"):
+            assert starter.poll() is None
+        starter.kill()
+    assert words("status", "--name", "blue").returncode == 1
+    assert "whoever brought it up has died" in words("status", "--name", "blue").stdout
+    assert "abandoned" in words("status").stdout
+    assert down(BLUE) is True
+    assert sorted(os.listdir("/run/netns")) == sorted(node.name for node in KERNEL_TINY.nodes())
+    assert first.status()["namespaces_missing"] == []
+
+
+def test_a_second_up_of_a_name_is_refused_and_says_how_to_have_another() -> None:
+    Lab.up(KERNEL_TINY, name=BLUE)
+    with pytest.raises(LabRunningError, match=r"a lab of the name blue is there already: .*`down --name blue` ends it"):
+        Lab.up(KERNEL_TINY, name=BLUE)
+    with pytest.raises(NoLabError, match=r"no lab is running: `up` starts one; running are: blue \(--name\)"):
+        Lab.attach()
+    with pytest.raises(NoLabError, match="no lab of the name red is running: `up --name red` starts one"):
+        Lab.attach(name=RED)
+
+
+def test_while_one_lab_is_being_changed_another_can_be() -> None:
+    with state.locked(BLUE.root):
+        with pytest.raises(LabError, match="being changed"):
+            down(BLUE)
+        Lab.up(KERNEL_TINY, name=RED).down()
+
+
+def test_status_names_every_lab_with_plan_owner_and_run_and_inspects_the_chosen_one() -> None:
+    Lab.up(KERNEL_TINY, name=BLUE, run="link-flap").inject("link-down", "p0l0-p0s0")
+    assert words("up", "tiny", "--switch", "linux", "--name", "red", user="ann").returncode == 0
+    alone = words("status", "--name", "red")
+    assert alone.stdout.startswith("plan 'tiny' is running, for user ann, brought up 0.")
+    told = json.loads(words("status", "--name", "blue", "--format", "json").stdout)
+    assert (told["name"], told["run"], told["faults"]) == ("blue", "link-flap", ["link-down p0l0-p0s0"])
+    rows = {row["name"]: row for row in told["labs"]}
+    assert (rows["blue"]["run"], rows["blue"]["faults"]) == ("link-flap", 1)
+    assert (rows["red"]["plan"], rows["red"]["owner"], rows["red"]["state"]) == ("tiny", "ann", "running")
+    table = words("status").stdout
+    assert table.startswith("no lab is running\n")
+    assert [line.split()[0] for line in table.splitlines()[-2:]] == ["blue", "red"]
+
+
+def test_an_ordinary_user_sees_all_labs_and_no_error() -> None:
+    Lab.up(KERNEL_TINY, name=BLUE)
+    script = "import os, sys; from topo.__main__ import main; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
+    for line in (["status", "--name", "blue"], ["status", "--name", "blue", "--format", "json"]):
+        argv = [sys.executable, "-c", script, *line]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=PROJECT)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "blue" in done.stdout or "plan 'tiny' is running" in done.stdout
+
+
+def test_down_all_ends_a_users_own_labs_and_says_whose_the_others_are() -> None:
+    for name, user in (("blue", "ann"), ("red", "bob")):
+        assert words("up", "tiny", "--switch", "linux", "--name", name, user=user).returncode == 0
+    done = words("down", "--all", user="ann")
+    assert done.stdout == "down: blue\nlab 'red' stays: it is bob's: down --name red ends it\n"
+    assert [row["name"] for row in labs.rows()] == ["red"]
+    assert words("down", "--all").stdout == "down: red\n"  # root itself, without sudo
+    assert words("down", "--all").stdout == "no lab of yours was running\n"
+
+
+def test_a_record_that_cannot_be_read_does_not_hide_the_other_labs() -> None:
+    Lab.up(KERNEL_TINY, name=BLUE)
+    good = (BLUE.root / "lab.json").read_text()
+    try:
+        (BLUE.root / "lab.json").write_text("{}")
+        Lab.up(KERNEL_TINY, name=RED)
+        assert {row["name"]: row["state"] for row in labs.rows()} == {"blue": "unreadable", "red": "running"}
+        assert "blue" in words("status", "--name", "red").stdout
+    finally:
+        (BLUE.root / "lab.json").write_text(good)
+
+
+def test_the_prompt_of_a_named_lab_works_in_its_namespaces(tmp_path: Path) -> None:
+    Lab.up(KERNEL_TINY)
+    Lab.up(KERNEL_TINY, name=BLUE)
+    script = tmp_path / "commands"
+    script.write_text("h0 ping -c1 -W1 h3\nlink-down p0l0 p0s0\nh0 ip netns identify\nfaults\n")
+    done = words("shell", str(script), "--name", "blue")
+    assert done.returncode == 0, done.stderr
+    assert "1 received" in done.stdout + done.stderr
+    assert "1  link-down p0l0-p0s0" in done.stdout + done.stderr
+    assert "blue.h0" in done.stdout + done.stderr
+    assert Lab.attach().faults() == []
