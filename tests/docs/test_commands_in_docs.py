@@ -154,4 +154,5 @@ def test_the_chapter_on_the_living_lab_runs_from_end_to_end() -> None:
             timeless = tuple(line for line in block.shown if not re.search(r"\d ?(ms|s)$", line))
             assert missing(timeless, printed) is None, f"{block.name}: not printed; the output is\n{printed}"
     finally:
-        subprocess.run([str(ROOT / "lab"), "down"], cwd=ROOT, check=False, capture_output=True, timeout=120)
+        for words in (["down"], ["down", "--name", "blue"]):
+            subprocess.run([str(ROOT / "lab"), *words], cwd=ROOT, check=False, capture_output=True, timeout=120)
