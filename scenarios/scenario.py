@@ -184,15 +184,3 @@ def merged(faults: Sequence[TimedFault]) -> list[TimedFault]:
 def carried_out(setting: Setting, faults: Sequence[TimedFault]) -> list[TimedFault]:
     """A timeline as a run carries it out: unchanged for MRC, mapped to the single plane for the baseline."""
     return merged([on_single_plane(fault) for fault in faults]) if setting.single_plane else list(faults)
-
-
-def without_overlap(faults: Sequence[TimedFault]) -> list[TimedFault]:
-    """Faults by time, without those that hit a target on which another fault is still in force."""
-    held: dict[str, float] = {}
-    kept: list[TimedFault] = []
-    for fault in sorted(faults, key=lambda fault: fault.at_s):
-        if held.get(fault.target, -1.0) > fault.at_s:
-            continue
-        held[fault.target] = float("inf") if fault.for_s is None else fault.at_s + fault.for_s
-        kept.append(fault)
-    return kept

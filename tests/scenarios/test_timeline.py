@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scenarios import library
+from scenarios.judging.labels import placed
+from scenarios.judging.plots import CHARACTERS, burst_title
+from scenarios.judging.recovery import bursts
+from scenarios.judging.run import FaultSpan
 from scenarios.running.directory import RunDirectory
 from scenarios.running.rehearsal import rehearse
 from scenarios.running.runner import Choices, Runner
 from scenarios.running.timeline import moments
 from scenarios.running.transport_choice import TRANSPORTS, transport
-from scenarios.scenario import Phase, Scenario, Setting, TimedFault, merged, on_single_plane, phases, without_overlap
+from scenarios.scenario import Phase, Scenario, Setting, TimedFault, merged, on_single_plane, phases
 from topo.fault import make_fault
 from topo.planfile import load_plan
 
@@ -74,6 +77,37 @@ def test_link_flaps_never_hit_a_link_that_is_down_already() -> None:
             assert held.get(fault.target, -1.0) <= fault.at_s
             assert fault.for_s is not None
             held[fault.target] = fault.at_s + fault.for_s
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_link_flaps_are_spread_over_their_phase_and_stay_as_many_on_the_single_plane(short: bool) -> None:
+    scenario = library.find("link-flap").shortened() if short else library.find("link-flap")
+    for seed in range(200):
+        setting = setting_for(scenario, seed)
+        flaps = scenario.timeline(setting)
+        apart_s = [after.at_s - before.at_s for before, after in pairwise(flaps)]
+        part_s = (setting.phases["faults"] - 4.0) / len(flaps)
+        assert min(apart_s) >= part_s / 2, f"seed {seed}: {apart_s}"
+        assert flaps[0].at_s < part_s
+        assert flaps[-1].at_s > part_s * (len(flaps) - 1)
+        assert len(merged([on_single_plane(flap) for flap in flaps])) == len(flaps)
+
+
+@pytest.mark.parametrize("name", library.NAMES)
+def test_a_chart_has_room_for_the_name_of_every_fault_of_a_shipped_timeline(name: str) -> None:
+    scenario = library.find(name)
+    for seed in range(50):
+        setting = setting_for(scenario, seed)
+        starts_s = dict(zip(setting.phases, accumulate(setting.phases.values(), initial=0.0), strict=False))
+        end_s = sum(setting.phases.values())
+        faults = scenario.timeline(setting)
+        begun = sorted(((starts_s[f.phase] + f.at_s, f) for f in faults), key=lambda pair: pair[0])
+        spans = [
+            FaultSpan(fault.verb, fault.target, {}, round(at_s * 1e9), round(at_s * 1e9) + 1) for at_s, fault in begun
+        ]
+        names = [(burst[0].start_ns / 1e9, burst_title(burst)) for burst in bursts(spans, round(end_s * 1e9 / 50))]
+        hidden = [label for label in placed(names, end_s, CHARACTERS) if label.row is None]
+        assert hidden == [], f"seed {seed}"
 
 
 def test_ends_come_before_beginnings_at_the_same_instant() -> None:
@@ -145,17 +179,6 @@ def test_on_the_single_plane_no_target_is_held_twice_at_once_and_no_outage_is_cu
                 and end_s <= (float("inf") if other.for_s is None else other.at_s + other.for_s) + 1e-9
                 for other in kept
             )
-
-
-@given(st.lists(st.tuples(st.floats(0, 50), st.floats(0.1, 5), st.sampled_from("abc")), max_size=30))
-def test_without_overlap_keeps_the_first_and_leaves_no_two_at_once(rows: list[tuple[float, float, str]]) -> None:
-    kept = without_overlap([TimedFault(at_s, "link-down", target, for_s) for at_s, for_s, target in rows])
-    ends: dict[str, float] = {}
-    for fault in kept:
-        assert ends.get(fault.target, -1.0) <= fault.at_s
-        assert fault.for_s is not None
-        ends[fault.target] = fault.at_s + fault.for_s
-    assert {fault.target for fault in kept} == {target for _, _, target in rows}
 
 
 def test_the_usual_phases_come_in_their_order() -> None:
