@@ -20,9 +20,10 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -30,7 +31,7 @@ from benchmarks.planted import KINDS, planted
 
 SCENARIOS = ("link-flap", "switch-reboot", "spray", "nic-port", "collision")
 BROKEN = (("spray", "mrc-oblivious"), ("link-flap", "roce"))
-WORDS = {0: "true", 1: "false", 3: "unknown"}
+JUDGED = (0, 1, 3)  # exit statuses of true, false and unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +85,15 @@ def run(case: Case, folder: Path, extra: Sequence[str]) -> Outcome:
     words = [sys.executable, "-m", "scenarios", "run", case.scenario, "--short", "--transport", case.transport]
     words += ["--seed", str(case.seed), "--runs", str(folder), "--plain", *extra]
     with (folder / f"{case.scenario}-{case.transport}-{case.noise}-{case.seed}.log").open("w") as log:
+        before = (folder / "latest").resolve()
         process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
         with planted(case.noise, process.pid, case.seed):
             status = process.wait()
-    verdict = WORDS.get(status, "failed")
-    return Outcome(verdict, reasons(folder) if verdict in ("unknown", "false") else "", commit())
+    if status not in JUDGED and (folder / "latest").resolve() == before:
+        return Outcome("failed", f"exit status {status}", commit())
+    document = json.loads((folder / "latest" / "verdict.json").read_text())
+    verdict = document["verdict"]  # a run that an error ends has a verdict, too
+    return Outcome(verdict, "" if verdict == "true" else reasons(document["findings"]), commit())
 
 
 def commit() -> str:
@@ -97,10 +102,9 @@ def commit() -> str:
     return subprocess.run(words, cwd=Path(__file__).parent, capture_output=True, text=True).stdout.strip()
 
 
-def reasons(folder: Path) -> str:
-    """Why the newest run is not true."""
-    document = json.loads((folder / "latest" / "verdict.json").read_text())
-    return "; ".join(f"{f['check']}: {f['reason']}" for f in document["findings"] if f["holds"] is not True)
+def reasons(findings: Sequence[Mapping[str, Any]]) -> str:
+    """Why a run is not true."""
+    return "; ".join(f"{found['check']}: {found['reason']}" for found in findings if found["holds"] is not True)
 
 
 def right(transport: str, noise: str, verdicts: Counter[str]) -> bool:

@@ -18,7 +18,11 @@ class ControlError(RuntimeError):
 
 
 class ControlTimeoutError(ControlError):
-    """The other side has not answered yet; the answer may still come."""
+    """The other side has not answered after `waited_s`; the answer may still come."""
+
+    def __init__(self, message: str, waited_s: float) -> None:
+        super().__init__(message)
+        self.waited_s = waited_s
 
 
 class ControlClient:
@@ -133,7 +137,7 @@ class ControlClient:
             try:
                 data = self._socket.recv(1 << 16)
             except TimeoutError as error:
-                raise ControlTimeoutError(f"{self._name} did not answer within {limit_s:g} s") from error
+                raise ControlTimeoutError(f"{self._name} did not answer within {limit_s:g} s", limit_s) from error
             except OSError as error:
                 raise self._broken(f"is gone: {error.strerror or error}") from error
             if not data:

@@ -135,7 +135,8 @@ def blamed(found: Finding, why_not: str) -> Finding:
 
 
 def complete(run: Run) -> Finding:
-    """Every phase that began has ended, and no process died."""
+    """Every phase that began has ended, and no process died. An answer that somebody waited for in vain while the
+    lab stood still says nothing."""
     if not run.phases:
         return Finding("complete", None, "the run has no phases: it ended before it began", spoils=True)
     stopped = {line["name"] for line in run.kind("phase") if line.get("state") == "stop"}
@@ -144,7 +145,9 @@ def complete(run: Run) -> Finding:
         return Finding("complete", None, f"the run was interrupted in phase {missing[0]!r}", spoils=True)
     fatal = [line for line in run.kind("error") if line.get("fatal")]
     if fatal:
-        return Finding("complete", False, f"{fatal[0]['node']} failed: {fatal[0].get('message')}")
+        finding = Finding("complete", False, f"{fatal[0]['node']} failed: {fatal[0].get('message')}", spoils=True)
+        t_ns, waited_ns = int(fatal[0]["t_ns"]), round(fatal[0].get("waited_s", 0) * SECOND_NS)
+        return blamed(finding, stalls.told(run, Span("waiting", t_ns - waited_ns, t_ns)) if waited_ns else "")
     return Finding("complete", True, f"all phases ended: {', '.join(run.phases)}")
 
 

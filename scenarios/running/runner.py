@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from common.client import ControlTimeoutError
 from common.journal import Journal
 from endpoint.group import Group
 from scenarios.judging import units
@@ -167,7 +168,8 @@ class Runner:
             except BaseException as error:
                 gone = isinstance(error, Exception) and world is not None and not world.is_up()
                 why = str(WorldGoneError()) if gone else f"{type(error).__name__}: {error}"
-                journal.write("error", message=why, fatal=True)
+                waited: dict[str, Any] = {"waited_s": error.waited_s} if isinstance(error, ControlTimeoutError) else {}
+                journal.write("error", message=why, fatal=True, **waited)
                 if gone:
                     raise WorldGoneError from error
                 raise

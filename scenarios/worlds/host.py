@@ -67,9 +67,10 @@ class SimulatedHost:
 
     def result(self, ident: int, timeout_s: float | None = None) -> Any:
         """Lets virtual time pass until the answer is there."""
-        limit_ns = self._time.now_ns + round((self._answer_s if timeout_s is None else timeout_s) * 1e9)
+        limit_s = self._answer_s if timeout_s is None else timeout_s
+        limit_ns = self._time.now_ns + round(limit_s * 1e9)
         if not self._time.pass_until(lambda: ident in self._answers, limit_ns):
-            raise ControlTimeoutError(f"{self.node} did not answer within its virtual time")
+            raise ControlTimeoutError(f"{self.node} did not answer within its virtual time", limit_s)
         answer = self._answers.pop(ident)
         if not answer["ok"]:
             raise ControlError(answer["error"])

@@ -100,8 +100,9 @@ def test_an_answer_that_is_late_can_still_be_fetched(tmp_path: Path) -> None:
     server = ControlServer(tmp_path / "socket", ThreadReaders(), later, line_bytes_max=100)
     with ControlClient(tmp_path / "socket") as client:
         ident = client.send("wait")
-        with pytest.raises(ControlTimeoutError, match=r"did not answer within 0.01 s"):
+        with pytest.raises(ControlTimeoutError, match=r"did not answer within 0.01 s") as raised:
             client.result(ident, 0.01)
+        assert raised.value.waited_s == 0.01
         assert asked.wait(WAIT_S)
         kept[0]()
         assert client.result(ident) == "late"

@@ -338,3 +338,31 @@ def test_a_link_that_was_blamed_for_a_stall_is_no_wrong_name(made_up: Build) -> 
     assert prober_names_it()(blame(stalled(named, [(18.0, 300)]), 18.35, ("p1l1", "p1s0"))).holds is True
     alone = blame(stalled(made_up(), [(18.0, 300)]), 18.35, ("p1l1", "p1s0"))
     assert prober_names_it()(alone).holds is None
+
+
+# --- a control call that was not answered in time ------------------------------------------------------------------
+
+
+def unanswered(made_up: Build, *, frozen_s: float | None, waited_s: float | None = 2.0) -> Run:
+    """A run whose host did not answer at its end, for 2 s until 26 s, after a freeze of half a second."""
+    waited = {} if waited_s is None else {"waited_s": waited_s}
+    error = {"t_ns": 26 * SECOND, "node": "runner", "kind": "error", "message": "h3 did not answer", "fatal": True}
+    run = made_up() if frozen_s is None else stalled(made_up(), [(frozen_s, 500)])
+    return Run(sorted([*run.lines, {**error, **waited}], key=lambda line: int(line["t_ns"])))
+
+
+def test_a_fatal_timeout_under_a_freeze_is_unknown_and_names_the_stall(made_up: Build) -> None:
+    found = evidence.complete(unanswered(made_up, frozen_s=24.5))
+    assert (found.holds, found.spoils) == (None, True)
+    assert "h3 did not answer" in found.reason
+    assert "one stall, 500 ms at 24.50 s (cpu0, h0, switches)" in found.reason
+    assert verdict_of(unanswered(made_up, frozen_s=24.5), own_checks()).holds is None
+
+
+def test_a_fatal_timeout_is_false_where_nobody_was_late_meanwhile(made_up: Build) -> None:
+    assert evidence.complete(unanswered(made_up, frozen_s=None)).holds is False
+    assert evidence.complete(unanswered(made_up, frozen_s=13.0)).holds is False, "that stall was over long before"
+
+
+def test_another_fatal_error_is_no_fault_of_a_freeze(made_up: Build) -> None:
+    assert evidence.complete(unanswered(made_up, frozen_s=24.5, waited_s=None)).holds is False
