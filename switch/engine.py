@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from switch.entries import ActionCall, Entry, EntryAction
 from switch.model.program import Program
+from switch.packet_log import PacketRecord
 
 CPU_PORT_DEFAULT = 510  # simple_switch_grpc users pass --cpu-port; 510 keeps clear of drop port 511
 DROP_PORT = 511
@@ -218,3 +219,10 @@ class Engine(Protocol):
 
     def next_event_ns(self) -> int | None:
         """When `advance` next has something to do; None when nothing waits."""
+
+    # packet log
+    def record_packets(self, start_ns: int, stop_ns: int) -> None:
+        """Take down what becomes of packets from `start_ns` on and before `stop_ns`; what was not taken is gone."""
+
+    def take_records(self) -> list[PacketRecord]:
+        """What was taken down since the last call, as it happened. The node's number is 0."""

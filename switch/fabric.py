@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from switch.engine import Engine
+from switch.packet_log import PacketRecord
 
 
 class End(NamedTuple):
@@ -94,6 +95,12 @@ class Fabric(Protocol):
     @property
     def next_ns(self) -> int | None:
         """The next event at a switch, or arrival at a host of a frame that was not collected yet."""
+
+    def record_packets(self, start_ns: int, stop_ns: int) -> None:
+        """Take down what becomes of packets from `start_ns` on and before `stop_ns`; what was not taken is gone."""
+
+    def take_records(self) -> list[PacketRecord]:
+        """What was taken down since the last call, not in order of time; complete before `reached_ns`."""
 
     def close(self) -> None:
         """Give everything back. Every later call raises EngineError."""

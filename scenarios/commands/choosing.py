@@ -20,6 +20,7 @@ from scenarios.scenario import Scenario
 from topo.plan import Plan
 from topo.planfile import load_plan
 
+RATE_MBPS_MAX = 800_000  # of a port: what hardware has, or soon will
 BMV2_SWITCHES_MAX = 40  # a process of some 33 MB and two busy threads each
 
 
@@ -29,8 +30,8 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
         raise ValueError(f"--time: a factor above 0 and up to 100 is wanted, not {arguments.time:g}")
     if arguments.seed is not None and not 0 <= arguments.seed < 1 << 63:
         raise ValueError(f"--seed: 0 to {(1 << 63) - 1} is wanted, not {arguments.seed}")
-    if arguments.rate is not None and not 0.01 <= arguments.rate <= 100_000:
-        raise ValueError(f"--rate: 0.01 to 100000 Mb/s is wanted, not {arguments.rate:g}")
+    if arguments.rate is not None and not 0.01 <= arguments.rate <= RATE_MBPS_MAX:
+        raise ValueError(f"--rate: 0.01 to {RATE_MBPS_MAX} Mb/s is wanted, not {arguments.rate:g}")
     if arguments.until is not None and not (arguments.world == "simulated" and arguments.until > 0):
         raise ValueError(
             "--until: a time above 0, and only with --world simulated; end a run on real links with Ctrl-C"
@@ -70,6 +71,7 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
         stretch=1.0 if simulated else calibration.stretch(plan, calibrated["port_rate_bps"], tell),
         short=arguments.short,
         until_s=arguments.until,
+        record_s=recorded(arguments, scenario),
         reconvergence_s=arguments.reconvergence,
         overrides=overrides,
         settings=settings,
@@ -78,6 +80,27 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
         source=arguments.scenario,
         plan_source=plan_source,
     )
+
+
+def recorded(arguments: argparse.Namespace, scenario: Scenario) -> tuple[float, float] | None:
+    """The seconds of lab time of `--record-packets`. ValueError says what is wrong with them."""
+    text = arguments.record_packets
+    if text is None:
+        return None
+    if arguments.world != "simulated":
+        raise ValueError("--record-packets: only with --world simulated; on real links `./lab capture` records packets")
+    first, dots, last = text.partition("..")
+    length_s = sum(phase.seconds for phase in scenario.phases) * arguments.time
+    try:
+        start_s, stop_s = float(first), float(last)
+    except ValueError:
+        dots = ""
+    if not dots or not 0 <= start_s < stop_s or start_s >= length_s:
+        raise ValueError(
+            f"--record-packets: START..END in seconds of the run is wanted, such as 5..5.5, not {text!r}; this run has"
+            f" {length_s:g} s"
+        )
+    return start_s, stop_s
 
 
 def usual_plan(scenario: Scenario) -> str:

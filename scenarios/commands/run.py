@@ -22,6 +22,7 @@ EXAMPLES = """examples:
   ./lab run incast --set trimming.enabled=false
   ./lab run my_experiment.py --seed 7
   ./lab run smoke --fault 'loss p0l1-p0s1 20 @1 for 2'
+  ./lab run incast --world simulated --rate 100000 --record-packets 15..15.5
 exit status: 0 the verdict is true, 1 false, 3 unknown, 2 the run could not be made"""
 
 
@@ -59,6 +60,11 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     run.add_argument("--time", type=float, default=1.0, metavar="FACTOR", help="stretch or shorten every phase (1)")
     run.add_argument(
         "--until", type=float, metavar="SECONDS", help="break off then, unjudged (virtual time, at lab rates)"
+    )
+    run.add_argument(
+        "--record-packets",
+        metavar="START..END",
+        help="log every packet between these seconds of the run (virtual time, at lab rates): packets.jsonl",
     )
     run.add_argument("--short", action="store_true", help="the shortest phases that still give a verdict: under 30 s")
     run.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")

@@ -23,6 +23,7 @@ class RunDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.journals = path / "journal"
+        self.packets = path / "packets.jsonl"
 
     @classmethod
     def create(cls, root: Path, scenario: str, seed: int) -> RunDirectory:

@@ -42,6 +42,7 @@ class Choices:
     time_factor: float = 1.0  # of every phase's length, and so of every instant of the timeline
     stretch: float = 1.0  # on real links: how much longer a round trip takes than at the plan's own rate
     short: bool = False  # the scenario's short phases
+    record_s: tuple[float, float] | None = None  # lab time from when to when packets are recorded, in virtual time
     until_s: float | None = None  # lab time at which the run is broken off, in virtual time
     reconvergence_s: float | None = None  # baseline: the time that routing needs to find its way around a dead link
     overrides: Mapping[str, str] = field(default_factory=dict)
@@ -118,6 +119,7 @@ class Runner:
             "time_factor": choices.time_factor,
             "pace": choices.pace,
             "until_s": choices.until_s,
+            "record_packets_s": choices.record_s,
             "short": choices.short,
             "reconvergence_s": choices.reconvergence_s,
             "phases": {phase.name: phase.seconds for phase in self.phases},
@@ -216,6 +218,9 @@ class Runner:
                 agenda.append((at_s + self.choices.reconvergence_s, 5, partial(self._reconverge, world)))
         origin_ns = world.now_ns()
         self._clock = lambda: (world.now_ns() - origin_ns) / 1e9
+        if self.choices.record_s is not None:
+            start_ns, stop_ns = (origin_ns + self._ns(at_s) for at_s in self.choices.record_s)
+            world.record_packets(start_ns, stop_ns, self.directory.packets)
         until_s = float("inf") if self.choices.until_s is None else self.choices.until_s
         for at_s, _, act in sorted(agenda, key=lambda item: item[:2]):
             if at_s > until_s:

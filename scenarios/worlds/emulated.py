@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 from common.client import ControlClient
 from scenarios.running.directory import RunDirectory
@@ -68,6 +69,9 @@ class EmulatedWorld:
 
     def verify(self) -> int:
         return provision.differences(self.lab)
+
+    def record_packets(self, start_ns: int, stop_ns: int, path: Path) -> None:
+        raise ValueError("packets on real links are recorded by `./lab capture`: nobody there sees all of them at once")
 
     def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
         return self.lab.popen(self.lab.plan.host(host), argv, log)

@@ -7,6 +7,7 @@ packet.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import assert_never
 
 from common.journal import Journal
@@ -16,6 +17,7 @@ from scenarios.running.directory import RunDirectory
 from scenarios.running.transport_choice import TransportChoice
 from scenarios.worlds.fabric import MakeFabric, SimulatedFabric
 from scenarios.worlds.host import SimulatedHost
+from scenarios.worlds.packet_log import PacketLog
 from scenarios.worlds.profiles import Profiles
 from scenarios.worlds.virtual_time import VirtualTime
 from scenarios.worlds.world import Process
@@ -62,6 +64,7 @@ class SimulatedWorld:
         for host, simulated in self._hosts.items():
             simulated.attach(self._nic(host, simulated.clock, transport, seed, directory))
         self.time.settle(list(self._hosts.values()))
+        self._packet_log: PacketLog | None = None
         self._by_name = {host.name: simulated for host, simulated in self._hosts.items()}
 
     def _nic(
@@ -84,7 +87,14 @@ class SimulatedWorld:
         return self.time.now_ns
 
     def wait_until(self, t_ns: int) -> None:
+        log = self._packet_log
+        if log is not None:  # the log is written piece by piece while it grows
+            while (look_ns := max(self.time.now_ns, log.start_ns) + log.look_ns) < min(t_ns, log.stop_ns):
+                self.time.run_until(look_ns)
+                log.write(look_ns)
         self.time.run_until(t_ns)
+        if log is not None:
+            log.write(t_ns)
 
     def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
         return self.board.inject(verb, target, value, seed)
@@ -101,6 +111,11 @@ class SimulatedWorld:
     def verify(self) -> int:
         return self.fabric.differences()
 
+    def record_packets(self, start_ns: int, stop_ns: int, path: Path) -> None:
+        fabric = self.fabric
+        switches, hosts = fabric.switches, fabric.host_numbers
+        self._packet_log = PacketLog(self.plan, fabric.fabric, switches, hosts, path, start_ns, stop_ns)
+
     def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
         raise ValueError("a program of its own lives in real time: virtual time has no place for it")
 
@@ -115,6 +130,8 @@ class SimulatedWorld:
             self._switch_journal.write("sample", node=switch.name, device=switch.name, ports=counters)
         for journal in self._journals:
             journal.close()
+        if self._packet_log is not None:
+            self._packet_log.close(self.time.now_ns)
         self.fabric.close()
 
     # topo.fault.Fabric

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from endpoint.group import Client
@@ -52,6 +53,9 @@ class World(Protocol):
 
     def verify(self) -> int:
         """Read all tables back; the number of differences from the plan's."""
+
+    def record_packets(self, start_ns: int, stop_ns: int, path: Path) -> None:
+        """Write what becomes of every packet in this stretch of time (`packet_log.py`). ValueError where nobody can."""
 
     def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
         """An ordinary process in a host, which ends with the world at the latest. ValueError where there are none."""

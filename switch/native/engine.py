@@ -26,6 +26,8 @@ from switch.entries import ActionCall, Entry, EntryAction, GroupRef, MemberRef
 from switch.native import binding
 from switch.native.binding import NO_ACTION, numbers, words
 from switch.native.program import LoadedProfile, LoadedProgram, LoadedTable
+from switch.native.recorder import NativeRecorder
+from switch.packet_log import PacketRecord
 
 if TYPE_CHECKING:
     from switch.model import Program
@@ -66,6 +68,7 @@ class NativeEngine:
         self._groups: set[int] = set()
         self._sessions: set[int] = set()
         self._buffer: ctypes.Array[ctypes.c_char] | None = None
+        self._recorder: NativeRecorder | None = None
 
     @property
     def device(self) -> int:
@@ -80,6 +83,9 @@ class NativeEngine:
             if self._device:
                 self._c.device_destroy(self._device)
                 self._device = None
+            if self._recorder is not None:
+                self._recorder.close()
+                self._recorder = None
             if self._own_pool:
                 self._c.pool_destroy(self._own_pool)
                 self._own_pool = None
@@ -377,3 +383,17 @@ class NativeEngine:
         with self._guard:
             t_ns: int = self._c.device_next_event_ns(self.device)
         return None if t_ns == binding.NEVER else t_ns
+
+    # --- packet log -------------------------------------------------------------------------------------------
+
+    def record_packets(self, start_ns: int, stop_ns: int) -> None:
+        with self._guard:
+            recorder = NativeRecorder(start_ns, stop_ns)
+            self._c.device_record(self.device, recorder.address, 0)
+            if self._recorder is not None:
+                self._recorder.close()
+            self._recorder = recorder
+
+    def take_records(self) -> list[PacketRecord]:
+        with self._guard:
+            return [] if self._recorder is None else self._recorder.take()

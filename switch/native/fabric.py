@@ -12,6 +12,8 @@ from switch.fabric import End, HostFrame, NicPort
 from switch.native import binding
 from switch.native.binding import NEVER, numbers, words
 from switch.native.engine import LOSS_UNIT, NativeEngine
+from switch.native.recorder import NativeRecorder
+from switch.packet_log import PacketRecord
 
 COLLECT_BYTES = 1 << 20
 CLOSED = "the fabric is closed"
@@ -47,6 +49,9 @@ class SwitchInFabric(NativeEngine):
     def advance(self, now_ns: int) -> list[Transmitted]:
         raise EngineError("a switch in a fabric has the fabric's clock; run the fabric")
 
+    def record_packets(self, start_ns: int, stop_ns: int) -> None:
+        raise EngineError("a switch in a fabric is recorded with the fabric")
+
     def set_running(self, running: bool, now_ns: int) -> None:
         self._fabric.check_reached(now_ns)
         super().set_running(running, now_ns)
@@ -80,6 +85,7 @@ class NativeFabric:
         for number, switch in enumerate(self._switches):
             self._check(self._c.fabric_attach(self._address, number, switch.device), f"switch {number}")
         self._reached_ns = 0
+        self._recorder: NativeRecorder | None = None
         self._buffer = ctypes.create_string_buffer(COLLECT_BYTES)
         self._view = memoryview(self._buffer).cast("B")
 
@@ -99,6 +105,9 @@ class NativeFabric:
         if self._address:
             self._c.fabric_destroy(self._address)
             self._address = None
+        if self._recorder is not None:
+            self._recorder.close()
+            self._recorder = None
 
     def __del__(self) -> None:
         if getattr(self, "_address", None):
@@ -184,3 +193,15 @@ class NativeFabric:
                 arrived.append(HostFrame(t_ns, host, port, bytes(view[at : at + length])))
                 at += length
         return arrived
+
+    # --- packet log -------------------------------------------------------------------------------------------
+
+    def record_packets(self, start_ns: int, stop_ns: int) -> None:
+        recorder = NativeRecorder(start_ns, stop_ns)
+        self._c.fabric_record(self.address, recorder.address)
+        if self._recorder is not None:
+            self._recorder.close()
+        self._recorder = recorder
+
+    def take_records(self) -> list[PacketRecord]:
+        return [] if self._recorder is None else self._recorder.take()

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from switch.engine import (
     FRAME_BYTES_MAX,
+    PRIORITIES,
     WAITING_PACKETS_MAX,
     CounterValue,
     EngineError,
@@ -19,6 +20,7 @@ from switch.engine import (
 )
 from switch.entries import ActionCall, Entry, EntryAction
 from switch.model import Program
+from switch.packet_log import NO_PORT, Fate, Kind, PacketRecord, Recorder
 from switch.reference.externs import CounterCell
 from switch.reference.machine import Machine, Outlets
 from switch.reference.packet import Packet
@@ -43,6 +45,7 @@ class ReferenceEngine:
         self._leaving: list[tuple[int, int, Transmitted]] = []  # heap: time, order of dequeue, frame
         self._sent = 0
         self._packets = 0
+        self._recorder: Recorder | None = None
 
     # --- program ---
 
@@ -53,7 +56,7 @@ class ReferenceEngine:
     def load(self, program: Program) -> None:
         """Start the program with its initial entries; what an earlier one left, and what is queued, is gone."""
         self._wipe()
-        outlets = Outlets(self._enqueue, self._again.append, self._spent, self._new_id)
+        outlets = Outlets(self._enqueue, self._again.append, self._spent, self._new_id, self._dropped)
         self._machine = Machine(program, self._rng, self.trace, outlets)
 
     def reset(self) -> None:
@@ -69,7 +72,8 @@ class ReferenceEngine:
             self._wipe()
 
     def _wipe(self) -> None:
-        for port in self._ports.values():
+        for _, port in sorted(self._ports.items()):
+            self._note_waiting(port, Fate.WIPED)
             port.counts.drop_wiped += port.flush()
 
     @property
@@ -183,6 +187,8 @@ class ReferenceEngine:
     def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None:
         self._run(now_ns)
         check_port(port, config)
+        if not config.up:
+            self._note_waiting(self._port(port), Fate.PORT_DOWN)
         self._port(port).configure(config, self._now_ns)
 
     def port_counters(self, port: int, now_ns: int) -> PortCounters:
@@ -200,8 +206,10 @@ class ReferenceEngine:
             raise EngineError(f"port {port} is not configured")
         if not entry.config.up:
             entry.counts.drop_port_down += 1
+            self._note_refused(port, frame, Fate.PORT_DOWN)
         elif self._machine is None or not self._running:
             entry.counts.drop_no_program += 1
+            self._note_refused(port, frame, Fate.NO_PROGRAM)
         else:
             entry.counts.rx_packets += 1
             entry.counts.rx_bytes += len(frame)
@@ -250,6 +258,7 @@ class ReferenceEngine:
             port.free_ns = now_ns
             return
         arrives_ns, arrives = port.transmit(len(frame), now_ns)
+        self._note(packet, Fate.SENT if arrives else Fate.LOST, port.number, now_ns, frame, arrives_ns)
         if not arrives:
             machine.runtime.record(packet, "drop", reason=f"lost on the wire of port {port.number} (seeded loss)")
             return
@@ -270,8 +279,10 @@ class ReferenceEngine:
             if port.config is None:
                 self._port(packet.ingress_port).counts.drop_no_port += 1
             machine.runtime.record(packet, "drop", reason=reason)
+            self._note_unqueued(packet, port, priority)
             return
         depth = len(port.queues[priority].packets)
+        packet.queue_depth, packet.priority = depth, priority
         packet.enqueued_ns = machine.runtime.now_ns
         machine.set(packet, "enq_timestamp", packet.enqueued_ns // 1000)
         machine.set(packet, "enq_qdepth", depth)
@@ -281,6 +292,52 @@ class ReferenceEngine:
     def _spent(self, packet: Packet, reason: str) -> None:
         self._port(packet.ingress_port).counts.drop_passes += 1
         self.machine.runtime.record(packet, "drop", reason=reason)
+
+    # --- packet log ---
+
+    def record_packets(self, start_ns: int, stop_ns: int) -> None:
+        self._recorder = Recorder(start_ns, stop_ns)
+
+    def take_records(self) -> list[PacketRecord]:
+        return [] if self._recorder is None else self._recorder.take()
+
+    def _note(
+        self, packet: Packet, fate: Fate, port: int, t_ns: int, frame: bytes | None = None, arrives_ns: int = 0
+    ) -> None:
+        """How a packet left the queue of a port; `frame` is what it was then, if it was deparsed."""
+        if self._recorder is None:
+            return
+        frame = packet.data if frame is None else frame
+        numbers = (t_ns, arrives_ns, packet.enqueued_ns, 0, packet.queue_depth, port, packet.ingress_port)
+        lengths = (len(frame), packet.ingress_length)
+        self._recorder.note(PacketRecord(*numbers, *lengths, Kind.SWITCH, fate, packet.priority & 0xFF, frame))
+
+    def _note_waiting(self, port: Port, fate: Fate) -> None:
+        for queue in port.queues:
+            for packet in queue.packets:
+                self._note(packet, fate, port.number, self._now_ns)
+
+    def _note_unqueued(self, packet: Packet, port: Port, priority: int) -> None:
+        now_ns = self.machine.runtime.now_ns
+        fate = Fate.QUEUE_FULL
+        if port.config is None:
+            fate = Fate.NO_PORT
+        elif not port.config.up:
+            fate = Fate.PORT_DOWN
+        packet.queue_depth = len(port.queues[priority % PRIORITIES].packets)
+        packet.enqueued_ns, packet.priority = now_ns, priority
+        self._note(packet, fate, port.number, now_ns)
+
+    def _note_refused(self, port: int, frame: bytes, fate: Fate) -> None:
+        if self._recorder is not None:
+            numbers = (self._now_ns, 0, self._now_ns, 0, 0, NO_PORT, port, len(frame), len(frame))
+            self._recorder.note(PacketRecord(*numbers, Kind.SWITCH, fate, 0, frame))
+
+    def _dropped(self, packet: Packet, port: int | None) -> None:
+        now_ns = self.machine.runtime.now_ns
+        if port is None:
+            packet.enqueued_ns, packet.queue_depth, packet.priority = now_ns, 0, 0
+        self._note(packet, Fate.DROPPED, NO_PORT if port is None else port, now_ns)
 
     def _new_id(self) -> int:
         self._packets += 1

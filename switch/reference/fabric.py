@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from switch.engine import FRAME_BYTES_MAX, Engine, EngineError
 from switch.fabric import End, HostFrame, NicPort
+from switch.packet_log import NO_PORT, Fate, Kind, PacketRecord, Recorder
 from switch.reference.rng import SplitMix64
 
 PORTS = 512
@@ -44,6 +45,7 @@ class SteppedFabric:
         self._sent = 0
         self._closed = False
         self._reached_ns = 0
+        self._recorder: Recorder | None = None
 
     def switch(self, number: int) -> Engine:
         engine = self._switches[number].engine
@@ -97,13 +99,18 @@ class SteppedFabric:
             if len(frame) > FRAME_BYTES_MAX:
                 raise EngineError(f"a frame of {len(frame)} bytes by port {port} of host {host} is above the longest")
             if not config.up or to is None:
+                self._note_leaving(t_ns, 0, HostFrame(t_ns, host, port, frame), Fate.PORT_DOWN)
                 continue
-            free_ns = max(t_ns, nic_port.free_ns) + _busy_ns(len(frame), config.rate_bps)
+            busy_ns = _busy_ns(len(frame), config.rate_bps)
+            free_ns = max(t_ns, nic_port.free_ns) + busy_ns
             arrival_ns = free_ns + config.delay_ns
             if arrival_ns < self._reached_ns:
                 raise EngineError(f"a frame by port {port} of host {host} at {t_ns} ns: the fabric has passed that")
             nic_port.free_ns = free_ns
-            if config.loss and nic_port.loss.chance(config.loss):
+            lost = config.loss > 0 and nic_port.loss.chance(config.loss)
+            fate = Fate.LOST if lost else Fate.SENT
+            self._note_leaving(free_ns - busy_ns, arrival_ns, HostFrame(t_ns, host, port, frame), fate)
+            if lost:
                 continue
             self._arrive(to, arrival_ns, frame)
 
@@ -111,9 +118,37 @@ class SteppedFabric:
         collected = []
         while self._to_hosts and self._to_hosts[0][0] < before_ns:
             t_ns, host, port, _, frame = heapq.heappop(self._to_hosts)
-            if self._nic_ports[host, port].config.up:
+            up = self._nic_ports[host, port].config.up
+            self._note(Fate.RECEIVED if up else Fate.PORT_DOWN, t_ns, 0, t_ns, host, NO_PORT, port, frame)
+            if up:
                 collected.append(HostFrame(t_ns, host, port, frame))
         return collected
+
+    # --- packet log -------------------------------------------------------------------------------------------
+
+    def record_packets(self, start_ns: int, stop_ns: int) -> None:
+        self._recorder = Recorder(start_ns, stop_ns)
+        for switch in self._switches:
+            switch.engine.record_packets(start_ns, stop_ns)
+
+    def take_records(self) -> list[PacketRecord]:
+        if self._recorder is None:
+            return []
+        records = self._recorder.take()
+        for number, switch in enumerate(self._switches):
+            records += [record._replace(node=number) for record in switch.engine.take_records()]
+        return records
+
+    def _note_leaving(self, t_ns: int, arrives_ns: int, sent: HostFrame, fate: Fate) -> None:
+        self._note(fate, t_ns, arrives_ns, sent.t_ns, sent.host, sent.port, NO_PORT, sent.frame)
+
+    def _note(
+        self, fate: Fate, t_ns: int, arrives_ns: int, queued_ns: int, host: int, port: int, port_in: int, frame: bytes
+    ) -> None:
+        if self._recorder is not None:
+            lengths = len(frame), len(frame)
+            numbers = (t_ns, arrives_ns, queued_ns, host, 0, port, port_in, *lengths)
+            self._recorder.note(PacketRecord(*numbers, Kind.HOST, fate, 0, frame))
 
     # --- time -------------------------------------------------------------------------------------------------
 

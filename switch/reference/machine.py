@@ -38,6 +38,7 @@ class Outlets(Frozen):
     again: Callable[[Packet], None]  # resubmitted or recirculated: another ingress pass
     spent: Callable[[Packet, str], None]  # beyond PASSES_MAX or COPIES_MAX, or grown too long: the reason for its drop
     new_id: Callable[[], int]
+    dropped: Callable[[Packet, int | None], None]  # by the program; in egress, at this port
 
 
 class Machine:
@@ -114,6 +115,7 @@ class Machine:
             self.runtime.record(
                 packet, "drop", reason=f"egress_spec is the drop port {DROP_PORT} at the end of ingress"
             )
+            self._outlets.dropped(packet, None)
             return
         self.set(packet, "instance_type", NORMAL)
         self._outlets.enqueue(packet, port)
@@ -236,6 +238,7 @@ class Machine:
             self._clone_egress(packet)
         if self.get(packet, "egress_spec") == DROP_PORT:
             self.runtime.record(packet, "drop", reason=f"egress_spec is the drop port {DROP_PORT} at the end of egress")
+            self._outlets.dropped(packet, port)
             return None
         frame = self._deparser.deparse(packet)
         if packet.recirculate is None:

@@ -83,6 +83,8 @@ class Packet:
         self.recirculate: FieldList | None = None
         self.enqueued_ns = 0
         self.queue_bytes = 0
+        self.queue_depth = 0  # packets that were in its queue before it
+        self.priority = 0
 
     def copy(self, packet_id: int) -> Packet:
         """With the header vector, without truncation or requests (clone_with_phv of bm_sim)."""

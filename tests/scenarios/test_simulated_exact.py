@@ -52,7 +52,7 @@ class RandomRun:
         links_ = Links(rate_bps, draw.choice((rate_bps, 2 * rate_bps)), *delays_ns)
         self.plan = Plan("drawn", planes, leaves, spines, draw.randint(1, 3) if leaves > 1 else 2, links=links_)
         self.transport = transport(draw.choice(("mrc", "mrc", *TRANSPORTS)))
-        self.seconds = 0.4 * 10_000_000 / rate_bps
+        self.seconds = 0.4  # of lab time: the world keeps the number of round trips at any rate
         self.scenario = Scenario(
             name="drawn",
             title="",
@@ -92,10 +92,11 @@ class RandomRun:
         for_s = draw.choice((None, self.seconds / 5)) if verb.lasting else None
         return TimedFault(at_s, verb.name, target, for_s, value, seed=draw.randrange(100))
 
-    def journals(self, directory: Path, make_fabric: MakeFabric) -> dict[str, list[str]]:
-        """Every process's lines; of the runner's all but what real clocks say."""
+    def journals(self, directory: Path, make_fabric: MakeFabric, record: bool = True) -> dict[str, list[str]]:
+        """Every process's lines, of the runner's all but what real clocks say; and the packet log's, if wanted."""
         run = RunDirectory.create(directory, "drawn", self.seed)
-        choices = Choices(self.transport, self.plan, seed=self.seed, world="simulated")
+        record_s = (self.seconds / 2, self.seconds * 1.3) if record else None
+        choices = Choices(self.transport, self.plan, seed=self.seed, world="simulated", record_s=record_s)
         runner = Runner(self.scenario, choices, run, tell=lambda event: None)
         plan = choices.running_plan
         try:
@@ -104,7 +105,10 @@ class RandomRun:
             return {"refused": [str(refused)]}
         lines = {path.name: path.read_text().splitlines() for path in sorted((run.path / "journal").glob("*.jsonl"))}
         real = ("process", "options")
-        return {name: [line for line in kept if json.loads(line)["kind"] not in real] for name, kept in lines.items()}
+        kept = {
+            name: [line for line in written if json.loads(line)["kind"] not in real] for name, written in lines.items()
+        }
+        return {**kept, "packets": run.packets.read_text().splitlines() if record else []}
 
 
 def compare(seed: int, directory: Path, slow: MakeFabric) -> int:
@@ -123,6 +127,16 @@ def compare(seed: int, directory: Path, slow: MakeFabric) -> int:
 @pytest.mark.parametrize("seed", range(10))
 def test_a_random_run_is_the_same_as_one_instant_after_the_other(seed: int, tmp_path: Path) -> None:
     assert compare(seed, tmp_path, OVER_NATIVE) > 0
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+def test_a_run_whose_packets_are_recorded_is_the_same_run(seed: int, tmp_path: Path) -> None:
+    run = RandomRun(seed)
+    recorded = run.journals(tmp_path / "recorded", NativeFabric)
+    plain = run.journals(tmp_path / "plain", NativeFabric, record=False)
+    assert len(recorded.pop("packets")) > 100
+    assert plain.pop("packets") == []
+    assert recorded == plain
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ static void drop_waiting(struct device *d)
 {
     for (u32 number = 0; number < PORTS; number++)
         if (d->port[number])
-            traffic_flush(d, d->port[number], &d->port[number]->counters.drop_wiped);
+            traffic_flush(d, d->port[number], &d->port[number]->counters.drop_wiped, FATE_WIPED);
     while (d->again_head) {
         struct packet *p = d->again_head;
         d->again_head = p->next;
@@ -101,6 +101,12 @@ void device_destroy(struct device *d)
     free(d);
 }
 
+void device_record(struct device *d, struct recorder *r, u32 number)
+{
+    d->recorder = r;
+    d->number = number;
+}
+
 void device_set_running(struct device *d, bool running)
 {
     if (!running)
@@ -141,7 +147,7 @@ int device_configure_port(struct device *d, u32 number, const struct port_config
         port->queue[i].rate_pps = config->queue[i].rate_pps;
     }
     if (!port->up)
-        traffic_flush(d, port, &port->counters.drop_port_down);
+        traffic_flush(d, port, &port->counters.drop_port_down, FATE_PORT_DOWN);
     traffic_reschedule(d, port, now_ns);
     if (d->joint)
         *d->joint->changed = true;
@@ -315,6 +321,9 @@ static void ingress_pass(struct device *d, struct packet *p, u64 now_ns)
         p->rid = 0;
         traffic_enqueue(d, p, p->egress_spec, now_ns);
         return;
+    } else if (d->recorder) {
+        p->priority = 0; /* the program chose none that counts */
+        traffic_note(d, p, FATE_DROPPED, NO_PORT, &(struct queue){0}, now_ns);
     }
     pool_give(d->pool, p);
 }
@@ -346,6 +355,8 @@ static void egress_pass(struct device *d, struct port *port, u64 t_ns)
                 pass_again(d, copy);
             }
         }
+    } else if (d->recorder) {
+        traffic_note(d, p, FATE_DROPPED, port->number, NULL, t_ns);
     }
     pool_give(d->pool, p);
     traffic_idle(d, port, t_ns);
@@ -382,7 +393,7 @@ void device_advance(struct device *d, u64 now_ns)
 }
 
 /* Work until now_ns, then the port that takes a frame, or NULL when the frame is lost, which is counted. */
-static struct port *open_port(struct device *d, u32 number, u64 now_ns)
+static struct port *open_port(struct device *d, u32 number, const u8 *frame, u32 length, u64 now_ns)
 {
     struct port *port = device_port(d, number);
     device_advance(d, now_ns);
@@ -390,10 +401,14 @@ static struct port *open_port(struct device *d, u32 number, u64 now_ns)
         return NULL;
     if (!port->up) {
         port->counters.drop_port_down++;
+        if (d->recorder)
+            traffic_note_refused(d, number, FATE_PORT_DOWN, frame, length);
         return NULL;
     }
     if (!d->program || !d->running) {
         port->counters.drop_no_program++;
+        if (d->recorder)
+            traffic_note_refused(d, number, FATE_NO_PROGRAM, frame, length);
         return NULL;
     }
     return port;
@@ -422,7 +437,7 @@ static void enter(struct device *d, struct port *port, struct packet *p)
 
 void device_receive(struct device *d, u32 number, const u8 *frame, u32 length, u64 now_ns)
 {
-    struct port *port = open_port(d, number, now_ns);
+    struct port *port = open_port(d, number, frame, length, now_ns);
     if (!port)
         return;
     struct packet *p = pool_take(d->pool, length, extra_of(d));
@@ -436,7 +451,7 @@ void device_receive(struct device *d, u32 number, const u8 *frame, u32 length, u
 
 void device_accept(struct device *d, u32 number, struct packet *p, u64 now_ns)
 {
-    struct port *port = open_port(d, number, now_ns);
+    struct port *port = open_port(d, number, p->data, p->length, now_ns);
     if (!port) {
         pool_give(d->pool, p);
         return;

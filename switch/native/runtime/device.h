@@ -7,6 +7,7 @@
 
 #include "heap.h"
 #include "pool.h"
+#include "recorder.h"
 #include "table.h"
 
 enum { PORTS = 512, DROP_PORT = 511, PRIORITIES = 8, NO_PORT = UINT16_MAX };
@@ -105,6 +106,8 @@ struct device {
     struct packet *again_head, *again_tail; /* resubmitted and recirculated */
     struct pool *pool;
     struct joint *joint; /* or NULL */
+    struct recorder *recorder; /* or NULL, as nearly always */
+    u32 number; /* by which the recorder knows the switch */
     u32 waiting; /* packets in the queues and in the list above */
     u32 driver_slot;
 };
@@ -116,6 +119,9 @@ static inline struct port *device_port(const struct device *d, u32 number)
 
 struct device *device_create(u64 seed, struct pool *pool);
 void device_destroy(struct device *d);
+
+/* Have a recorder, which must outlive the device or be replaced, take down packets of switch `number`; NULL: none. */
+void device_record(struct device *d, struct recorder *r, u32 number);
 
 /* Load a program, or none (NULL), which also restarts the random stream: tables, externs and queues start empty.
  * Returns 0, or -1 when memory is out. */

@@ -35,6 +35,7 @@ struct fabric {
     u64 between_ns, up_ns, down_ns; /* the shortest way from switch to switch, from host to leaf, from leaf to host */
     bool changed; /* a port was configured since those were computed */
     u64 hops;
+    struct recorder *recorder; /* or NULL, as nearly always */
 };
 
 static u64 plus(u64 a, u64 b)
@@ -236,6 +237,50 @@ int fabric_configure_nic_port(struct fabric *f, u32 host, u32 number, const stru
     return 0;
 }
 
+void fabric_record(struct fabric *f, struct recorder *r)
+{
+    f->recorder = r;
+    for (u32 i = 0; i < f->switches; i++)
+        if (f->place[i].joint.device)
+            device_record(f->place[i].joint.device, r, i);
+}
+
+/* Tell the recorder of a frame that a host's port sends (`arrives_ns` is when its last bit is there) or ends. */
+static void note_leaving(const struct fabric *f, const struct fabric_record *of, enum fate fate, u64 t_ns,
+                         u64 arrives_ns, const u8 *frame)
+{
+    struct packet_record record = {
+        .t_ns = t_ns,
+        .arrives_ns = arrives_ns,
+        .queued_ns = of->t_ns,
+        .node = of->host,
+        .port = of->port,
+        .port_in = RECORD_NO_PORT,
+        .length = of->length,
+        .length_in = of->length,
+        .kind = RECORD_HOST,
+        .fate = (u8)fate,
+    };
+    recorder_note(f->recorder, record, frame);
+}
+
+/* Tell the recorder of a frame that has reached a host. */
+static void note_arrived(const struct fabric *f, const struct fabric_record *of, bool up, const u8 *frame)
+{
+    struct packet_record record = {
+        .t_ns = of->t_ns,
+        .queued_ns = of->t_ns,
+        .node = of->host,
+        .port = RECORD_NO_PORT,
+        .port_in = of->port,
+        .length = of->length,
+        .length_in = of->length,
+        .kind = RECORD_HOST,
+        .fate = up ? FATE_RECEIVED : FATE_PORT_DOWN,
+    };
+    recorder_note(f->recorder, record, frame);
+}
+
 void fabric_settle(struct fabric *f, u32 number)
 {
     if (number < f->switches && f->place[number].joint.device && f->now_ns)
@@ -250,8 +295,11 @@ static int send_one(struct fabric *f, const struct fabric_record *record, const 
     if (!port || record->length > FRAME_MAX)
         return port ? FABRIC_MALFORMED : FABRIC_NO_PORT;
     const struct fabric_nic_port *config = &port->config;
-    if (!config->up || port->peer.kind != END_SWITCH)
+    if (!config->up || port->peer.kind != END_SWITCH) {
+        if (f->recorder)
+            note_leaving(f, record, FATE_PORT_DOWN, record->t_ns, 0, frame);
         return 0;
+    }
     u64 bits = (u64)record->length * 8;
     u64 busy_ns = config->rate_bps ? (u64)(((u128)bits * second_ns + config->rate_bps - 1) / config->rate_bps) : 0;
     u64 free_ns = plus(greater(record->t_ns, port->free_ns), busy_ns);
@@ -259,7 +307,10 @@ static int send_one(struct fabric *f, const struct fabric_record *record, const 
     if (arrival_ns < f->now_ns)
         return FABRIC_PAST;
     port->free_ns = free_ns;
-    if (config->loss && random_next(&port->random) >> 11 < config->loss)
+    bool lost = config->loss && random_next(&port->random) >> 11 < config->loss;
+    if (f->recorder)
+        note_leaving(f, record, lost ? FATE_LOST : FATE_SENT, free_ns - busy_ns, arrival_ns, frame);
+    if (lost)
         return 0;
     struct packet *p = pool_take(f->pool, record->length, (struct extra){0, 0});
     if (!p)
@@ -364,6 +415,8 @@ u64 fabric_collect(struct fabric *f, u64 before_ns, u8 *out, u64 room)
         if (up && used + sizeof record + p->length > room)
             return used;
         heap_pop(&f->to_hosts);
+        if (f->recorder)
+            note_arrived(f, &record, up, p->data);
         if (up) {
             memcpy(out + used, &record, sizeof record);
             memcpy(out + used + sizeof record, p->data, p->length);

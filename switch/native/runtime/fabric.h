@@ -49,6 +49,8 @@ int fabric_attach(struct fabric *f, u32 number, struct device *d);
 /* A cable between two ports. Returns 0 or an error. */
 int fabric_connect(struct fabric *f, const struct fabric_end *a, const struct fabric_end *b);
 int fabric_configure_nic_port(struct fabric *f, u32 host, u32 port, const struct fabric_nic_port *config);
+/* Have a recorder, which must outlive the fabric or be replaced, take down all packets from here on; NULL: none. */
+void fabric_record(struct fabric *f, struct recorder *r);
 /* Let a switch do what is due by the time that the fabric has reached: before anything of it is read or changed. */
 void fabric_settle(struct fabric *f, u32 number);
 

@@ -52,6 +52,7 @@ struct packet {
 
     /* told to the program in egress */
     u16 rid;
+    u64 enqueue_ns; /* the same more finely, for the packet log */
     u64 enqueue_us;
     u32 enqueue_depth;
     u32 dequeue_depth;

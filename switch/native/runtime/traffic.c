@@ -32,6 +32,41 @@ static void schedule(struct device *d, struct port *port, u64 from_ns)
         *d->joint->due_ns = port->service_ns;
 }
 
+void traffic_note(struct device *d, const struct packet *p, enum fate fate, u32 port, const struct queue *queue, u64 t_ns)
+{
+    struct packet_record record = {
+        .t_ns = t_ns,
+        .arrives_ns = fate == FATE_SENT || fate == FATE_LOST ? p->t_ns : 0,
+        .queued_ns = queue ? t_ns : p->enqueue_ns,
+        .node = d->number,
+        .depth = queue ? queue->packets : p->enqueue_depth,
+        .port = (u16)port,
+        .port_in = p->port_in,
+        .length = (u16)p->length,
+        .length_in = (u16)p->ingress_length,
+        .kind = RECORD_SWITCH,
+        .fate = (u8)fate,
+        .priority = (u8)p->priority,
+    };
+    recorder_note(d->recorder, record, p->data);
+}
+
+void traffic_note_refused(struct device *d, u32 number, enum fate fate, const u8 *frame, u32 length)
+{
+    struct packet_record record = {
+        .t_ns = d->now_ns,
+        .queued_ns = d->now_ns,
+        .node = d->number,
+        .port = RECORD_NO_PORT,
+        .port_in = (u16)number,
+        .length = (u16)length,
+        .length_in = (u16)length,
+        .kind = RECORD_SWITCH,
+        .fate = (u8)fate,
+    };
+    recorder_note(d->recorder, record, frame);
+}
+
 void traffic_enqueue(struct device *d, struct packet *p, u32 number, u64 now_ns)
 {
     struct port *port = device_port(d, number);
@@ -39,6 +74,8 @@ void traffic_enqueue(struct device *d, struct packet *p, u32 number, u64 now_ns)
     if (!port) {
         struct port *from = device_port(d, p->port_in);
         drop = from ? &from->counters.drop_no_port : NULL;
+        if (d->recorder)
+            traffic_note(d, p, FATE_NO_PORT, number, &(struct queue){0}, now_ns);
         pool_give(d->pool, p);
         if (drop)
             (*drop)++;
@@ -53,11 +90,14 @@ void traffic_enqueue(struct device *d, struct packet *p, u32 number, u64 now_ns)
         drop = &port->counters.drop_queue_full;
     if (drop) {
         (*drop)++;
+        if (d->recorder)
+            traffic_note(d, p, port->up ? FATE_QUEUE_FULL : FATE_PORT_DOWN, number, queue, now_ns);
         pool_give(d->pool, p);
         return;
     }
     p->next = NULL;
     p->port_out = port->number;
+    p->enqueue_ns = now_ns;
     p->enqueue_us = now_ns / 1000;
     p->enqueue_depth = queue->packets;
     p->queued_bytes = bytes;
@@ -150,6 +190,8 @@ void traffic_transmit(struct device *d, struct port *port, struct packet *p, u64
     port->counters.tx_bytes += p->length;
     bool lost = port->loss && random_next(&port->random) >> 11 < port->loss;
     p->t_ns = port->free_ns + port->delay_ns;
+    if (d->recorder)
+        traffic_note(d, p, lost ? FATE_LOST : FATE_SENT, port->number, NULL, t_ns);
     /* Out of memory loses the packet as well. */
     if (lost || !put_on_wire(d, port, p)) {
         port->counters.drop_loss++;
@@ -169,13 +211,15 @@ void traffic_reschedule(struct device *d, struct port *port, u64 now_ns)
     schedule(d, port, now_ns);
 }
 
-void traffic_flush(struct device *d, struct port *port, u64 *counter)
+void traffic_flush(struct device *d, struct port *port, u64 *counter, enum fate fate)
 {
     for (u32 i = 0; i < PRIORITIES; i++) {
         struct queue *queue = &port->queue[i];
         while (queue->head) {
             struct packet *p = queue->head;
             queue->head = p->next;
+            if (d->recorder)
+                traffic_note(d, p, fate, port->number, NULL, d->now_ns);
             pool_give(d->pool, p);
             (*counter)++;
             d->waiting--;

@@ -6,6 +6,10 @@
 
 /* Put a packet, which the queue owns from here, into its port's queue, or drop it and say why in the counters. */
 void traffic_enqueue(struct device *d, struct packet *p, u32 number, u64 now_ns);
+/* Tell the recorder, which there must be, how `p` ended at a port; `queue` is NULL for a packet that waited in one. */
+void traffic_note(struct device *d, const struct packet *p, enum fate fate, u32 port, const struct queue *queue, u64 t_ns);
+/* The same of a frame that a port did not take. */
+void traffic_note_refused(struct device *d, u32 number, enum fate fate, const u8 *frame, u32 length);
 /* Count that `p` may have no descendant (any more), or has grown too long. */
 void traffic_spent(struct device *d, const struct packet *p);
 /* Copies of `p` to every replica; `p` stays the caller's. */
@@ -20,7 +24,7 @@ void traffic_idle(struct device *d, struct port *port, u64 t_ns);
 /* Work out the port's next service again, after its configuration changed. */
 void traffic_reschedule(struct device *d, struct port *port, u64 now_ns);
 /* Drop everything that waits at a port into `*counter`. */
-void traffic_flush(struct device *d, struct port *port, u64 *counter);
+void traffic_flush(struct device *d, struct port *port, u64 *counter, enum fate fate);
 struct replica_list *traffic_replicas(struct replication *r, u32 id);
 
 #endif

@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import random
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from switch.engine import Engine, PortConfig
 from switch.fabric import End, Fabric, HostFrame, NicPort
 from switch.model import Program
 from switch.native.fabric import NativeFabric
+from switch.packet_log import Fate, PacketRecord, in_order
 from switch.reference.fabric import SteppedFabric
 from tests.helpers.engines.differential import PORTS, Life
 
@@ -63,6 +65,7 @@ class Side:
     def __init__(self, fabric: Fabric, agendas: Sequence[Sequence[tuple[int, int, bytes]]]) -> None:
         self.fabric = fabric
         self.hosts = [FabricHost(number, agenda) for number, agenda in enumerate(agendas)]
+        self.records: list[PacketRecord] = []
 
     def run_through(self, t_ns: int) -> None:
         """Everything up to and at `t_ns`, and nothing after."""
@@ -136,6 +139,7 @@ class FabricLife:
         stepped: Callable[[int], Engine],
     ) -> None:
         self.seed = seed
+        self.fates: Counter[Fate] = Counter()
         self.random = random.Random(seed)
         draw = self.random
         seeds = [draw.getrandbits(64) for _ in range(draw.randint(1, 5))]
@@ -199,6 +203,9 @@ class FabricLife:
         """How many frames hosts got."""
         for life in self.lives:
             life.populate()
+        start_ns = random.Random(self.seed).choice((0, 0, DURATION_NS // 3))
+        for side in self.sides:
+            side.fabric.record_packets(start_ns, DURATION_NS)
         times = sorted(self.random.randrange(0, DURATION_NS, 1000) for _ in range(CONTROLS))
         for t_ns in times:
             self._run_through(t_ns)
@@ -215,6 +222,17 @@ class FabricLife:
             side.run_through(t_ns)
         for slow, fast in zip(self.sides[0].hosts, self.sides[1].hosts, strict=True):
             assert slow.got == fast.got, f"seed {self.seed}: host {slow.number} differs by {t_ns} ns"
+        self._compare_records(t_ns)
+
+    def _compare_records(self, t_ns: int) -> None:
+        """What became of packets until now, both logs whole."""
+        logs = []
+        for side in self.sides:
+            side.records += side.fabric.take_records()
+            logs.append(in_order(record for record in side.records if record.t_ns <= t_ns))
+            side.records = [record for record in side.records if record.t_ns > t_ns]
+        assert logs[0] == logs[1], f"seed {self.seed}: packet logs differ by {t_ns} ns"
+        self.fates.update(record.fate for record in logs[0])
 
     def _control(self, t_ns: int) -> None:
         draw = self.random

@@ -14,6 +14,8 @@ from switch.fabric import End, HostFrame, NicPort
 from switch.model import Program
 from switch.native.engine import NativeEngine
 from switch.native.fabric import NativeFabric
+from switch.packet_log import NO_PORT, Fate, PacketRecord, in_order
+from switch.packet_log import Kind as NodeKind
 from switch.reference.engine import ReferenceEngine
 from tests.helpers.engines.fabric_life import FabricLife, Kind
 from tests.helpers.engines.leaf_traffic import OWN_USID, usid_address
@@ -48,6 +50,16 @@ def test_random_fabrics_agree_with_one_instant_after_the_other(block: int, kinds
     assert sum(FabricLife(seed, kinds, native).live() for seed in range(block * 25, block * 25 + 25)) > 300
 
 
+def test_packet_logs_of_random_fabrics_are_the_same_and_show_every_fate(kinds: list[Kind]) -> None:
+    """`FabricLife` compares the logs of both sides; here they are shown to be about something."""
+    fates: Counter[Fate] = Counter()
+    for seed in range(3000, 3020):
+        life = FabricLife(seed, kinds, native)
+        life.live()
+        fates += life.fates
+    assert set(fates) == set(Fate)
+
+
 class WithoutDelay(FabricLife):
     bytes_min = 1
 
@@ -65,6 +77,22 @@ def test_thousands_of_random_fabrics_agree_with_one_instant_after_the_other(bloc
 
 def test_random_fabrics_agree_with_the_interpreter(kinds: list[Kind]) -> None:
     assert sum(FabricLife(seed, kinds, reference).live() for seed in range(1000, 1012)) > 30
+
+
+def test_a_packet_log_of_no_more_than_a_window_says_when_a_frame_left_and_arrives(fabric: NativeFabric) -> None:
+    fabric.record_packets(5 * MICROSECOND, 21 * MICROSECOND)
+    fabric.send([HostFrame(0, 0, 0, bytes(10)), HostFrame(0, 0, 0, bytes(range(20)))])
+    everything(fabric)
+    first, second = in_order(fabric.take_records())
+    assert first == PacketRecord(
+        t_ns=10 * MICROSECOND, arrives_ns=31 * MICROSECOND, queued_ns=0, node=0, port=0, port_in=NO_PORT, length=20,
+        length_in=20, kind=NodeKind.HOST, head=bytes(range(20)), depth=0, priority=0, fate=Fate.SENT,
+    )  # fmt: skip
+    assert second == PacketRecord(
+        t_ns=11 * MICROSECOND, arrives_ns=22 * MICROSECOND, queued_ns=11 * MICROSECOND, node=0, port=2, port_in=1,
+        length=10, length_in=10, kind=NodeKind.SWITCH, head=bytes(10), depth=0, priority=0, fate=Fate.SENT,
+    )  # fmt: skip
+    assert fabric.take_records() == []
 
 
 # --- one switch, by hand -------------------------------------------------------------------------------------------

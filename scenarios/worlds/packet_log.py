@@ -1,0 +1,165 @@
+"""The packet log of a run in virtual time: what became of every packet in a stretch of time, as JSON lines.
+
+docs/contracts.md ("Packet log") is the format. Lines are written as the run goes on, in order of time, so that memory
+holds no more than what happened since the last look.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from common import bpf
+from endpoint import prober
+from endpoint.core import frame as frames
+from endpoint.core import wire
+from endpoint.roce import wire as roce
+from switch.fabric import Fabric
+from switch.packet_log import NO_PORT, Fate, Kind, PacketRecord, in_order
+from topo.address import host_address
+from topo.graph import PortRef, peer, ports
+from topo.node import Host, Node, Switch
+from topo.plan import Plan
+
+Line = dict[str, Any]
+
+FORMAT, VERSION = "mrclab packet log", 1
+LOOKS = 256  # in the recorded stretch: how often lines are written
+OPERATIONS: dict[int, str] = {code.value: code.name for code in (*roce.Opcode, *wire.Opcode)}
+NOTHING: Line = dict.fromkeys(
+    ("src", "dst", "op", "qpn", "psn", "ev", "echo_ev", "retransmission", "marked", "trimmed")
+)
+
+
+class Decoder:
+    """What a frame's first bytes say, in the words of the transports."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._hosts = {host_address(plan, host).packed: host.name for host in plan.hosts()}
+        self._trimmed = {plan.dscp.trimmed, plan.dscp.trimmed_lasthop}
+
+    def fields(self, head: bytes) -> Line:
+        """src to trimmed of a line; all None for a frame that is none of a transport's."""
+        try:
+            frame = frames.parse(head)
+            return {**NOTHING, **self._outside(frame), **self._inside(head, frame)}
+        except (frames.MalformedFrame, struct.error):
+            return dict(NOTHING)
+
+    def _outside(self, frame: frames.Frame) -> Line:
+        return {
+            "src": self._hosts.get(bytes(frame.src)),
+            "dst": self._hosts.get(bytes(frame.dst)),
+            "marked": frame.marked,
+            "trimmed": frame.dscp in self._trimmed,
+        }
+
+    @staticmethod
+    def _inside(head: bytes, frame: frames.Frame) -> Line:
+        if bpf.run(prober.FRAMES, head):
+            return {"op": "PATH_PROBE"}
+        if frame.udp_dport not in wire.UDP_PORTS:
+            return {}
+        bth = wire.Bth.unpack(head, frame.bth)
+        body = frame.bth + wire.BTH_BYTES
+        told: Line = {
+            "op": OPERATIONS.get(bth.opcode, f"{bth.opcode:#04x}"),
+            "qpn": bth.dest_qpn,
+            "psn": bth.psn,
+            "ev": frame.ev,
+            "retransmission": bool(bth.flags & wire.RETRANSMISSION),
+        }
+        if bth.opcode == wire.Opcode.SACK:
+            told["echo_ev"] = wire.Seth.unpack(head, body).entropy
+        elif bth.opcode == wire.Opcode.NACK:
+            nack = wire.Neth.unpack(head, body)
+            told |= {"psn": nack.nack_psn, "echo_ev": nack.entropy}
+        return told
+
+
+class PacketLog:
+    """Writes what a fabric records to a file. `switches` and `hosts` are in the order of their numbers there."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        fabric: Fabric,
+        switches: Iterable[Switch],
+        hosts: Iterable[Host],
+        path: Path,
+        start_ns: int,
+        stop_ns: int,
+    ) -> None:
+        """Raises OSError when there is no room for the file, or there is one."""
+        fabric.record_packets(start_ns, stop_ns)
+        self._fabric = fabric
+        self._decode = Decoder(plan).fields
+        nodes: dict[tuple[Kind, int], Node] = {(Kind.SWITCH, i): node for i, node in enumerate(switches)}
+        nodes |= {(Kind.HOST, i): node for i, node in enumerate(hosts)}
+        self._names = {at: str(node) for at, node in nodes.items()}
+        self._numbers = {name: at for at, name in self._names.items()}
+        self._peers = {(*at, ref.port): peer(plan, ref) for at, node in nodes.items() for ref in ports(plan, node)}
+        self._waiting: list[PacketRecord] = []  # later than what is written
+        self._under_way: dict[tuple[Kind, int, int, int], int] = {}  # node, port and time of arrival -> packet
+        self._packets = 0
+        self._lines = 0
+        self.start_ns, self.stop_ns = start_ns, stop_ns
+        self._file = path.open("x", encoding="utf-8")
+        self._write({"format": FORMAT, "version": VERSION, "start_ns": self.start_ns, "stop_ns": self.stop_ns})
+
+    @property
+    def look_ns(self) -> int:
+        """How much time may pass between two calls of `write`."""
+        return max((self.stop_ns - self.start_ns) // LOOKS, 1)
+
+    def write(self, before_ns: int) -> None:
+        """Everything before this time, which the fabric has reached."""
+        self._waiting += self._fabric.take_records()
+        ready = in_order(record for record in self._waiting if record.t_ns < before_ns)
+        self._waiting = [record for record in self._waiting if record.t_ns >= before_ns]
+        for record in ready:
+            self._write(self._line(record))
+        self._lines += len(ready)
+        self._file.flush()
+
+    def close(self, now_ns: int) -> None:
+        """Write what is left, also of a run that was broken off, and how many lines there are."""
+        self.write(now_ns + 1)
+        self._write({"end_ns": min(now_ns, self.stop_ns), "lines": self._lines})
+        self._file.close()
+
+    def _line(self, record: PacketRecord) -> Line:
+        there = self._peers.get((record.kind, record.node, record.port))
+        sent = record.fate in (Fate.SENT, Fate.LOST)
+        return {
+            "t_ns": record.t_ns,
+            "node": self._names[record.kind, record.node],
+            "fate": record.fate.name.lower(),
+            "packet": self._number(record, there),
+            "port_in": None if record.port_in == NO_PORT else record.port_in,
+            "port": None if record.port == NO_PORT else record.port,
+            "to": None if there is None else str(there.node),
+            "queued_ns": record.queued_ns,
+            "arrives_ns": record.arrives_ns if sent else None,
+            "depth": record.depth,
+            "priority": record.priority,
+            "bytes": record.length,
+            "bytes_in": record.length_in,
+            **self._decode(record.head),
+        }
+
+    def _number(self, record: PacketRecord, there: PortRef | None) -> int:
+        """The packet's number: the one it had at the place before, where the log has seen it."""
+        came = (record.kind, record.node, record.port_in, record.queued_ns)
+        number = self._under_way.pop(came, None)
+        if number is None:
+            self._packets = number = self._packets + 1
+        if record.fate is Fate.SENT and there is not None:
+            self._under_way[(*self._numbers[str(there.node)], there.port, record.arrives_ns)] = number
+        return number
+
+    def _write(self, line: Line) -> None:
+        self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
