@@ -16,6 +16,7 @@ from common import bpf
 from endpoint import prober
 from endpoint.core import frame as frames
 from endpoint.core import wire
+from endpoint.core.dialect import UDP_PORTS, Dialect
 from endpoint.roce import wire as roce
 from switch.fabric import Fabric
 from switch.packet_log import NO_PORT, Fate, Kind, PacketRecord, in_order
@@ -37,14 +38,16 @@ NOTHING: Line = dict.fromkeys(
 class Decoder:
     """What a frame's first bytes say, in the words of the transports."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._udp_ports = {*UDP_PORTS, plan.packets.udp_port}
         self._hosts = {host_address(plan, host).packed: host.name for host in plan.hosts()}
         self._trimmed = {plan.dscp.trimmed, plan.dscp.trimmed_lasthop}
 
     def fields(self, head: bytes) -> Line:
         """src to trimmed of a line; all None for a frame that is none of a transport's."""
         try:
-            frame = frames.parse(head)
+            frame = frames.parse(head, self._dialect)
             return {**NOTHING, **self._outside(frame), **self._inside(head, frame)}
         except (frames.MalformedFrame, struct.error):
             return dict(NOTHING)
@@ -57,11 +60,10 @@ class Decoder:
             "trimmed": frame.dscp in self._trimmed,
         }
 
-    @staticmethod
-    def _inside(head: bytes, frame: frames.Frame) -> Line:
+    def _inside(self, head: bytes, frame: frames.Frame) -> Line:
         if bpf.run(prober.FRAMES, head):
             return {"op": "PATH_PROBE"}
-        if frame.udp_dport not in wire.UDP_PORTS:
+        if frame.udp_dport not in self._udp_ports:
             return {}
         bth = wire.Bth.unpack(head, frame.bth)
         body = frame.bth + wire.BTH_BYTES
@@ -90,13 +92,14 @@ class PacketLog:
         switches: Iterable[Switch],
         hosts: Iterable[Host],
         path: Path,
+        dialect: Dialect,
         start_ns: int,
         stop_ns: int,
     ) -> None:
         """Raises OSError when there is no room for the file, or there is one."""
         fabric.record_packets(start_ns, stop_ns)
         self._fabric = fabric
-        self._decode = Decoder(plan).fields
+        self._decode = Decoder(plan, dialect).fields
         nodes: dict[tuple[Kind, int], Node] = {(Kind.SWITCH, i): node for i, node in enumerate(switches)}
         nodes |= {(Kind.HOST, i): node for i, node in enumerate(hosts)}
         self._names = {at: str(node) for at, node in nodes.items()}

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from common.journal import Journal
 from endpoint import factory
+from endpoint.core import dialect
 from endpoint.host import Host as HostNic
 from scenarios.running.directory import RunDirectory
 from scenarios.running.transport_choice import TransportChoice
@@ -65,6 +66,7 @@ class SimulatedWorld:
             simulated.attach(self._nic(host, simulated.clock, transport, seed, directory))
         self.time.settle(list(self._hosts.values()))
         self._packet_log: PacketLog | None = None
+        self._dialect = dialect.parse(str(transport.settings.get("dialect", "")))
         self._by_name = {host.name: simulated for host, simulated in self._hosts.items()}
 
     def _nic(
@@ -114,7 +116,7 @@ class SimulatedWorld:
     def record_packets(self, start_ns: int, stop_ns: int, path: Path) -> None:
         fabric = self.fabric
         switches, hosts = fabric.switches, fabric.host_numbers
-        self._packet_log = PacketLog(self.plan, fabric.fabric, switches, hosts, path, start_ns, stop_ns)
+        self._packet_log = PacketLog(self.plan, fabric.fabric, switches, hosts, path, self._dialect, start_ns, stop_ns)
 
     def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
         raise ValueError("a program of its own lives in real time: virtual time has no place for it")
