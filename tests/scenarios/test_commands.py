@@ -130,7 +130,7 @@ def test_up_refuses_a_rate_that_no_port_has(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert "--rate: 0.01 to 800000 Mb/s is wanted, not 0" in refused(capsys, "up", "tiny", "--rate", "0")
+    assert "--rate: 0.01 to 100000 Mb/s is wanted, not 0" in refused(capsys, "up", "tiny", "--rate", "0")
 
 
 @pytest.mark.parametrize(
