@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from common import cache
+
 
 def write(path: Path, content: str | bytes) -> None:
     """Replace the file at once; text is UTF-8. Raises OSError, and then leaves the file as it was."""
@@ -29,5 +31,4 @@ def write_json(path: Path, value: Any) -> None:
 
 def cache_directory() -> Path:
     """The folder of the user's cache of this program: `$XDG_CACHE_HOME/mrclab`, or `~/.cache/mrclab`."""
-    root = os.environ.get("XDG_CACHE_HOME")
-    return (Path(root) if root else Path.home() / ".cache") / "mrclab"
+    return Path(cache.directory())

@@ -98,7 +98,8 @@ class VerbQueuePair:
 
     def _agree_on_pmtu(self, peer: QPInfo) -> None:
         """Both ends take the smaller PMTU. Raises `VerbError`, with both, if the peer's is none."""
-        theirs = self.pmtu if peer.pmtu is None else peer.pmtu
+        said: Any = peer  # from outside: perhaps no integer, which compiled code would not even read as one
+        theirs: Any = self.pmtu if said.pmtu is None else said.pmtu
         if type(theirs) is not int or not PMTU_MIN <= theirs <= PMTU_MAX:
             raise VerbError(
                 f"the peer's PMTU is {theirs!r} and ours {self.pmtu}; they can agree on {PMTU_MIN} to {PMTU_MAX} bytes"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING
 
 from endpoint.core.attributes import VerbError
 from endpoint.core.config import Limits
@@ -14,10 +13,8 @@ from endpoint.core.memory import MemoryTable
 from endpoint.core.packet import Route
 from endpoint.core.port import PortSet
 from endpoint.core.scheduler import Scheduler
+from endpoint.profile import NicProfile  # a field's type, which the compiled class looks up
 from endpoint.roce.config import Settings
-
-if TYPE_CHECKING:
-    from endpoint.profile import NicProfile
 
 SOURCE_PORT_FIRST = 0xC000
 SOURCE_PORTS = 0x4000

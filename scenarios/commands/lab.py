@@ -6,13 +6,14 @@ import argparse
 from collections.abc import Sequence
 
 import topo.emulation.cli
+from topo.emulation.doctor import Finding
 from topo.emulation.lab import Lab
 from topo.node import Switch
 from topo.plan import Plan
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    topo.emulation.cli.register(subparsers, provision=install, check=check)
+    topo.emulation.cli.register(subparsers, provision=install, check=check, also=endpoint_form)
 
 
 def install(lab: Lab, switches: Sequence[Switch]) -> None:
@@ -27,3 +28,18 @@ def check(plan: Plan) -> None:
     import controller.lab
 
     controller.lab.check(plan)
+
+
+def endpoint_form() -> list[Finding]:
+    """Whether the endpoint runs compiled; if not, why, and whether this machine could compile it."""
+    from common.compiled import build, finder
+    from endpoint import compiled
+
+    form, why, remedy = compiled.FORM, compiled.FORM.why, finder.REMEDY
+    if not form.compiled:
+        try:
+            build.compilers()
+        except build.BuildError as error:
+            why, remedy = f"{why}; {error}", f"then {remedy}"
+    cost = f"virtual time and agents take longer, nothing else ({why})"
+    return [Finding("endpoint compiled", form.compiled, "useful", cost, remedy, form.why if form.compiled else "")]

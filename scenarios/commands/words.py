@@ -61,5 +61,8 @@ WORDS: Mapping[str, Word] = {
     "export": Word("scenarios.commands.export:register", "a plan as JSON, or as SRv6 configuration for FRR or SONiC"),
     "topo": Word("topo.cli:register", "show, draw and count plans and paths"),
     "controller": Word("controller.cli:register", "install and check the switches' tables"),
+    "compile": Word(
+        "scenarios.commands.compile:register", "compile the endpoint, so that virtual time and agents run faster"
+    ),
     "switch": Word("scenarios.commands.switch:register", "the P4 compiler and the embedded switch by themselves"),
 }

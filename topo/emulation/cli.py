@@ -1,8 +1,8 @@
 """The words of the life cycle: `up`, `down`, `status`, `doctor`, `shell`, `fault`, `undo`.
 
-`register` takes two functions: one installs P4 tables, the other checks, before anything is built, that they can be
-installed. The fabric may not import the controller: the top-level command line passes `controller.provision` and
-`controller.check`.
+`register` takes three functions: one installs P4 tables, the next checks, before anything is built, that they can be
+installed, the last adds to what `doctor` finds. The fabric may not import the controller or the endpoint: the top-level
+command line passes what they know.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from topo.emulation import driver, labname, labs, state
-from topo.emulation.doctor import examine
+from topo.emulation.doctor import Finding, examine
 from topo.emulation.lab import Lab, Provision, down
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.shell import open_shell, parse_injection, show_faults, undo_faults
@@ -29,9 +29,12 @@ from topo.planfile import load_plan, shipped_plans
 from topo.show import switch_words
 
 Check = Callable[[Plan], None]
+Examine = Callable[[], list[Finding]]
 
 
-def register(subparsers: Any, provision: Provision | None = None, check: Check | None = None) -> None:
+def register(
+    subparsers: Any, provision: Provision | None = None, check: Check | None = None, also: Examine = list
+) -> None:
     up = _add(
         subparsers,
         "up",
@@ -67,7 +70,7 @@ def register(subparsers: Any, provision: Provision | None = None, check: Check |
 
     doctor = _add(subparsers, "doctor", "what this machine has, what each absence costs, how to mend it", "doctor")
     _add_format(doctor)
-    doctor.set_defaults(run=run_doctor)
+    doctor.set_defaults(run=lambda arguments: run_doctor(arguments, also))
 
     shell = _add(subparsers, "shell", "Mininet's prompt on the running lab, with the fault verbs", "shell")
     shell.add_argument("script", nargs="?", help="a file of commands instead of the keyboard")
@@ -195,8 +198,8 @@ def _show_record(record: state.Record | None, name: LabName) -> int:
     return 1 if status["switches_silent"] or status["namespaces_missing"] else 0
 
 
-def run_doctor(arguments: argparse.Namespace) -> int:
-    findings = examine()
+def run_doctor(arguments: argparse.Namespace, also: Examine = list) -> int:
+    findings = [*examine(), *also()]
     missing = [finding for finding in findings if finding.need == "needed" and not finding.present]
     if arguments.format == "json":
         print(json.dumps([asdict(finding) for finding in findings], indent=1))

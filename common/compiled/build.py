@@ -1,0 +1,173 @@
+"""Makes a build of a unit: compiled aside, tried, then published in one step.
+
+Any number of processes may ask at once: one compiles, the others wait and find its build. Whatever a killed process
+left is removed by the next one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.metadata
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from common import files
+from common.compiled.finder import REMEDY, SWITCH, library
+from common.compiled.unit import Build, Unit, find, record, record_path
+
+ROOT = Path(__file__).parents[2]
+WORKER = Path(__file__).with_name("worker.py")
+KEPT_S = 30 * 86400
+"""Builds that were made longer ago, of other sources, are removed."""
+UNNAMED_S = 86400
+"""A folder that no record names any more may still be in use by a process for so long."""
+_TRY = "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]"
+
+
+class BuildError(RuntimeError):
+    """Something that compiling needs is missing, or a compiler refused; the message says which, and what to do."""
+
+
+def compilers() -> str:
+    """The versions of mypyc and of the C compiler. Raises BuildError for what is missing."""
+    try:
+        mypy = importlib.metadata.version("mypy")
+    except importlib.metadata.PackageNotFoundError:
+        raise BuildError(f"mypy is not installed; {REMEDY} installs it, or pip install 'mrclab[compiled]'") from None
+    words = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+    if shutil.which(words[0]) is None:
+        raise BuildError(f"there is no C compiler {words[0]!r}; apt-get install gcc libc6-dev")
+    header = Path(sysconfig.get_paths()["include"]) / "Python.h"
+    if not header.exists():
+        raise BuildError(f"{header} is missing; apt-get install python3-dev")
+    said = subprocess.run([words[0], "--version"], capture_output=True, text=True, check=False).stdout
+    return f"mypyc {mypy}, {said.splitlines()[0] if said else words[0]}"
+
+
+def build(unit: Unit, tell: Callable[[str], None]) -> Build:
+    """The build of a unit for its sources as they are; made if there is none, or other compilers made it.
+
+    Takes about a minute of one processor. Raises BuildError, and then leaves what there was.
+    """
+    with_what = compilers()
+    directory = files.cache_directory()
+    directory.mkdir(parents=True, exist_ok=True)
+    with _alone(directory / f"{unit.name}.lock", tell):
+        key = unit.key()
+        found = find(unit, key)
+        if found is not None and found.compilers == with_what:
+            return found
+        _prune(unit, directory)
+        with tempfile.TemporaryDirectory(dir=directory, prefix=f".{unit.name}-") as scratch:
+            made = _compile(unit, key, Path(scratch), tell)
+            tell(f"trying the {len(made)} modules")
+            _try_out(unit, key, Path(scratch), made, with_what)
+            return _publish(unit, key, directory, made, with_what)
+
+
+@contextmanager
+def _alone(path: Path, tell: Callable[[str], None]) -> Iterator[None]:
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tell("waiting for another process that compiles")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _prune(unit: Unit, directory: Path) -> None:
+    """Remove what was left by killed processes, builds that are old, and folders that no record names any more."""
+    for left in directory.glob(f".{unit.name}-*"):
+        shutil.rmtree(left, ignore_errors=True)  # this process has the lock: nobody is at work on it
+    now_s = time.time()
+    for path in directory.glob(f"{unit.name}-*.build"):
+        if now_s - path.stat().st_mtime > KEPT_S:
+            path.unlink()
+    named = {path.read_text().partition("\n")[0] for path in directory.glob(f"{unit.name}-*.build")}
+    for folder in directory.glob(f"{unit.name}-*.d"):
+        if folder.name not in named and now_s - folder.stat().st_mtime > UNNAMED_S:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _compile(unit: Unit, key: str, scratch: Path, tell: Callable[[str], None]) -> dict[str, Path]:
+    """The extensions in the scratch folder, by the names of their modules."""
+    for package in unit.packages:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(Path(unit.root) / package, scratch / package, ignore=ignored)
+    if unit._replace(root=str(scratch)).key() != key:
+        raise BuildError("the sources were edited while they were copied; try again")
+    sources = unit.sources()
+    tell(f"compiling {len(sources)} modules of {unit.name}")
+    name = library(unit, key)
+    words = [sys.executable, "-P", str(WORKER), name, *sources.values()]
+    log = scratch / "log"
+    with log.open("wb") as output:
+        status = _run(words, scratch, output.fileno())
+    if status:
+        said = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
+        raise BuildError(f"compiling {unit.name} failed ({status}):\n{said}")
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    paths = {module: scratch / "made" / f"{module.replace('.', '/')}{suffix}" for module in [*sources, name]}
+    if missing := [module for module, path in paths.items() if not path.exists()]:
+        raise BuildError(f"compiling {unit.name} made no {', '.join(missing)}")
+    return paths
+
+
+def _run(words: list[str], scratch: Path, output: int) -> int:
+    """The worker's exit status. Whatever ends this call also ends the worker and the C compiler that it runs."""
+    environment = {**os.environ, "MRCLAB_PARENT": str(os.getpid())}
+    worker = subprocess.Popen(
+        words, cwd=scratch, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        return worker.wait()
+    except BaseException:
+        os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
+        raise
+
+
+def _try_out(unit: Unit, key: str, scratch: Path, made: dict[str, Path], with_what: str) -> None:
+    """Import every module from a cache of its own, as a user of the build will."""
+    own = scratch / "cache" / "mrclab"
+    folder = own / "tried.d"
+    folder.mkdir(parents=True)
+    copies = {module: folder / f"{module}.so" for module in made}
+    for module, path in made.items():
+        os.link(path, copies[module])
+    tried = Build(str(folder), with_what, {module: str(path) for module, path in copies.items()})
+    (own / os.path.basename(record_path(unit, key))).write_text(record(tried))
+    environment = {
+        **os.environ,
+        SWITCH: "on",
+        "XDG_CACHE_HOME": str(scratch / "cache"),
+        "PYTHONPATH": os.pathsep.join([unit.root, str(ROOT)]),
+    }
+    words = [sys.executable, "-c", _TRY, *unit.sources()]
+    done = subprocess.run(words, cwd=unit.root, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildError(f"the compiled {unit.name} cannot be imported:\n{done.stderr[-2000:]}")
+
+
+def _publish(unit: Unit, key: str, directory: Path, made: dict[str, Path], with_what: str) -> Build:
+    """A folder of a new name first, then the record that names it: whoever reads the record finds all of it."""
+    folder = Path(tempfile.mkdtemp(dir=directory, prefix=f"{unit.name}-", suffix=".d"))
+    folder.chmod(0o755)
+    target = {module: folder / f"{module}.so" for module in made}
+    for module, path in made.items():
+        os.replace(path, target[module])
+    published = Build(str(folder), with_what, {module: str(path) for module, path in target.items()})
+    files.write(Path(record_path(unit, key)), record(published))
+    return published

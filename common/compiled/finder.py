@@ -1,0 +1,86 @@
+"""Imports the compiled form of a unit where a build fits its sources, and the sources themselves everywhere else."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ExtensionFileLoader, ModuleSpec
+from importlib.util import spec_from_file_location
+from types import ModuleType
+from typing import NamedTuple
+
+from common.compiled.unit import Build, Unit, find
+
+SWITCH = "MRCLAB_COMPILED"
+CHOICES = ("auto", "off", "on")
+"""Use a build that fits; use none; refuse to run without one."""
+REMEDY = "./lab compile"
+
+
+class Form(NamedTuple):
+    """How a unit was imported by this process."""
+
+    compiled: bool
+    why: str
+
+
+class _Finder:
+    """Answers for the modules of one build; every other module is somebody else's."""
+
+    def __init__(self, build: Build) -> None:
+        self._files = build.files
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        file = self._files.get(name)
+        if file is None:
+            return None
+        return spec_from_file_location(name, file, loader=ExtensionFileLoader(name, file))
+
+
+def library(unit: Unit, key: str) -> str:
+    """The name of the extension that holds the code of all modules; one for each key, so that none is mistaken."""
+    return f"{unit.name}_{key}__mypyc"
+
+
+def switch() -> str:
+    """What the environment asks for. Raises ValueError."""
+    choice = os.environ.get(SWITCH) or CHOICES[0]
+    if choice not in CHOICES:
+        raise ValueError(f"{SWITCH} is {choice!r}; valid: {', '.join(CHOICES)}")
+    return choice
+
+
+def use(unit: Unit) -> Form:
+    """Have this process import the compiled form of a unit if a build fits; to be called before the first import.
+
+    Raises ImportError if the environment demands a build and none fits, ValueError for a wrong switch.
+    """
+    choice = switch()
+    form = Form(False, f"{SWITCH} is off") if choice == "off" else _use(unit)
+    if choice == "on" and not form.compiled:
+        raise ImportError(
+            f"{SWITCH} is on, but {unit.name} cannot be used compiled: {form.why}; {REMEDY} makes a build"
+        )
+    return form
+
+
+def _use(unit: Unit) -> Form:
+    try:
+        key = unit.key()
+    except OSError as error:
+        return Form(False, f"its sources cannot be read: {error}")
+    build = find(unit, key)
+    if build is None:
+        return Form(False, "there is no build of these sources for this Python")
+    finder = _Finder(build)
+    sys.meta_path.insert(0, finder)
+    try:
+        importlib.import_module(library(unit, key))  # all of the code: if this loads, the rest does
+    except ImportError as error:
+        sys.meta_path.remove(finder)
+        return Form(False, f"the build cannot be loaded: {error}")
+    return Form(True, build.compilers)

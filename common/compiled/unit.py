@@ -1,0 +1,103 @@
+"""A unit of modules that are compiled together, the key of what it is made of, and the build that fits the key."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from importlib.machinery import EXTENSION_SUFFIXES
+from typing import NamedTuple
+
+from common import cache
+
+FORMAT = "1"
+"""Changes when builds are made in another way."""
+CHECKED = "checked"
+"""The last line of a record: what stands before has been imported and is whole."""
+
+
+class Build(NamedTuple):
+    """Extension modules in one folder. `compilers` are those that made them."""
+
+    folder: str
+    compilers: str
+    files: dict[str, str]
+    """The path of each extension by the name of its module."""
+
+
+class Unit(NamedTuple):
+    """The modules in `folders`, but for `left`, and the other `modules`; paths are relative to the tree at `root`.
+
+    What is compiled may have constants and layouts of everything in `packages` inside, so these decide the key.
+    """
+
+    name: str
+    root: str
+    packages: tuple[str, ...]
+    folders: tuple[str, ...]
+    modules: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+    def sources(self) -> dict[str, str]:
+        """The path of each module of the unit by its name. A package's own file stays as it is."""
+        found = [path for path in _python_files(self.root, self.folders) if path not in self.left]
+        own = [path for path in [*found, *self.modules] if not path.endswith("__init__.py")]
+        return {path.removesuffix(".py").replace("/", "."): path for path in own}
+
+    def key(self) -> str:
+        """16 hexadecimal digits of the sources, the Python that runs, and the way of building."""
+        digest = hashlib.sha256("\0".join([FORMAT, sys.version, EXTENSION_SUFFIXES[0], *self.sources()]).encode())
+        for path in _python_files(self.root, self.packages):
+            with open(os.path.join(self.root, path), "rb") as source:
+                content = source.read()
+            digest.update(f"{path} {len(content)}\0".encode() + content)
+        return digest.hexdigest()[:16]
+
+
+def _python_files(root: str, folders: tuple[str, ...]) -> Iterator[str]:
+    """The Python files of folders with all below, relative to `root`, in one order everywhere."""
+    for folder in folders:
+        for place, inner, names in os.walk(os.path.join(root, folder)):
+            inner.sort()
+            for name in sorted(names):
+                if name.endswith(".py"):
+                    yield os.path.relpath(os.path.join(place, name), root)
+
+
+def record_path(unit: Unit, key: str) -> str:
+    """The file that names the build for a key. It is replaced whole, so that no reader sees a build half made."""
+    return os.path.join(cache.directory(), f"{unit.name}-{key}.build")
+
+
+def record(build: Build) -> str:
+    """The content of that file: a folder beside it, the compilers, each extension with its size."""
+    rows = [os.path.basename(build.folder), build.compilers]
+    rows += [
+        f"{module} {os.path.basename(path)} {os.path.getsize(path)}" for module, path in sorted(build.files.items())
+    ]
+    return "\n".join([*rows, CHECKED, ""])
+
+
+def find(unit: Unit, key: str) -> Build | None:
+    """The build of a unit for a key, if there is one and all its files are there in full size."""
+    path = record_path(unit, key)
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    if len(lines) < 3 or lines[-1] != CHECKED:
+        return None
+    folder, compilers, *rows = lines[:-1]
+    files: dict[str, str] = {}
+    for row in rows:
+        module, _, rest = row.partition(" ")
+        name, _, size = rest.partition(" ")
+        files[module] = os.path.join(os.path.dirname(path), folder, name)
+        try:
+            if str(os.path.getsize(files[module])) != size:
+                return None
+        except OSError:
+            return None
+    return Build(os.path.join(os.path.dirname(path), folder), compilers, files)

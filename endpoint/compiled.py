@@ -1,0 +1,23 @@
+"""What of the endpoint is compiled where `./lab compile` was called, and how this process has imported it.
+
+The transports are written, read and changed in Python. An edit makes a build of older sources unfit, so the next
+process runs the edited source, interpreted.
+"""
+
+from __future__ import annotations
+
+import os
+
+from common.compiled.finder import use
+from common.compiled.unit import Unit
+
+UNIT = Unit(
+    name="endpoint",
+    root=os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+    packages=("endpoint", "common"),
+    folders=("endpoint/core", "endpoint/roce"),
+    # A setting's type is checked by its annotation, of which compiled classes keep too little.
+    left=("endpoint/core/config.py", "endpoint/core/cc_profile.py", "endpoint/roce/config.py"),
+)
+FORM = use(UNIT)
+"""Decided when this package is first imported."""

@@ -1,0 +1,237 @@
+"""A compiled unit: used for the very sources that it was made of and for no others, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from common.compiled import build as building
+from common.compiled import finder
+from common.compiled.unit import Unit, record_path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = """
+import os
+from common.compiled.finder import use
+from common.compiled.unit import Unit
+UNIT = Unit("shapes", os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ("shapes",), ("shapes/flat",))
+FORM = use(UNIT)
+"""
+SQUARE = """
+def area(side: int) -> int:
+    return side * side
+"""
+BUILD = "import shapes; from common.compiled.build import build; print(build(shapes.UNIT, print).folder)"
+LOOK = """
+import shapes
+from shapes.flat import square
+print(shapes.FORM.compiled, square.area(3), square.__file__.endswith(".so"), shapes.FORM.why)
+"""
+
+
+class Tree:
+    """A project of one package with one module to compile, and a cache of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.square = folder / "shapes" / "flat" / "square.py"
+        self.cache = folder / "cache" / "mrclab"
+
+    def make(self) -> Tree:
+        self.square.parent.mkdir(parents=True)
+        (self.folder / "shapes" / "__init__.py").write_text(PACKAGE)
+        (self.square.parent / "__init__.py").write_text("")
+        self.square.write_text(SQUARE)
+        return self
+
+    def unit(self) -> Unit:
+        return Unit("shapes", str(self.folder), ("shapes",), ("shapes/flat",))
+
+    def environment(self, **more: str) -> dict[str, str]:
+        own = {"XDG_CACHE_HOME": str(self.folder / "cache"), "PYTHONPATH": f"{self.folder}:{ROOT}"}
+        return {**os.environ, finder.SWITCH: "", **own, **more}
+
+    def start(self, program: str, **more: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", program], cwd=self.folder, env=self.environment(**more), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def run(self, program: str, **more: str) -> str:
+        process = self.start(program, **more)
+        output, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+        return output.strip()
+
+    @property
+    def leftovers(self) -> list[str]:
+        """What is in the cache beside records, builds and the lock."""
+        return [path.name for path in self.cache.iterdir() if path.suffix not in (".build", ".d", ".lock")]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    try:
+        building.compilers()
+    except building.BuildError as error:
+        pytest.skip(str(error))
+    tree = Tree(tmp_path_factory.mktemp("built")).make()
+    tree.run(BUILD)
+    return tree
+
+
+@pytest.fixture
+def tree(built: Tree, tmp_path: Path) -> Tree:
+    """A copy of the tree that has a build; the build fits, for it depends on no place."""
+    shutil.copytree(built.folder, tmp_path / "copy")
+    return Tree(tmp_path / "copy")
+
+
+def test_a_build_is_used_and_leaves_nothing_beside_itself(tree: Tree) -> None:
+    assert tree.run(LOOK).startswith("True 9 True mypyc")
+    assert tree.leftovers == []
+
+
+def test_an_edit_takes_effect_at_once_and_the_old_source_finds_its_build_again(tree: Tree) -> None:
+    tree.square.write_text(SQUARE.replace("side * side", "side + 100"))
+    assert tree.run(LOOK).startswith("False 103 False there is no build of these sources")
+    tree.square.write_text(SQUARE)
+    assert tree.run(LOOK).startswith("True 9 True")
+
+
+def test_the_environment_switches_the_build_off_or_demands_one(tree: Tree) -> None:
+    assert tree.run(LOOK, MRCLAB_COMPILED="off").startswith("False 9 False MRCLAB_COMPILED is off")
+    tree.square.write_text(SQUARE + "# edited\n")
+    process = tree.start(LOOK, MRCLAB_COMPILED="on")
+    assert "MRCLAB_COMPILED is on, but shapes cannot be used compiled" in process.communicate(timeout=60)[1]
+    process = tree.start(LOOK, MRCLAB_COMPILED="maybe")
+    assert "MRCLAB_COMPILED is 'maybe'; valid: auto, off, on" in process.communicate(timeout=60)[1]
+
+
+def damaged_size(tree: Tree) -> None:
+    next(tree.cache.glob("shapes-*.d/shapes.flat.square.so")).write_bytes(b"")
+
+
+def damaged_library(tree: Tree) -> None:
+    """Of the right size, but no extension."""
+    (library,) = tree.cache.glob("shapes-*.d/*__mypyc.so")
+    library.write_bytes(bytes(library.stat().st_size))
+
+
+def missing_file(tree: Tree) -> None:
+    next(tree.cache.glob("shapes-*.d/shapes.flat.square.so")).unlink()
+
+
+def half_a_record(tree: Tree) -> None:
+    (record,) = tree.cache.glob("*.build")
+    record.write_text(record.read_text()[:-4])
+
+
+@pytest.mark.parametrize("damage", [damaged_size, damaged_library, missing_file, half_a_record])
+def test_a_broken_build_is_never_used(tree: Tree, damage: Callable[[Tree], None]) -> None:
+    damage(tree)
+    assert tree.run(LOOK).startswith("False 9 False")
+
+
+def test_a_broken_build_is_made_anew(tree: Tree) -> None:
+    damaged_size(tree)
+    tree.run(BUILD)
+    assert tree.run(LOOK).startswith("True 9 True")
+
+
+def test_several_who_build_at_once_share_one_build(tree: Tree) -> None:
+    tree.square.write_text(SQUARE.replace("side * side", "2 * side"))
+    processes = [tree.start(BUILD) for _ in range(3)]
+    outputs = [process.communicate(timeout=120) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], outputs
+    assert len({output.split()[-1] for output, _ in outputs}) == 1
+    assert tree.run(LOOK).startswith("True 6 True")
+    assert tree.leftovers == []
+
+
+def workers(tree: Tree) -> list[int]:
+    """Processes at work in the tree's cache, the C compiler among them."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and os.readlink(folder / "cwd").startswith(str(tree.cache)):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+def wait_until(happened: Callable[[], bool], limit_s: float = 60) -> None:
+    end_s = time.monotonic() + limit_s
+    while not happened():
+        assert time.monotonic() < end_s
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def at_work(tree: Tree) -> Iterator[subprocess.Popen[str]]:
+    """A process that is in the midst of compiling."""
+    tree.square.write_text(SQUARE.replace("side * side", "5"))
+    process = tree.start(BUILD)
+    wait_until(lambda: len(workers(tree)) > 0)
+    yield process
+    if process.poll() is None:
+        process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_whatever_ends_a_build_leaves_no_process_and_the_next_build_works(
+    tree: Tree, at_work: subprocess.Popen[str], number: signal.Signals
+) -> None:
+    at_work.send_signal(number)
+    at_work.wait(60)
+    wait_until(lambda: not workers(tree))
+    assert tree.run(LOOK).startswith("False 5 False")
+    tree.run(BUILD)
+    assert tree.run(LOOK).startswith("True 5 True")
+    assert tree.leftovers == []
+
+
+def test_what_cannot_be_compiled_is_said_with_the_compilers_words_and_changes_nothing(tree: Tree) -> None:
+    tree.square.write_text("def area(side: int) -> int:\n    return str(side)\n")
+    process = tree.start(BUILD)
+    errors = process.communicate(timeout=120)[1]
+    assert 'Incompatible return value type (got "str", expected "int")' in errors
+    tree.square.write_text(SQUARE)
+    assert tree.run(LOOK).startswith("True 9 True")
+
+
+def test_a_missing_compiler_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(building.BuildError, match="no C compiler 'no-such-compiler'; apt-get install gcc"):
+        building.compilers()
+
+
+def test_old_builds_of_other_sources_go_and_those_in_use_stay(tree: Tree) -> None:
+    fresh = Path(tree.run("import shapes; print(shapes.UNIT.key())"))
+    old = tree.cache / "shapes-0123456789abcdef.build"
+    shutil.copy(tree.cache / f"shapes-{fresh}.build", old)
+    os.utime(old, (0, 0))
+    unnamed = tree.cache / "shapes-unnamed.d"
+    unnamed.mkdir()
+    os.utime(unnamed, (0, 0))
+    tree.square.write_text(SQUARE + "# another\n")
+    tree.run(BUILD)
+    assert not old.exists()
+    assert not unnamed.exists()
+    tree.square.write_text(SQUARE)
+    assert tree.run(LOOK).startswith("True 9 True")
+
+
+def test_the_record_is_named_by_unit_and_key(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tree.folder / "cache"))
+    assert Path(record_path(tree.unit(), tree.unit().key())).is_file()
