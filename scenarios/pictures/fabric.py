@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections import defaultdict
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from scenarios.pictures.graph import BAD, Graph
+from scenarios.pictures.positions import positions
 
 INK, PAPER = "#1f2933", "#ffffff"
 INCHES_A_NODE, INCHES_MIN, INCHES_MAX = 0.55, 6.0, 40.0
@@ -46,19 +46,3 @@ def picture(graph: Graph, form: str) -> bytes:
         buffer = io.BytesIO()
         figure.savefig(buffer, format=form, dpi=130, metadata={"Date": None} if form == "svg" else None)
     return buffer.getvalue()
-
-
-def positions(graph: Graph) -> dict[str, tuple[float, float]]:
-    """Where each node is: x in places, y the tier."""
-    rows: dict[tuple[int, int], list[str]] = defaultdict(list)
-    for place in graph.places:
-        rows[place.tier, place.plane if place.tier else 0].append(place.name)
-    widest = max(len(names) for (tier, _), names in rows.items() if tier)
-    total = graph.planes * (widest + 1) - 1
-    found: dict[str, tuple[float, float]] = {}
-    for (tier, plane), names in rows.items():
-        left, room = (plane * (widest + 1), widest) if tier else (0, total)
-        step = room / len(names)
-        for index, name in enumerate(names):
-            found[name] = (left + step * (index + 0.5), float(tier))
-    return found

@@ -147,3 +147,16 @@ def test_a_system_without_apt_is_told_what_is_missing(machine: Machine) -> None:
     done = machine.run("list")
     assert done.returncode == 2
     assert "missing: python3-venv; this is not a Debian-like system" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("view",), ("view", "latest"), ("run", "smoke", "--world", "simulated", "--view")])
+def test_the_server_of_the_page_is_installed_when_it_is_asked_for(machine: Machine, words: tuple[str, ...]) -> None:
+    machine.run(*words)
+    assert f"python -m pip install --quiet --disable-pip-version-check --editable {ROOT}[view]" in machine.log
+    machine.run("list")
+    assert not any("pip install" in line for line in machine.log)
+
+
+def test_a_run_without_a_page_installs_no_server_of_pages(machine: Machine) -> None:
+    machine.run("run", "smoke", "--world", "simulated")
+    assert f"python -m pip install --quiet --disable-pip-version-check --editable {ROOT}" in machine.log

@@ -11,8 +11,9 @@ from xml.etree import ElementTree
 import pytest
 
 from scenarios import cli
-from scenarios.pictures.fabric import picture, positions
+from scenarios.pictures.fabric import picture
 from scenarios.pictures.graph import BAD, BUSY, IDLE, GraphError, blend, dot, graph_of, mermaid
+from scenarios.pictures.positions import positions
 from topo.fault import make_fault
 from topo.graph import links
 from topo.planfile import load_plan

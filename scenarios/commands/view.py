@@ -1,0 +1,62 @@
+"""`mrclab view`: the lab in a browser."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from scenarios.running.directory import RUNS
+
+EXAMPLES = """examples:
+  ./lab view                      plan lab
+  ./lab view wide                 another plan: a name or a .toml file
+  ./lab view latest               the newest run, replayed
+  ./lab view link-flap            the newest run of a scenario
+  ./lab view RUN OTHER            a race: two runs on one slider
+The address that is printed holds a token: whoever has it may see the lab. Nothing listens beyond this
+machine. Ctrl-C ends the view."""
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    view = subparsers.add_parser(
+        "view",
+        help="the lab in a browser: a plan, or a recorded run",
+        description="Serve a page that shows a fabric and what happens in it; prints its address, opens nothing.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    view.add_argument("what", nargs="*", metavar="RUN|PLAN", help="a run, a scenario, a plan; two runs make a race")
+    view.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
+    view.add_argument("--port", type=int, default=0, help="the port on 127.0.0.1 (one that is free)")
+    view.set_defaults(run=view_command)
+
+
+def view_command(arguments: argparse.Namespace) -> int:
+    from scenarios.viewing.desk import Desk
+    from scenarios.viewing.stage import plan_stage, replay_stage, what_is
+    from scenarios.viewing.viewer import Viewer
+
+    if len(arguments.what) > 2:
+        raise ValueError(f"view takes one run or plan, or two runs for a race, not {len(arguments.what)}")
+    found = [what_is(arguments.runs, name) for name in arguments.what or ["lab"]]
+    runs = [one for one in found if isinstance(one, Path)]
+    plans = [one for one in found if not isinstance(one, Path)]
+    if len(plans) == len(found) == 1:
+        stage = plan_stage(plans[0])
+    elif plans:
+        raise ValueError("a race is between two runs: a plan has no time")
+    else:
+        stage = replay_stage(runs)
+    desk = Desk()
+    with Viewer(stage.document(), stage.runs, desk, tell, arguments.port) as viewer:
+        sys.stdout.write(f"{stage.title}: {viewer.address}\n")
+        sys.stdout.flush()
+        threading.Event().wait()
+    return 0
+
+
+def tell(what: Any) -> None:
+    sys.stderr.write(f"mrclab: {what}\n")

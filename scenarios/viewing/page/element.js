@@ -1,0 +1,25 @@
+// Elements of the page in one expression. Text is always text: nothing that a journal holds becomes markup.
+
+export function element(name, properties = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (key in made && key !== "list") made[key] = value;
+    else made.setAttribute(key, value);
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+export function table(head, rows) {
+  return element("table", {}, element("tr", {}, head.map((text) => element("th", {}, text))), rows);
+}
+
+// Puts new contents into a parent unless they are what is there: focus and selection survive.
+export function replace(parent, sign, make) {
+  if (parent.dataset.sign === sign) return;
+  const focused = parent.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  parent.dataset.sign = sign;
+  parent.replaceChildren(...make());
+  if (focused) parent.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+}

@@ -1,0 +1,86 @@
+// The state of a run at an instant: a pure fold over its journal lines (docs/contracts.md, "Journal").
+
+export function begin() {
+  return {
+    t: 0, phase: null, faults: new Map(), evs: new Map(), planes: new Map(), links: new Map(), qps: new Map(),
+    samples: new Map(), switches: new Map(), states: new Map(), steps: 0, error: null, ended: false, last: null,
+  };
+}
+
+// A copy that `apply` may change while the original stays: lines themselves are shared and never changed.
+export function copy(state) {
+  const made = { ...state };
+  for (const key of Object.keys(state)) if (state[key] instanceof Map) made[key] = new Map(state[key]);
+  return made;
+}
+
+export function apply(state, line) {
+  state.t = line.t_ns;
+  switch (line.kind) {
+    case "sample": sample(line.device ? state.switches : state.samples, line.device ?? line.node, line); break;
+    case "phase": phase(state, line); break;
+    case "fault": fault(state, line); break;
+    case "ev": state.evs.set(`${line.node} ${line.qp} ${line.ev}`, line); break;
+    case "qp": state.qps.set(`${line.node} ${line.qp}`, line); break;
+    case "plane": state.planes.set(`${line.node} ${line.side} ${line.peer ?? ""} ${line.plane}`, line); break;
+    case "link": state.links.set(`${line.node} ${line.a} ${line.b}`, line); break;
+    case "switch": state.states.set(line.node, line.state); break;
+    case "step": state.steps += 1; break;
+    case "error": state.error = line; break;
+    case "tables": if (line.action === "verify") state.ended = true; break;
+  }
+  if (isEvent(line)) state.last = line;
+}
+
+// What people step to: everything but counters and the packets themselves.
+const QUIET = new Set(["sample", "cpu", "hiccup", "step", "process", "options", "packet", "transfer", "tables", "workload", "port", "program"]);
+export function isEvent(line) {
+  return !QUIET.has(line.kind);
+}
+
+export function faultKey(line) {
+  const ends = line.target.includes(">") ? line.target : line.target.split(/[-–]/).sort().join("-");
+  return `${line.verb} ${ends}`;
+}
+
+// Whether an EV's state lets the sender use the path.
+export function usable(state) {
+  return state === "good" || state === "skip";
+}
+
+function sample(map, name, line) {
+  const pair = map.get(name);
+  map.set(name, [pair ? pair[1] : line, line]);
+}
+
+function phase(state, line) {
+  if (line.state === "start") state.phase = line.name;
+  else if (state.phase === line.name) state.phase = null;
+}
+
+function fault(state, line) {
+  const key = faultKey(line);
+  if (line.state === "end") state.faults.delete(key);
+  else if (!state.faults.has(key)) state.faults.set(key, { ...line, by_hand: line.node !== "runner" });
+}
+
+// Rates between a node's last two samples.
+
+export function seconds([before, after]) {
+  return (after.t_ns - before.t_ns) / 1e9;
+}
+
+export function portRate(pair, port, field) {
+  const late = pair[1].ports.find((row) => row.port === port);
+  const early = pair[0].ports.find((row) => row.port === port);
+  const s = seconds(pair);
+  return !late || !early || s <= 0 ? null : Math.max(0, ((late[field] ?? 0) - (early[field] ?? 0)) * 8 / s);
+}
+
+// How often something was counted between the two samples, over all queue pairs of a host.
+export function counted(pair, field) {
+  const before = new Map((pair[0].qps ?? []).map((qp) => [qp.qp, qp[field] ?? 0]));
+  let sum = 0;
+  for (const qp of pair[1].qps ?? []) sum += Math.max(0, (qp[field] ?? 0) - (before.get(qp.qp) ?? 0));
+  return sum;
+}

@@ -1,0 +1,25 @@
+// The page of help, and the keys.
+
+import { element } from "./element.js";
+
+export const KEYS = [
+  ["Space", "play or pause"], ["n / p", "next or previous event"], ["← / →", "a hundredth back or on"], ["+ / −", "faster or slower"],
+  ["Home / End", "to the beginning or the end"], ["l", "follow a live run"], ["/", "choose by name: a node, p0l0-p0s0, h3.p2, or a pair: h0 h5"],
+  ["[ / ]", "the pair's previous or next path"], ["Tab, Enter", "walk through buttons and rows, and press them"], ["u", "fold or unfold the crowded planes"],
+  ["d", "dark or light"], ["Esc", "choose nothing"], ["?", "this help"],
+];
+
+export function help(dialog) {
+  dialog.replaceChildren(
+    element("h2", {}, "What this page shows"),
+    element("p", {}, "A fabric of leaf and spine switches in planes; every host has a port in each plane, and sprays packets over all paths. "
+      + "Everything drawn comes from the run's journal, live or from its files; what the journal lacks is not drawn."),
+    element("p", {}, "Click a node, a cable or a folded plane. Click a host and then another host to see their paths: EVs, states, and the uSID list "
+      + "hop by hop. In a running lab, buttons in the panel break what is chosen, and undo it; each shows the command that does the same. "
+      + "A port of a host is chosen by its cable."),
+    element("h2", {}, "Keys"),
+    element("div", { className: "keys" }, KEYS.flatMap(([key, what]) => [element("span", {}, element("kbd", {}, key)), element("span", {}, what)])),
+    element("p", { className: "row" }, element("button", { onclick: () => dialog.close(), autofocus: true }, "close")),
+  );
+  dialog.showModal();
+}

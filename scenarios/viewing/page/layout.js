@@ -1,0 +1,67 @@
+// Where things are on the screen: planes as lanes, their spines above their leaves, hosts below all. A plane whose
+// spines would stand too close is folded into a strip, one cell a spine; a person may fold and unfold each.
+
+const SPINE_PIXELS_MIN = 13;
+const FOLDED_WEIGHT = 1, UNFOLDED_WEIGHT = 5;
+
+export function layout(scene, width, height, unit, unfolded) {
+  const { planes, lane_width: places, spines } = scene.plan;
+  const gap = unit * 1.1;
+  const room = width - gap * (planes + 1);
+  const crowded = room / planes / spines < SPINE_PIXELS_MIN;
+  const weights = Array.from({ length: planes }, (_, plane) => !crowded || unfolded.has(plane) ? UNFOLDED_WEIGHT : FOLDED_WEIGHT);
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const lanes = [];
+  let left = gap;
+  for (let plane = 0; plane < planes; plane++) {
+    const wide = room * weights[plane] / total;
+    lanes.push({ plane, left, width: wide, folded: crowded && !unfolded.has(plane) });
+    left += wide + gap;
+  }
+  const rows = [height - unit * 2.6, height * 0.56, unit * 3.4];
+  const at = new Map();
+  const totalPlaces = planes * (places + 1) - 1;
+  for (const node of scene.nodes) {
+    const lane = lanes[node.plane];
+    const x = node.tier === 0
+      ? gap + (width - 2 * gap) * node.x / totalPlaces
+      : lane.left + lane.width * (node.x - node.plane * (places + 1)) / places;
+    at.set(node.name, { x, y: rows[node.tier] });
+  }
+  return { lanes, rows, at, width, height, unit, crowded, sizes: sizes(scene, lanes, width, unit) };
+}
+
+// Half the width and height of a node of each tier, so that neighbours do not touch.
+function sizes(scene, lanes, width, unit) {
+  const { leaves, spines } = scene.plan;
+  const most = (room, count) => Math.max(3, Math.min(unit * 1.55, room / count / 2 - 2));
+  return (node) => {
+    if (node.tier === 0) return { w: most(width, scene.hosts.length), h: unit * 0.85 };
+    const lane = lanes[node.plane];
+    if (node.tier === 1) return { w: most(lane.width, leaves), h: unit * 0.75 };
+    return { w: lane.folded ? Math.max(1.5, lane.width / spines / 2 - 0.5) : most(lane.width, spines), h: unit * 0.75 };
+  };
+}
+
+// What is under a point: {node}, {lane} for a folded plane's strip, {cable}, or null.
+export function hit(scene, place, x, y) {
+  for (const node of scene.nodes) {
+    const { x: cx, y: cy } = place.at.get(node.name);
+    const { w, h } = place.sizes(node);
+    if (Math.abs(x - cx) <= w + 2 && Math.abs(y - cy) <= h + 2) return { node };
+  }
+  let nearest = null, least = 7;
+  for (const cable of scene.cables) {
+    const away = distance(place.at.get(cable.a), place.at.get(cable.b), x, y);
+    if (away < least) [nearest, least] = [cable, away];
+  }
+  if (nearest) return { cable: nearest };
+  const lane = place.lanes.find((one) => x >= one.left && x <= one.left + one.width && y < place.rows[2] - place.unit);
+  return lane ? { lane } : null;
+}
+
+function distance(a, b, x, y) {
+  const dx = b.x - a.x, dy = b.y - a.y;
+  const along = Math.max(0, Math.min(1, ((x - a.x) * dx + (y - a.y) * dy) / (dx * dx + dy * dy)));
+  return Math.hypot(a.x + along * dx - x, a.y + along * dy - y);
+}

@@ -1,0 +1,78 @@
+// The time slider: phases as bands, faults as bars from their beginning to their end, events as ticks, the present.
+
+import { clock } from "./words.js";
+import { faultKey } from "./fold.js";
+
+export function spansOfFaults(record) {
+  const open = new Map(), spans = [];
+  for (const line of record.events) {
+    if (line.kind !== "fault") continue;
+    const key = faultKey(line);
+    if (line.state === "begin") {
+      if (!open.has(key)) spans.push(open.set(key, { line, start: line.t_ns - record.start, stop: null }).get(key));
+    } else if (open.has(key)) {
+      open.get(key).stop = line.t_ns - record.start;
+      open.delete(key);
+    }
+  }
+  return spans;
+}
+
+export class Slider {
+  constructor(canvas, player, lanes) {
+    this.canvas = canvas;
+    this.player = player;
+    this.lanes = lanes;
+    canvas.tabIndex = 0;
+    canvas.setAttribute("role", "slider");
+    canvas.setAttribute("aria-label", "time");
+    let held = false;
+    const seek = (event) => player.go((event.clientX - canvas.getBoundingClientRect().left) / canvas.clientWidth * player.length);
+    canvas.addEventListener("pointerdown", (event) => {
+      held = true;
+      canvas.setPointerCapture(event.pointerId);
+      player.playing = false;
+      seek(event);
+    });
+    canvas.addEventListener("pointermove", (event) => held && seek(event));
+    canvas.addEventListener("pointerup", () => held = false);
+  }
+
+  draw(width, height, unit, colours) {
+    const ctx = this.canvas.getContext("2d"), { length, t } = this.player;
+    ctx.clearRect(0, 0, width, height);
+    this.lanes.forEach(({ record }, index) => {
+      const top = height * index / this.lanes.length, tall = height / this.lanes.length;
+      phases(ctx, record, length, width, top, tall, unit, colours);
+      for (const { start, stop } of spansOfFaults(record)) {
+        const x = start / length * width, w = Math.max(2, ((stop ?? record.length) - start) / length * width);
+        ctx.fillStyle = colours.broken;
+        ctx.fillRect(x, top + tall * 0.62, w, tall * 0.3);
+        ctx.fillRect(x, top + tall * 0.5, 2, tall * 0.42);
+      }
+    });
+    const x = t / length * width;
+    ctx.fillStyle = colours.pick;
+    ctx.fillRect(x - 1.5, 0, 3, height);
+    ctx.strokeStyle = colours.ink;
+    ctx.lineWidth = 1;
+    ctx.strokeRect(x - 2, 0.5, 4, height - 1);
+    this.canvas.setAttribute("aria-valuetext", clock(t, length));
+  }
+}
+
+function phases(ctx, record, length, width, top, tall, unit, colours) {
+  ctx.font = `${unit * 0.8}px system-ui, "DejaVu Sans", sans-serif`;
+  ctx.textBaseline = "top";
+  ctx.textAlign = "left";
+  record.phases.forEach((phase, index) => {
+    const x = (phase.start - record.start) / length * width;
+    const w = ((phase.stop ?? record.end) - phase.start) / length * width;
+    ctx.fillStyle = index % 2 ? colours.sheet : colours.paper;
+    ctx.fillRect(x, top, w, tall);
+    ctx.strokeStyle = colours.line;
+    ctx.strokeRect(x, top, w, tall);
+    ctx.fillStyle = colours.soft;
+    if (w > unit * 3) ctx.fillText(phase.name, x + 4, top + 2, w - 6);
+  });
+}
