@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal
 
 CHROMIUM = shutil.which("chromium")
 MISSING = next(
@@ -59,7 +59,9 @@ class Page:
 
 
 @contextmanager
-def browser(width: int = 1280, height: int = 720, scheme: str = "light") -> Iterator[Callable[[], Page]]:
+def browser(
+    width: int = 1280, height: int = 720, scheme: Literal["light", "dark"] = "light"
+) -> Iterator[Callable[[], Page]]:
     """Opens pages of this size, each in a browser profile of its own; ends the browser."""
     from playwright.sync_api import sync_playwright
 

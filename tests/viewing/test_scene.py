@@ -9,6 +9,7 @@ import pytest
 from scenarios.viewing.scene import all_refusals, looks, refusals, scene, verbs
 from topo.fault import VERBS, targets
 from topo.graph import links
+from topo.plan import SwitchKind
 from topo.planfile import load_plan
 
 
@@ -41,7 +42,7 @@ def test_every_verb_is_told_with_how_it_looks() -> None:
 
 
 @pytest.mark.parametrize("kind", ["embedded", "bmv2", "linux"])
-def test_what_a_kind_cannot_do_is_refused_with_the_reason(kind: str) -> None:
+def test_what_a_kind_cannot_do_is_refused_with_the_reason(kind: SwitchKind) -> None:
     plan = replace(load_plan("tiny"), switch=kind)
     told = all_refusals(plan)
     for key, verdicts in told.items():
