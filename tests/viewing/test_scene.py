@@ -49,7 +49,7 @@ def test_what_a_kind_cannot_do_is_refused_with_the_reason(kind: SwitchKind) -> N
         for verb, why in verdicts.items():
             spec = VERBS[verb]
             if kind not in spec.kinds:
-                assert "cannot do it" in why, (key, verb)
+                assert "cannot" in why, (key, verb)
     assert told[f"switch {kind}"].keys() == {verb.name for verb in VERBS.values() if verb.target == "switch"}
 
 
