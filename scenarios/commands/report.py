@@ -31,10 +31,12 @@ def report_command(arguments: argparse.Namespace) -> int:
     from scenarios.judging.judge import judge
     from scenarios.judging.run import Run
     from scenarios.running.setting import setting_of
+    from scenarios.viewing import export
 
     path = find(arguments.runs, arguments.name)
     options = json.loads((path / "options.json").read_text())
     scenario = library.find(options["source"])
+    export.beside_report(path)
     verdict = judge(path, list(scenario.checks(setting_of(options))), scenario.story)
     if arguments.csv is not None:
         for file in write_csv(Run.open(path), arguments.csv):

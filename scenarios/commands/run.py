@@ -102,6 +102,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     from scenarios.running.rehearsal import rehearse
     from scenarios.running.runner import Runner
     from scenarios.running.watch import watched
+    from scenarios.viewing import export
     from scenarios.worlds.emulated import EmulatedWorld
     from scenarios.worlds.simulated import SimulatedWorld
 
@@ -130,6 +131,7 @@ def run_command(arguments: argparse.Namespace) -> int:
             runner.run(make_world, None if simulated else partial(watched, directory))
         finally:
             # An interrupted run is judged too: it is unknown, and its directory opens like any other.
+            export.beside_report(directory.path)
             verdict = judge(directory.path, list(scenario.checks(runner.setting)), scenario.story)
             hand_over(arguments.runs, calibration.cache_file().parent)
     if told:

@@ -16,6 +16,7 @@ EXAMPLES = """examples:
   ./lab view latest               the newest run, replayed
   ./lab view link-flap            the newest run of a scenario
   ./lab view RUN OTHER            a race: two runs on one slider
+  ./lab view RUN --export r.html  the replay as one file, to hand out (each run's report links to its own)
 The address that is printed holds a token: whoever has it may see the lab. Nothing listens beyond this
 machine. Ctrl-C ends the view."""
 
@@ -31,10 +32,12 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     view.add_argument("what", nargs="*", metavar="RUN|PLAN", help="a run, a scenario, a plan; two runs make a race")
     view.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
     view.add_argument("--port", type=int, default=0, help="the port on 127.0.0.1 (one that is free)")
+    view.add_argument("--export", type=Path, metavar="FILE", help="write the replay as one HTML file instead, and end")
     view.set_defaults(run=view_command)
 
 
 def view_command(arguments: argparse.Namespace) -> int:
+    from scenarios.viewing import export
     from scenarios.viewing.desk import Desk
     from scenarios.viewing.stage import plan_stage, replay_stage, what_is
     from scenarios.viewing.viewer import Viewer
@@ -50,6 +53,12 @@ def view_command(arguments: argparse.Namespace) -> int:
         raise ValueError("a race is between two runs: a plan has no time")
     else:
         stage = replay_stage(runs)
+    if arguments.export is not None:
+        if plans:
+            raise ValueError("--export writes the replay of runs, and this is a plan: ./lab graph draws it")
+        size = export.write(runs, arguments.export)
+        sys.stdout.write(f"wrote {arguments.export}, {size / 1e6:.1f} MB\n")
+        return 0
     desk = Desk()
     with Viewer(stage.document(), stage.runs, desk, tell, arguments.port) as viewer:
         sys.stdout.write(f"{stage.title}: {viewer.address}\n")

@@ -33,6 +33,7 @@ RECOVERY = (
     "After so many ms (base round trips): a lost packet was missed, from its sending; from the fault's beginning, the "
     "last bad path was left, the last lost packet had arrived, and the rate was back at 90 % of what is usual."
 )
+REPLAY = "replay.html"  # written by `scenarios/viewing/export.py`
 STALLS_SHOWN = 20
 STALLS = "When something was due and nobody did it, in grey in every chart. The longest, in order of time."
 UNJUDGED = ("warmup", "heal")
@@ -212,6 +213,7 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
         page.paragraph(story.description),
         page.paragraph(scale(run), soft=True) if scale(run) else "",
         page.paragraph(BASELINE, soft=True) if options.get("single_plane") else "",
+        replay(run),
         page.section("Verdict", page.table(["", "check", "what was found"], finding_rows(verdict.findings))),
         page.section(
             "Goodput",
@@ -257,6 +259,13 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
         page.section("What was done", rows_or_none(["at", "verb", "target", "for"], fault_rows(run))),
         page.section("Options", page.table(["option", "value"], settings), f"<pre>{page.text(again(run))}</pre>"),
     )
+
+
+def replay(run: Run) -> str:
+    """A link to the run's replay, where there is one beside the report."""
+    if run.directory is None or not (run.directory / REPLAY).exists():
+        return ""
+    return page.paragraph(page.Raw(f'<a href="{REPLAY}">Replay this run</a> in the browser: every event on a fabric.'))
 
 
 def rows_or_none(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import socket
 import sys
 from pathlib import Path
@@ -88,7 +89,11 @@ def main() -> None:
     )  # fmt: skip
     config.load()
     os.chdir("/")
-    asyncio.run(serve(uvicorn.Server(config), site, listener, told["user"]))
+    try:
+        asyncio.run(serve(uvicorn.Server(config), site, listener, told["user"]))
+    finally:
+        if os.getppid() != told["parent"]:
+            shutil.rmtree(Path(told["desk"]).parent, ignore_errors=True)  # the parent was killed and left it
 
 
 if __name__ == "__main__":

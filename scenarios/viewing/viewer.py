@@ -101,6 +101,7 @@ class Viewer:
             "runs": self._runs,
             "desk": str(self._folder / "desk.sock"),
             "user": self._user,
+            "parent": os.getpid(),
         }
         assert server.stdin is not None
         with contextlib.suppress(BrokenPipeError):

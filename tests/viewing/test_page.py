@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -200,13 +203,29 @@ def test_a_viewer_comes_back_after_the_server_was_killed(run: Path, page: Open) 
         assert opened.value("lab.picture().phase") == "after"
 
 
-def test_the_command_prints_one_address_and_ends_with_its_server(run: Path) -> None:
+def heeding_interrupts() -> None:
+    """For a child: what a shell runs in the background ignores Ctrl-C, and passes that on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_command_prints_one_address_and_leaves_nothing_behind(run: Path, tmp_path: Path, number: int) -> None:
     pytest.importorskip("uvicorn")
     words = [sys.executable, "-m", "scenarios", "view", str(run)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as command:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    tmp_path.chmod(0o777)
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, text=True, env=environment, preexec_fn=heeding_interrupts
+    ) as command:
         assert command.stdout is not None
         line = command.stdout.readline()
         assert ": http://127.0.0.1:" in line
-        command.send_signal(2)
-        assert command.wait(20) == 130
+        (server,) = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
+        assert len(list(tmp_path.iterdir())) == 1
+        command.send_signal(number)
+        assert command.wait(20) == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[number]
         assert command.stdout.read() == ""
+    end_s = time.monotonic() + 20
+    while Path(f"/proc/{server}").exists() or list(tmp_path.iterdir()):
+        assert time.monotonic() < end_s
+        time.sleep(0.02)
