@@ -209,7 +209,9 @@ def heeding_interrupts() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_the_command_prints_one_address_and_leaves_nothing_behind(run: Path, tmp_path: Path, number: int) -> None:
+def test_the_command_prints_one_address_and_leaves_nothing_behind(
+    run: Path, tmp_path: Path, number: signal.Signals
+) -> None:
     pytest.importorskip("uvicorn")
     words = [sys.executable, "-m", "scenarios", "view", str(run)]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
