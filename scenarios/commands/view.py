@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -42,6 +43,7 @@ def view_command(arguments: argparse.Namespace) -> int:
     from scenarios.viewing.stage import plan_stage, replay_stage, what_is
     from scenarios.viewing.viewer import Viewer
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if len(arguments.what) > 2:
         raise ValueError(f"view takes one run or plan, or two runs for a race, not {len(arguments.what)}")
     found = [what_is(arguments.runs, name) for name in arguments.what or ["lab"]]
