@@ -13,25 +13,29 @@ from scenarios.training import training_loop
 
 FLAPS_PER_MINUTE = 6  # the paper saw 4.2 on average and up to 13
 FLAPS_MIN = 4
+DOWN_S = (0.5, 2.0)
 
 
 def timeline(setting: Setting) -> list[TimedFault]:
     """Flaps of random links, each down for 0.5 s to 2 s, spread over the phase at random distances.
 
     The phase is cut into as many equal parts as there are flaps; each begins somewhere in the first half of its part.
-    So the report can tell what each did, and no seed has them all at once. Leaving a lost path costs two round trips
-    and the lab's round trip is 10,000 times the hardware's, so each flap here weighs as much as thousands there: more
-    of them would measure the lab's slowness and not the transport.
+    Their lengths are one from each part of the range, in random order, so that every seed has short and long flaps. The
+    report can then tell what each did. Leaving a lost path costs two round trips and the lab's round trip is 10,000
+    times the hardware's, so each flap here weighs as much as thousands there: more of them would measure the lab's
+    slowness and not the transport.
     """
     plan, rng = setting.plan, setting.rng
     count = max(FLAPS_MIN, round(FLAPS_PER_MINUTE * setting.phases["faults"] / 60))
     part_s = (setting.phases["faults"] - 4.0) / count
+    lengths_s = [DOWN_S[0] + (DOWN_S[1] - DOWN_S[0]) * (part + rng.random()) / count for part in range(count)]
+    rng.shuffle(lengths_s)
     flaps: list[TimedFault] = []
     down_until_s: dict[tuple[int, int], float] = {}  # by leaf and spine: on the single plane their links are one
-    for part in range(count):
+    for part, down_s in enumerate(lengths_s):
         at_s = part_s * (part + rng.uniform(0.0, 0.5))
         up = [ends for ends in product(range(plan.leaves), range(plan.spines)) if down_until_s.get(ends, 0.0) <= at_s]
-        (leaf, spine), plane, down_s = rng.choice(up), rng.randrange(plan.planes), rng.uniform(0.5, 2.0)
+        (leaf, spine), plane = rng.choice(up), rng.randrange(plan.planes)
         flaps.append(TimedFault(at_s, "link-down", f"p{plane}l{leaf}-p{plane}s{spine}", down_s))
         down_until_s[leaf, spine] = at_s + down_s
     return flaps

@@ -17,7 +17,7 @@ EXAMPLES = """examples:
   ./lab export sonic lab --switch p1l2
 json: nodes, links and every switch's entries. frr, sonic: a file a switch, or --switch on the output. Next hops are the
 lab's link-local ones and interfaces its own (frr) or Ethernet0, Ethernet4, … (sonic): put in those of your gear.
-Neither FRR nor SONiC was run on them here; golden files hold what is written."""
+FRR 10.3 took and installed them (older ones know no static SIDs); SONiC was not run, golden files hold its files."""
 SUFFIX = {"frr": ".conf", "sonic": ".json"}
 
 

@@ -6,6 +6,8 @@ from scenarios.exporting.routes import NEXT_HOP, own_usid, routes
 from topo.node import Switch
 from topo.plan import Plan
 
+SID_DEVICE = "sr0"  # staticd of FRR 10.3 installs SIDs on this device, and on no other
+
 
 def frr(plan: Plan, switch: Switch) -> str:
     """The text of `frr.conf`."""
@@ -21,6 +23,7 @@ def frr(plan: Plan, switch: Switch) -> str:
         own = own_usid(plan, switch)
         lines += [
             "!",
+            f"! ip link add {SID_DEVICE} type dummy && ip link set {SID_DEVICE} up: without it no SID is installed",
             "segment-routing",
             " srv6",
             "  locators",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from topo.planfile import load_plan, parse_document
 
 GOLDEN = Path(__file__).parent / "golden"
 PLAN = load_plan("tiny")
+STATIC_SIDS_SINCE = (10, 3)
 Table = dict[ipaddress.IPv6Network, set[int]]
 
 
@@ -32,6 +35,44 @@ def test_configurations_are_those_of_the_golden_files(name: str) -> None:
     switch = PLAN.switch_node(name)
     assert frr(PLAN, switch) == (GOLDEN / f"{name}.frr.conf").read_text()
     assert sonic(PLAN, switch) == (GOLDEN / f"{name}.sonic.json").read_text()
+
+
+def frr_release() -> tuple[int, int] | None:
+    """Of the FRR on this machine; None when there is none."""
+    if shutil.which("vtysh") is None:
+        return None
+    told = subprocess.run(["vtysh", "--help"], capture_output=True, text=True, check=False, timeout=30).stdout
+    found = re.search(r"version (\d+)\.(\d+)", told)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def refused_by_frr(folder: Path, text: str) -> str:
+    """What FRR's own parser says against a configuration; "" when it takes every line."""
+    (folder / "vtysh.conf").touch()
+    file = folder / "frr.conf"
+    file.write_text(text)
+    argv = ["vtysh", "--config_dir", str(folder), "-C", "-f", str(file)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30)
+    return f"status {done.returncode}: {done.stderr}" if done.returncode else ""
+
+
+@pytest.mark.skipif(frr_release() is None, reason="needs FRR's vtysh (apt-get install frr)")
+def test_frrs_own_parser_takes_every_static_route_and_names_a_wrong_line(tmp_path: Path) -> None:
+    for name in ("tiny", "lab"):
+        plan = load_plan(name)
+        for switch in plan.switches():
+            assert refused_by_frr(tmp_path, frr(plan, switch).partition("segment-routing")[0]) == "", switch
+    assert refused_by_frr(tmp_path, "ipv6 rode fd00::/48 fe80::1 p0l0-eth1\n").startswith("status 2")
+
+
+@pytest.mark.skipif(
+    (frr_release() or (0, 0)) < STATIC_SIDS_SINCE, reason="needs FRR 10.3 or newer: older ones know no static SIDs"
+)
+def test_frrs_own_parser_takes_every_line(tmp_path: Path) -> None:
+    for name in ("tiny", "lab"):
+        plan = load_plan(name)
+        for switch in plan.switches():
+            assert refused_by_frr(tmp_path, frr(plan, switch)) == "", switch
 
 
 def frr_table(text: str) -> tuple[ipaddress.IPv6Network, Table]:

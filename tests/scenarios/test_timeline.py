@@ -89,6 +89,9 @@ def test_link_flaps_are_spread_over_their_phase_and_stay_as_many_on_the_single_p
         part_s = (setting.phases["faults"] - 4.0) / len(flaps)
         assert min(apart_s) >= part_s / 2, f"seed {seed}: {apart_s}"
         assert flaps[0].at_s < part_s
+        lengths_s = sorted(flap.for_s or 0.0 for flap in flaps)
+        assert 0.5 <= lengths_s[0] < 0.9
+        assert 1.6 < lengths_s[-1] <= 2.0
         assert flaps[-1].at_s > part_s * (len(flaps) - 1)
         assert len(merged([on_single_plane(flap) for flap in flaps])) == len(flaps)
 
