@@ -11,6 +11,8 @@ from endpoint.core.cc_profile import PathTraits
 from endpoint.core.config import Limits, Settings
 from endpoint.core.congestion import CcProfiles
 from endpoint.core.dialect import Dialect
+from endpoint.core.ev_events import EvEventQueue
+from endpoint.core.ev_profile import EvProfiles
 from endpoint.core.events import EventLog
 from endpoint.core.hint import QpHints
 from endpoint.core.memory import MemoryTable
@@ -82,3 +84,6 @@ class Context:
     port_sacks: PortSacks | None
     """In a dialect whose SACKs say which ports are up; None: endpoint operations do."""
     hints: QpHints
+    ev_profiles: EvProfiles
+    ev_watchers: list[EvEventQueue]
+    """The queues that events of EVs go to."""

@@ -23,6 +23,7 @@ from endpoint.core.congestion import CcProfiles, find_congestion
 from endpoint.core.context import Context, Stamps, TrafficClasses
 from endpoint.core.control import Control
 from endpoint.core.cq import CompletionQueue
+from endpoint.core.ev_profile import EvProfiles
 from endpoint.core.hint import QpHints
 from endpoint.core.mismatch import MismatchLog
 from endpoint.core.nic import Nic
@@ -97,8 +98,9 @@ class Endpoint(Nic[QueuePair]):
             statement=dialect.statement(profile.udp_port),
             port_sacks=self._port_sacks,
             hints=QpHints(),
+            ev_profiles=EvProfiles(self._known_evs),
+            ev_watchers=[],
         )
-        self.control = Control(self._context, self.qps)
         self._trimmed = {profile.dscp.trimmed: False, profile.dscp.trimmed_lasthop: True}
         """DSCP of a trimmed packet: whether the last hop trimmed it."""
         self._udp_port = dialect.udp_port_of(profile.udp_port)
@@ -118,6 +120,7 @@ class Endpoint(Nic[QueuePair]):
         self._operations = EndpointOperations(
             self.peers, self.ports, self.log, rng, mismatches, self._peer_ports_changed
         )
+        self.control = Control(self._context, self.qps, self.peers, self._operations)
 
     def create_qp(self, cq: CompletionQueue, **attributes: Any) -> QueuePair:
         """A QP in RESET. Attributes: mpr and max_write_imm, which this end grants (the API's MPR_DEST, MAX_WIMM_DEST),
@@ -142,6 +145,9 @@ class Endpoint(Nic[QueuePair]):
         self.scheduler.now_ns = now_ns
         arrival = self.ports.by_number[port]
         usual = self._receive_usual
+        if not arrival.enabled:
+            self.log.count("port_disabled", len(frames_in))
+            return
         for data in frames_in:
             size = len(data)
             arrival.rx_packets += 1
@@ -416,10 +422,13 @@ class Endpoint(Nic[QueuePair]):
 
     # --- ports and denylist ------------------------------------------------------------------------------------
 
-    def port_changed(self, port: int, up: bool, now_ns: int) -> None:
-        """Carrier came or went. A lost port is left at once, with what was queued on it, and every peer is told."""
-        if self.set_port(port, up, now_ns) is None:
-            return
+    def _known_evs(self) -> frozenset[tuple[int, int]]:
+        """Every EV of the profile with its port, whatever host it leads to."""
+        rows = self.profile.destinations.values()
+        return frozenset((path.ev, path.port) for row in rows for path in row.paths)
+
+    def _ports_settled(self, now_ns: int, up: bool) -> None:
+        """A lost port is left at once, with what was queued on it, and every peer is told."""
         for qp in self.qps.values():
             if qp.joined:
                 qp.refresh_ports()

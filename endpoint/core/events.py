@@ -35,6 +35,6 @@ class EventLog:
         """A `plane` line of the journal: `side` is local or peer."""
         self.emit(t_ns, "plane", plane=port.plane, side=side, peer=peer, state="up" if up else "down", cause=cause)
 
-    def count(self, reason: str) -> None:
-        """A packet was dropped, or one of its fields ignored."""
-        self.drops[reason] = self.drops.get(reason, 0) + 1
+    def count(self, reason: str, packets: int = 1) -> None:
+        """Packets were dropped, or fields of theirs ignored."""
+        self.drops[reason] = self.drops.get(reason, 0) + packets

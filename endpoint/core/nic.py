@@ -10,6 +10,7 @@ from collections.abc import Set
 from random import Random
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from endpoint.core.attributes import VerbError
 from endpoint.core.config import NEVER
 from endpoint.core.cq import CompletionQueue
 from endpoint.core.events import EventLog
@@ -106,13 +107,34 @@ class Nic(Generic[Q]):
 
     # --- ports and what happened -------------------------------------------------------------------------------
 
-    def set_port(self, number: int, up: bool, now_ns: int) -> Port | None:
-        """Note a change of carrier, forget what was queued on the port; None if nothing changed."""
+    def port_changed(self, port: int, up: bool, now_ns: int) -> None:
+        """Carrier came or went."""
         self.scheduler.now_ns = now_ns
-        port = self.ports.set_carrier(number, up, now_ns)
+        self._port_set(self.ports.set_carrier(port, up, now_ns), "carrier", now_ns)
+
+    def enable_port(self, number: int, enabled: bool, now_ns: int) -> None:
+        """Switch a port off or on, whatever its carrier (`mrc_ctl_modify_port`). A port that is off neither sends nor
+        receives, and is down to everybody. Raises `VerbError` for a port that this NIC does not have."""
+        self.port_enabled(number)
+        self.scheduler.now_ns = now_ns
+        self._port_set(self.ports.set_enabled(number, enabled, now_ns), "admin", now_ns)
+
+    def port_enabled(self, number: int) -> bool:
+        """Raises `VerbError` for a port that this NIC does not have."""
+        found = self.ports.by_number.get(number)
+        if found is None:
+            valid = ", ".join(map(str, self.ports.by_number))
+            raise VerbError(f"{self.host} has no port {number}; valid: {valid}")
+        return found.enabled
+
+    def _port_set(self, port: Port | None, cause: str, now_ns: int) -> None:
         if port is not None:
-            self.log.plane_event(now_ns, port, "local", None, up, "carrier")
-        return port
+            self.log.plane_event(now_ns, port, "local", None, port.up, cause)
+            self._ports_settled(now_ns, port.up)
+
+    def _ports_settled(self, now_ns: int, up: bool) -> None:
+        """A port went `up` or down: for a transport to act on."""
+        raise NotImplementedError
 
     def next_event(self) -> Event | None:
         return self.log.take()

@@ -19,8 +19,13 @@ from endpoint.core.peer import Peer
 from endpoint.core.peers import PeerTable
 from endpoint.core.port import Port, PortSet
 from endpoint.core.wire import EndpointOp, Opcode
+from endpoint.transport import QueueFull
 
 EV_PROBES_KEPT = 1024
+ASKED_MAX = 4096
+"""EV probes of programs under way."""
+Answered = Callable[[Route, Port, int], None]
+"""Told of the path, the port that the answer came by, and the round-trip time in ns."""
 
 
 class EndpointOperations:
@@ -44,6 +49,8 @@ class EndpointOperations:
         self._request_id = rng.getrandbits(16)
         self._probes: dict[int, tuple[Peer, Route, Callable[[Route], None]]] = {}
         """EV probes under way by request id: peer, path, whom to tell of the answer."""
+        self._asked: dict[int, tuple[Peer, Route, int, Answered]] = {}
+        """The same that programs have asked for, with the time of sending. They displace none of ours."""
 
     def receive(self, arrival: Port, data: memoryview, found: Frame, bth: wire.Bth, now_ns: int) -> None:
         """A request or response with a right ICRC. Raises `struct.error` if its header is cut short."""
@@ -69,6 +76,9 @@ class EndpointOperations:
             if asked is peer and route is not None and answered is not None:
                 del self._probes[request_id]
                 answered(route)
+            elif (found_asked := self._asked.get(request_id)) is not None and found_asked[0] is peer:
+                _, route, sent_ns, tell = self._asked.pop(request_id)
+                tell(route, arrival, now_ns - sent_ns)
 
     def _heeded(self, peer: Peer, request_id: int, request: wire.Erth, now_ns: int) -> bool:
         """Act on a request; whether to answer."""
@@ -96,11 +106,29 @@ class EndpointOperations:
 
     def probe_ev(self, peer: Peer, route: Route, answered: Callable[[Route], None]) -> None:
         """Send an EV probe; `answered` is called with the path once the peer has responded."""
-        self._request_id = (self._request_id + 1) & 0xFFFF
-        self._probes[self._request_id] = (peer, route, answered)
+        self._probes[self._next_id()] = (peer, route, answered)
         if len(self._probes) > EV_PROBES_KEPT:
             del self._probes[next(iter(self._probes))]
         peer.probe(route, self._request_id)
+
+    def ask_ev(self, peer: Peer, route: Route, now_ns: int, tell: Answered) -> int:
+        """Send an EV probe for a program; returns its request id, for `forget_ev`. Raises `QueueFull`."""
+        if len(self._asked) >= ASKED_MAX:
+            raise QueueFull(f"{ASKED_MAX} EV probes of programs are under way; wait for their answers")
+        request_id = self._next_id()
+        self._asked[request_id] = (peer, route, now_ns, tell)
+        peer.probe(route, request_id)
+        return request_id
+
+    def forget_ev(self, request_id: int) -> None:
+        """Nobody waits for this answer any more."""
+        self._asked.pop(request_id, None)
+
+    def _next_id(self) -> int:
+        self._request_id = (self._request_id + 1) & 0xFFFF
+        while self._request_id in self._asked:
+            self._request_id = (self._request_id + 1) & 0xFFFF
+        return self._request_id
 
     def announce(self, now_ns: int) -> None:
         """Tell every peer that has a QP with us which of our ports are up."""

@@ -25,10 +25,12 @@ class Port:
 
     __slots__ = (
         "bit",
+        "carrier",
         "control",
         "control_dropped",
         "control_max",
         "control_turns",
+        "enabled",
         "free_ns",
         "number",
         "plane",
@@ -49,7 +51,10 @@ class Port:
         self.bit = 1 << (row.port - 1)  # as in the port status mask
         self.rate_bps = row.rate_bps or RATE_UNLIMITED_BPS
         self.unlimited = row.rate_bps == 0
+        self.carrier = self.enabled = True
+        """Whether there is a link, and whether its administrator wants it (OCP MRC API: `port_admin_state`)."""
         self.up = True
+        """Both."""
         self.free_ns = 0
         self.control: deque[bytes] = deque()
         self.control_max = control_max
@@ -105,8 +110,19 @@ class PortSet:
         return self._ports[place]
 
     def set_carrier(self, number: int, up: bool, now_ns: int) -> Port | None:
-        """Note a change of carrier, forget what was queued on the port; None if nothing changed."""
+        """Note a change of carrier, forget what was queued on the port; None if the port is as it was."""
         port = self.by_number[number]
+        port.carrier = up
+        return self._settle(port, now_ns)
+
+    def set_enabled(self, number: int, enabled: bool, now_ns: int) -> Port | None:
+        """The same for the port's administrative state."""
+        port = self.by_number[number]
+        port.enabled = enabled
+        return self._settle(port, now_ns)
+
+    def _settle(self, port: Port, now_ns: int) -> Port | None:
+        up = port.carrier and port.enabled
         if port.up == up:
             return None
         port.up = up

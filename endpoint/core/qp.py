@@ -24,6 +24,8 @@ from endpoint.core.congestion import find_congestion
 from endpoint.core.context import Context
 from endpoint.core.cq import CompletionQueue
 from endpoint.core.dialect import UDP_PORTS, differences
+from endpoint.core.ev_events import event_state
+from endpoint.core.ev_profile import COUNT_MAX, EvMode
 from endpoint.core.ev_set import EvPath, EvSet
 from endpoint.core.ev_state import EvCause, EvState
 from endpoint.core.message import Message
@@ -76,15 +78,18 @@ class QueuePair(VerbQueuePair):
             "sq_sig_all": False,
             "dynamic_mpr": False,
             "qp_hint": 0,
+            "ev_profile_id": 0,
         }
         taken = take_attributes("a QP", known, attributes)
         check_pmtu(taken["pmtu"], limits.pmtu)
         self._make_selection = find_selection(taken["selection"])
         context.cc_profiles.find(taken["cc_profile_id"])
         context.hints.find(taken["qp_hint"])
+        context.ev_profiles.online(taken["ev_profile_id"])
         values = {
             "cc_profile_id": taken["cc_profile_id"],
             "qp_hint": taken["qp_hint"],
+            "ev_profile_id": taken["ev_profile_id"],
             "sq_psn": taken["psn"],
             "max_wimm_dest": taken["max_write_imm"],
             "mpr_dest": taken["mpr"],
@@ -147,16 +152,20 @@ class QueuePair(VerbQueuePair):
         context, settings = self._context, self._context.settings
         check_peer(peer, "qpn", "psn", "mpr", "max_write_imm")
         found = self._peers.named(peer.host)
+        profile = context.ev_profiles.online(self.values["ev_profile_id"])
+        routes = profile.choose(found.routes)
+        if not routes:
+            raise VerbError(f"EV profile {profile.number} has no EV that leads to {peer.host}")
         self._agree_on_dialect(peer)
         self._agree_on_pmtu(peer)
         self.peer = found
         self._remote = peer
         self.evs = EvSet(
-            self.peer.routes,
+            routes,
             context.rng,
-            active=settings.evs_active,
-            backup=settings.evs_backup,
-            floor_share=settings.evs_min_active_share,
+            active=settings.evs_active if profile.mode is EvMode.AUTO else COUNT_MAX,
+            backup=settings.evs_backup if profile.mode is EvMode.AUTO else COUNT_MAX,
+            floor_share=profile.floor_share(settings.evs_min_active_share),
             probes_needed=settings.probes_to_resurrect,
             probe_interval_ns=context.limits.probe_interval_ns,
             on_change=self._ev_changed,
@@ -256,6 +265,8 @@ class QueuePair(VerbQueuePair):
     def _check_values(self, given: Mapping[str, Any]) -> None:
         if "cc_profile_id" in given:
             self._context.cc_profiles.find(given["cc_profile_id"])
+        if "ev_profile_id" in given:
+            self._context.ev_profiles.online(given["ev_profile_id"])
         if "qp_hint" in given:
             self._context.hints.find(given["qp_hint"])
         if "mpr_dest" in given and self.receiving and not self.dynamic_mpr:
@@ -352,7 +363,9 @@ class QueuePair(VerbQueuePair):
             self._context.mismatches.echoed_ev(self.peer.name, ev, self.peer.by_ev)
 
     def deny(self, denied: Set[int], now_ns: int) -> None:
-        """Make exactly these EVs DENIED; acknowledgements go by others too, where there are any."""
+        """Make exactly these EVs DENIED, and those of the EV profile; acknowledgements go by others too, where there
+        are any."""
+        denied = denied | self._context.ev_profiles.query(self.values["ev_profile_id"]).denied
         self.reverse.avoid(denied)
         for path in self.evs.paths.values():
             if (path.state is EvState.DENIED) != (path.ev in denied):
@@ -362,6 +375,7 @@ class QueuePair(VerbQueuePair):
         now_ns = self._context.scheduler.now_ns
         if path.state is EvState.ASSUMED_BAD:
             self.agenda.arm(now_ns)
+        self._tell_watchers(path, old)
         self._context.log.emit(
             now_ns,
             "ev",
@@ -374,6 +388,15 @@ class QueuePair(VerbQueuePair):
             new=path.state.value,
             cause=cause.value,
         )
+
+    def _tell_watchers(self, path: EvPath, old: EvState) -> None:
+        watchers = self._context.ev_watchers
+        if not watchers:
+            return
+        number, state = self.values["ev_profile_id"], event_state(old, path.state)
+        if state & self._context.ev_profiles.query(number).event_mask:
+            for watcher in watchers:
+                watcher.push(number, path.ev, path.port.number, state, self.qpn, self.peer.name)
 
     def _repaired(self, repair: Repair, now_ns: int) -> None:
         self._context.log.emit(

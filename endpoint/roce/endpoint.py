@@ -58,9 +58,9 @@ class Endpoint(Nic[QueuePair]):
         self.qps[qp.qpn] = qp
         return qp
 
-    def port_changed(self, port: int, up: bool, now_ns: int) -> None:
-        """Carrier came or went. QPs on a lost port wait for it, and for their retries to run out."""
-        if self.set_port(port, up, now_ns) is not None and up:
+    def _ports_settled(self, now_ns: int, up: bool) -> None:
+        """QPs on a lost port wait for it, and for their retries to run out."""
+        if up:
             for qp in self.qps.values():
                 qp.agenda.wake()
 
@@ -73,6 +73,9 @@ class Endpoint(Nic[QueuePair]):
         """Take frames in order of arrival. Whatever the bytes are, nothing is raised."""
         self.scheduler.now_ns = now_ns
         arrival = self.ports.by_number[port]
+        if not arrival.enabled:
+            self.log.count("port_disabled", len(frames_in))
+            return
         for data in frames_in:
             arrival.rx_packets += 1
             arrival.rx_bytes += len(data)
