@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scenarios.commands.owner import hand_over
 from scenarios.commands.root import need_root
@@ -14,6 +16,10 @@ from scenarios.running import added
 from scenarios.running.directory import RUNS, RunDirectory
 from scenarios.running.transport_choice import TRANSPORTS
 from topo.emulation import labname
+
+if TYPE_CHECKING:
+    from scenarios.running.runner import Choices
+    from scenarios.scenario import Scenario
 
 EXAMPLES = """examples:
   ./lab run link-flap                        the main demonstration, about two minutes
@@ -24,6 +30,23 @@ EXAMPLES = """examples:
   ./lab run smoke --fault 'loss p0l1-p0s1 20 @1 for 2'
   ./lab run incast --world simulated --rate 100000 --record-packets 15..15.5
 exit status: 0 the verdict is true, 1 false, 3 unknown, 2 the run could not be made"""
+
+
+def chosen(words: Sequence[str]) -> tuple[Scenario, Choices]:
+    """What words of this command line choose, without running it. ValueError for words that it does not know."""
+    from scenarios import library
+    from scenarios.commands.choosing import choose
+
+    whole = argparse.ArgumentParser(prog="./lab", exit_on_error=False)
+    register(whole.add_subparsers())
+    try:
+        arguments = whole.parse_args(["run", *words])
+    except argparse.ArgumentError as error:
+        raise ValueError(str(error)) from None
+    scenario = library.find(arguments.scenario)
+    if arguments.short:
+        scenario = scenario.shortened()
+    return scenario, choose(scenario, arguments, lambda line: None)
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -28,6 +28,9 @@ WORDS: Mapping[str, Word] = {
     "list": Word("scenarios.commands.list:register", "the scenarios there are"),
     "report": Word("scenarios.commands.report:register", "judge a run again and rewrite its report"),
     "compare": Word("scenarios.commands.compare:register", "runs on one page, such as MRC against RoCE"),
+    "sweep": Word(
+        "scenarios.commands.sweep:register", "a scenario on many seeds: shares and differences with intervals"
+    ),
     "up": Word(LAB, "build a plan's fabric and leave it running", "up builds network namespaces"),
     "down": Word(LAB, "end the lab, from any state; nothing of it is left", "down removes network namespaces"),
     "status": Word(LAB, "what is running, since when, and with which faults"),

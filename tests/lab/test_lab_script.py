@@ -160,3 +160,12 @@ def test_the_server_of_the_page_is_installed_when_it_is_asked_for(machine: Machi
 def test_a_run_without_a_page_installs_no_server_of_pages(machine: Machine) -> None:
     machine.run("run", "smoke", "--world", "simulated")
     assert f"python -m pip install --quiet --disable-pip-version-check --editable {ROOT}" in machine.log
+
+
+def test_a_sweep_on_a_cluster_brings_the_extra_that_it_needs_and_other_sweeps_do_not(machine: Machine) -> None:
+    assert "gcc" in machine.installed("sweep", "smoke")
+    assert any(line.endswith(f"--editable {ROOT}") for line in machine.log)
+    assert machine.run("sweep", "smoke", "--cluster", "tcp://127.0.0.1:8786").returncode == 0
+    assert any(line.endswith(f"--editable {ROOT}[cluster]") for line in machine.log)
+    assert machine.run("sweep", "smoke", "--cluster=tcp://127.0.0.1:8786").returncode == 0
+    assert not any("pip install" in line for line in machine.log)

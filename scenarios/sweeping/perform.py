@@ -1,0 +1,57 @@
+"""Making one run of a sweep, in whatever process: run, judge, keep a row, leave no file."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from scenarios.judging.judge import judge, verdict_of
+from scenarios.judging.run import Run
+from scenarios.judging.verdict import Verdict
+from scenarios.running.directory import RunDirectory
+from scenarios.running.runner import Runner
+from scenarios.running.watch import watched
+from scenarios.sweeping import metric
+from scenarios.sweeping.row import Row, broken, row_of
+from scenarios.sweeping.task import Choose, Chosen, Task, VersionError, checked, options_of
+from scenarios.worlds.emulated import EmulatedWorld
+from scenarios.worlds.simulated import SimulatedWorld
+
+Perform = Callable[[Task], Row]
+
+
+def perform(choose: Choose, scratch: str, task: Task) -> Row:
+    """One run and its row. Its journals lie in a folder below `scratch` meanwhile, unless the task keeps them.
+
+    VersionError when this process would make another run. Whatever else goes wrong is in the row.
+    """
+    began_s = time.monotonic()
+    try:
+        chosen = choose([*task.words, "--seed", str(task.seed)])
+        checked(task, options_of(chosen))
+        if task.keep:
+            return made(chosen, task, Path(task.keep), began_s)
+        with tempfile.TemporaryDirectory(prefix="run-", dir=scratch or None) as folder:
+            return made(chosen, task, Path(folder), began_s)
+    except VersionError:
+        raise
+    except Exception as error:  # whatever a run may raise: the sweep goes on, and the row says why this one did not
+        return broken(task.key, task.seed, error, round(time.monotonic() - began_s, 3))
+
+
+def made(chosen: Chosen, task: Task, root: Path, began_s: float) -> Row:
+    """The run itself, in a new run directory below `root`."""
+    scenario, choices = chosen
+    directory = RunDirectory.create(root, scenario.name, choices.seed)
+    runner = Runner(scenario, choices, directory, tell=lambda event: None)
+    simulated = choices.world == "simulated"
+    kind = SimulatedWorld if simulated else EmulatedWorld
+    make_world = partial(kind, choices.running_plan, choices.transport, choices.seed, directory, runner.tell)
+    runner.run(make_world, None if simulated else partial(watched, directory))
+    checks = list(scenario.checks(runner.setting))
+    run = Run.open(directory.path)
+    verdict: Verdict = judge(directory.path, checks, scenario.story) if task.keep else verdict_of(run, checks)
+    return row_of(task.key, task.seed, verdict, metric.measured(run), round(time.monotonic() - began_s, 3))

@@ -1,0 +1,119 @@
+"""What a sweep varies: each variant is one command line of `./lab run` without its seed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One point of the product. `plan` "" is the scenario's own; `sets` and `settings` are NAME → value, in words.
+
+    `others` are words that all variants share, such as --short.
+    """
+
+    scenario: str
+    transport: str = "mrc"
+    plan: str = ""
+    sets: tuple[tuple[str, str], ...] = ()  # of the plan
+    settings: tuple[tuple[str, str], ...] = ()  # of the transport
+    others: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> list[str]:
+        """The words of `./lab run` that make a run of this variant, but for the seed."""
+        words = [self.scenario, "--transport", self.transport]
+        words += ["--plan", self.plan] if self.plan else []
+        for name, value in self.sets:
+            words += ["--set", f"{name}={value}"]
+        for name, value in self.settings:
+            words += ["--setting", f"{name}={value}"]
+        return [*words, *self.others]
+
+    def command(self, seed: int) -> str:
+        """What repeats one run of this variant, with its report."""
+        return shlex.join(["./lab", "run", *self.words, "--seed", str(seed)])
+
+    @property
+    def axes(self) -> Mapping[str, str]:
+        """Everything by which two variants may differ, by name."""
+        return {
+            "scenario": self.scenario,
+            "transport": self.transport,
+            "plan": self.plan,
+            **{f"set {name}": value for name, value in self.sets},
+            **{f"setting {name}": value for name, value in self.settings},
+        }
+
+    @property
+    def title(self) -> str:
+        """For tables: the scenario, the transport and what else was chosen."""
+        parts = [Path(self.scenario).stem, self.transport, *([self.plan] if self.plan else [])]
+        return " ".join([*parts, *(f"{name}={value}" for name, value in (*self.sets, *self.settings))])
+
+
+def variants(
+    scenarios: Sequence[str],
+    transports: Sequence[str],
+    plans: Sequence[str],
+    sets: Sequence[str],
+    settings: Sequence[str],
+    others: Sequence[str] = (),
+) -> list[Variant]:
+    """The product of all axes, in the order of the words. A set is NAME=VALUE,VALUE…: an axis of its own.
+
+    ValueError for a word that is none, and for an axis that is given twice or names one value twice.
+    """
+    for name, values in (("scenario", scenarios), ("transport", transports), ("plan", plans)):
+        _once(name, values)
+    own_sets, own_settings = list(_axes("--set", sets)), list(_axes("--setting", settings))
+    return [
+        Variant(scenario, transport, plan, tuple(keys), tuple(names), tuple(others))
+        for scenario in scenarios
+        for plan in plans or ("",)
+        for keys in product(*own_sets)
+        for names in product(*own_settings)
+        for transport in transports
+    ]
+
+
+def _axes(option: str, texts: Sequence[str]) -> Iterator[list[tuple[str, str]]]:
+    seen: list[str] = []
+    for text in texts:
+        name, equals, values = text.partition("=")
+        if not name or not equals or not values:
+            raise ValueError(
+                f"{option}: NAME=VALUE,VALUE… is wanted, such as trimming.enabled=true,false, not {text!r}"
+            )
+        seen.append(name)
+        found = split(values)
+        _once(f"{option} {name}", found)
+        yield [(name, value) for value in found]
+    _once(option, seen)
+
+
+def split(text: str) -> list[str]:
+    """At its commas, but not at those inside of brackets, braces or quotes: values may be lists or tables."""
+    parts, depth, quote = [""], 0, ""
+    for character in text:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+        else:
+            depth += (character in "[{(") - (character in ")}]")
+        if character == "," and depth == 0 and not quote:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
+
+
+def _once(name: str, values: Sequence[str]) -> None:
+    twice = sorted({value for value in values if values.count(value) > 1})
+    if twice:
+        raise ValueError(f"{name}: {', '.join(twice)} is given more than once")
