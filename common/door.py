@@ -19,14 +19,20 @@ ROWS_MAX = 256
 """Work requests or completions in one message."""
 _PREFIX = "mrclab/door/"
 
-POST, COMPLETIONS, JSON = 1, 2, ord("{")
-"""The first byte of a message."""
+POST, COMPLETIONS, WAIT, TIME, JSON = 1, 2, 3, 4, ord("{")
+"""The first byte of a message. WAIT and TIME exist in virtual time only."""
+
+STEPPED = "MRCLAB_DOOR"
+"""The environment variable of a program in virtual time: its socket's descriptor and its host, such as `5:h3`."""
 
 HEAD = struct.Struct("=BxHI")
 """Kind, rows, id: both tables of rows begin with it. Work requests with an id other than 0 are answered once they are
 in force, as a verb is: a receive must be there before the peer is told that it may write."""
 _REQUEST = struct.Struct("=QQQIIIIIBxxx")
 _COMPLETION = struct.Struct("=QIIIIBBxx")
+_WAIT = struct.Struct("=BxxxIq")
+_TIME = struct.Struct("=B7xQ")
+_FOR_EVER = -1
 
 WRITE, WRITE_WITH_IMM, RECV = 0, 1, 2
 """Opcodes of work requests."""
@@ -129,6 +135,29 @@ def pack_completions(rows: Iterable[Row]) -> bytes:
 def unpack_completions(message: bytes) -> Iterator[Row]:
     """Raises `FormatError` for a message whose length is not that of its rows."""
     return map(Row._make, _COMPLETION.iter_unpack(_rows(message, _COMPLETION.size)[1]))
+
+
+def pack_wait(seen: int, until_ns: int | None) -> bytes:
+    """A program of virtual time that has taken `seen` messages sleeps until a time, or None: until there is news."""
+    return _WAIT.pack(WAIT, seen, _FOR_EVER if until_ns is None else until_ns)
+
+
+def unpack_wait(message: bytes) -> tuple[int, int | None]:
+    """`seen` and `until_ns`. Raises `FormatError`."""
+    if len(message) != _WAIT.size:
+        raise FormatError(f"a wait of {len(message)} bytes; it has {_WAIT.size}")
+    _, seen, until_ns = _WAIT.unpack(message)
+    return seen, None if until_ns == _FOR_EVER else until_ns
+
+
+def pack_time(now_ns: int) -> bytes:
+    """The time at which a program of virtual time runs, until it waits again."""
+    return _TIME.pack(TIME, now_ns)
+
+
+def unpack_time(message: bytes) -> int:
+    now_ns: int = _TIME.unpack(message)[1]
+    return now_ns
 
 
 def _rows(message: bytes, size: int) -> tuple[int, bytes]:

@@ -17,6 +17,7 @@ from mrclab.errors import DeviceGoneError, RefusedError
 
 _NET_UNIX = Path("/proc/thread-self/net/unix")
 _ANSWER_S = 30.0
+_STEPPED_ANSWER_S = 3600.0  # in virtual time programs have turns, and who waits too long for one ends the run
 _ONE_DESCRIPTOR = socket.CMSG_LEN(array.array("i").itemsize)
 
 
@@ -28,28 +29,53 @@ def get_device_list() -> list[str]:
         return []
 
 
+def in_virtual_time() -> bool:
+    """Whether this process was started in a simulated host and has not opened its NIC yet."""
+    return door.STEPPED in os.environ
+
+
 class Connection:
     """`on_completion` gets every completion, in order, whenever a message with some is read."""
 
     def __init__(self, host: str | None, on_completion: Callable[[door.Row], None]) -> None:
         """Raises `DeviceGoneError` when there is no such NIC here."""
+        self._on_completion = on_completion
+        self._answers: dict[int, tuple[dict[str, Any], int | None]] = {}
+        self._last_id = 0
+        self._poll = select.poll()
+        self._now_ns = self._taken = 0
+        inherited = os.environ.pop(door.STEPPED, None)
+        self.stepped = inherited is not None
+        """Whether this program lives in virtual time: its socket was there before it began, and time waits for it."""
+        self._socket = self._connect(host) if inherited is None else self._inherit(host, inherited)
+        self._socket.setblocking(False)
+
+    def _inherit(self, host: str | None, inherited: str) -> socket.socket:
+        """The socket that the world has made for this process, which is for one context."""
+        descriptor, _, self.host = inherited.partition(":")
+        if host not in (None, self.host):
+            raise DeviceGoneError(f"no NIC of {host} here: this program runs in {self.host}")
+        os.set_inheritable(int(descriptor), False)
+        return socket.socket(fileno=int(descriptor))
+
+    def _connect(self, host: str | None) -> socket.socket:
         devices = get_device_list()
         if host is None and len(devices) != 1:
             found = f"it has those of {', '.join(devices)}: name one" if devices else "it has none"
             raise DeviceGoneError(f"this network namespace must have one NIC, and {found} (run inside a host)")
         self.host = devices[0] if host is None else host
-        self._on_completion = on_completion
-        self._answers: dict[int, tuple[dict[str, Any], int | None]] = {}
-        self._last_id = 0
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        found_socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            self._socket.connect(door.address(self.host))
+            found_socket.connect(door.address(self.host))
         except OSError as error:
-            self._socket.close()
+            found_socket.close()
             there = f"; there is {', '.join(devices)}" if devices else ""
             raise DeviceGoneError(f"no NIC of {self.host} in this network namespace{there}") from error
-        self._socket.setblocking(False)
-        self._poll = select.poll()
+        return found_socket
+
+    def now_ns(self) -> int:
+        """The lab's time, as its journal has it: CLOCK_MONOTONIC, or virtual time."""
+        return self._now_ns if self.stepped else time.monotonic_ns()
 
     def fileno(self) -> int:
         """Readable when `receive` has something to take."""
@@ -79,7 +105,7 @@ class Connection:
             self._answer(self._last_id, "post_recv")
 
     def _answer(self, ident: int, op: str) -> tuple[Any, int | None]:
-        deadline_s = time.monotonic() + _ANSWER_S
+        deadline_s = time.monotonic() + (_STEPPED_ANSWER_S if self.stepped else _ANSWER_S)
         while ident not in self._answers:
             if not self.receive(deadline_s - time.monotonic()) and time.monotonic() >= deadline_s:
                 raise DeviceGoneError(f"the agent of {self.host} did not answer {op} within {_ANSWER_S:g} s")
@@ -95,6 +121,17 @@ class Connection:
             self._wait(select.POLLIN, timeout_s)
             taken = self._take()
         return taken
+
+    def wait(self, timeout_s: float | None) -> None:
+        """Sleep until something comes, or `timeout_s` have passed (None: for ever), and take it in. In virtual time the
+        lab goes on from here, and nowhere else."""
+        if not self.stepped:
+            self.receive(timeout_s)
+        elif not self._take():
+            until_ns = None if timeout_s is None else self._now_ns + max(1, round(timeout_s * 1e9))
+            self._send(door.pack_wait(self._taken, until_ns))
+            self._wait(select.POLLIN, None)
+            self._take()
 
     def close(self) -> None:
         for _, descriptor in self._answers.values():
@@ -132,6 +169,10 @@ class Connection:
             if not message:
                 raise DeviceGoneError(f"the agent of {self.host} has ended")
             taken = True
+            self._taken += 1
+            if message[0] == door.TIME:
+                self._now_ns = door.unpack_time(message)
+                continue
             if message[0] == door.COMPLETIONS:
                 for row in door.unpack_completions(message):
                     self._on_completion(row)

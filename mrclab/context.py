@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,6 +92,24 @@ class Context:
         qp = QP(self._connection, cq, attributes)
         self._qps[qp.qp_num] = qp
         return qp
+
+    def now_ns(self) -> int:
+        """The lab's time, which its journals have: CLOCK_MONOTONIC, or in a simulated run virtual time."""
+        return self._connection.now_ns()
+
+    @property
+    def stepped(self) -> bool:
+        """Whether this program runs in virtual time, which stands still while the program does anything but wait."""
+        return self._connection.stepped
+
+    def sleep(self, seconds: float) -> None:
+        """Let the lab's time pass. What completes meanwhile waits in its queue."""
+        deadline_ns = self.now_ns() + round(seconds * 1e9)
+        while (left_ns := deadline_ns - self.now_ns()) > 0:
+            if self.stepped:
+                self._connection.wait(left_ns / 1e9)
+            else:
+                time.sleep(left_ns / 1e9)
 
     def fileno(self) -> int:
         """Readable when completions may have come: for `select` and its like. Poll every CQ until it is empty then."""

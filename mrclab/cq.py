@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -69,13 +68,14 @@ class CQ:
 
     def wait(self, timeout_s: float | None = None, num_entries: int = 16) -> list[WC]:
         """Like `poll`, but sleep until there is one; an empty list only after `timeout_s` seconds."""
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        connection = self._connection
+        deadline_ns = None if timeout_s is None else connection.now_ns() + round(timeout_s * 1e9)
         while not self._ready:
-            left_s = None if deadline_s is None else deadline_s - time.monotonic()
-            if left_s is not None and left_s <= 0:
-                self._connection.receive(0.0)
+            left_ns = None if deadline_ns is None else deadline_ns - connection.now_ns()
+            if left_ns is not None and left_ns <= 0:
+                connection.receive(0.0)
                 break
-            self._connection.receive(left_s)
+            connection.wait(None if left_ns is None else left_ns / 1e9)
         return self._take(num_entries)
 
     def push(self, row: door.Row) -> None:

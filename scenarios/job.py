@@ -15,7 +15,7 @@ WEIGHTS_BYTES = 4 * (64 * HIDDEN + HIDDEN + 10 * HIDDEN + 10)  # mrclab/training
 START_S = 8.0  # for as many Pythons to start as there are hosts, on two cores
 STEP_MARGIN_S = 0.1  # of computing, and of turns on a shared processor
 SLOWER = 1.3  # than the fabric alone would be
-PORT_AT_S, PORT_FOR_S = 12.0, 14.0  # longer than all retries of a RoCE queue pair
+PORT_AT_S, PORT_FOR_S = 12.0, 14.0
 
 
 def step_seconds(setting: Setting) -> float:
@@ -47,11 +47,20 @@ def programs(setting: Setting) -> Sequence[Program]:
 def timeline(setting: Setting) -> list[TimedFault]:
     """The faults of link-flap and switch-reboot together, and one port of one NIC for a while."""
     crashes = [fault for fault in switch_reboot.timeline(setting) if fault.phase == "faults"]
-    port = TimedFault(PORT_AT_S, "port-down", f"h0.p{setting.rng.randrange(setting.plan.planes)}", PORT_FOR_S)
-    return sorted([*link_flap.timeline(setting), *crashes, port], key=lambda fault: fault.at_s)
+    return sorted([*link_flap.timeline(setting), *crashes, port_lost(setting)], key=lambda fault: fault.at_s)
+
+
+def port_lost(setting: Setting) -> TimedFault:
+    """One port of the first host, for longer than all retries of a RoCE queue pair."""
+    return TimedFault(PORT_AT_S, "port-down", f"h0.p{setting.rng.randrange(setting.plan.planes)}", PORT_FOR_S)
 
 
 def judge(setting: Setting) -> Sequence[Check]:
+    return checks_of(setting, timeline(setting))
+
+
+def checks_of(setting: Setting, faults: Sequence[TimedFault]) -> Sequence[Check]:
+    """What holds of the two jobs, under these faults of the second one."""
     return [
         jobs.finished("clean"),
         jobs.over_before("clean", "faults"),
@@ -60,7 +69,7 @@ def judge(setting: Setting) -> Sequence[Check]:
         jobs.learned("faulty"),
         checks.no_qp_error(),
         checks.tables_unchanged(),
-        checks.faults_happened(at_least=len(carried_out(setting, timeline(setting)))),
+        checks.faults_happened(at_least=len(carried_out(setting, faults))),
     ]
 
 

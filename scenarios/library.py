@@ -26,9 +26,9 @@ NAMES = (
     "cold-start",
     "maintenance",
 )
-"""Those that run in both worlds."""
-REAL = ("job",)
-"""Those with programs of their own, which live in real time only."""
+"""Those whose traffic is the hosts' own."""
+WITH_PROGRAMS = ("job", "job-port")
+"""Those with programs of their own."""
 
 
 class ScenarioError(ValueError):
@@ -37,25 +37,25 @@ class ScenarioError(ValueError):
 
 def scenarios() -> list[Scenario]:
     """All shipped scenarios, in the order in which a newcomer should meet them."""
-    return [find(name) for name in (*NAMES, *REAL)]
+    return [find(name) for name in (*NAMES, *WITH_PROGRAMS)]
 
 
 def find(name: str) -> Scenario:
     """A shipped scenario by name, or a user's own by the path of its file."""
-    if name in NAMES or name in REAL:
+    if name in NAMES or name in WITH_PROGRAMS:
         scenario = importlib.import_module(f"scenarios.{name.replace('-', '_')}").SCENARIO
         assert isinstance(scenario, Scenario)
         return scenario
     if name.endswith(".py"):
         return load(Path(name))
     raise ScenarioError(
-        f"no scenario {name!r}: valid are {', '.join((*NAMES, *REAL))}, or the path of a .py file of your own"
+        f"no scenario {name!r}: valid are {', '.join((*NAMES, *WITH_PROGRAMS))}, or the path of a .py file of your own"
     )
 
 
 def file_of(name: str) -> Path | None:
     """The file that holds the scenario of this name or path; None for one that was made in code."""
-    if name in NAMES or name in REAL:
+    if name in NAMES or name in WITH_PROGRAMS:
         return Path(__file__).with_name(f"{name.replace('-', '_')}.py")
     return Path(name) if name.endswith(".py") else None
 

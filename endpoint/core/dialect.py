@@ -10,7 +10,7 @@ Whether a PSN outside of the window is refused or dropped is disputed too, but c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from endpoint.core.config import ConfigError
 
@@ -149,8 +149,7 @@ def others(dialect: Dialect, *names: str) -> list[Dialect]:
 
 
 def _changed(dialect: Dialect, name: str, value: str) -> Dialect:
-    values = {field.name: str(getattr(dialect, field.name)) for field in fields(dialect)}
-    return Dialect(**{**values, name: value})
+    return Dialect(**{**{other: str(getattr(dialect, other)) for other in CHOICES}, name: value})
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:

@@ -194,11 +194,15 @@ class QueuePair(VerbQueuePair):
     def _agree_on_dialect(self, peer: QPInfo) -> None:
         """Report each choice in which the peer's statement differs from ours. Raises `VerbError` where packets could
         not be read: all but a UDP port that is accepted anyway. A peer that says nothing is taken to agree."""
-        if peer.dialect is None:
+        whole: Any = peer  # from outside: perhaps no text, which compiled code would not even read as one
+        said = whole.dialect
+        if said is None:
             return
+        if type(said) is not str:
+            raise VerbError(f"the peer's dialect is {said!r}; it must be a text, or None")
         context = self._context
         try:
-            found = differences(context.statement, peer.dialect)
+            found = differences(context.statement, said)
         except ConfigError as error:
             raise VerbError(f"{peer.host}: {error}") from error
         for choice, ours, theirs in found:

@@ -18,6 +18,7 @@ from typing import Any
 from common import door
 from common.server import Readers
 from endpoint.door.closer import Closer
+from endpoint.door.device import describe
 from endpoint.door.session import Message, Session
 from endpoint.door.shared_memory import make_shared
 from endpoint.door.violation import Violation
@@ -223,20 +224,7 @@ class DoorServer:
         self._journal(self._clock(), "program", fields)
 
     def _about(self) -> Mapping[str, Any]:
-        """What `open` and `query_device` say of this NIC."""
-        up = {row["port"]: row.get("up", True) for row in self._transport.counters().get("ports", ())}
-        profile = self._profile
-        return {
-            "version": door.VERSION,
-            "host": profile.host,
-            "transport": self._transport_name,
-            "pmtu": profile.pmtu,
-            "base_rtt_ns": profile.base_rtt_ns,
-            "ports": [
-                {"port": port.port, "plane": port.plane, "rate_bps": port.rate_bps, "up": up.get(port.port, True)}
-                for port in profile.ports
-            ],
-        }
+        return describe(self._profile, self._transport, self._transport_name)
 
 
 class _Program:

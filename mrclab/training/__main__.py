@@ -14,6 +14,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: the order of
 import numpy as np
 
 from common.journal import Journal
+from mrclab.connection import in_virtual_time
 from mrclab.context import Context
 from mrclab.errors import MRCError
 from mrclab.training import data
@@ -25,10 +26,15 @@ from mrclab.training.ring import JobFailedError, RingAllReduce
 def main(arguments: list[str] | None = None) -> int:
     options = _parse(arguments)
     ranks = options.ranks.split(",")
-    journal = Journal(options.journal, ranks[options.rank])
-    journal.write_process("program")
+    clock = time.monotonic_ns
+    journal = Journal(options.journal, ranks[options.rank], lambda: clock())
+    if not in_virtual_time():
+        journal.write_process("program")
     try:
         with Context(options.device, program=f"{options.name}-{options.rank}") as context:
+            if context.stepped:
+                clock = context.now_ns
+                journal.write_process("program", pid=0, realtime_ns=0)  # the same in every run of a seed
             _train(context, journal, options, len(ranks))
     except KeyboardInterrupt:
         return 130
@@ -46,18 +52,20 @@ def _train(context: Context, journal: Journal, options: argparse.Namespace, rank
     pictures, labels = data.make(options.seed, options.samples)
     model = Model(options.seed, options.hidden)
     ring = RingAllReduce(context, options.rank, ranks, len(model.weights) + 1)
-    ring.connect(meet(options.meet, f"{options.name}-info", options.rank, ranks, ring.info()))
-    meet(options.meet, f"{options.name}-ready", options.rank, ranks, {})  # nobody writes to who is not connected
+    ring.connect(meet(context, options.meet, f"{options.name}-info", options.rank, ranks, ring.info()))
+    meet(
+        context, options.meet, f"{options.name}-ready", options.rank, ranks, {}
+    )  # nobody writes to who is not connected
     _journal_state(journal, options, "start", rank=options.rank, ranks=options.ranks.split(","))
     draw = np.random.default_rng(options.seed)  # the same batches on every rank, of which each takes its share
     for step in range(options.steps):
-        started_ns = time.monotonic_ns()
+        started_ns = context.now_ns()
         batch = draw.integers(0, len(labels), options.batch * ranks)
         share = batch[options.rank * options.batch : (options.rank + 1) * options.batch]
         loss, gradient = model.gradient(pictures[share], labels[share])
-        computed_ns = time.monotonic_ns()
+        computed_ns = context.now_ns()
         total = ring.sum(np.append(gradient, np.float32(loss)))
-        ended_ns = time.monotonic_ns()
+        ended_ns = context.now_ns()
         model.step(total[:-1] / np.float32(ranks), options.rate)
         journal.write(
             "step",
@@ -76,7 +84,7 @@ def _train(context: Context, journal: Journal, options: argparse.Namespace, rank
             words = f"step {step:4}  loss {float(total[-1]) / ranks:.4f}  {(ended_ns - started_ns) / 1e6:7.1f} ms"
             print(f"{words}  weights {model.digest()}", flush=True)
     # Who leaves takes its queue pairs along, and others may still want an acknowledgement.
-    meet(options.meet, f"{options.name}-done", options.rank, ranks, {})
+    meet(context, options.meet, f"{options.name}-done", options.rank, ranks, {})
     _journal_state(journal, options, "stop", outcome="finished", cause="", result={"rounds": options.steps})
 
 

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
 from common import files
+from mrclab.context import Context
 
 _LOOK_S = 0.05
 
 
-def meet(folder: Path, name: str, rank: int, ranks: int, mine: Any, timeout_s: float = 60.0) -> list[Any]:
+def meet(
+    context: Context, folder: Path, name: str, rank: int, ranks: int, mine: Any, timeout_s: float = 60.0
+) -> list[Any]:
     """What every rank brings, in order of rank. TimeoutError names those that have not come.
+
+    Time is the lab's, so that ranks can meet in virtual time, too.
 
     A name is for one meeting: who meets twice gives each a name of its own.
     """
     folder.mkdir(parents=True, exist_ok=True)
     places = [folder / f"{name}-{number}.json" for number in range(ranks)]
     files.write_json(places[rank], mine)
-    deadline_s, pause = time.monotonic() + timeout_s, threading.Event()
+    deadline_ns = context.now_ns() + round(timeout_s * 1e9)
     while missing := [number for number, place in enumerate(places) if not place.exists()]:
-        if time.monotonic() > deadline_s:
+        if context.now_ns() > deadline_ns:
             raise TimeoutError(f"ranks {missing} have not come within {timeout_s:g} s")
-        pause.wait(_LOOK_S)
+        context.sleep(_LOOK_S)
     return [json.loads(place.read_text()) for place in places]

@@ -88,6 +88,25 @@ def over_before(job: str, phase: str) -> Check:
     return check
 
 
+def under_way(job: str) -> Check:
+    """A job was neither done nor waiting to begin when the first fault came: else the fault shows nothing."""
+
+    def check(run: Run) -> Finding:
+        faults = [int(line["t_ns"]) for line in run.kind("fault") if line.get("state") == "begin"]
+        lines = [line for line in run.kind("workload") if line.get("name") == job]
+        started = [int(line["t_ns"]) for line in lines if line.get("state") == "start"]
+        done = [int(line["t_ns"]) for line in lines if line.get("outcome") == "finished"]
+        name = f"job {job} at it"
+        if not faults or not started:
+            return Finding(name, None, "there was no fault" if started else "no rank began")
+        if min(started) > min(faults) or (done and min(done) < min(faults)):
+            return Finding(name, None, f"job {job!r} was {'over before' if done else 'not begun at'} the first fault")
+        steps = sum(int(line["t_ns"]) < min(faults) for line in run.kind("step") if line.get("workload") == job)
+        return Finding(name, True, f"the first fault came after {steps // len(started)} steps of {job!r}")
+
+    return check
+
+
 def learned(job: str, share: float = 0.5) -> Check:
     """The loss fell to less than a share of what it was at first."""
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-import threading
-import time
 
 from common.journal import Journal
 from scenarios.running.directory import RunDirectory
 from scenarios.scenario import Program
 from scenarios.worlds.world import Process, World
 
-_LOOK_S = 0.05
+_LOOK_NS = 50_000_000
 
 
 class Programs:
@@ -40,10 +38,12 @@ class Programs:
             self._processes[host] = self._world.spawn(host, argv, f"{host}-{self.program.name}")
 
     def end(self, seconds: float, journal: Journal) -> None:
-        """Wait until all have ended, and end those that have not by then; journal every one that failed."""
-        deadline_s, pause = time.monotonic() + seconds, threading.Event()
-        while self._running() and time.monotonic() < deadline_s:
-            pause.wait(_LOOK_S)
+        """Let `seconds` of the world's time pass until all have ended, and end those that have not; journal every one
+        that failed."""
+        world = self._world
+        deadline_ns = world.now_ns() + round(seconds * 1e9)
+        while self._running() and world.now_ns() < deadline_ns:
+            world.wait_until(min(world.now_ns() + _LOOK_NS, deadline_ns))
         late = self._running()
         for host, process in self._processes.items():
             if host in late:

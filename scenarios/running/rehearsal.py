@@ -24,7 +24,7 @@ def rehearse(scenario: Scenario, choices: Choices) -> None:
     check_times(faults, {phase.name: phase.seconds for phase in runner.phases})
     rehearsed(plan, moments(faults, starts_s))
     check_workloads(list(scenario.workloads(runner.setting)), plan, list(starts_s))
-    check_programs(list(scenario.programs(runner.setting)), plan, list(starts_s), choices.world)
+    check_programs(list(scenario.programs(runner.setting)), plan, list(starts_s))
     scenario.checks(runner.setting)
     check_settings(choices, plan)
 
@@ -40,14 +40,9 @@ def check_workloads(workloads: Sequence[Workload], plan: Plan, phases: Sequence[
             plan.host(name)
 
 
-def check_programs(programs: Sequence[Program], plan: Plan, phases: Sequence[str], world: str) -> None:
-    """Checks phases and hosts, and that the world has a place for processes."""
+def check_programs(programs: Sequence[Program], plan: Plan, phases: Sequence[str]) -> None:
+    """Checks phases and hosts."""
     for program in programs:
-        if world == "simulated":
-            raise ValueError(
-                f"program {program.name} is a process, which lives in real time, and virtual time has no place for it:"
-                " --world emulated (docs/door.md says why)"
-            )
         if program.phase not in phases:
             raise ValueError(f"program {program.name}: no phase {program.phase!r}: there is {', '.join(phases)}")
         for name in program.ranks or ():

@@ -47,7 +47,7 @@ def options_of(chosen: Chosen) -> dict[str, Any]:
 
 def hashes_of(options: Mapping[str, Any]) -> dict[str, str]:
     """What decides a row beside the choices: the digests of a run, and those of the code that judges it."""
-    shipped = tuple(f"scenarios/{name.replace('-', '_')}.py" for name in (*library.NAMES, *library.REAL))
+    shipped = tuple(f"scenarios/{name.replace('-', '_')}.py" for name in (*library.NAMES, *library.WITH_PROGRAMS))
     return {
         **options["hashes"],
         "judging": identity.code_digest(JUDGING),

@@ -10,6 +10,7 @@ from common import bpf
 from common.client import ControlError, ControlTimeoutError
 from endpoint import prober
 from endpoint.denylist import FAULTS
+from endpoint.door.stepped import SteppedDoor
 from endpoint.host import Host as HostNic
 from scenarios.worlds.virtual_time import VirtualTime
 from scenarios.worlds.world import call
@@ -36,6 +37,7 @@ class SimulatedHost:
         """`number` is the fabric's, `pace` the plan's. A NIC with this host's `clock` is attached before all else."""
         self.node = node
         self.nic: HostNic
+        self.door: SteppedDoor
         self.due_ns: int | None = None
         self._number = number
         self._answer_s = ANSWER_S * pace
@@ -50,8 +52,9 @@ class SimulatedHost:
         """The host's own time: ahead of the world's while the host lives through a turn."""
         return max(self._now_ns, self._time.now_ns)
 
-    def attach(self, nic: HostNic) -> None:
+    def attach(self, nic: HostNic, entrance: SteppedDoor) -> None:
         self.nic = nic
+        self.door = entrance
         self.due_ns = nic.next_timer_ns()
 
     # endpoint.group.Client
@@ -75,6 +78,13 @@ class SimulatedHost:
         if not answer["ok"]:
             raise ControlError(answer["error"])
         return answer["result"]
+
+    # programs
+
+    def settle(self) -> None:
+        """Serve the programs of this host that run until they wait, and send what they have posted."""
+        if self.door.settle(self._time.now_ns):
+            self._act()
 
     # changes
 

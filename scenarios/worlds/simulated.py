@@ -1,7 +1,7 @@
 """The simulated world: the same endpoints, the same compiled programs and the same plan, in virtual time.
 
-One process, no root, no sockets: hosts and switches take the clock as an argument. A seed repeats a run to the last
-packet.
+No root and no network: hosts and switches take the clock as an argument, in one process. Programs of a scenario are
+processes beside it, for which the clock waits. A seed repeats a run to the last packet.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import assert_never
 from common.journal import Journal
 from endpoint import factory
 from endpoint.core import dialect
+from endpoint.door.stepped import ANSWER_S, SteppedDoor
 from endpoint.host import Host as HostNic
 from scenarios.running.directory import RunDirectory
 from scenarios.running.transport_choice import TransportChoice
@@ -20,6 +21,7 @@ from scenarios.worlds.fabric import MakeFabric, SimulatedFabric
 from scenarios.worlds.host import SimulatedHost
 from scenarios.worlds.packet_log import PacketLog
 from scenarios.worlds.profiles import Profiles
+from scenarios.worlds.programs import SteppedProcess
 from scenarios.worlds.virtual_time import VirtualTime
 from scenarios.worlds.world import Process
 from switch.native.fabric import NativeFabric
@@ -49,12 +51,18 @@ class SimulatedWorld:
         directory: RunDirectory,
         tell: Callable[[str], None],
         make_fabric: MakeFabric = NativeFabric,
+        *,
+        answer_s: float = ANSWER_S,
     ) -> None:
+        """`answer_s` is how much real time a program may take between two waits."""
+        self._answer_s = answer_s
         self.plan = plan
         self.board = Board(plan, self)
         tell(f"simulating {plan.switch_count} switches and {plan.host_count} hosts in virtual time")
         self.fabric = SimulatedFabric(plan, seed, make_fabric)
         self.time = VirtualTime(self.fabric.fabric, plan.links.host_delay_ns)
+        self._directory = directory
+        self._processes: list[SteppedProcess] = []
         self._switch_journal = Journal(directory.journal("switches"), "switches", self.now_ns)
         self._journals: list[Journal] = [self._switch_journal]
         self._profiles = Profiles(plan)
@@ -63,21 +71,25 @@ class SimulatedWorld:
             for host, number in self.fabric.host_numbers.items()
         }
         for host, simulated in self._hosts.items():
-            simulated.attach(self._nic(host, simulated.clock, transport, seed, directory))
-        self.time.settle(list(self._hosts.values()))
+            simulated.attach(*self._nic(host, simulated.clock, transport, seed, directory))
+        self.time.settle(list(self._hosts.values()), self._settle)
         self._packet_log: PacketLog | None = None
         self._dialect = dialect.parse(str(transport.settings.get("dialect", "")))
         self._by_name = {host.name: simulated for host, simulated in self._hosts.items()}
 
     def _nic(
         self, host: Host, clock: Callable[[], int], transport: TransportChoice, seed: int, directory: RunDirectory
-    ) -> HostNic:
+    ) -> tuple[HostNic, SteppedDoor]:
         own = self._profiles.of(host)
         journal = Journal(directory.journal(host.name), host.name, clock)
         self._journals.append(journal)
         journal.write_process("agent", pid=0, realtime_ns=0)
         nic = factory.make(transport.agent, own, seed, transport.settings, 0)
-        return HostNic(own, nic, journal.write_at, transport_name=transport.agent, clock=clock, now_ns=0)
+        made = HostNic(own, nic, journal.write_at, transport_name=transport.agent, clock=clock, now_ns=0)
+        made.guest = entrance = SteppedDoor(
+            own, nic, transport.agent, journal=journal.write_at, answer_s=self._answer_s
+        )
+        return made, entrance
 
     # scenarios.worlds.world.World
 
@@ -119,13 +131,26 @@ class SimulatedWorld:
         self._packet_log = PacketLog(self.plan, fabric.fabric, switches, hosts, path, self._dialect, start_ns, stop_ns)
 
     def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
-        raise ValueError("a program of its own lives in real time: virtual time has no place for it")
+        """The process computes in no time at all: time stands still until it waits in a call of `mrclab`."""
+        simulated = self._by_name[host]
+        log_file = self._directory.path / "logs" / f"{log}.log"
+        log_file.parent.mkdir(exist_ok=True)
+        process = SteppedProcess(host, argv, log_file, simulated.door, self._settle)
+        self._processes.append(process)
+        return process
+
+    def _settle(self) -> None:
+        """Serve the programs that run, in the order of their hosts, until all of them wait."""
+        for host in self._hosts.values():
+            host.settle()
 
     def is_up(self) -> bool:
         return True
 
     def close(self) -> None:
-        """Ends every NIC, and journals what the switches counted: their totals, once."""
+        """Ends every program and NIC, and journals what the switches counted: their totals, once."""
+        for process in self._processes:
+            process.end()
         for host in self._hosts.values():
             host.nic.close(self.time.now_ns)
         for switch, counters in self.fabric.counters():

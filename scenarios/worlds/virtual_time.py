@@ -33,11 +33,13 @@ class VirtualTime:
         self._fabric = fabric
         self._tick_ns = max(tick_ns, 1)
         self._residents: Sequence[Resident] = ()
+        self._before: Callable[[], None] = lambda: None
         self._alarms: list[tuple[int, int]] = []  # (time, number); stale when the resident's due_ns is another
 
-    def settle(self, residents: Sequence[Resident]) -> None:
-        """Take the hosts, in the order of their numbers in the fabric."""
+    def settle(self, residents: Sequence[Resident], before: Callable[[], None] = lambda: None) -> None:
+        """Take the hosts, in the order of their numbers in the fabric; `before` is called before time moves."""
         self._residents = residents
+        self._before = before
         self._alarms.clear()
         for number in range(len(residents)):
             self.wake(number)
@@ -55,6 +57,7 @@ class VirtualTime:
 
     def run_until(self, t_ns: int) -> None:
         """Let time pass up to `t_ns`, and have everything at that instant happen too."""
+        self._before()
         end_ns = t_ns + 1
         while self._fabric.reached_ns < end_ns or not self._over(end_ns):
             horizon_ns = min(self._fabric.run(self._alarm_ns(), end_ns), end_ns)

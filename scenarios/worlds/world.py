@@ -58,7 +58,7 @@ class World(Protocol):
         """Write what becomes of every packet in this stretch of time (`packet_log.py`). ValueError where nobody can."""
 
     def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
-        """An ordinary process in a host, which ends with the world at the latest. ValueError where there are none."""
+        """An ordinary process in a host, which ends with the world at the latest."""
 
     def is_up(self) -> bool:
         """Whether the world is still there: another process may take a lab down."""

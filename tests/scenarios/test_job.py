@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from common.journal import Journal
-from scenarios import job, library
+from scenarios import job, job_port, library
 from scenarios.judging import jobs
 from scenarios.judging.run import Run
 from scenarios.running.directory import RunDirectory
@@ -16,7 +17,7 @@ from scenarios.running.programs import Programs
 from scenarios.running.rehearsal import rehearse
 from scenarios.running.runner import Choices
 from scenarios.running.transport_choice import transport
-from scenarios.scenario import Setting
+from scenarios.scenario import Setting, carried_out
 from topo.planfile import load_plan
 
 PLAN = load_plan("lab")
@@ -41,15 +42,20 @@ def test_the_port_is_away_for_longer_than_roce_retries_and_comes_back_within_the
     assert port.at_s + port.for_s < SETTING.phases["faults"]
 
 
-def test_virtual_time_is_refused_before_anything_is_made():
-    choices = Choices(transport("mrc"), PLAN, 1, world="simulated")
-    with pytest.raises(ValueError, match="program clean is a process, which lives in real time"):
-        rehearse(library.find("job"), choices)
+@pytest.mark.parametrize("name", library.WITH_PROGRAMS)
+@pytest.mark.parametrize("world", ["emulated", "simulated"])
+def test_everything_of_it_passes_the_rehearsal_in_both_worlds(name: str, world: str):
+    for chosen in ("mrc", "roce"):
+        rehearse(library.find(name), Choices(transport(chosen), PLAN, 1, world=world))
 
 
-def test_on_real_links_everything_of_it_passes_the_rehearsal():
-    for name in ("mrc", "roce"):
-        rehearse(library.find("job"), Choices(transport(name), PLAN, 1))
+def test_one_port_is_all_that_breaks_in_the_job_of_that_name_under_either_transport():
+    for single_plane in (False, True):
+        setting = replace(SETTING, single_plane=single_plane)
+        (fault,) = carried_out(setting, job_port.timeline(setting))
+        assert (fault.verb, fault.target[:4]) == ("port-down", "h0.p")
+        assert fault.for_s is not None
+        assert fault.at_s + fault.for_s < job_port.SCENARIO.phases[2].seconds
 
 
 class FakeProcess:
@@ -70,6 +76,9 @@ class FakeWorld:
     def __init__(self) -> None:
         self.spawned: list[list[str]] = []
         self.processes = [FakeProcess(0), FakeProcess(1), FakeProcess(None)]
+
+    def now_ns(self) -> int:
+        return 0
 
     def spawn(self, host: str, argv: list[str], log: str) -> FakeProcess:
         self.spawned.append([host, *argv])
@@ -145,6 +154,20 @@ def test_a_standard_that_did_not_come_to_its_end_proves_nothing(tmp_path):
     assert jobs.same_weights("clean", "faulty", 11)(run_of(tmp_path, 10)).holds is None
     assert jobs.over_before("clean", "faults")(run_of(tmp_path, 10)).holds is True
     assert jobs.over_before("faulty", "faults")(run_of(tmp_path, 10)).holds is None
+
+
+@pytest.mark.parametrize(("at_ns", "holds"), [(3004, True), (2999, None), (3600, None), (None, None)])
+def test_a_fault_shows_something_only_while_the_job_is_under_way(tmp_path: Path, at_ns: int | None, holds: bool | None):
+    run = run_of(tmp_path, 10)
+    assert run.directory is not None
+    if at_ns is not None:
+        journal = Journal(RunDirectory(run.directory).journal("more"), "runner", lambda: 5)
+        journal.write("fault", t_ns=at_ns, verb="port-down", target="h0.p0", state="begin")
+        journal.close()
+    finding = jobs.under_way("faulty")(Run.open(run.directory))
+    assert finding.holds is holds
+    if holds:
+        assert finding.reason == "the first fault came after 4 steps of 'faulty'"
 
 
 def test_the_loss_is_judged_and_drawn(tmp_path):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -262,6 +263,14 @@ def test_a_statement_that_is_none_is_refused_or_ignored_and_never_raises_anythin
     with contextlib.suppress(VerbError):
         qp.connect(replace(bench.qp_b.info(), dialect=statement), bench.now_ns)
     assert qp.state in (QPState.INIT, QPState.RTS)
+
+
+@pytest.mark.parametrize("statement", [5, b"eeth_op=5:4", ["eeth_op=5:4"]])
+def test_a_statement_that_is_no_text_is_refused(statement: Any) -> None:
+    bench = Bench()
+    qp = bench.a.create_qp(bench.cq_a)
+    with pytest.raises(VerbError, match=r"the peer's dialect is .*; it must be a text, or None"):
+        qp.connect(replace(bench.qp_b.info(), dialect=statement), bench.now_ns)
 
 
 # --- mismatches that only bytes show ----------------------------------------------------------------------------------
