@@ -4,15 +4,15 @@ The result is the one of taking one event after the other in order of time. What
 this order:
 
 - at a switch, ports that may send do so, by number; then frames arrive, one after the other, each followed by what
-  that frame lets leave at once. Frames of different ports arrive in an order that is drawn from time and port
-  (`switch.reference.fabric.arrival_order`), so that no port always comes first; those of one port in the order of
-  sending;
+  that frame lets leave at once. Frames of different ports arrive in an order that is drawn from time and port (the
+  upper 16 bits of splitmix64 seeded with 512 · t_ns + port, then the port), so that no port always comes first; those
+  of one port in the order of sending;
 - a host is given its frames by port, then in the order of sending;
 - every port with a cable has a rate or a delay, so that what happens at one switch or host changes nothing elsewhere in
   the same nanosecond.
 
 Hosts are outside: they hand frames in and are handed frames, each with its time. `switch.native.fabric` runs ahead of
-them for as long as it can; `switch.reference.fabric` takes one instant after the other and says what is right.
+them for as long as it can; tests compare it with a plain implementation that takes one instant after the other.
 """
 
 from __future__ import annotations

@@ -50,9 +50,6 @@ class Recovery:
         more = len(self.faults) - 1
         return self.faults[0].title + (f" and {more} more" if more else "")
 
-    def round_trips(self, base_rtt_ns: int) -> float | None:
-        return None if self.after_ns is None else self.after_ns / base_rtt_ns
-
 
 def bin_ns(run: Run) -> int:
     """A bin's length: a median training step, so that pauses between steps do not look like faults; else 250 ms."""

@@ -1,6 +1,6 @@
 """The simulated world over the native fabric and over one instant after the other: the same journals to the byte.
 
-Random plans, rates, workloads, transports and faults. The slow side is `switch.reference.fabric` over native engines,
+Random plans, rates, workloads, transports and faults. The slow side is `SteppedFabric` over native engines,
 and in some runs over the reference interpreter.
 """
 
@@ -23,7 +23,7 @@ from switch.engine import Engine
 from switch.native.engine import NativeEngine
 from switch.native.fabric import NativeFabric
 from switch.reference.engine import ReferenceEngine
-from switch.reference.fabric import SteppedFabric
+from tests.helpers.engines.stepped_fabric import SteppedFabric
 from topo.fault import VERBS, FaultError
 from topo.graph import links
 from topo.plan import Links, Plan

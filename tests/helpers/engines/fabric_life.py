@@ -21,8 +21,8 @@ from switch.fabric import End, Fabric, HostFrame, NicPort
 from switch.model import Program
 from switch.native.fabric import NativeFabric
 from switch.packet_log import Fate, PacketRecord, in_order
-from switch.reference.fabric import SteppedFabric
 from tests.helpers.engines.differential import PORTS, Life
+from tests.helpers.engines.stepped_fabric import SteppedFabric
 
 HOST_PORTS = 3
 FRAMES_MAX = 400  # that a host sends of its own and in answer, so that no loop of answers lasts
