@@ -9,11 +9,10 @@ from contextlib import AbstractContextManager
 from dataclasses import astuple, fields
 from typing import TYPE_CHECKING
 
+from switch import rules
 from switch.engine import (
-    FRAME_BYTES_MAX,
     PORT_DEFAULTS,
     PORT_SHARES,
-    PRIORITIES,
     CounterValue,
     EngineError,
     MeterConfig,
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from switch.model import Program
 
 LOSS_UNIT = 1 << 53
-SESSION_MAX = 0x7FFF
 COLLECT_BYTES = 1 << 16
 CLOSED = "the engine is closed"
 _COUNTER_FIELDS = len(fields(PortCounters))
@@ -130,8 +128,8 @@ class NativeEngine:
     def insert_entry(self, table: str, entry: Entry) -> int:
         with self._guard:
             loaded = self._loaded.table(table)
-            loaded.check_not_constant()
-            loaded.check_target(entry.action)
+            rules.check_changeable(loaded.table)
+            rules.check_kind_of_action(loaded.table, entry.action)
             return self._insert(loaded, entry)
 
     def _insert(self, table: LoadedTable, entry: Entry) -> int:
@@ -146,23 +144,21 @@ class NativeEngine:
     def modify_entry(self, table: str, handle: int, action: EntryAction) -> None:
         with self._guard:
             loaded = self._loaded.table(table)
-            loaded.check_not_constant()
-            loaded.check_target(action)
+            rules.check_changeable(loaded.table)
+            rules.check_kind_of_action(loaded.table, action)
             kind, number, args = self._target(loaded, action)
             self._check(self._c.access_modify(self.device, loaded.index, handle, kind, number, args), table)
 
     def delete_entry(self, table: str, handle: int) -> None:
         with self._guard:
             loaded = self._loaded.table(table)
-            loaded.check_not_constant()
+            rules.check_changeable(loaded.table)
             self._check(self._c.access_delete(self.device, loaded.index, handle), table)
 
     def set_default_action(self, table: str, action: ActionCall | None) -> None:
         with self._guard:
             loaded = self._loaded.table(table)
-            default = loaded.table.default
-            if action is not None and default is not None and default.const:
-                raise EngineError(f"{table}: its default action is constant")
+            rules.check_default_changeable(loaded.table, action)
             self._set_default(loaded, action if action is not None else loaded.initial_default)
 
     def _set_default(self, table: LoadedTable, action: ActionCall | None) -> None:
@@ -202,21 +198,21 @@ class NativeEngine:
     def delete_member(self, profile: str, member_id: int) -> None:
         with self._guard:
             loaded = self._loaded.profile(profile)
-            loaded.check_known(loaded.members, "member", member_id)
+            rules.check_known(loaded.members, f"member of action profile {profile}", member_id)
             self._check(self._c.access_set_member(self.device, loaded.index, member_id, NO_ACTION, None), profile)
             loaded.members.discard(member_id)
 
     def set_group(self, profile: str, group_id: int, members: Sequence[tuple[int, int]]) -> None:
         with self._guard:
             loaded = self._loaded.profile(profile)
-            loaded.check_group(members)
+            rules.check_group(loaded.profile, loaded.members, members)
             self._set_group(loaded, group_id, members)
             loaded.groups.add(group_id)
 
     def delete_group(self, profile: str, group_id: int) -> None:
         with self._guard:
             loaded = self._loaded.profile(profile)
-            loaded.check_known(loaded.groups, "group", group_id)
+            rules.check_known(loaded.groups, f"group of action profile {profile}", group_id)
             self._set_group(loaded, group_id, ())
             loaded.groups.discard(group_id)
 
@@ -259,10 +255,7 @@ class NativeEngine:
         self._meter(True, self._direct(table, "meter"), handle, config, table)
 
     def _meter(self, direct: bool, number: int, index: int, config: MeterConfig | None, name: str) -> None:
-        if config is not None and min(astuple(config)) < 0:
-            raise EngineError(f"{name}: rates and bursts cannot be negative")
-        if config is not None and config.cir > config.pir:
-            raise EngineError(f"{name}: the committed rate {config.cir} is above the peak rate {config.pir}")
+        rules.check_meter(config)
         rates = words(list(astuple(config))) if config is not None else None
         with self._guard:
             if self._c.access_meter(self.device, direct, number, index, rates):
@@ -278,8 +271,7 @@ class NativeEngine:
 
     def write_register(self, name: str, index: int, value: int) -> None:
         register = self._loaded.register(name)
-        if not 0 <= value < 1 << register.width_bits:
-            raise EngineError(f"{name}: {value:#x} does not fit {register.width_bits} bits")
+        rules.check_register(register, value)
         cell = words(self._loaded.split(value, register.width_bits))
         with self._guard:
             if self._c.access_register(self.device, register.index, index, True, cell):
@@ -288,18 +280,14 @@ class NativeEngine:
     # --- replication ------------------------------------------------------------------------------------------
 
     def set_multicast_group(self, group_id: int, replicas: Sequence[Replica]) -> None:
-        if group_id < 1:
-            raise EngineError(f"multicast groups are numbered from 1, not {group_id}: 0 means no multicast")
+        rules.check_multicast_group(group_id)
         self._set_replicas(self._groups, group_id, replicas, 0)
 
     def delete_multicast_group(self, group_id: int) -> None:
         self._delete_replicas(self._groups, group_id, "multicast group")
 
     def set_clone_session(self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int) -> None:
-        if not 0 <= session_id <= SESSION_MAX:
-            raise EngineError(f"clone sessions are numbered 0 to {SESSION_MAX}, not {session_id}")
-        if truncate_bytes < 0:
-            raise EngineError(f"a clone cannot be truncated to {truncate_bytes} bytes")
+        rules.check_clone_session(session_id, truncate_bytes)
         self._set_replicas(self._sessions, session_id, replicas, truncate_bytes)
 
     def delete_clone_session(self, session_id: int) -> None:
@@ -315,31 +303,23 @@ class NativeEngine:
 
     def _delete_replicas(self, known: set[int], number: int, what: str) -> None:
         with self._guard:
-            if number not in known:
-                raise EngineError(f"no {what} has id {number}")
+            rules.check_known(known, what, number)
             self._c.device_delete_replicas(self.device, known is self._sessions, number)
             known.discard(number)
 
     # --- ports ------------------------------------------------------------------------------------------------
 
     def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None:
-        if len(config.queues) != PRIORITIES:
-            raise EngineError(f"port {port}: {PRIORITIES} queues expected, not {len(config.queues)}")
+        rules.check_port(port, config)
         values = []
         for name in PORT_DEFAULTS:
-            value = getattr(config, name)
-            if name in PORT_SHARES:
-                if not 0 <= value <= 1:
-                    raise EngineError(f"port {port}: a {name} is a share of 0 to 1, not {value}")
-                value = int(value * LOSS_UNIT)
-            values.append(value & binding.NEVER if name.endswith("_seed") else int(value))
+            value = getattr(config, name) * (LOSS_UNIT if name in PORT_SHARES else 1)
+            values.append(int(value) & binding.NEVER)
         for queue in config.queues:
-            values += [queue.depth_packets, queue.depth_bytes, queue.rate_pps]
-        if min(values) < 0:
-            raise EngineError(f"port {port}: rates, depths and delays cannot be negative")
+            values += astuple(queue)
         with self._guard:
             if self._c.device_configure_port(self.device, port, words(values), now_ns):
-                raise EngineError(f"port {port}: not a port number below 511, or out of memory")
+                raise EngineError(f"port {port}: out of memory")
             self._ports[port] = config
 
     def port_counters(self, port: int, now_ns: int) -> PortCounters:
@@ -361,8 +341,7 @@ class NativeEngine:
     def receive(self, port: int, frame: bytes, now_ns: int) -> None:
         if port not in self._ports:
             raise self._no_port(port)
-        if len(frame) > FRAME_BYTES_MAX:
-            raise EngineError(f"a frame of {len(frame)} bytes; at most {FRAME_BYTES_MAX} fit")
+        rules.check_frame(frame)
         self._c.device_receive(self.device, port, frame, len(frame), now_ns)
 
     def advance(self, now_ns: int) -> list[Transmitted]:

@@ -13,10 +13,10 @@ from switch.p4rt import wire
 from switch.p4rt.bytestring import decode
 from switch.p4rt.errors import choices, exists, invalid, not_found, unimplemented
 from switch.p4rt.store import CloneSession, MulticastGroup, Store
+from switch.rules import SESSION_MAX
 
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
 ID_MAX = 0xFFFF  # v1model: mcast_grp and egress_rid are bit<16>
-SESSION_MAX = 0x7FFF  # simple_switch keeps 15 bits of the session of clone()
 PORT_BITS = 32
 
 _ENTITY = wire.tag(p4rt.Entity, "packet_replication_engine_entry")

@@ -6,8 +6,8 @@ import heapq
 from collections import deque
 from collections.abc import Mapping, Sequence
 
+from switch import rules
 from switch.engine import (
-    FRAME_BYTES_MAX,
     PRIORITIES,
     WAITING_PACKETS_MAX,
     CounterValue,
@@ -24,9 +24,9 @@ from switch.packet_log import NO_PORT, Fate, Kind, PacketRecord, Recorder
 from switch.reference.externs import CounterCell
 from switch.reference.machine import Machine, Outlets
 from switch.reference.packet import Packet
-from switch.reference.ports import Port, check_port
+from switch.reference.ports import Port
 from switch.reference.rng import SplitMix64
-from switch.reference.tables import InstalledEntry, check_arguments
+from switch.reference.tables import InstalledEntry
 from switch.reference.trace import Trace
 
 
@@ -100,12 +100,8 @@ class ReferenceEngine:
 
     def set_member(self, profile: str, member_id: int, action: ActionCall) -> None:
         state = self.machine.profiles.state(profile)
-        tables = [t for t in self.machine.program.tables if t.profile is state.profile]
-        found = next((a for t in tables for a in t.actions if a.name == action.name), None)
-        if found is None:
-            known = ", ".join(sorted({a.name for t in tables for a in t.actions})) or "none"
-            raise EngineError(f"action profile {profile}: no action is called {action.name!r}; there are: {known}")
-        check_arguments(found, action.args)
+        actions = rules.profile_actions(self.machine.program.tables, state.profile)
+        rules.checked_call(f"action profile {profile}", actions, action)
         state.members[member_id] = action
 
     def delete_member(self, profile: str, member_id: int) -> None:
@@ -158,9 +154,7 @@ class ReferenceEngine:
     def write_register(self, name: str, index: int, value: int) -> None:
         registers = self.machine.runtime.externs.registers
         _check_cell("register", registers, name, index)
-        width = next(r.width_bits for r in self.machine.program.registers if r.name == name)
-        if not 0 <= value < 1 << width:
-            raise EngineError(f"register {name}: {value:#x} does not fit {width} bits")
+        rules.check_register(next(r for r in self.machine.program.registers if r.name == name), value)
         registers[name][index] = value
 
     # --- replication ---
@@ -186,7 +180,7 @@ class ReferenceEngine:
 
     def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None:
         self._run(now_ns)
-        check_port(port, config)
+        rules.check_port(port, config)
         if not config.up:
             self._note_waiting(self._port(port), Fate.PORT_DOWN)
         self._port(port).configure(config, self._now_ns)
@@ -198,8 +192,7 @@ class ReferenceEngine:
     # --- time and packets ---
 
     def receive(self, port: int, frame: bytes, now_ns: int) -> None:
-        if len(frame) > FRAME_BYTES_MAX:
-            raise EngineError(f"a frame has at most {FRAME_BYTES_MAX} bytes, not {len(frame)}")
+        rules.check_frame(frame)
         self._run(now_ns)
         entry = self._ports.get(port)
         if entry is None or entry.config is None:
@@ -345,7 +338,6 @@ class ReferenceEngine:
 
 
 def _check_cell(kind: str, arrays: Mapping[str, Sequence[object]], name: str, index: int) -> None:
-    if name not in arrays:
-        raise EngineError(f"no {kind} is called {name!r}; there are: {', '.join(sorted(arrays)) or 'none'}")
-    if not 0 <= index < len(arrays[name]):
-        raise EngineError(f"{kind} {name} has {len(arrays[name])} cells, from 0; there is no {index}")
+    cells = rules.find(arrays, name, kind)
+    if not 0 <= index < len(cells):
+        raise EngineError(f"{kind} {name} has {len(cells)} cells, from 0; there is no {index}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.engine import CounterValue, EngineError, MeterConfig
+from switch import rules
+from switch.engine import CounterValue, MeterConfig
 from switch.model.program import Program
 
 GREEN, YELLOW, RED = 0, 1, 2
@@ -59,11 +60,8 @@ class MeterCell:
         self.config: MeterConfig | None = None
 
     def configure(self, config: MeterConfig | None, now_ns: int) -> None:
+        rules.check_meter(config)
         if config is not None:
-            if min(config.cir, config.cburst, config.pir, config.pburst) < 0:
-                raise EngineError("meter rates and bursts cannot be negative")
-            if config.cir > config.pir:
-                raise EngineError(f"the committed rate {config.cir} exceeds the peak rate {config.pir}")
             self.peak = _Bucket(config.pir, config.pburst, now_ns)
             self.committed = _Bucket(config.cir, config.cburst, now_ns)
         self.config = config

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.engine import COPIES_MAX, DROP_PORT, FRAME_BYTES_MAX, PASSES_MAX, EngineError, Replica
+from switch import rules
+from switch.engine import COPIES_MAX, DROP_PORT, FRAME_BYTES_MAX, PASSES_MAX, Replica
 from switch.model.expressions import FieldRef
 from switch.model.externs import FieldList
 from switch.model.intrinsics import NAMES
@@ -64,10 +65,7 @@ class Machine:
         }
 
     def table(self, name: str) -> TableState:
-        if name not in self.tables:
-            known = ", ".join(sorted(self.tables)) or "none"
-            raise EngineError(f"no table is called {name!r}; there are: {known}")
-        return self.tables[name]
+        return rules.find(self.tables, name, "table")
 
     # --- intrinsic metadata ---
 

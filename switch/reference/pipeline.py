@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from switch.entries import GroupRef, MemberRef
-from switch.model.pipelines import ActionCallNode, Conditional, Node, Pipeline, Table
+from switch.model.pipelines import ActionCallNode, Conditional, Key, Node, Pipeline, Table
 from switch.reference.actions import Actions
-from switch.reference.matches import show_pair
 from switch.reference.packet import Packet
 from switch.reference.primitives import COLOURS
 from switch.reference.runtime import Runtime
 from switch.reference.tables import InstalledEntry, TableState
 from switch.reference.trace import show
+from switch.rules import Pair
 
 # Runs a node and returns the name of the next one.
 Visit = Callable[[Packet], str | None]
@@ -103,3 +103,19 @@ class PipelineRunner:
             elif isinstance(entry.action, GroupRef):
                 data["choice"] = f"group {entry.action.group_id}"
         self._runtime.record(packet, "table", **data)
+
+
+def show_pair(key: Key, pair: Pair) -> str:
+    """A field's canonical match, for the trace."""
+    digits = (key.width_bits + 3) // 4
+    full = (1 << key.width_bits) - 1
+    first, second = pair
+    if key.match == "range":
+        return f"0x{first:0{digits}x}..0x{second:0{digits}x}"
+    if second == full:
+        return f"0x{first:0{digits}x}"
+    if second == 0:
+        return "any"
+    if key.match == "lpm":
+        return f"0x{first:0{digits}x}/{second.bit_count()}"
+    return f"0x{first:0{digits}x} &&& 0x{second:0{digits}x}"

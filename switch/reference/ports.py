@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import asdict, dataclass, field
 from types import SimpleNamespace
 
-from switch.engine import DROP_PORT, PORT_SHARES, PRIORITIES, EngineError, PortConfig, PortCounters
+from switch.engine import PRIORITIES, PortConfig, PortCounters
 from switch.reference.packet import Packet
 from switch.reference.rng import SplitMix64
 
@@ -133,18 +133,3 @@ class Port:
             "queue_packets_max": self.waiting_max,
         }
         return PortCounters(**vars(self.counts) | queues)
-
-
-def check_port(number: int, config: PortConfig) -> None:
-    """Raises EngineError for what a port cannot be."""
-    if not 0 <= number < DROP_PORT:
-        raise EngineError(f"ports are numbered 0 to {DROP_PORT - 1}, not {number}")
-    if len(config.queues) != PRIORITIES:
-        raise EngineError(f"port {number}: {PRIORITIES} queues expected, not {len(config.queues)}")
-    for name in PORT_SHARES:
-        if not 0 <= getattr(config, name) <= 1:
-            raise EngineError(f"port {number}: a {name} is a share of 0 to 1, not {getattr(config, name)}")
-    numbers = [config.rate_bps, config.rate_pps, config.delay_ns]
-    numbers += [n for q in config.queues for n in (q.depth_packets, q.depth_bytes, q.rate_pps)]
-    if min(numbers) < 0:
-        raise EngineError(f"port {number}: rates, depths and delays cannot be negative")

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from switch import rules
 from switch.engine import EngineError
-from switch.entries import ActionCall, Entry, EntryAction, GroupRef
+from switch.entries import ActionCall, Entry, EntryAction
 from switch.model.actions import Action
 from switch.model.expressions import FieldRef
 from switch.model.pipelines import Key, Table
 from switch.reference.expressions import Reader
 from switch.reference.externs import CounterCell, MeterCell
-from switch.reference.matches import Pair, canonical
 from switch.reference.packet import Packet
 from switch.reference.profiles import Profiles
 from switch.reference.runtime import Runtime
@@ -24,7 +24,7 @@ from switch.reference.runtime import Runtime
 @dataclass(slots=True)
 class InstalledEntry:
     handle: int
-    pairs: tuple[Pair, ...]
+    pairs: tuple[rules.Pair, ...]
     priority: int
     action: EntryAction
     counter: CounterCell = field(default_factory=CounterCell)
@@ -53,15 +53,14 @@ class TableState:
 
     def insert(self, entry: Entry) -> int:
         name = self.table.name
-        if self.table.const_entries:
-            raise EngineError(f"table {name}: its entries are constant")
+        rules.check_changeable(self.table)
         if len(self.entries) >= self.table.max_size:
             raise EngineError(f"table {name}: full at {self.table.max_size} entries")
         self.check_action(entry.action)
         return self._install(entry)
 
     def _install(self, entry: Entry) -> int:
-        pairs = canonical(self.table, entry)
+        pairs = rules.canonical(self.table, entry)
         priority = 0 if self._is_hashed else entry.priority
         installed = InstalledEntry(self._next_handle, pairs, priority, entry.action)
         if self._is_hashed:
@@ -87,15 +86,13 @@ class TableState:
 
     def modify(self, handle: int, action: EntryAction) -> None:
         entry = self.entry(handle)
-        if self.table.const_entries:
-            raise EngineError(f"table {self.table.name}: its entries are constant")
+        rules.check_changeable(self.table)
         self.check_action(action)
         entry.action = action
 
     def delete(self, handle: int) -> None:
         entry = self.entry(handle)
-        if self.table.const_entries:
-            raise EngineError(f"table {self.table.name}: its entries are constant")
+        rules.check_changeable(self.table)
         del self.entries[handle]
         if self._is_hashed:
             masks = tuple(p[1] for p in entry.pairs)
@@ -106,8 +103,7 @@ class TableState:
             self._ordered.remove(entry)
 
     def set_default(self, call: ActionCall | None) -> None:
-        if self.table.default is not None and self.table.default.const and call is not None:
-            raise EngineError(f"table {self.table.name}: its default action is constant")
+        rules.check_default_changeable(self.table, call)
         if call is None:
             self.default = self._program_default
         else:
@@ -115,22 +111,12 @@ class TableState:
 
     def check_action(self, action: EntryAction) -> None:
         """Raises EngineError unless the table can have the action."""
+        rules.check_kind_of_action(self.table, action)
         if isinstance(action, ActionCall):
-            if self.table.profile is not None:
-                raise EngineError(f"table {self.table.name}: an action profile member or group is expected")
             self._checked_call(action)
-        elif self.table.profile is None:
-            raise EngineError(f"table {self.table.name}: it has no action profile")
-        elif isinstance(action, GroupRef) and not self.table.profile.has_groups:
-            raise EngineError(f"table {self.table.name}: its action profile has no selector, so no groups")
 
     def _checked_call(self, call: ActionCall) -> Action:
-        action = self.actions.get(call.name)
-        if action is None:
-            known = ", ".join(sorted(self.actions))
-            raise EngineError(f"table {self.table.name}: no action is called {call.name!r}; there are: {known}")
-        check_arguments(action, call.args)
-        return action
+        return rules.checked_call(f"table {self.table.name}", self.actions, call)
 
     # --- lookup ---
 
@@ -175,13 +161,3 @@ class TableState:
             call = self._profiles.choose(self.table.profile.name, action, packet)
         found = None if call is None else self.actions.get(call.name)
         return None if call is None or found is None else (found, call.args)
-
-
-def check_arguments(action: Action, args: tuple[int, ...]) -> None:
-    if len(args) != len(action.parameters):
-        raise EngineError(f"action {action.name}: {len(action.parameters)} arguments expected, not {len(args)}")
-    for parameter, value in zip(action.parameters, args, strict=True):
-        if not 0 <= value < 1 << parameter.width_bits:
-            raise EngineError(
-                f"action {action.name}: {value:#x} for {parameter.name} does not fit {parameter.width_bits} bits"
-            )

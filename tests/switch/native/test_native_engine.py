@@ -199,9 +199,9 @@ def test_a_duplicate_is_refused_and_a_modified_entry_acts_anew(engine: NativeEng
 
 def test_unknown_names_are_refused_with_the_valid_choices(engine: NativeEngine) -> None:
     table, _ = _names(engine)
-    with pytest.raises(EngineError, match=r"no table nothing; the program has .*my_sid"):
+    with pytest.raises(EngineError, match=r"no table is called 'nothing'; there are: .*my_sid"):
         engine.insert_entry("nothing", Entry((), ActionCall("a")))
-    with pytest.raises(EngineError, match=r"no action nothing; it has .*set_next_hop"):
+    with pytest.raises(EngineError, match=r"no action is called 'nothing'; there are: .*set_next_hop"):
         engine.insert_entry(table, Entry((Lpm(0, 0),), ActionCall("nothing")))
     with pytest.raises(EngineError, match="no port 77; configured are"):
         engine.receive(77, FRAME, 0)
