@@ -6,13 +6,12 @@ ones there are under the words that named it, before a transport is made.
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from common import user_code
 from endpoint.core.config import ConfigError
 from endpoint.core.congestion import ALGORITHMS
 from endpoint.core.selection import SELECTIONS
@@ -56,16 +55,7 @@ def load(setting: str, value: str, wanted: tuple[str, ...]) -> type[Any]:
     """The class that a value names."""
     path_text, _, class_name = value.rpartition(":")
     path = Path(path_text)
-    if not path.is_file():
-        raise ConfigError(f"{setting}: {path}: no such file")
-    spec = importlib.util.spec_from_file_location(f"outside_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # whatever a user's code may raise
-        raise ConfigError(f"{setting}: {path}{line_of(error, path)}: {type(error).__name__}: {error}") from error
+    module = user_code.load(path, f"outside_{path.stem}", ConfigError, setting)
     found = getattr(module, class_name, None)
     if not inspect.isclass(found):
         classes = [name for name, item in vars(module).items() if inspect.isclass(item)]
@@ -76,11 +66,3 @@ def load(setting: str, value: str, wanted: tuple[str, ...]) -> type[Any]:
             f"{setting}: {path}: class {class_name} lacks {', '.join(missing)} (endpoint/core/{setting}.py)"
         )
     return found
-
-
-def line_of(error: Exception, path: Path) -> str:
-    """ ":12", the line of this file at which it broke; "" when it broke elsewhere."""
-    if isinstance(error, SyntaxError) and error.lineno is not None:
-        return f":{error.lineno}"
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    return f":{lines[-1]}" if lines else ""

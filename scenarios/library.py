@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from common import user_code
 from scenarios.scenario import Scenario, Setting
 
 T = TypeVar("T")
@@ -62,14 +61,7 @@ def file_of(name: str) -> Path | None:
 
 def load(path: Path) -> Scenario:
     """The SCENARIO of a user's file."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.exists():
-        raise ScenarioError(f"{path}: no such file")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # whatever a user's code may raise
-        raise ScenarioError(f"{path}{line_of(error, path)}: {type(error).__name__}: {error}") from error
+    module = user_code.load(path, path.stem, ScenarioError)
     scenario = getattr(module, "SCENARIO", None)
     if not isinstance(scenario, Scenario):
         raise ScenarioError(f"{path}: a scenario file must hold SCENARIO = Scenario(…) (scenarios/scenario.py)")
@@ -89,14 +81,6 @@ def guarded(function: Callable[[Setting], T], path: Path) -> Callable[[Setting],
         try:
             return function(setting)
         except Exception as error:  # whatever a user's code may raise
-            raise ScenarioError(f"{path}{line_of(error, path)}: {type(error).__name__}: {error}") from error
+            raise ScenarioError(user_code.told(error, path)) from error
 
     return call
-
-
-def line_of(error: Exception, path: Path) -> str:
-    """ ":12", the line of this file at which it broke; "" when it broke elsewhere."""
-    if isinstance(error, SyntaxError) and error.lineno is not None:
-        return f":{error.lineno}"
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    return f":{lines[-1]}" if lines else ""

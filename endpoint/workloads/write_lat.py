@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import statistics
 from dataclasses import dataclass
 
+from common import latency
 from endpoint.transport import Completion
 from endpoint.workloads.contents import Contents
 from endpoint.workloads.link import Link
 from endpoint.workloads.options import Options, require
 from endpoint.workloads.workload import LAST, ResultTable, Setup, State, Workload
-
-COLUMNS = (
-    "#bytes",
-    "#iterations",
-    "t_min[usec]",
-    "t_max[usec]",
-    "t_typical[usec]",
-    "t_avg[usec]",
-    "t_stdev[usec]",
-    "99% percentile[usec]",
-    "99.9% percentile[usec]",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +78,9 @@ class WriteLat(Workload):
         """Rank 0 marks its next message; rank 1 follows."""
 
     def table(self) -> ResultTable:
-        table = ResultTable(COLUMNS)
+        table = ResultTable(latency.COLUMNS)
         if self._half_ns:
-            ordered = sorted(self._half_ns)
-            count = len(ordered)
-            figures = (
-                ordered[0],
-                ordered[-1],
-                ordered[count // 2],
-                statistics.fmean(ordered),
-                statistics.pstdev(ordered),
-                ordered[min(count - 1, count * 99 // 100)],
-                ordered[min(count - 1, count * 999 // 1000)],
-            )
-            table.rows.append((self._lat.size, count, *(round(one / 1e3, 2) for one in figures)))
+            table.rows.append(latency.row(self._lat.size, [half_ns / 1e3 for half_ns in self._half_ns]))
         return table
 
     def release(self) -> None:

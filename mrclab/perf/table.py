@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Sequence
 from typing import Any
 
 from mrclab.perf.options import PerfOptions
 
 RULE = "-" * 87
-LATENCY = (
-    "#bytes",
-    "#iterations",
-    "t_min[usec]",
-    "t_max[usec]",
-    "t_typical[usec]",
-    "t_avg[usec]",
-    "t_stdev[usec]",
-    "99% percentile[usec]",
-    "99.9% percentile[usec]",
-)
 _MB = 1 << 20
 
 
@@ -36,16 +24,6 @@ def bandwidth_row(
     per_second = size * 8 / 1e9 if options.gbits else size / _MB
     peak = per_second / peak_s if peak_s else 0.0
     return size, messages, round(peak, 6), round(per_second / average_s, 6), round(1e-6 / average_s, 6)
-
-
-def latency_row(size: int, latencies_us: Sequence[float]) -> tuple[Any, ...]:
-    """Microseconds; `t_typical` is the median, `t_stdev` of the sample."""
-    ordered = sorted(latencies_us)
-    count = len(ordered)
-    deviation = statistics.stdev(ordered) if count > 1 else 0.0
-    marks = [ordered[min(count - 1, int(count * share))] for share in (0.99, 0.999)]
-    figures = (ordered[0], ordered[-1], statistics.median(ordered), statistics.fmean(ordered), deviation, *marks)
-    return size, count, *(round(figure, 2) for figure in figures)
 
 
 def head(title: str, facts: Sequence[tuple[str, object]], columns: Sequence[str], *, as_json: bool) -> None:

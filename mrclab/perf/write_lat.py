@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 
+from common import latency
 from mrclab.context import Context
 from mrclab.cq import WCOpcode
 from mrclab.perf import table
@@ -59,7 +60,7 @@ def run(context: Context, exchange: Exchange, options: PerfOptions) -> None:
     """Both ends; the client reports."""
     end = TestEnd(context, exchange, options, depth=RECEIVES, receives=RECEIVES)
     client = options.servername is not None
-    table.head("RDMA_Write Latency Test", facts(context, options), table.LATENCY, as_json=options.json)
+    table.head("RDMA_Write Latency Test", facts(context, options), latency.COLUMNS, as_json=options.json)
     game = PingPong(end)
     for size in options.sizes():
         exchange.swap({})
@@ -75,7 +76,7 @@ def run(context: Context, exchange: Exchange, options: PerfOptions) -> None:
                 game.send(size)
         game.settle()
         found = exchange.swap(latencies_us)
-        table.row(table.latency_row(size, latencies_us or found), table.LATENCY, as_json=options.json)
+        table.row(latency.row(size, latencies_us or found), latency.COLUMNS, as_json=options.json)
         if options.histogram and client:
             print("\n".join(f"{latency_us:.2f}" for latency_us in sorted(latencies_us)))
     table.foot(as_json=options.json)
