@@ -8,8 +8,8 @@ from itertools import product
 from scenarios.judging import checks
 from scenarios.judging.checks import Check
 from scenarios.judging.story import PaperRow
-from scenarios.scenario import Scenario, Setting, TimedFault, Workload, phases
-from scenarios.training import training_loop
+from scenarios.scenario import Scenario, Setting, TimedFault, phases
+from scenarios.training import only_training
 
 FLAPS_PER_MINUTE = 6  # the paper saw 4.2 on average and up to 13
 FLAPS_MIN = 4
@@ -53,10 +53,6 @@ def judge(setting: Setting) -> Sequence[Check]:
     ]
 
 
-def workloads(setting: Setting) -> Sequence[Workload]:
-    return [training_loop(setting)]
-
-
 SCENARIO = Scenario(
     name="link-flap",
     title="Training does not notice flapping links",
@@ -67,7 +63,7 @@ SCENARIO = Scenario(
         "they work again."
     ),
     plan="lab",
-    workloads=workloads,
+    workloads=only_training,
     timeline=timeline,
     checks=judge,
     phases=phases(reference_s=20.0, faults_s=50.0),

@@ -9,8 +9,8 @@ from scenarios.judging.checks import Check
 from scenarios.judging.run import Run
 from scenarios.judging.story import PaperRow
 from scenarios.judging.verdict import Finding
-from scenarios.scenario import Scenario, Setting, TimedFault, Workload, phases
-from scenarios.training import training_loop
+from scenarios.scenario import Scenario, Setting, TimedFault, phases
+from scenarios.training import only_training
 
 
 def timeline(setting: Setting) -> list[TimedFault]:
@@ -53,10 +53,6 @@ def drained(setting: Setting) -> Check:
     return check
 
 
-def workloads(setting: Setting) -> Sequence[Workload]:
-    return [training_loop(setting)]
-
-
 def judge(setting: Setting) -> Sequence[Check]:
     return [
         *checks.always(),
@@ -77,7 +73,7 @@ SCENARIO = Scenario(
         "back when probes succeed."
     ),
     plan="lab",
-    workloads=workloads,
+    workloads=only_training,
     timeline=timeline,
     checks=judge,
     phases=phases(reference_s=16.0, faults_s=40.0),

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from scenarios.judging import checks
 from scenarios.judging.checks import Check
-from scenarios.scenario import Prober, Scenario, Setting, TimedFault, Workload, phases
-from scenarios.training import training_loop
+from scenarios.scenario import Prober, Scenario, Setting, TimedFault, phases
+from scenarios.training import only_training
 
 
 def timeline(setting: Setting) -> list[TimedFault]:
@@ -16,10 +16,6 @@ def timeline(setting: Setting) -> list[TimedFault]:
         TimedFault(1.6, "port-down", "h0.p1", 0.8),
         TimedFault(2.8, "switch-crash", "p1s1", 0.8),
     ]
-
-
-def workloads(setting: Setting) -> Sequence[Workload]:
-    return [training_loop(setting)]
 
 
 def judge(setting: Setting) -> Sequence[Check]:
@@ -31,7 +27,7 @@ SCENARIO = Scenario(
     title="Everything works once",
     description="A link flap, a NIC port flap and a switch reboot on the smallest fabric, in ten seconds.",
     plan="tiny",
-    workloads=workloads,
+    workloads=only_training,
     timeline=timeline,
     checks=judge,
     phases=phases(warmup_s=1.0, reference_s=3.0, faults_s=4.5, heal_s=2.0),

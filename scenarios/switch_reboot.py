@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from scenarios.judging import checks
 from scenarios.judging.checks import Check
 from scenarios.judging.story import PaperRow
-from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out, phases
-from scenarios.training import training_loop
+from scenarios.scenario import Phase, Scenario, Setting, TimedFault, carried_out, phases
+from scenarios.training import only_training
 
 SPINES = 4
 DOWN_S = 3.0
@@ -46,10 +46,6 @@ def judge(setting: Setting) -> Sequence[Check]:
     ]
 
 
-def workloads(setting: Setting) -> Sequence[Workload]:
-    return [training_loop(setting)]
-
-
 SCENARIO = Scenario(
     name="switch-reboot",
     title="Training does not notice rebooting switches",
@@ -59,7 +55,7 @@ SCENARIO = Scenario(
         "takes one plane from the two hosts under it for as long as it is away."
     ),
     plan="lab",
-    workloads=workloads,
+    workloads=only_training,
     timeline=timeline,
     checks=judge,
     phases=phases(Phase("leaf", 14.0), reference_s=16.0, faults_s=34.0),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from scenarios.scenario import Setting, Workload
 
 COMM_S = 0.7  # the all-reduce of a step, at line rate
@@ -16,6 +18,11 @@ def all_reduce_bytes(setting: Setting) -> int:
     size = sent * ranks / (2 * (ranks - 1))
     grain = GRAIN_BYTES * ranks
     return max(grain, round(size / grain) * grain)
+
+
+def only_training(setting: Setting) -> Sequence[Workload]:
+    """The workloads of a scenario that runs the training loop and nothing beside it."""
+    return [training_loop(setting)]
 
 
 def training_loop(setting: Setting) -> Workload:

@@ -144,24 +144,20 @@ def decode_action(
             raise invalid(f"{owner}: no action with id {message.action_id}; actions: {valid}")
         raise denied(f"{owner}: action {action.name} {why}; valid: {valid}")
     params = message.params
+    if [param.param_id for param in params] != [info.id for info in action.params]:
+        params = _in_order(owner, action, params)
     arguments = []
-    if len(params) == len(action.params):
-        for info, param in zip(action.params, params, strict=True):
-            if param.param_id != info.id:
-                break
-            value = param.value
-            argument = int.from_bytes(value, "big")
-            if not value or argument >> info.bits:
-                raise misfit(value, info.bits, f"{owner}: action {action.name}: parameter {info}")
-            arguments.append(argument)
-        else:
-            return ActionCall(action.name, tuple(arguments))
-    return ActionCall(action.name, _reordered(owner, action, params))
+    for info, param in zip(action.params, params, strict=True):
+        value = int.from_bytes(param.value, "big")
+        if not param.value or value >> info.bits:
+            raise misfit(param.value, info.bits, f"{owner}: action {action.name}: parameter {info}")
+        arguments.append(value)
+    return ActionCall(action.name, tuple(arguments))
 
 
-def _reordered(owner: str, action: Action, params: Iterable[Any]) -> tuple[int, ...]:
-    """Arguments given in another order than declared, or wrongly."""
-    given: dict[int, int] = {}
+def _in_order(owner: str, action: Action, params: Iterable[Any]) -> list[Any]:
+    """Parameters that were given in another order than declared, or wrongly."""
+    given: dict[int, Any] = {}
     known = {info.id: info for info in action.params}
     for param in params:
         info = known.get(param.param_id)
@@ -170,14 +166,11 @@ def _reordered(owner: str, action: Action, params: Iterable[Any]) -> tuple[int, 
             raise invalid(f"{owner}: action {action.name}: no parameter with id {param.param_id}; parameters: {valid}")
         if info.id in given:
             raise invalid(f"{owner}: action {action.name}: parameter {info} is given twice")
-        value = int.from_bytes(param.value, "big")
-        if not param.value or value >> info.bits:
-            raise misfit(param.value, info.bits, f"{owner}: action {action.name}: parameter {info}")
-        given[info.id] = value
+        given[info.id] = param
     for info in action.params:
         if info.id not in given:
             raise invalid(f"{owner}: action {action.name}: parameter {info} is missing")
-    return tuple(given[info.id] for info in action.params)
+    return [given[info.id] for info in action.params]
 
 
 # --- encoding -----------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from switch.frontend import ir
 from switch.frontend.check.scope import Callee
 from switch.frontend.check.types import BOOL, Bits
@@ -119,30 +121,19 @@ def _switch(cx: Context, s: ast.Switch) -> None:
 
 def _switch_chain(cx: Context, s: ast.Switch, value: ir.Expr) -> list[ir.Stmt]:
     """Cases in order as a chain of branches, the default last wherever it stands."""
-    cases: list[tuple[ir.Expr, list[ir.Stmt], Span]] = []
-    default: list[ir.Stmt] = []
-    pending: list[ir.Expr] = []
-    falls_to_default = False
-    for case in s.cases:
-        label = case.labels[0]
-        if isinstance(label, ast.Default):
-            falls_to_default = True
-        else:
-            equal = operation("==", (value, cx.scalar_of(label)), BOOL, label.span)
-            pending.append(equal)
-        if case.body is None:
-            continue
+    result: list[ir.Stmt] = []
+    chain: list[tuple[ir.Expr, list[ir.Stmt], Span]] = []
+    for labels, is_default, case in _arms(s):
+        tests = [operation("==", (value, cx.scalar_of(label)), BOOL, label.span) for label in labels]
         made = cx.body(case.body)
-        if falls_to_default:
-            default = made
-        elif pending:
-            condition = pending[0]
-            for other in pending[1:]:
+        if is_default:
+            result = made
+        else:
+            condition = tests[0]
+            for other in tests[1:]:
                 condition = operation("||", (condition, other), BOOL, case.span)
-            cases.append((condition, made, case.span))
-        pending, falls_to_default = [], False
-    result = default
-    for condition, made, span in reversed(cases):
+            chain.append((condition, made, case.span))
+    for condition, made, span in reversed(chain):
         result = [ir.Branch(condition, made, result, span)]
     return result
 
@@ -151,25 +142,27 @@ def _switch_on_action(cx: Context, s: ast.Switch, subject: ast.Member) -> None:
     call = subject.base
     assert isinstance(call, ast.Call)
     applied = apply_table(cx, call)
-    pending: list[str] = []
-    falls_to_default = False
-    names = {definition.name for definition, _ in applied.table.actions}
-    for case in s.cases:
-        label = case.labels[0]
-        if isinstance(label, ast.Default):
-            falls_to_default = True
-        else:
-            assert isinstance(label, ast.Name)
-            pending.append(action_name(cx, label, call))
-        if case.body is None:
-            continue
-        for name in pending:
-            applied.cases[name] = cx.body(case.body)
-        if falls_to_default:
+    for labels, is_default, case in _arms(s):
+        names = [action_name(cx, label, call) for label in labels if isinstance(label, ast.Name)]
+        applied.cases.update({name: cx.body(case.body) for name in names})
+        if is_default:
             applied.default = cx.body(case.body)
-        pending, falls_to_default = [], False
-    if set(applied.cases) >= names:
+    if set(applied.cases) >= {definition.name for definition, _ in applied.table.actions}:
         applied.default = None
+
+
+def _arms(s: ast.Switch) -> Iterator[tuple[list[ast.Expression], bool, ast.SwitchCase]]:
+    """The cases that have a body, with all labels that lead there; and whether `default`, which is left out, does."""
+    labels: list[ast.Expression] = []
+    is_default = False
+    for case in s.cases:
+        if isinstance(case.labels[0], ast.Default):
+            is_default = True
+        else:
+            labels.append(case.labels[0])
+        if case.body is not None:
+            yield labels, is_default, case
+            labels, is_default = [], False
 
 
 def _call(cx: Context, s: ast.CallStatement) -> None:

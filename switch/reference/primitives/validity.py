@@ -12,35 +12,23 @@ from switch.reference.primitives.registry import Effect, builds
 from switch.reference.runtime import Runtime
 
 
-@builds("add_header")
-def _add_header(runtime: Runtime, header: Any) -> Effect:
+def _validity(runtime: Runtime, header: Any, valid: bool) -> Effect:
     find, headers = runtime.expressions.header(header), runtime.program.headers
 
-    def add(packet: Packet) -> None:
+    def change(packet: Packet) -> None:
         number = find(packet)
-        if number == NOWHERE or packet.valid[number]:
+        if number == NOWHERE or packet.valid[number] is valid:
             return
-        packet.clear_fields(number)
-        packet.set_valid(number)
-        packet.length += packet.header_bytes(number)
-        runtime.record(packet, "primitive", text=f"{headers[number].name} made valid")
+        if valid:
+            packet.clear_fields(number)
+            packet.set_valid(number)
+            packet.length += packet.header_bytes(number)
+        else:
+            packet.length -= packet.header_bytes(number)
+            packet.set_invalid(number)
+        runtime.record(packet, "primitive", text=f"{headers[number].name} made {'valid' if valid else 'invalid'}")
 
-    return add
-
-
-@builds("remove_header")
-def _remove_header(runtime: Runtime, header: Any) -> Effect:
-    find, headers = runtime.expressions.header(header), runtime.program.headers
-
-    def remove(packet: Packet) -> None:
-        number = find(packet)
-        if number == NOWHERE or not packet.valid[number]:
-            return
-        packet.length -= packet.header_bytes(number)
-        packet.set_invalid(number)
-        runtime.record(packet, "primitive", text=f"{headers[number].name} made invalid")
-
-    return remove
+    return change
 
 
 def _rows(stack: Any) -> list[tuple[int, ...]]:
@@ -79,5 +67,7 @@ def _shifter(runtime: Runtime, stack: Any, count: Any, push: bool) -> Effect:
     return shift
 
 
+builds("add_header")(partial(_validity, valid=True))
+builds("remove_header")(partial(_validity, valid=False))
 builds("push")(partial(_shifter, push=True))
 builds("pop")(partial(_shifter, push=False))
