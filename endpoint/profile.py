@@ -54,6 +54,8 @@ class Port:
     rate_bps: int
     """Of Ethernet frame bytes: no FCS, preamble or gap."""
     delay_ns: int
+    overhead_bytes: int = 0
+    """What surrounds a frame on the wire and takes time there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +186,7 @@ def _port(fields: Fields) -> Port:
         usid_address=fields.converted("usid_address", IPv6Address),
         rate_bps=fields.integer("rate_bps", 0),
         delay_ns=fields.integer("delay_ns", 0),
+        overhead_bytes=fields.integer("overhead_bytes", 0, default=0),
     )
 
 

@@ -75,7 +75,7 @@ class QueueConfig:
 
 @dataclass(frozen=True, slots=True)
 class PortConfig:
-    """One port's transmit side. A packet occupies the port for its frame bytes / rate_bps, or 1 / rate_pps."""
+    """One port's transmit side. A packet occupies it for (frame bytes + overhead_bytes) / rate_bps, or 1 / rate_pps."""
 
     up: bool = True
     rate_bps: int = 0  # bits/s of Ethernet frame bytes (no FCS, preamble, gap); 0: as fast as it goes
@@ -83,6 +83,7 @@ class PortConfig:
     delay_ns: int = 0  # propagation: added after the last bit is sent
     loss: float = 0.0  # share of packets lost silently after transmission, 0..1
     loss_seed: int = 0
+    overhead_bytes: int = 0  # that surround each frame on the wire and occupy the port, but are not counted
     queues: tuple[QueueConfig, ...] = field(default_factory=lambda: (QueueConfig(),) * PRIORITIES)
 
 

@@ -51,6 +51,7 @@ class NicPort:
     delay_ns: int = 1
     loss: float = 0.0
     loss_seed: int = 0
+    overhead_bytes: int = 0  # that surround each frame on the wire
 
 
 class Fabric(Protocol):

@@ -109,7 +109,7 @@ def link_at(plan: Plan, ref: PortRef) -> Link:
     upper = isinstance(ref.node, Switch) and (isinstance(other.node, Host) or ref.node.role == "spine")
     a, b = (other, ref) if upper else (ref, other)
     if isinstance(a.node, Host):
-        return Link(a, b, plan.links.host_rate_bps, plan.links.host_delay_ns)
+        return Link(a, b, plan.links.host_rate_bps, plan.links.edge_delay_ns)
     return Link(a, b, plan.links.fabric_rate_bps, plan.links.fabric_delay_ns)
 
 

@@ -54,7 +54,14 @@ class Links:
     host_delay_ns: int = 5_000_000
     fabric_delay_ns: int = 5_000_000
     mtu_bytes: int = 4338  # IP MTU, outer header included
+    wire_overhead_bytes: int = 0  # what surrounds a frame on a wire: preamble 8, FCS 4, gap 12 (IEEE 802.3) make 24
+    nic_latency_ns: int = 0  # of a NIC and its host, each way, whatever a frame's length
     hardware_rate_bps: int = 100_000_000_000  # what host_rate_bps stands for
+
+    @property
+    def edge_delay_ns(self) -> int:
+        """From a host to its leaf, and back: the cable and the host's NIC."""
+        return self.host_delay_ns + self.nic_latency_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +216,7 @@ class Plan:
 
     def path_links(self, *, local: bool = False) -> list[tuple[int, int]]:
         """(rate_bps, delay_ns) of the links of a path from NIC to NIC, under one leaf or across a spine."""
-        edge = (self.links.host_rate_bps, self.links.host_delay_ns)
+        edge = (self.links.host_rate_bps, self.links.edge_delay_ns)
         core = (self.links.fabric_rate_bps, self.links.fabric_delay_ns)
         return [edge, edge] if local else [edge, core, core, edge]
 
@@ -221,7 +228,8 @@ class Plan:
     def path_rtt_ns(self, *, local: bool) -> int:
         """The base round trip of two hosts under one leaf (`local`) or two."""
         return sum(
-            (self.frame_bytes_max + ACK_FRAME_BYTES) * 8 * 1_000_000_000 // rate_bps + 2 * delay_ns
+            (self.frame_bytes_max + ACK_FRAME_BYTES + 2 * self.links.wire_overhead_bytes) * 8_000_000_000 // rate_bps
+            + 2 * delay_ns
             for rate_bps, delay_ns in self.path_links(local=local)
         )
 
@@ -294,6 +302,7 @@ class Plan:
             host_rate_bps=host_rate_bps,
             fabric_rate_bps=links.fabric_rate_bps * host_rate_bps // links.host_rate_bps,
             host_delay_ns=slower(links.host_delay_ns),
+            nic_latency_ns=slower(links.nic_latency_ns),
             fabric_delay_ns=slower(links.fabric_delay_ns),
         )
         return replace(self, links=scaled)

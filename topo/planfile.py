@@ -37,6 +37,8 @@ _RANGES: dict[str, dict[str, tuple[float, float]]] = {
         "host_delay_ns": _DELAY,
         "fabric_delay_ns": _DELAY,
         "mtu_bytes": (1280, 65_521),
+        "wire_overhead_bytes": (0, 256),
+        "nic_latency_ns": _DELAY,
         "hardware_rate_bps": _RATE,
     },
     "packets": {"pmtu_bytes": (256, 4096), "udp_port": (1, 65_535)},

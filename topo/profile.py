@@ -65,7 +65,8 @@ def _port(plan: Plan, host: Host, plane: int) -> dict[str, Any]:
         "address": str(port_address(plan, host, plane)),
         "usid_address": str(usid_address(plan, [nic_usid(plan.downlink_of(host))])),
         "rate_bps": plan.links.host_rate_bps,
-        "delay_ns": plan.links.host_delay_ns,
+        "delay_ns": plan.links.edge_delay_ns,
+        "overhead_bytes": plan.links.wire_overhead_bytes,
     }
 
 

@@ -54,7 +54,7 @@ def show_plan(plan: Plan) -> str:
         ("switches", f"{count.switches:,}: {count.leaves:,} T0 of {count.leaf_ports} ports, {count.spines:,} T1 of"
                      f" {count.spine_ports} ports, {plan.planes} planes; {plan.switch}{_overrides(plan)}"),
         ("hosts", f"{count.nics:,}, {plan.hosts_per_leaf} a leaf; NIC {plan.planes} × {rate(links.host_rate_bps)}"),
-        ("links", f"{count.links_edge:,} NIC–T0 of {rate(links.host_rate_bps)} and {duration(links.host_delay_ns)};"
+        ("links", f"{count.links_edge:,} NIC–T0 of {rate(links.host_rate_bps)} and {duration(links.edge_delay_ns)};"
                   f" {count.links_fabric:,} T0–T1 of {rate(links.fabric_rate_bps)} and"
                   f" {duration(links.fabric_delay_ns)}"),
         ("optics", f"{count.optics:,.0f} of {rate(count.nic_rate_bps)}"),

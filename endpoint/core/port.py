@@ -33,6 +33,7 @@ class Port:
         "enabled",
         "free_ns",
         "number",
+        "overhead_bytes",
         "plane",
         "rate_bps",
         "row",
@@ -51,6 +52,7 @@ class Port:
         self.bit = 1 << (row.port - 1)  # as in the port status mask
         self.rate_bps = row.rate_bps or RATE_UNLIMITED_BPS
         self.unlimited = row.rate_bps == 0
+        self.overhead_bytes = row.overhead_bytes
         self.carrier = self.enabled = True
         """Whether there is a link, and whether its administrator wants it (OCP MRC API: `port_admin_state`)."""
         self.up = True
@@ -81,7 +83,9 @@ class Port:
         self.tx_bytes += size
         if not self.unlimited:
             free_ns = self.free_ns
-            self.free_ns = (free_ns if free_ns > now_ns else now_ns) + size * 8_000_000_000 // self.rate_bps
+            # Rounded up, as cables do: a port that thinks itself free a little early would fill a queue below it.
+            bits = (size + self.overhead_bytes) * 8_000_000_000
+            self.free_ns = (free_ns if free_ns > now_ns else now_ns) - (-bits // self.rate_bps)
 
     def queue_control(self, frame: bytes) -> bool:
         """Queue a control frame; False if the queue is full or the port is down."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from math import ceil
 from zlib import crc32
 
 from endpoint.core import wire as shared
@@ -131,7 +132,7 @@ class Requester:
             if port.free_ns > scheduler.horizon_ns:
                 scheduler.usable &= ~port.bit
             bits = len(frame) * 8_000_000_000
-            self._turn_ns = max(self._turn_ns, now_ns) + int(bits / dcqcn.rate_bps)
+            self._turn_ns = max(self._turn_ns, now_ns) + ceil(bits / dcqcn.rate_bps)
             dcqcn.on_sent(len(frame), now_ns)
             agenda.credit -= len(frame)
             out.append((port.number, frame))

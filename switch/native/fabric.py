@@ -130,11 +130,12 @@ class NativeFabric:
     def configure_nic_port(self, host: int, port: int, config: NicPort) -> None:
         if not 0 <= config.loss <= 1:
             raise EngineError(f"port {port} of host {host}: a loss is a share of 0 to 1, not {config.loss}")
-        if min(config.rate_bps, config.delay_ns, host, port) < 0:
+        if min(config.rate_bps, config.delay_ns, config.overhead_bytes, host, port) < 0:
             raise EngineError(f"port {port} of host {host}: numbers, rates and delays cannot be negative")
         if not (config.delay_ns or config.rate_bps):
             raise EngineError(f"port {port} of host {host}: a cable of a fabric takes time; give a delay or a rate")
         values = [config.rate_bps, config.delay_ns, int(config.loss * LOSS_UNIT), config.loss_seed & NEVER]
+        values.append(config.overhead_bytes)
         code = self._c.fabric_configure_nic_port(self.address, host, port, words([*values, int(config.up)]))
         self._check(code, f"port {port} of host {host}")
 

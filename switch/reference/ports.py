@@ -115,7 +115,7 @@ class Port:
         assert config is not None
         busy_ns = 0
         if config.rate_bps:
-            busy_ns = _ceil_div(size_bytes * 8 * _SECOND_NS, config.rate_bps)
+            busy_ns = _ceil_div((size_bytes + config.overhead_bytes) * 8 * _SECOND_NS, config.rate_bps)
         if config.rate_pps:
             busy_ns = max(busy_ns, _ceil_div(_SECOND_NS, config.rate_pps))
         self.free_ns = now_ns + busy_ns

@@ -31,6 +31,37 @@ def test_the_lab_plan_spells_out_the_defaults():
         assert getattr(lab, section) == getattr(short, section), section
 
 
+HARDWARE = {
+    "links.host_rate_bps": "100_000_000_000",
+    "links.fabric_rate_bps": "100_000_000_000",
+    "links.host_delay_ns": "500",
+    "links.fabric_delay_ns": "500",
+}
+
+
+def test_a_wires_overhead_and_a_nics_latency_lengthen_the_round_trip():
+    """By hand: 4352 + 24 bytes take 350.08 ns at 100 Gb/s, 154 + 24 take 14.24; a NIC's 800 ns count four times."""
+    plain = parse_plan(MINIMAL, overrides=HARDWARE)
+    assert plain.base_rtt_ns == 4 * (360 + 1000)
+    around = parse_plan(MINIMAL, overrides={**HARDWARE, "links.wire_overhead_bytes": "24"})
+    assert around.base_rtt_ns == 4 * (364 + 1000)
+    both = replace(around, links=replace(around.links, nic_latency_ns=800))
+    assert both.base_rtt_ns == 4 * (364 + 1000) + 4 * 800
+    assert both.path_rtt_ns(local=True) == 2 * (364 + 1000) + 4 * 800
+    assert both.plane_bdp_bytes == 12_500 * both.base_rtt_ns // 1000
+    assert both.single_plane().links.nic_latency_ns == 800
+    faster = both.at_rate(400_000_000_000)
+    assert (faster.links.nic_latency_ns, faster.links.wire_overhead_bytes) == (200, 24)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("wire_overhead_bytes", "-1"), ("wire_overhead_bytes", "300"), ("nic_latency_ns", "-5")]
+)
+def test_overhead_and_latency_have_limits(key, value):
+    with pytest.raises(PlanError, match=rf"links\.{key} .*0 to"):
+        parse_plan(MINIMAL, overrides={f"links.{key}": value})
+
+
 def test_a_plan_is_found_by_its_path_too(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text(MINIMAL)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ from topo.emulation.wiring import (
     link_commands,
     steer_commands,
 )
+from topo.fault import healthy
 from topo.graph import PortRef, device_id, links, ports, towards_host
 from topo.node import Host, leaf, spine
 from topo.path import path_da, paths
@@ -147,3 +149,15 @@ def test_the_loss_program_compares_one_random_word_with_its_share(loss, threshol
 
 def test_total_loss_draws_no_lots():
     assert tc.loss_program(1.0) == "1,6 0 0 4"
+
+
+def test_switches_of_every_kind_are_told_what_surrounds_a_frame() -> None:
+    """By hand: at 10 Mb/s a second has room for 1,250,000 / (4352 + 24) full frames and / (128 + 24) trimmed ones."""
+    plan = load_plan("tiny")
+    plan = replace(plan, links=replace(plan.links, wire_overhead_bytes=24, nic_latency_ns=1_000_000))
+    config = parse_config(json.loads(json.dumps(serve_config(plan, list(plan.switches())))))
+    ports_ = [spec.config for device in config.devices for spec in device.ports]
+    assert {port.overhead_bytes for port in ports_} == {24}
+    assert {port.delay_ns for port in ports_} == {5_000_000, 2 * 6_000_000}
+    assert [rate for _, _, rate in sorted(queue_settings(plan, 10_000_000))] == [286, 8224]
+    assert healthy(plan, PortRef(plan.host("h0"), 1)).overhead_bytes == 24

@@ -31,10 +31,10 @@ THRIFT_PORT_BASE = 9090
 
 def queue_settings(plan: Plan, rate_bps: int) -> list[tuple[int, int, int]]:
     """(priority, depth in packets, rate in packets/s) of a port's two queues at this line rate."""
-    bytes_per_s = rate_bps / 8
+    bytes_per_s, around = rate_bps / 8, plan.links.wire_overhead_bytes
     rates = {
-        PRIORITY_DATA: max(1, round(bytes_per_s / plan.frame_bytes_max)),
-        PRIORITY_CONTROL: max(1, round(bytes_per_s / plan.trimming.size_bytes)),
+        PRIORITY_DATA: max(1, round(bytes_per_s / (plan.frame_bytes_max + around))),
+        PRIORITY_CONTROL: max(1, round(bytes_per_s / (plan.trimming.size_bytes + around))),
     }
     return [(queue.priority, queue.depth_packets, rates[queue.priority]) for queue in port_queues(plan)]
 

@@ -44,6 +44,7 @@ def serve_config(
                 "interface": ref.interface,
                 "netns": str(namespace.path_of(name.netns(switch))),
                 "rate_bps": link_at(plan, ref).rate_bps,
+                "overhead_bytes": plan.links.wire_overhead_bytes,
                 "delay_ns": wire_delay_ns(plan, ref, link_at(plan, ref).delay_ns),
                 "queues": queues,
             }
@@ -58,7 +59,7 @@ def wire_delay_ns(plan: Plan, ref: PortRef, delay_ns: int) -> int:
 
     Every round trip, to another NIC or back to the same one, is then as long as the plan says.
     """
-    return delay_ns + (plan.links.host_delay_ns if towards_host(plan, ref) else 0)
+    return delay_ns + (plan.links.edge_delay_ns if towards_host(plan, ref) else 0)
 
 
 class EmbeddedDriver:

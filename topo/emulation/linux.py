@@ -77,7 +77,8 @@ class LinuxDriver:
     def _pace(self, ref: PortRef, rate_bps: int) -> str:
         plan = self.site.plan
         burst, limit = 2 * plan.frame_bytes_max, plan.depth_packets * plan.frame_bytes_max
-        return f"qdisc replace dev {ref.interface} root tbf rate {rate_bps}bit burst {burst} limit {limit}"
+        around = f" overhead {plan.links.wire_overhead_bytes}" if plan.links.wire_overhead_bytes else ""
+        return f"qdisc replace dev {ref.interface} root tbf rate {rate_bps}bit burst {burst} limit {limit}{around}"
 
     def _provision(self, switch: Switch, up: Collection[int] | None = None) -> None:
         """Neighbours and routes of the ports in `up`, by default all that are up; a repetition changes nothing."""

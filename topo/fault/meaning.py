@@ -15,7 +15,8 @@ from topo.plan import Plan
 def healthy(plan: Plan, ref: PortRef) -> PortState:
     """A port as the plan has it."""
     link = link_at(plan, ref)
-    return PortState(up=True, rate_bps=link.rate_bps, delay_ns=link.delay_ns)
+    overhead_bytes = plan.links.wire_overhead_bytes
+    return PortState(up=True, rate_bps=link.rate_bps, delay_ns=link.delay_ns, overhead_bytes=overhead_bytes)
 
 
 def port_states(plan: Plan, faults: Iterable[Fault]) -> dict[PortRef, PortState]:

@@ -27,6 +27,7 @@ class PortState:
     delay_ns: int
     loss: float = 0.0  # share of packets, 0 to 1
     loss_seed: int = 0
+    overhead_bytes: int = 0  # that surround each frame on the wire
 
 
 Impairment = Callable[[PortState, float, int], PortState]

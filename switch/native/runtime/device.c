@@ -135,6 +135,7 @@ int device_configure_port(struct device *d, u32 number, const struct port_config
     port->rate_bps = config->rate_bps;
     port->rate_pps = config->rate_pps;
     port->delay_ns = config->delay_ns;
+    port->overhead_bytes = config->overhead_bytes;
     if (port->loss != config->loss || port->loss_seed != config->loss_seed) {
         port->loss = config->loss;
         port->loss_seed = config->loss_seed;

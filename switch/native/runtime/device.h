@@ -32,6 +32,7 @@ struct port_config {
     u64 delay_ns;
     u64 loss; /* share of packets, in units of 2^-53 */
     u64 loss_seed;
+    u64 overhead_bytes; /* around each frame on the wire */
     struct {
         u64 depth_packets;
         u64 depth_bytes;
@@ -50,7 +51,7 @@ struct port_counters {
 struct port {
     u16 number;
     bool up;
-    u64 rate_bps, rate_pps, delay_ns, loss, loss_seed;
+    u64 rate_bps, rate_pps, delay_ns, loss, loss_seed, overhead_bytes;
     u64 random;
     u64 free_ns;    /* the last bit of the last packet leaves */
     u64 service_ns; /* the next dequeue, NEVER when nothing waits or it is being served */

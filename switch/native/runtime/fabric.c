@@ -300,7 +300,7 @@ static int send_one(struct fabric *f, const struct fabric_record *record, const 
             note_leaving(f, record, FATE_PORT_DOWN, record->t_ns, 0, frame);
         return 0;
     }
-    u64 bits = (u64)record->length * 8;
+    u64 bits = (record->length + config->overhead_bytes) * 8;
     u64 busy_ns = config->rate_bps ? (u64)(((u128)bits * second_ns + config->rate_bps - 1) / config->rate_bps) : 0;
     u64 free_ns = plus(greater(record->t_ns, port->free_ns), busy_ns);
     u64 arrival_ns = plus(free_ns, config->delay_ns);

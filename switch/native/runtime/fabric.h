@@ -26,6 +26,7 @@ struct fabric_nic_port {
     u64 delay_ns;
     u64 loss; /* share of packets, in units of 2^-53 */
     u64 loss_seed;
+    u64 overhead_bytes; /* around each frame on the wire */
     u64 up;
 };
 

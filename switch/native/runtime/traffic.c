@@ -184,7 +184,7 @@ static bool put_on_wire(struct device *d, const struct port *port, struct packet
 
 void traffic_transmit(struct device *d, struct port *port, struct packet *p, u64 t_ns)
 {
-    u64 busy_ns = later(interval_ns((u64)p->length * 8, port->rate_bps), interval_ns(1, port->rate_pps));
+    u64 busy_ns = later(interval_ns((p->length + port->overhead_bytes) * 8, port->rate_bps), interval_ns(1, port->rate_pps));
     port->free_ns = t_ns + busy_ns;
     port->counters.tx_packets++;
     port->counters.tx_bytes += p->length;

@@ -122,6 +122,7 @@ class Life:
             delay_ns=draw((0, 1000, 123_456)),
             loss=draw((0.0, 0.0, 0.25, 1.0)),
             loss_seed=draw((0, 5)),
+            overhead_bytes=draw((0, 0, 24)),
             queues=tuple(queues),
         )
 

@@ -115,7 +115,8 @@ class SwitchLife(Life):
         rate_bps = self.random.choice((80_000_000, 800_000_000, 8_000_000_000, 99_999_937))
         delay_ns = self.random.choice((*self.kind.delays_ns, 5000, 12_345))
         loss = self.random.choice((0.0, 0.0, 0.0, 0.25))
-        return replace(config, rate_bps=rate_bps, rate_pps=0, delay_ns=delay_ns, loss=loss)
+        around = self.random.choice((0, 0, 24))
+        return replace(config, rate_bps=rate_bps, rate_pps=0, delay_ns=delay_ns, loss=loss, overhead_bytes=around)
 
     def first_port_config(self) -> PortConfig:
         return self.port_config()
@@ -192,7 +193,12 @@ class FabricLife:
     def _configure_nic(self, nic: End, up: bool) -> None:
         draw = self.random.choice
         config = NicPort(
-            up, draw((8_000_000, 80_000_000, 0)), draw((1000, 1000, 1, 3333)), draw((0, 0, 0.3)), draw((1, 2))
+            up,
+            draw((8_000_000, 80_000_000, 0)),
+            draw((1000, 1000, 1, 3333)),
+            draw((0, 0, 0.3)),
+            draw((1, 2)),
+            draw((0, 24)),
         )
         for side in self.sides:
             side.fabric.configure_nic_port(nic.node, nic.port, config)

@@ -82,7 +82,7 @@ class SteppedFabric:
 
     def configure_nic_port(self, host: int, port: int, config: NicPort) -> None:
         nic_port = self._nic_port(host, port)
-        if not 0 <= config.loss <= 1 or min(config.rate_bps, config.delay_ns) < 0:
+        if not 0 <= config.loss <= 1 or min(config.rate_bps, config.delay_ns, config.overhead_bytes) < 0:
             raise EngineError(f"port {port} of host {host}: a loss is a share, rates and delays cannot be negative")
         if not (config.delay_ns or config.rate_bps):
             raise EngineError(f"port {port} of host {host}: a cable of a fabric takes time; give a delay or a rate")
@@ -101,7 +101,7 @@ class SteppedFabric:
             if not config.up or to is None:
                 self._note_leaving(t_ns, 0, HostFrame(t_ns, host, port, frame), Fate.PORT_DOWN)
                 continue
-            busy_ns = _busy_ns(len(frame), config.rate_bps)
+            busy_ns = _busy_ns(len(frame) + config.overhead_bytes, config.rate_bps)
             free_ns = max(t_ns, nic_port.free_ns) + busy_ns
             arrival_ns = free_ns + config.delay_ns
             if arrival_ns < self._reached_ns:

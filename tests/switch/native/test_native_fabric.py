@@ -128,6 +128,16 @@ def test_a_frame_takes_its_bytes_over_the_rate_and_the_delay_of_both_cables(fabr
     assert fabric.hops == 2
 
 
+def test_what_surrounds_a_frame_takes_time_and_counts_nowhere(fabric: NativeFabric) -> None:
+    fabric.configure_nic_port(0, 0, NicPort(rate_bps=8_000_000, delay_ns=MICROSECOND, overhead_bytes=24))
+    fabric.switch(0).configure_port(2, PortConfig(rate_bps=8_000_000, delay_ns=MICROSECOND, overhead_bytes=24), 0)
+    fabric.send([HostFrame(0, 0, 0, bytes(10)), HostFrame(0, 0, 0, bytes(10))])
+    assert [arrival.t_ns for arrival in everything(fabric)] == [(34 + 1 + 34 + 1) * 1000, (68 + 1 + 34 + 1) * 1000]
+    assert fabric.switch(0).port_counters(2, 0).tx_bytes == 20
+    with pytest.raises(EngineError, match="cannot be negative"):
+        fabric.configure_nic_port(0, 0, NicPort(rate_bps=8, overhead_bytes=-1))
+
+
 def test_the_fabric_stops_where_a_host_may_answer(fabric: NativeFabric) -> None:
     fabric.send([HostFrame(0, 0, 0, bytes(10)), HostFrame(0, 0, 0, bytes(10))])
     horizon_ns = fabric.run(None, 10**9)
