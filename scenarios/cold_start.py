@@ -34,7 +34,7 @@ def workloads(setting: Setting) -> Sequence[Workload]:
     whole = training_loop(setting)
     first = {
         **whole.options,
-        "duration_ns": round((setting.phases["warmup"] + setting.phases["reference"]) * SECOND_NS),
+        "duration_ns": round((setting.phases["warmup"] + setting.phases["reference"]) * setting.pace * SECOND_NS),
     }
     return [Workload("training", first, name="whole"), Workload("training", whole.options, name="cold", phase="faults")]
 
