@@ -6,7 +6,6 @@ import json
 import socket
 import threading
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 TIMEOUT_S = 30.0
@@ -45,9 +44,7 @@ class ControlClient:
     def __enter__(self) -> ControlClient:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def call(self, op: str, timeout_s: float | None = None, **arguments: Any) -> Any:

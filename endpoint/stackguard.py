@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
-from types import TracebackType
 
 from common import bpf
 from endpoint.frame_filter import udp_over_ipv6
@@ -39,9 +38,7 @@ class StackGuard:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.remove()
 
     def remove(self) -> None:

@@ -15,7 +15,6 @@ import logging
 import os
 import signal
 import sys
-import threading
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -140,18 +139,9 @@ def _watch_parent(loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> N
     except ProcessLookupError:
         stopping.set()
         return
-    except OSError:  # a kernel without pidfd_open: look who the parent is
-        threading.Thread(target=_poll_parent, args=(parent, loop, stopping), daemon=True).start()
-        return
     if os.getppid() != parent:  # it ended before the descriptor was ours
         stopping.set()
     loop.add_reader(descriptor, stopping.set)
-
-
-def _poll_parent(parent: int, loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
-    while os.getppid() == parent:
-        time.sleep(0.2)
-    loop.call_soon_threadsafe(stopping.set)
 
 
 # --- journal ----------------------------------------------------------------------------------------------------------

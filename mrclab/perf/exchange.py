@@ -6,7 +6,6 @@ import json
 import select
 import socket
 import time
-from types import TracebackType
 from typing import Any
 
 from mrclab.context import Context
@@ -36,7 +35,7 @@ class Exchange:
     def __enter__(self) -> Exchange:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close()
 
     def swap(self, mine: Any) -> Any:

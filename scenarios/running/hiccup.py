@@ -15,7 +15,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-from types import TracebackType
 
 from common.journal import Journal
 
@@ -44,9 +43,7 @@ class HiccupMeter:
         assert self._process is not None
         return self._process.pid
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._process is not None:
             assert self._process.stdin is not None
             self._process.stdin.close()

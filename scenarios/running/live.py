@@ -11,7 +11,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -146,9 +145,7 @@ class Watcher:
             self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         if self._live is not None:
             self._thread.join()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Protocol, Self
 
 from scenarios.sweeping.perform import Perform
@@ -29,9 +28,7 @@ class Engine(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
     def submit(self, task: Task) -> None:
         """Take a task; returns at once, but for an engine that makes runs in this process."""

@@ -13,7 +13,6 @@ import resource
 import threading
 import time
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from switch.config import ConfigError, DeviceConfig, PortSpec
@@ -40,9 +39,7 @@ class _Gate:
             raise EngineError(CLOSED)
         self._c.driver_enter(self._driver)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._c.driver_leave(self._driver, self.device)
 
 

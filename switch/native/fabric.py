@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 
 from switch.engine import EngineError, PortConfig, PortCounters, Transmitted
 from switch.fabric import End, HostFrame, NicPort
@@ -40,7 +39,7 @@ class SwitchInFabric(NativeEngine):
         if self._device:
             self._c.fabric_settle(self._fabric.address, self._number)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         pass
 
     def receive(self, port: int, frame: bytes, now_ns: int) -> None:
