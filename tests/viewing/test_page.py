@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -203,6 +204,14 @@ def test_a_viewer_comes_back_after_the_server_was_killed(run: Path, page: Open) 
         assert opened.value("lab.picture().phase") == "after"
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody can reach, as /tmp itself: pytest's own are closed to the user that serves."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o777)
+        yield Path(folder)
+
+
 def heeding_interrupts() -> None:
     """For a child: what a shell runs in the background ignores Ctrl-C, and passes that on."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -214,8 +223,7 @@ def test_the_command_prints_one_address_and_leaves_nothing_behind(
 ) -> None:
     pytest.importorskip("uvicorn")
     words = [sys.executable, "-m", "scenarios", "view", str(run)]
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    tmp_path.chmod(0o777)
+    environment = {**os.environ, "TMPDIR": str(open_folder)}
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, text=True, env=environment, preexec_fn=heeding_interrupts
     ) as command:
@@ -223,11 +231,11 @@ def test_the_command_prints_one_address_and_leaves_nothing_behind(
         line = command.stdout.readline()
         assert ": http://127.0.0.1:" in line
         (server,) = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
-        assert len(list(tmp_path.iterdir())) == 1
+        assert len(list(open_folder.iterdir())) == 1
         command.send_signal(number)
         assert command.wait(20) == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[number]
         assert command.stdout.read() == ""
     end_s = time.monotonic() + 20
-    while Path(f"/proc/{server}").exists() or list(tmp_path.iterdir()):
+    while Path(f"/proc/{server}").exists() or list(open_folder.iterdir()):
         assert time.monotonic() < end_s
         time.sleep(0.02)
