@@ -7,7 +7,7 @@ plan's tables. The lab's switches are not disturbed: each hop runs in a copy.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Any, Protocol
@@ -26,7 +26,7 @@ from topo.fault import Condition, Fault, at_switch, leaving
 from topo.graph import PortRef, peer, ports
 from topo.node import Host, Switch
 from topo.path import Path, path_da
-from topo.plan import Plan
+from topo.plan import PRIORITY_DATA, Plan
 from topo.profile import nic_profile
 
 HOPS_MAX = 16
@@ -52,13 +52,20 @@ class Explainer(Protocol):
     def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation: ...
 
 
+QUEUE_ACCOUNT, ACCOUNT_FULL, PRIORITIES = "queue_account", 0xFFFF, 8  # p4/parts/account.p4
+
+
 class PlanExplainer:
-    """Reference interpreters that hold exactly the plan's tables, without faults."""
+    """Reference interpreters that hold exactly the plan's tables, without faults.
+
+    The data queues of the switches in `full` are as long as their account can say: a packet that may be trimmed is.
+    """
 
     faults: Sequence[Fault] = ()
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, full: Collection[Switch] = ()) -> None:
         self._plan = plan
+        self._full = full
         self._pipelines = compiled_pipelines()
 
     def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
@@ -67,6 +74,8 @@ class PlanExplainer:
         DirectControl(engine, self._pipelines[switch.role]).install(tables(self._plan, switch, virtual_time=True))
         for ref in ports(self._plan, switch):
             engine.configure_port(ref.port, PortConfig(), 0)
+            if switch in self._full:
+                engine.write_register(QUEUE_ACCOUNT, ref.port * PRIORITIES + PRIORITY_DATA, ACCOUNT_FULL)
         engine.receive(port, frame, 0)
         sent = [(item.port, item.frame) for item in engine.advance(0)]
         return Explanation([json.loads(step.json()) for step in trace.steps], trace.text(), sent)

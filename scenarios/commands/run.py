@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,10 +21,12 @@ from topo.emulation import labname
 if TYPE_CHECKING:
     from scenarios.running.runner import Choices
     from scenarios.scenario import Scenario
+    from scenarios.viewing.live import RunView
 
 EXAMPLES = """examples:
   ./lab run link-flap                        the main demonstration, about two minutes
   ./lab run link-flap --short                the same in half a minute
+  ./lab run link-flap --view                 the same on a page in the browser, where cables are cut by clicks
   ./lab run link-flap --transport roce       the same faults under RoCE, on one plane
   ./lab run incast --set trimming.enabled=false
   ./lab run my_experiment.py --seed 7
@@ -98,6 +101,10 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="json: options, verdict and figures, and nothing else",
     )
     run.add_argument("--plain", action="store_true", help="print lines instead of the live view")
+    run.add_argument("--view", action="store_true", help="the run on a page in the browser, too: prints its address")
+    run.add_argument(
+        "--paused", action="store_true", help="with --view, in virtual time: begin held, for the page to let go"
+    )
     labname.add_option(run)
     run.set_defaults(run=run_command)
 
@@ -112,6 +119,30 @@ def refuse_second_lab() -> None:
         raise state.LabRunningError(there_already(existing))
 
 
+@contextmanager
+def shown(
+    arguments: argparse.Namespace, choices: Choices, directory: RunDirectory, tell: Callable[[str], None]
+) -> Iterator[RunView | None]:
+    """The run's page, with --view; its address goes to standard error, where no output is read by programs."""
+    if not arguments.view:
+        yield None
+        return
+    from scenarios.viewing.live import RunView
+
+    options = {
+        "scenario": directory.path.parent.name,
+        "transport": choices.transport.name,
+        "seed": choices.seed,
+        "world": choices.world,
+        "plan": choices.plan.name,
+        "pace": choices.pace,
+    }
+    with RunView(choices.running_plan, options, directory, tell, hand_over=hand_over, paused=arguments.paused) as view:
+        sys.stderr.write(f"view: {view.viewer.address}\n")
+        sys.stderr.flush()
+        yield view
+
+
 def run_command(arguments: argparse.Namespace) -> int:
     # Late: matplotlib, numpy and gRPC take seconds, and the help needs none of them.
     from rich.console import Console
@@ -123,12 +154,14 @@ def run_command(arguments: argparse.Namespace) -> int:
     from scenarios.running import calibration, estimate
     from scenarios.running.live import Watcher
     from scenarios.running.rehearsal import rehearse
-    from scenarios.running.runner import Runner
+    from scenarios.running.runner import MakeWorld, Runner
     from scenarios.running.watch import watched
     from scenarios.viewing import export
     from scenarios.worlds.emulated import EmulatedWorld
     from scenarios.worlds.simulated import SimulatedWorld
 
+    if arguments.paused and not (arguments.view and arguments.world == "simulated"):
+        raise ValueError("--paused: only with --view and --world simulated, where the page can let the run go on")
     scenario = library.find(arguments.scenario)
     if arguments.short:
         scenario = scenario.shortened()
@@ -144,12 +177,19 @@ def run_command(arguments: argparse.Namespace) -> int:
     directory = RunDirectory.create(arguments.runs, scenario.name, choices.seed)
     simulated = choices.world == "simulated"
     kind = SimulatedWorld if simulated else EmulatedWorld
-    with Watcher(console, scenario, directory, plain=arguments.plain or not told) as watcher:
+    with (
+        Watcher(console, scenario, directory, plain=arguments.plain or not told) as watcher,
+        shown(arguments, choices, directory, watcher.tell) as view,
+    ):
         runner = Runner(scenario, choices, directory, watcher.tell)
         watcher.seconds = runner.seconds
         watcher.options(runner.options())
         watcher.tell(f"this run takes {needed.words()}")
-        make_world = partial(kind, choices.running_plan, choices.transport, choices.seed, directory, watcher.tell)
+        make_world: MakeWorld = partial(
+            kind, choices.running_plan, choices.transport, choices.seed, directory, watcher.tell
+        )
+        if view is not None:
+            make_world = view.opened(make_world)
         try:
             runner.run(make_world, None if simulated else partial(watched, directory))
         finally:

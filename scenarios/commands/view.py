@@ -7,25 +7,37 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
+from scenarios.commands.owner import hand_over
+from scenarios.commands.root import need_root
 from scenarios.running.directory import RUNS
 
+if TYPE_CHECKING:
+    from topo.emulation.lab import Lab
+
+WHY_NOT = {
+    "plan": "this is a plan: nothing runs that could be broken",
+    "replay": "this run is over: it can be replayed",
+}
+
 EXAMPLES = """examples:
-  ./lab view                      plan lab
+  ./lab view                      the running lab; without one, plan lab
   ./lab view wide                 another plan: a name or a .toml file
   ./lab view latest               the newest run, replayed
   ./lab view link-flap            the newest run of a scenario
   ./lab view RUN OTHER            a race: two runs on one slider
   ./lab view RUN --export r.html  the replay as one file, to hand out (each run's report links to its own)
-The address that is printed holds a token: whoever has it may see the lab. Nothing listens beyond this
+  ./lab run link-flap --view      a run while it goes on
+The address that is printed holds a token: whoever has it may see the lab, and break it. Nothing listens beyond this
 machine. Ctrl-C ends the view."""
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     view = subparsers.add_parser(
         "view",
-        help="the lab in a browser: a plan, or a recorded run",
+        help="the lab in a browser: a plan, the running lab, a recorded run",
         description="Serve a page that shows a fabric and what happens in it; prints its address, opens nothing.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -40,10 +52,13 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def view_command(arguments: argparse.Namespace) -> int:
     from scenarios.viewing import export
     from scenarios.viewing.desk import Desk
+    from scenarios.viewing.microscope import Microscope
     from scenarios.viewing.stage import plan_stage, replay_stage, what_is
     from scenarios.viewing.viewer import Viewer
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    if not arguments.what and arguments.export is None and (lab := running_lab()) is not None:
+        return lab_view(lab, arguments)
     if len(arguments.what) > 2:
         raise ValueError(f"view takes one run or plan, or two runs for a race, not {len(arguments.what)}")
     found = [what_is(arguments.runs, name) for name in arguments.what or ["lab"]]
@@ -61,12 +76,47 @@ def view_command(arguments: argparse.Namespace) -> int:
         size = export.write(runs, arguments.export)
         sys.stdout.write(f"wrote {arguments.export}, {size / 1e6:.1f} MB\n")
         return 0
-    desk = Desk()
+    desk = Desk(stage.plans, Microscope(stage.plans), why_not=WHY_NOT[stage.mode])
     with Viewer(stage.document(), stage.runs, desk, tell, arguments.port) as viewer:
-        sys.stdout.write(f"{stage.title}: {viewer.address}\n")
-        sys.stdout.flush()
+        say(stage.title, viewer.address)
         threading.Event().wait()
     return 0
+
+
+def running_lab() -> Lab | None:
+    """The lab that is up, with root to look into it; None when there is none."""
+    from topo.emulation.lab import Lab
+    from topo.emulation.state import NoLabError
+
+    try:
+        Lab.attach()
+    except NoLabError:
+        return None
+    need_root("view reads the agents' journals and breaks things when you click")
+    from scenarios.worlds import provision
+
+    return Lab.attach(provision=provision.install)
+
+
+def lab_view(lab: Lab, arguments: argparse.Namespace) -> int:
+    """Serves a lab that is up until it is taken down; what is seen is thrown away then."""
+    from scenarios.viewing.live import LabView
+
+    file = Path("played.py")
+    with (
+        TemporaryDirectory(prefix="mrclab-seen-") as folder,
+        LabView(lab, Path(folder), file, tell, hand_over, arguments.port) as view,
+    ):
+        say(view.stage.title, view.viewer.address)
+        view.wait()
+    sys.stdout.write("the lab was taken down\n")
+    return 0
+
+
+def say(title: str, address: str) -> None:
+    """The one address, at once."""
+    sys.stdout.write(f"{title}: {address}\n")
+    sys.stdout.flush()
 
 
 def tell(what: Any) -> None:

@@ -61,7 +61,7 @@ WORDS: Mapping[str, Word] = {
         "scenarios.commands.graph:register",
         "a picture of the running lab with its faults and load: SVG, PNG, DOT, Mermaid",
     ),
-    "view": Word("scenarios.commands.view:register", "the lab in a browser: a plan, or a recorded run"),
+    "view": Word("scenarios.commands.view:register", "the lab in a browser: a plan, the running lab, a recorded run"),
     "export": Word("scenarios.commands.export:register", "a plan as JSON, or as SRv6 configuration for FRR or SONiC"),
     "topo": Word("topo.cli:register", "show, draw and count plans and paths"),
     "controller": Word("controller.cli:register", "install and check the switches' tables"),

@@ -2,23 +2,160 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
-OPERATIONS: Mapping[str, tuple[str, ...]] = {"state": ()}
+from common.fields import Fields
+from topo.fault import Fault
+from topo.plan import Plan
+
+OPERATIONS: Mapping[str, tuple[str, ...]] = {
+    "state": (),
+    "fault": ("verb", "target", "value"),
+    "undo": ("verb", "target"),
+    "heal": (),
+    "pause": (),
+    "resume": (),
+    "step": (),
+    "trace": ("lane", "source", "destination", "ev", "bytes", "trimmed_at"),
+    "scenario": (),
+}
 """Every operation with the names of its arguments."""
+TEXT_MAX = 80
+PAYLOAD_MAX = 4096
+
+Trace = Callable[[int, str, str, int, int, str | None], dict[str, Any]]
+"""Follows a packet: lane, source, destination, EV, payload bytes, the switch whose queue is full."""
+
+
+class DeskError(ValueError):
+    """A request that cannot be carried out; nothing was changed."""
+
+
+class Breakable(Protocol):
+    """A lab or a world whose faults may be changed from any thread."""
+
+    def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault: ...
+    def undo(self, fault: Fault) -> None: ...
+    def faults(self) -> list[Fault]: ...
+
+
+class Clockwork(Protocol):
+    """A run in virtual time, which can be held."""
+
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+    def step(self) -> None: ...
+    @property
+    def paused(self) -> bool: ...
 
 
 class Desk:
     """Answers the page's server. Complaints are exceptions, whose messages people read."""
 
+    def __init__(
+        self,
+        plans: Sequence[Plan],
+        trace: Trace,
+        *,
+        breakable: Breakable | None = None,
+        clockwork: Clockwork | None = None,
+        played: Callable[[], Mapping[str, Any]] | None = None,
+        why_not: str = "nothing runs here that could be broken",
+    ) -> None:
+        """`played` writes what was done by hand as a scenario. Without `breakable`, `why_not` says why not."""
+        self._plans = plans
+        self._trace_packet = trace
+        self.breakable = breakable
+        self.why_not = why_not
+        self._clockwork = clockwork
+        self._played = played
+
     def do(self, request: Mapping[str, Any]) -> Any:
         """Carries out one request."""
         op = request.get("op")
-        if op not in OPERATIONS:
-            raise ValueError(f"no operation {str(op)[:40]!r}: valid are {', '.join(OPERATIONS)}")
-        return getattr(self, f"_{op}")(request)
+        if not isinstance(op, str) or op not in OPERATIONS:
+            raise DeskError(f"no operation {str(op)[:TEXT_MAX]!r}: valid are {', '.join(OPERATIONS)}")
+        fields = {key: value for key, value in request.items() if key not in ("id", "op")}
+        return getattr(self, f"_{op}")(Fields(op, fields, DeskError, OPERATIONS[op]))
 
-    def _state(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """What can be done here."""
-        return {"breakable": False}
+    def _state(self, fields: Fields) -> dict[str, Any]:
+        """What can be done here, and what is in force."""
+        there = self.breakable
+        faults = (
+            [] if there is None else [{"verb": f.verb, "target": f.target, "value": f.value} for f in there.faults()]
+        )
+        return {
+            "breakable": there is not None,
+            "why_not": self.why_not if there is None else "",
+            "faults": faults,
+            "clockwork": self._clockwork is not None,
+            "paused": self._clockwork is not None and self._clockwork.paused,
+            "scenario": self._played is not None,
+        }
+
+    def _fault(self, fields: Fields) -> dict[str, Any]:
+        value = fields.number("value", 0, 1e9) if fields.has("value") else None
+        fault = self._broken().inject(text(fields, "verb"), text(fields, "target"), value)
+        return {"done": fault.words()}
+
+    def _undo(self, fields: Fields) -> dict[str, Any]:
+        there, verb, target = self._broken(), text(fields, "verb"), text(fields, "target")
+        for fault in reversed(there.faults()):
+            if (fault.verb, fault.target) == (verb, target):
+                there.undo(fault)
+                return {"done": f"undone: {fault.words()}"}
+        in_force = ", ".join(map(str, there.faults())) or "none"
+        raise DeskError(f"{verb} {target} is not in force; faults in force: {in_force}")
+
+    def _heal(self, fields: Fields) -> dict[str, Any]:
+        there = self._broken()
+        faults = there.faults()
+        for fault in reversed(faults):
+            there.undo(fault)
+        return {"done": f"{len(faults)} undone"}
+
+    def _broken(self) -> Breakable:
+        if self.breakable is None:
+            raise DeskError(self.why_not)
+        return self.breakable
+
+    def _pause(self, fields: Fields) -> dict[str, Any]:
+        self._held().pause()
+        return {"paused": True}
+
+    def _resume(self, fields: Fields) -> dict[str, Any]:
+        self._held().resume()
+        return {"paused": False}
+
+    def _step(self, fields: Fields) -> dict[str, Any]:
+        self._held().step()
+        return {"paused": True}
+
+    def _held(self) -> Clockwork:
+        if self._clockwork is None:
+            raise DeskError("only a run in virtual time can be held: real time goes on")
+        return self._clockwork
+
+    def _trace(self, fields: Fields) -> dict[str, Any]:
+        lane = fields.integer("lane", 0, len(self._plans) - 1, 0)
+        plan = self._plans[lane]
+        trimmed_at = text(fields, "trimmed_at") if fields.has("trimmed_at") else None
+        if trimmed_at is not None:
+            plan.switch_node(trimmed_at)
+        source, destination = plan.host(text(fields, "source")).name, plan.host(text(fields, "destination")).name
+        ev, size = fields.integer("ev", 0, 0xFFFFFFFF), fields.integer("bytes", 0, PAYLOAD_MAX, 64)
+        return self._trace_packet(lane, source, destination, ev, size, trimmed_at)
+
+    def _scenario(self, fields: Fields) -> dict[str, Any]:
+        if self._played is None:
+            raise DeskError("there is no run here that could become a scenario")
+        return dict(self._played())
+
+
+def text(fields: Fields, key: str) -> str:
+    """A short text."""
+    value = fields.string(key)
+    if len(value) > TEXT_MAX:
+        fields.fail(key, f"a text of at most {TEXT_MAX} letters")
+    return value

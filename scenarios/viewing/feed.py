@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -10,6 +11,8 @@ from pathlib import Path
 from scenarios.journal import checked
 
 BATCH_LINES = 1000
+SAMPLE = 8
+"""Of a packet log every so manieth packet is shown; a window of two seconds of plan lab has 100,000 lines."""
 
 
 class Feed:
@@ -19,15 +22,20 @@ class Feed:
     its rights goes on reading.
     """
 
-    def __init__(self, run: Path | None) -> None:
-        """None: a plan, of which nothing is journalled. FileNotFoundError when the folder is no run."""
+    def __init__(self, run: Path | None, also: Path | None = None) -> None:
+        """None: a plan, of which nothing is journalled. `also` is a folder with further journals of the same time.
+
+        FileNotFoundError when the folder is no run.
+        """
         self.epoch = secrets.token_hex(4)
         """A server that was started again reads in an order of its own: numbers of one epoch say nothing in another."""
         self.lines: list[bytes] = []
         self.told = run is None
         """Whether all that will ever come has been read."""
-        self._offsets: dict[str, int] = {}
+        self._offsets: dict[tuple[int, str], int] = {}
         self._folder = -1 if run is None else os.open(run, os.O_RDONLY | os.O_DIRECTORY)
+        self._also = -1 if also is None else os.open(also, os.O_RDONLY | os.O_DIRECTORY)
+        self._marked: set[int] = set()
         self._journals = -1
         self._whole = run is not None and not (run / "journal").is_dir()
         if run is not None and not self._whole:
@@ -50,24 +58,49 @@ class Feed:
         if self._folder < 0:
             return 0
         found: list[tuple[int, bytes]] = []
-        place = self._folder if self._whole else self._journals
-        names = ["journal.jsonl"] if self._whole else sorted(n for n in os.listdir(place) if n.endswith(".jsonl"))
-        for name in names:
-            found += self._read(name, place)
+        if self._whole:
+            found += self._read("journal.jsonl", self._folder)
+        for place in (self._journals, self._also):
+            names = os.listdir(place) if place >= 0 else []
+            for name in sorted(name for name in names if name.endswith(".jsonl")):
+                found += self._read(name, place)
+        with contextlib.suppress(FileNotFoundError):
+            found += self._packets()
         found.sort(key=lambda item: item[0])
         self.lines += [line for _, line in found]
         return len(self.lines)
 
-    def _read(self, name: str, place: int) -> list[tuple[int, bytes]]:
+    def _packets(self) -> list[tuple[int, bytes]]:
+        """Lines of the packet log, as journal lines of kind `packet`: of a sample of all packets, and of every packet
+        that was trimmed or did not arrive, from that place on (there `trimmed` is true of what is left of a packet)."""
+        found = []
+        for part in self._new("packets.jsonl", self._folder):
+            line = json.loads(part)
+            number = line.get("packet")
+            if number is None:
+                continue  # the first line, and the last
+            cut = 0 < line["bytes"] < (line["bytes_in"] or 0)
+            if cut or line["fate"] not in ("sent", "received"):
+                self._marked.add(number)
+            if number % SAMPLE == 0 or number in self._marked:
+                told = {"kind": "packet", **line, "trimmed": number in self._marked}
+                found.append((int(line["t_ns"]), json.dumps(told, separators=(",", ":")).encode()))
+        return found
+
+    def _new(self, name: str, place: int) -> list[bytes]:
+        """Whole lines that were written to a file since the last look."""
         with open(os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=place), "rb") as file:
-            file.seek(self._offsets.get(name, 0))
+            file.seek(self._offsets.get((place, name), 0))
             data = file.read()
         end = data.rfind(b"\n") + 1  # the last line may still be on its way
-        self._offsets[name] = self._offsets.get(name, 0) + end
+        self._offsets[place, name] = self._offsets.get((place, name), 0) + end
+        return data[:end].splitlines()
+
+    def _read(self, name: str, place: int) -> list[tuple[int, bytes]]:
         found = []
-        for part in data[:end].splitlines():
+        for part in self._new(name, place):
             try:
-                found.append((int(checked(json.loads(part))["t_ns"]), part))
+                found.append((int(checked(json.loads(part.decode()))["t_ns"]), part))
             except ValueError:
                 continue  # judging reports a bad line
         return found
@@ -84,7 +117,7 @@ class Feed:
         return min(int(number), len(self.lines))
 
     def close(self) -> None:
-        for descriptor in (self._folder, self._journals):
+        for descriptor in (self._folder, self._journals, self._also):
             if descriptor >= 0:
                 os.close(descriptor)
-        self._folder = self._journals = -1
+        self._folder = self._journals = self._also = -1

@@ -67,6 +67,8 @@ async def serve(server: uvicorn.Server, site: Site, listener: socket.socket, use
     while not ending.done() and not serving.done() and not (watching.done() and watching.exception()):
         waited = {ending, serving, watching} if not watching.done() else {ending, serving}
         await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+    if ending.done():
+        await site.finish()
     watching.cancel()
     server.should_exit = server.force_exit = True
     await serving
@@ -79,7 +81,7 @@ def main() -> None:
     listener = socket.socket(fileno=told["listener"])
     site = Site(
         Path(told["scene"]).read_bytes(),
-        [Feed(None if folder is None else Path(folder)) for folder in told["runs"]],
+        [Feed(*(None if folder is None else Path(folder) for folder in folders)) for folders in told["runs"]],
         Desk(Path(told["desk"])).ask,
     )
     guard = Guard(site.app, told["token"], listener.getsockname()[1])

@@ -23,6 +23,7 @@ PAGE = Path(__file__).with_name("page")
 KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 POLL_S = 0.2
 BEAT_S = 10.0  # a comment now and then, which finds out who has gone
+FINISH_S = 3.0  # for viewers to be told the end of a run
 SLOW_S = 20.0  # a viewer that takes nothing for so long is dropped; its browser comes back by itself
 VIEWERS_MAX = 64
 BODY_BYTES_MAX = 4096
@@ -75,6 +76,13 @@ class Site:
             await self.app(scope, _nothing, _nobody)
         await asyncio.to_thread(self._ask, {"op": None})
 
+    async def finish(self) -> None:
+        """Returns when every viewer has been told everything, or after a while."""
+        for _ in range(round(FINISH_S / POLL_S)):
+            if not self._viewers or not all(feed.over() for feed in self._feeds):
+                return
+            await asyncio.sleep(POLL_S)
+
     async def watch(self) -> None:
         """Reads what runs journal, for as long as they do."""
         while not all(await asyncio.gather(*(asyncio.to_thread(look, feed) for feed in self._feeds))):
@@ -99,13 +107,13 @@ class Site:
             if len(body) > BODY_BYTES_MAX:
                 return JSONResponse({"ok": False, "error": f"a request above {BODY_BYTES_MAX} bytes"}, 413)
         try:
-            asked = json.loads(body)
+            asked = json.loads(body.decode())  # bytes would have their encoding guessed
         except (ValueError, RecursionError):
             asked = None
         if not isinstance(asked, dict):
             return JSONResponse({"ok": False, "error": 'a request is an object such as {"op": "heal"}'}, 400)
         answer = await asyncio.to_thread(self._ask, asked)
-        return JSONResponse(answer, 200 if answer["ok"] else 422)
+        return JSONResponse(answer)  # a refusal is an answer, too: browsers would complain of another status
 
     async def stream(self, lane: int, last_id: str, send: Send) -> None:
         """Server-sent events (HTML, section 9.2): batches of lines from after `last_id` on, `end` when all is told."""

@@ -36,11 +36,14 @@ class Viewer:
         desk: Desk,
         tell: Callable[[str], None],
         port: int = 0,
+        also: Path | None = None,
     ) -> None:
-        """`port` 0: the system chooses one. OSError when the port is taken."""
+        """`port` 0: the system chooses one. `also`: more journals of the first run. OSError: the port is taken."""
         self._tell = tell
         self._desk = desk
-        self._runs = [None if run is None else str(run.resolve()) for run in runs]
+        self._runs = [[None if run is None else str(run.resolve())] for run in runs]
+        if also is not None:
+            self._runs[0].append(str(also.resolve()))
         self._token = secrets.token_urlsafe(18)
         self._listener = socket.create_server(("127.0.0.1", port), backlog=128)
         self._folder = Path(tempfile.mkdtemp(prefix="mrclab-view-"))
@@ -56,6 +59,11 @@ class Viewer:
     def address(self) -> str:
         """What to open in a browser. Whoever knows it may see and break the lab."""
         return f"http://127.0.0.1:{self._listener.getsockname()[1]}/{self._token}/"
+
+    @property
+    def socket(self) -> Path:
+        """Where the page's server asks."""
+        return self._folder / "desk.sock"
 
     @property
     def server_pid(self) -> int | None:

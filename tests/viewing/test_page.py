@@ -16,7 +16,10 @@ from typing import Any
 import pytest
 
 from scenarios.judging.run import Run
+from scenarios.viewing.desk import Desk
+from scenarios.viewing.microscope import Microscope
 from scenarios.viewing.stage import Stage, plan_stage, replay_stage
+from scenarios.viewing.viewer import Viewer
 from tests.helpers.browser import Page
 from topo.path import evs, hops, path_da
 from topo.planfile import load_plan
@@ -24,13 +27,15 @@ from topo.planfile import load_plan
 Open = Callable[[], Page]
 
 
+def desk(stage: Stage) -> Desk:
+    """What `./lab view` answers."""
+    return Desk(stage.plans, Microscope(stage.plans))
+
+
 @contextmanager
 def shown(stage: Stage) -> Iterator[str]:
     """The address of a view of this stage."""
-    from scenarios.viewing.desk import Desk
-    from scenarios.viewing.viewer import Viewer
-
-    with Viewer(stage.document(), stage.runs, Desk(), lambda what: None) as viewer:
+    with Viewer(stage.document(), stage.runs, desk(stage), lambda what: None) as viewer:
         yield viewer.address
 
 
@@ -180,15 +185,12 @@ def test_two_runs_race_on_one_slider(run: Path, page: Open) -> None:
 
 
 def test_a_viewer_comes_back_after_the_server_was_killed(run: Path, page: Open) -> None:
-    from scenarios.viewing.desk import Desk
-    from scenarios.viewing.viewer import Viewer
-
     stage = replay_stage([run])
     growing = run.parent / "growing"  # a run without a verdict goes on: the page stays connected
     (growing / "journal").mkdir(parents=True)
     for path in (run / "journal").iterdir():
         (growing / "journal" / path.name).write_bytes(path.read_bytes())
-    with Viewer(stage.document(), [growing], Desk(), lambda what: None) as viewer:
+    with Viewer(stage.document(), [growing], desk(stage), lambda what: None) as viewer:
         opened = page()
         opened.open(viewer.address)
         count = len(Run.open(run).lines)
@@ -219,7 +221,7 @@ def heeding_interrupts() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_the_command_prints_one_address_and_leaves_nothing_behind(
-    run: Path, tmp_path: Path, number: signal.Signals
+    run: Path, open_folder: Path, number: signal.Signals
 ) -> None:
     pytest.importorskip("uvicorn")
     words = [sys.executable, "-m", "scenarios", "view", str(run)]

@@ -20,6 +20,6 @@ export function replace(parent, sign, make) {
   if (parent.dataset.sign === sign) return;
   const focused = parent.contains(document.activeElement) ? document.activeElement.dataset.key : null;
   parent.dataset.sign = sign;
-  parent.replaceChildren(...make());
+  parent.replaceChildren(...make().flat().filter((child) => child !== null && child !== undefined));
   if (focused) parent.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
 }

@@ -5,7 +5,7 @@ import { element } from "./element.js";
 export const KEYS = [
   ["Space", "play or pause"], ["n / p", "next or previous event"], ["← / →", "a hundredth back or on"], ["+ / −", "faster or slower"],
   ["Home / End", "to the beginning or the end"], ["l", "follow a live run"], ["/", "choose by name: a node, p0l0-p0s0, h3.p2, or a pair: h0 h5"],
-  ["[ / ]", "the pair's previous or next path"], ["Tab, Enter", "walk through buttons and rows, and press them"], ["u", "fold or unfold the crowded planes"],
+  ["[ / ]", "the pair's previous or next path"], ["Tab, Enter", "walk through buttons and rows, and press them"], ["b", "go to the panel's first button"], ["u", "fold or unfold the crowded planes"],
   ["d", "dark or light"], ["Esc", "choose nothing"], ["?", "this help"],
 ];
 

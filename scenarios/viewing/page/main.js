@@ -2,12 +2,15 @@
 
 import { aboutCable, aboutNode, aboutRun, legend } from "./about.js";
 import { Sized, colours as themeColours, unit as letter } from "./canvas.js";
+import { Breaking } from "./breaking.js";
 import { Charts } from "./charts.js";
 import { Choice } from "./choice.js";
+import { Clockwork } from "./clockwork.js";
 import { element, replace } from "./element.js";
 import { help } from "./help.js";
 import { listen } from "./keys.js";
 import { Lane } from "./lane.js";
+import { MicroscopePanel } from "./microscope.js";
 import { pairPanel } from "./pair.js";
 import { Player } from "./player.js";
 import { shape } from "./shapes.js";
@@ -32,6 +35,9 @@ class Page {
     this.slider = new Slider(this.slid.canvas, this.player, this.lanes);
     this.toolbar = new Toolbar(find("transport"), this.player);
     this.panels = []; // further panels: each gives elements for the present choice, or nothing
+    this.breaking = new Breaking(this);
+    this.microscope = new MicroscopePanel(this);
+    this.clockwork = new Clockwork(this, this.breaking);
     this.frames = 0;
     this.panelMs = 0;
     this.restyle();
@@ -133,7 +139,7 @@ class Page {
 
   panel(states) {
     const { choice } = this, lane = this.lanes[0], state = states[0];
-    const sign = [choice.target, choice.ev, this.player.t, lane.record.version, this.sign?.() ?? "", this.colours.paper].join();
+    const sign = [choice.target, choice.ev, this.player.t, lane.record.version, this.breaking.sign, this.microscope.sign, this.colours.paper].join();
     replace(find("panel"), sign, () => {
       const parts = [];
       if (choice.pair) parts.push(...pairPanel(lane.scene, state, choice, (ev) => this.choose(ev)));

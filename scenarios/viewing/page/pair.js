@@ -33,7 +33,7 @@ export function pairPanel(scene, state, view, choose) {
 function uSids(scene, path) {
   const rows = scene.uSidLists(path).map(({ node, usids, address }) => element("tr", {},
     element("td", {}, element("b", {}, node)),
-    element("td", {}, element("code", {}, usids.map((usid) => usid.toString(16)).join(" │ "))),
-    element("td", {}, element("code", { className: "soft" }, address))));
-  return element("div", { id: "usids" }, element("p", { className: "soft" }, `uSID list on EV ${ev(path.ev)}: each switch removes its own and sends on`), table(["leaves", "uSIDs left", "outer destination"], rows));
+    element("td", {}, element("code", {}, usids.map((usid) => usid.toString(16)).join(" │ ")),
+      element("div", {}, element("code", { className: "soft" }, address)))));
+  return element("div", { id: "usids" }, element("p", { className: "soft" }, `uSID list on EV ${ev(path.ev)}: each switch removes its own and sends on`), table(["leaves", "with these uSIDs left, in this outer destination"], rows));
 }

@@ -1,0 +1,223 @@
+"""A run while it goes on, or a lab that is up: what the page sees of it, and what it may do to it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from common.client import ControlClient, ControlError
+from common.journal import Journal
+from scenarios.judging.run import Run
+from scenarios.running.directory import RunDirectory
+from scenarios.running.runner import SAMPLE_S
+from scenarios.viewing.desk import Desk
+from scenarios.viewing.microscope import Microscope
+from scenarios.viewing.pacing import OVER, PacedHands, PacedWorld, Pacer
+from scenarios.viewing.played import played
+from scenarios.viewing.stage import Stage, title
+from scenarios.viewing.viewer import Viewer
+from scenarios.worlds.emulated import EmulatedWorld
+from scenarios.worlds.world import World
+from topo.emulation.lab import Lab
+from topo.emulation.state import LabError
+from topo.fault import Fault
+from topo.graph import device_id
+from topo.plan import Plan
+
+HandOver = Callable[[Path], None]
+"""Gives a file that root has written to the user who called sudo."""
+NOT_YET = "the lab is still being built"
+LOOK_S = 0.5
+
+
+class RunView:
+    """The page of one run, from before its world is there until the run is judged."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        options: Mapping[str, Any],
+        directory: RunDirectory,
+        tell: Callable[[str], None],
+        *,
+        hand_over: HandOver,
+        paused: bool = False,
+        port: int = 0,
+    ) -> None:
+        """`paused`: a run in virtual time begins held. It is stepped by the interval of samples."""
+        self._directory = directory
+        self._slice_ns = round(SAMPLE_S * float(options["pace"]) * 1e9)
+        virtual = options["world"] == "simulated"
+        self._pacer = Pacer(paused) if virtual else None
+        self._microscope = Microscope([plan])
+        words = f"live, {'in virtual time' if virtual else 'on real links'}"
+        name = title(options)
+        stage = Stage(name, words, "live", (plan,), (directory.path,), (options,), (name,), virtual)
+        file = directory.path / "played.py"
+        self._desk = Desk(
+            [plan],
+            self._microscope,
+            clockwork=self._pacer,
+            played=lambda: written(directory.path, file, hand_over),
+            why_not=NOT_YET,
+        )
+        self.viewer = Viewer(stage.document(), stage.runs, self._desk, tell, port)
+
+    def __enter__(self) -> RunView:
+        self.viewer.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.viewer.__exit__(kind, error, trace)
+
+    def opened(self, make_world: Callable[[], World]) -> Callable[[], World]:
+        """Makes the same world, which the page may break from then on."""
+
+        def make() -> World:
+            world = make_world()
+            if self._pacer is None:
+                assert isinstance(world, EmulatedWorld)
+                if world.lab.switch_control is not None:
+                    self._microscope.lab = world.lab
+                self._desk.breakable = Hands(world.lab)
+                return Closing(world, self._closed)
+            journal = Journal(self._directory.journal("faults"), "lab", world.now_ns)
+            self._desk.breakable = PacedHands(world, self._pacer, journal)
+            return Closing(PacedWorld(world, self._pacer, self._slice_ns), self._closed)
+
+        return make
+
+    def _closed(self) -> None:
+        self._desk.why_not = OVER
+        self._desk.breakable = None
+        self._microscope.lab = None
+
+
+class Closing:
+    """A world that says when it is taken down; all else is the world's own."""
+
+    def __init__(self, world: World, closed: Callable[[], None]) -> None:
+        self._world = world
+        self._closed = closed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._world, name)
+
+    def close(self) -> None:
+        self._closed()
+        self._world.close()
+
+
+class Hands:
+    """A running lab's faults, one change at a time."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._lock = threading.Lock()
+
+    def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
+        with self._lock:
+            return self._lab.inject(verb, target, value, seed)
+
+    def undo(self, fault: Fault) -> None:
+        with self._lock:
+            self._lab.undo(fault)
+
+    def faults(self) -> list[Fault]:
+        return self._lab.faults()
+
+
+def written(run: Path, file: Path, hand_over: HandOver) -> dict[str, Any]:
+    """What was done by hand so far, as a scenario file."""
+    shown = os.path.relpath(file)
+    text = played(Run.open(run), Path(shown))
+    file.write_text(text)
+    hand_over(file)
+    return {"file": shown, "text": text, "command": f"./lab run {shown}"}
+
+
+class LabView:
+    """The page of a lab that is up. Faults and switches' counters are journalled here, agents journal themselves."""
+
+    def __init__(
+        self, lab: Lab, folder: Path, file: Path, tell: Callable[[str], None], hand_over: HandOver, port: int = 0
+    ) -> None:
+        """`folder` becomes the run's folder of what is seen from now on; a played scenario goes to `file`."""
+        self._lab = lab
+        (folder / "journal").mkdir(parents=True, exist_ok=True)
+        agents = lab.site.journals or lab.root / "agents"
+        agents.mkdir(exist_ok=True)
+        self._journal = Journal(folder / "journal" / "lab.jsonl", "lab")
+        name = f"plan {lab.plan.name}, running"
+        self.stage = Stage(name, "live, on real links", "live", (lab.plan,), (folder,), ({},), (name,))
+        seeing = lab if lab.switch_control is not None else None
+        self._journal.write_process("view")
+        self._journal.write("options", plan=lab.plan.name, world="emulated")
+        self._desk = Desk(
+            [lab.plan],
+            Microscope([lab.plan], seeing),
+            breakable=Hands(lab),
+            played=lambda: written(folder, file, hand_over),
+        )
+        self.viewer = Viewer(self.stage.document(), self.stage.runs, self._desk, tell, port, also=agents)
+        self._ending = threading.Event()
+        self._seen: list[Fault] = []
+        self._counted: dict[str, Any] = {}
+        self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
+        self._open = ExitStack()
+
+    def __enter__(self) -> LabView:
+        self._open.enter_context(self.viewer)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ending.set()
+        self._thread.join()
+        self._open.close()
+        self._journal.close()
+
+    def wait(self) -> None:
+        """Returns when the lab has been taken down."""
+        while self._lab.is_up():
+            self._ending.wait(LOOK_S)
+
+    def _watch(self) -> None:
+        while not self._ending.wait(LOOK_S) and self._lab.is_up():
+            try:
+                self._faults()
+                self._counters()
+            except (ControlError, LabError, OSError):
+                continue  # the lab is being taken down, or a switch process is busy: the next look tells
+
+    def _faults(self) -> None:
+        now = self._lab.faults()
+        for state, faults in (
+            ("end", [f for f in self._seen if f not in now]),
+            ("begin", [f for f in now if f not in self._seen]),
+        ):
+            for fault in faults:
+                arguments = {} if fault.value is None else {"value": fault.value}
+                self._journal.write("fault", verb=fault.verb, target=fault.target, state=state, arguments=arguments)
+        self._seen = now
+
+    def _counters(self) -> None:
+        if self._lab.switch_control is None:
+            return
+        with ControlClient(self._lab.switch_control) as client:
+            counted = client.call("counters")
+        for switch in self._lab.plan.switches():
+            ports = counted.get(str(device_id(self._lab.plan, switch)))
+            if ports is not None and ports != self._counted.get(switch.name):
+                self._counted[switch.name] = ports
+                rows = [{"port": int(port), **counters} for port, counters in ports.items()]
+                self._journal.write("sample", node=switch.name, device=switch.name, ports=rows)

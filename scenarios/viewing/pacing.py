@@ -1,0 +1,184 @@
+"""A run in virtual time that people hold, step and break: its own thread does what they ask, between slices of time.
+
+Slices change nothing: time that passes in pieces is the same time (`scenarios/worlds/virtual_time.py`).
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from common.journal import Journal
+from endpoint.group import Client
+from scenarios.worlds.world import Process, World
+from topo.fault import VERBS, Fault
+
+ASK_S = 30.0
+OVER = "the run is over: nothing can be broken any more"
+
+
+class Pacer:
+    """Where other threads leave work for the run's thread, and hold it."""
+
+    def __init__(self, paused: bool = False) -> None:
+        self._work: queue.Queue[tuple[Callable[[], Any], Future[Any]] | None] = queue.Queue()
+        self._paused = paused
+        self._steps = 0
+        self._lock = threading.Lock()
+        self._over = False
+
+    @property
+    def paused(self) -> bool:
+        return self._paused
+
+    def pause(self) -> None:
+        """Hold the run at the end of the present slice."""
+        self._paused = True
+
+    def resume(self) -> None:
+        self._paused = False
+        self._work.put(None)
+
+    def step(self) -> None:
+        """Let one more slice pass, and hold the run then."""
+        with self._lock:
+            self._paused = True
+            self._steps += 1
+        self._work.put(None)
+
+    def do(self, act: Callable[[], Any]) -> Any:
+        """Have the run's thread do something between two slices; its result, or its exception.
+
+        RuntimeError when the run is over, TimeoutError when it is busy for too long.
+        """
+        if self._over:
+            raise RuntimeError(OVER)
+        result: Future[Any] = Future()
+        self._work.put((act, result))
+        if self._over:
+            self.end()  # nobody may be there to do it
+        return result.result(ASK_S)
+
+    def serve(self) -> None:
+        """Do what others want; returns when time may pass."""
+        while True:
+            while not self._work.empty():
+                self._one(self._work.get())
+            with self._lock:
+                if not self._paused:
+                    return
+                if self._steps:
+                    self._steps -= 1
+                    return
+            self._one(self._work.get())
+
+    def end(self) -> None:
+        """The run is over: whoever waits is told so."""
+        self._over = True
+        while not self._work.empty():
+            found = self._work.get()
+            if found is not None:
+                found[1].set_exception(RuntimeError(OVER))
+
+    def _one(self, found: tuple[Callable[[], Any], Future[Any]] | None) -> None:
+        if found is None:
+            return
+        act, result = found
+        try:
+            result.set_result(act())
+        except Exception as error:  # it is the asking thread's to handle
+            result.set_exception(error)
+
+
+class PacedWorld:
+    """`scenarios.worlds.world.World`, whose time passes in slices of `slice_ns` with a pacer's work between them."""
+
+    def __init__(self, world: World, pacer: Pacer, slice_ns: int) -> None:
+        self._world = world
+        self._pacer = pacer
+        self._slice_ns = max(1, slice_ns)
+
+    @property
+    def clients(self) -> Mapping[str, Client]:
+        return self._world.clients
+
+    def now_ns(self) -> int:
+        return self._world.now_ns()
+
+    def wait_until(self, t_ns: int) -> None:
+        while self._world.now_ns() < t_ns:
+            self._pacer.serve()
+            self._world.wait_until(min(t_ns, self._world.now_ns() + self._slice_ns))
+        self._world.wait_until(t_ns)
+
+    def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
+        return self._world.inject(verb, target, value, seed)
+
+    def undo(self, fault: Fault) -> None:
+        self._world.undo(fault)
+
+    def faults(self) -> list[Fault]:
+        return self._world.faults()
+
+    def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
+        self._world.reconverge(dead_links)
+
+    def verify(self) -> int:
+        return self._world.verify()
+
+    def record_packets(self, start_ns: int, stop_ns: int, path: Path) -> None:
+        self._world.record_packets(start_ns, stop_ns, path)
+
+    def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
+        return self._world.spawn(host, argv, log)
+
+    def is_up(self) -> bool:
+        return self._world.is_up()
+
+    def close(self) -> None:
+        self._pacer.end()
+        self._world.close()
+
+
+class PacedHands:
+    """`scenarios.viewing.desk.Breakable` of a world that only its own thread may touch.
+
+    Journals what people do, as a running lab does by itself (node `lab`).
+    """
+
+    def __init__(self, world: World, pacer: Pacer, journal: Journal) -> None:
+        self._world = world
+        self._pacer = pacer
+        self._journal = journal
+
+    def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
+        def act() -> Fault:
+            t_ns = self._world.now_ns()
+            fault = self._world.inject(verb, target, value, seed)
+            self._tell(t_ns, fault, "begin")
+            if not VERBS[verb].lasting:
+                self._tell(t_ns, fault, "end")
+            return fault
+
+        done = self._pacer.do(act)
+        assert isinstance(done, Fault)
+        return done
+
+    def undo(self, fault: Fault) -> None:
+        def act() -> None:
+            t_ns = self._world.now_ns()
+            self._world.undo(fault)
+            self._tell(t_ns, fault, "end")
+
+        self._pacer.do(act)
+
+    def faults(self) -> list[Fault]:
+        return list(self._pacer.do(self._world.faults))
+
+    def _tell(self, t_ns: int, fault: Fault, state: str) -> None:
+        arguments = {} if fault.value is None else {"value": fault.value}
+        self._journal.write("fault", t_ns=t_ns, verb=fault.verb, target=fault.target, state=state, arguments=arguments)

@@ -1,0 +1,166 @@
+"""A run while it goes on, in a real browser: a cable cut by a click, paths left, the undoing, the scenario."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from scenarios import library
+from scenarios.judging.run import Run
+from scenarios.running.directory import find
+from tests.helpers.browser import Page
+
+ROOT = Path(__file__).parents[2]
+Open = Callable[[], Page]
+
+
+@contextmanager
+def going_on(folder: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A run with a page: its address, and its process."""
+    line = [sys.executable, "-m", "scenarios", "run", *words, "--view", "--plain", "--runs", str(folder)]
+    with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            said = ""
+            while not (found := re.search(r"view: (http://\S+)", said)):
+                heard = process.stderr.readline()
+                assert heard, said
+                said += heard
+            yield found[1], process
+        finally:
+            process.terminate()
+            process.communicate()
+
+
+def click_cable(page: Page, name: str) -> None:
+    """A click of the mouse on a cable, where no other cable is near: a third of the way up."""
+    x, y = page.value(
+        f"(() => {{ const lane = lab.lanes[0], cable = lane.scene.byCable.get('{name}');"
+        " const a = lane.placed.at.get(cable.a), b = lane.placed.at.get(cable.b);"
+        " const box = lane.sized.canvas.getBoundingClientRect();"
+        " return [box.left + a.x + (b.x - a.x) * .3, box.top + a.y + (b.y - a.y) * .3]; })()"
+    )
+    page.page.mouse.click(x, y)
+    page.until(f"lab.choice.cable?.name === '{name}'")
+
+
+def step(page: Page, times: int) -> None:
+    """So many samples of a held run, each seen on the page."""
+    for _ in range(times):
+        before = page.value("lab.lanes[0].record.lines.length")
+        page.page.click("[data-op=step]")
+        page.until(f"lab.lanes[0].record.lines.length > {before}")
+
+
+def left_by(spine: str) -> str:
+    """How many senders have given a spine's path up, as the page has it."""
+    return f"Object.values(lab.picture().evs).filter((ev) => ev.via === '{spine}' && ev.new === 'assumed_bad').length"
+
+
+def test_a_cable_is_cut_by_a_click_in_virtual_time_and_healed_and_saved(page: Open, tmp_path: Path) -> None:
+    words = ["link-flap", "--plan", "tiny", "--world", "simulated", "--seed", "5", "--paused"]
+    with going_on(tmp_path, *words) as (address, process):
+        opened = page()
+        opened.open(address)
+        opened.until("lab.breaking.state?.breakable && lab.breaking.state.paused")
+        step(opened, 12)
+        held = opened.value("lab.player.length")
+        click_cable(opened, "p0l0-p0s1")
+        opened.page.click("[data-verb=link-down]")
+        opened.until("Object.keys(lab.picture().faults).length === 1")
+        assert opened.value("lab.player.length") - held < 110e6  # the run stands still meanwhile
+        step(opened, 14)
+        assert opened.value(left_by("p0s1")) >= 2
+        opened.page.click("[data-undo]")
+        opened.until("Object.keys(lab.picture().faults).length === 0")
+        opened.page.click("[data-op=resume]")
+        opened.until(f"{left_by('p0s1')} === 0")
+        opened.page.click("[data-key=save]")
+        opened.until("lab.breaking.said.startsWith('wrote ')")
+        opened.until_read()
+        opened.page.keyboard.press("End")
+        run = Run.open(find(tmp_path, "latest"))
+        assert opened.value("lab.picture().steps") == len(run.kind("step"))
+        assert [fault.title for fault in run.faults if fault.by_hand] == ["link-down p0l0-p0s1 (by hand)"]
+        assert opened.console == []
+        assert process.stdout is not None
+        assert process.wait(120) in (0, 1, 3)
+    scenario = library.find(str(find(tmp_path, "latest") / "played.py"))
+    assert scenario.plan == "tiny"
+
+
+def test_the_same_run_without_a_viewer_has_the_same_journal(tmp_path: Path) -> None:
+    pytest.importorskip("uvicorn")
+    words = ["smoke", "--world", "simulated", "--seed", "5", "--until", "3"]
+    with going_on(tmp_path / "with", *words) as (_, process):
+        assert process.stdout is not None
+        process.stdout.read()
+    plain = [sys.executable, "-m", "scenarios", "run", *words, "--plain", "--runs", str(tmp_path / "without")]
+    subprocess.run(plain, cwd=ROOT, capture_output=True, check=False, timeout=120)
+    with_page, without = (Run.open(find(tmp_path / name, "latest")) for name in ("with", "without"))
+    times = {"process", "options"}  # the runner's process id, and how it was called
+    assert [line for line in with_page.lines if line["kind"] not in times] == [
+        line for line in without.lines if line["kind"] not in times
+    ]
+
+
+def test_packets_of_the_log_move_and_a_trimmed_one_goes_under_the_microscope(page: Open, tmp_path: Path) -> None:
+    words = ["incast", "--world", "simulated", "--seed", "2", "--until", "6", "--record-packets", "4..6"]
+    subprocess.run(
+        [sys.executable, "-m", "scenarios", "run", *words, "--plain", "--runs", str(tmp_path)],
+        cwd=ROOT, capture_output=True, check=False, timeout=300,
+    )  # fmt: skip
+    view = [sys.executable, "-m", "scenarios", "view", str(find(tmp_path, "latest"))]
+    with subprocess.Popen(view, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            opened = page()
+            opened.open(process.stdout.readline().split(": ")[1].strip())
+            opened.until_read()
+            assert opened.value("lab.lanes[0].record.packets.length") > 100
+            opened.value("lab.player.go(lab.lanes[0].record.packets[20].t_ns - lab.lanes[0].record.start)")
+            opened.page.keyboard.press("/")
+            opened.page.keyboard.type("h0 h5")
+            opened.page.keyboard.press("Enter")
+            opened.page.click("[data-key=trimmed]")
+            seen = opened.until("lab.microscope.seen")
+            packet = opened.value("lab.microscope.packet")
+            assert packet["bytes"] < packet["bytes_in"]
+            assert seen["trimmed_at"] == packet["node"]
+            assert seen["reached"] == packet["dst"]
+            cut = next(hop for hop in seen["hops"] if hop["switch"] == packet["node"])
+            assert dict(cut["frame"])["Ethernet"]["bytes"] == packet["bytes"] == 128
+            opened.until("document.querySelector('#panel').textContent.includes('trim_beyond')")
+            assert opened.console == []
+        finally:
+            process.terminate()
+
+
+@pytest.mark.root
+def test_a_cable_is_cut_by_a_click_on_real_links_and_healed(page: Open, tmp_path: Path) -> None:
+    with going_on(tmp_path, "link-flap", "--plan", "tiny", "--rate", "10", "--time", "0.3") as (address, process):
+        opened = page()
+        opened.open(address)
+        opened.until("lab.breaking.state?.breakable", 120)
+        opened.until("lab.picture().steps > 4", 120)
+        click_cable(opened, "p1l0-p1s1")
+        opened.page.click("[data-verb=link-down]")
+        opened.until("lab.picture().faults['link-down p1l0-p1s1']")
+        opened.until(f"{left_by('p1s1')} > 0")
+        opened.page.click("[data-undo='p1l0-p1s1']")
+        opened.until("!lab.picture().faults['link-down p1l0-p1s1']")
+        opened.until(f"{left_by('p1s1')} === 0")
+        opened.until("lab.lanes[0].record.over", 180)
+        run = Run.open(find(tmp_path, "latest"))
+        opened.page.keyboard.press("End")
+        assert opened.value("lab.picture().steps") == len(run.kind("step"))
+        assert any(fault.by_hand for fault in run.faults)
+        assert opened.console == []
+        assert process.stdout is not None
+        process.stdout.read()
