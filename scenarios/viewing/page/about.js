@@ -53,7 +53,7 @@ export function legend(colours, draw) {
     return element("span", {}, canvas, ` ${SHAPES[kind].name} `);
   });
   return [element("h2", {}, "signs"), element("div", { className: "row" }, shapes),
-    element("p", { className: "why" }, "Numbers at hosts: since the sample before. Lines: thicker and bluer with load; ✕ dead, % lossy, … late, ▾ slow, ■ stopped, ⊘ drained. Moving shapes: sampled packets, of which both ends were recorded.")];
+    element("p", { className: "why" }, "Numbers at hosts: since the sample before. Lines: thicker and bluer with load; ✕ dead, % lossy, … late, ▾ slow, ■ stopped, ⊘ drained. ● data and ○ answers on their way: from the packet log of a run, a sample.")];
 }
 
 function plain(rows) {

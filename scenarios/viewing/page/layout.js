@@ -18,7 +18,7 @@ export function layout(scene, width, height, unit, unfolded) {
     lanes.push({ plane, left, width: wide, folded: crowded && !unfolded.has(plane) });
     left += wide + gap;
   }
-  const rows = [height - unit * 2.6, height * 0.56, unit * 3.4];
+  const rows = [height - unit * 2.6, height * 0.57, unit * 3.9];
   const at = new Map();
   const totalPlaces = planes * (places + 1) - 1;
   for (const node of scene.nodes) {
