@@ -111,7 +111,7 @@ def test_the_same_run_without_a_viewer_has_the_same_journal(tmp_path: Path) -> N
 
 
 def test_packets_of_the_log_move_and_a_trimmed_one_goes_under_the_microscope(page: Open, tmp_path: Path) -> None:
-    words = ["incast", "--world", "simulated", "--seed", "2", "--until", "6", "--record-packets", "4..6"]
+    words = ["incast", "--world", "simulated", "--seed", "2", "--until", "15.5", "--record-packets", "15..15.4"]
     subprocess.run(
         [sys.executable, "-m", "scenarios", "run", *words, "--plain", "--runs", str(tmp_path)],
         cwd=ROOT, capture_output=True, check=False, timeout=300,
