@@ -19,7 +19,7 @@ ROWS_MAX = 256
 """Work requests or completions in one message."""
 _PREFIX = "mrclab/door/"
 
-POST, COMPLETIONS, WAIT, TIME, JSON = 1, 2, 3, 4, ord("{")
+POST, COMPLETIONS, WAIT, TIME, ARM, JSON = 1, 2, 3, 4, 5, ord("{")
 """The first byte of a message. WAIT and TIME exist in virtual time only."""
 
 STEPPED = "MRCLAB_DOOR"
@@ -28,7 +28,7 @@ STEPPED = "MRCLAB_DOOR"
 HEAD = struct.Struct("=BxHI")
 """Kind, rows, id: both tables of rows begin with it. Work requests with an id other than 0 are answered once they are
 in force, as a verb is: a receive must be there before the peer is told that it may write."""
-_REQUEST = struct.Struct("=QQQIIIIIBxxx")
+_REQUEST = struct.Struct("=QQQIIIIIBBxx")
 _COMPLETION = struct.Struct("=QIIIIBBxx")
 _WAIT = struct.Struct("=BxxxIq")
 _TIME = struct.Struct("=B7xQ")
@@ -36,8 +36,13 @@ _FOR_EVER = -1
 
 WRITE, WRITE_WITH_IMM, RECV = 0, 1, 2
 """Opcodes of work requests."""
-WC_WRITE, WC_WRITE_WITH_IMM, WC_RECV_WITH_IMM = 0, 1, 2
-"""Opcodes of completions: the last is of a write of the peer's."""
+UNSIGNALED, SOLICITED = 1, 2
+"""Flags of work requests."""
+WC_WRITE, WC_WRITE_WITH_IMM, WC_RECV_WITH_IMM, WC_SILENT = 0, 1, 2, 3
+"""Opcodes of completions: the third is of a write of the peer's, and the last is none: `byte_len` unsignaled writes of
+the queue pair are done, and their places are free."""
+_ARM = struct.Struct("=BBxxIQ")
+_EVENT = struct.Struct("=I")
 
 STATUSES = (
     "success",
@@ -68,6 +73,16 @@ class Request(NamedTuple):
     rkey: int
     imm_data: int
     opcode: int
+    flags: int = 0
+
+
+class Arm(NamedTuple):
+    """The next completion of a queue is to be an event on its channel; with `solicited`, the next solicited or failed
+    one. `seen` counts the completions of the queue that have come so far: any beyond is an event at once."""
+
+    cq: int
+    seen: int
+    solicited: bool
 
 
 class Row(NamedTuple):
@@ -91,6 +106,8 @@ class Limits:
     cqs: int = 64
     cqe: int = 65_536  # in all completion queues together
     qps: int = 512
+    channels: int = 16
+    hints: int = 64
 
 
 def address(host: str) -> str:
@@ -158,6 +175,31 @@ def pack_time(now_ns: int) -> bytes:
 def unpack_time(message: bytes) -> int:
     now_ns: int = _TIME.unpack(message)[1]
     return now_ns
+
+
+def pack_arm(arm: Arm) -> bytes:
+    return _ARM.pack(ARM, arm.solicited, arm.cq, arm.seen)
+
+
+def unpack_arm(message: bytes) -> Arm:
+    """Raises `FormatError` for a message of another length."""
+    if len(message) != _ARM.size:
+        raise FormatError(f"a message of {len(message)} bytes that arms a queue; {_ARM.size} are right")
+    _, solicited, cq, seen = _ARM.unpack(message)
+    return Arm(cq, seen, bool(solicited))
+
+
+def pack_event(cq: int) -> bytes:
+    """What comes by a channel: the number of the queue that has an event."""
+    return _EVENT.pack(cq)
+
+
+def unpack_event(message: bytes) -> int:
+    """Raises `FormatError` for a message of another length."""
+    if len(message) != _EVENT.size:
+        raise FormatError(f"an event of {len(message)} bytes; {_EVENT.size} are right")
+    (cq,) = _EVENT.unpack(message)
+    return int(cq)
 
 
 def _rows(message: bytes, size: int) -> tuple[int, bytes]:

@@ -113,8 +113,25 @@ class QueuePair(Protocol):
     def connect(self, peer: QPInfo, now_ns: int) -> None:
         """INIT → RTR → RTS with the peer's attributes, as nearly every user wants. Raises ValueError."""
 
-    def modify(self, state: QPState, now_ns: int, peer: QPInfo | None = None) -> None:
-        """One step of the state machine; RTR needs the peer's attributes. Raises ValueError."""
+    @property
+    def values(self) -> Mapping[str, int]:
+        """The attributes of now, by the names that `modify` takes."""
+
+    @property
+    def silenced(self) -> int:
+        """Unsignaled writes that are done, since the QP was in RESET."""
+
+    def modify(
+        self,
+        state: QPState | None,
+        now_ns: int,
+        peer: QPInfo | None = None,
+        *,
+        cur_state: QPState | None = None,
+        **attributes: Any,
+    ) -> None:
+        """One step of the state machine, or none, with attributes to set on the way; RTR needs the peer's attributes.
+        Raises ValueError."""
 
     def post_write(
         self,
@@ -125,6 +142,9 @@ class QueuePair(Protocol):
         remote_va: int,
         rkey: int,
         immediate: int | None = None,
+        *,
+        signaled: bool = True,
+        solicited: bool = False,
     ) -> None:
         """Write `length` bytes of `region` from byte `offset` to `remote_va` under `rkey`, in RTS only.
 
@@ -172,6 +192,12 @@ class Transport(Protocol):
 
     def port_changed(self, port: int, up: bool, now_ns: int) -> None:
         """The carrier of a port came or went; ports are up at first."""
+
+    def enable_port(self, number: int, enabled: bool, now_ns: int) -> None:
+        """Switch a port off or on, whatever its carrier. Raises ValueError for a port that there is not."""
+
+    def port_enabled(self, number: int) -> bool:
+        """Raises ValueError for a port that there is not."""
 
     def denied(self) -> Set[tuple[str, int]]:
         """The denylist: (destination host, EV)."""

@@ -11,24 +11,34 @@
 docs/door.md is the manual. Names are those of pyverbs where there is something to name.
 """
 
+from mrclab.channel import CompChannel
 from mrclab.connection import get_device_list
 from mrclab.context import Context, DeviceAttr, PortAttr
+from mrclab.control import EpResponse, EvEvent, EvEventCQ, EvProfile, EvState, QPHint
 from mrclab.cq import CQ, WC, WCOpcode, WCStatus
 from mrclab.errors import DeviceGoneError, MRCError, QueueFullError, RefusedError
 from mrclab.memory import MR
-from mrclab.qp import QP, QPAttr, QPState, SendWR
+from mrclab.qp import QP, QPAttr, QPAttrMask, QPState, SendWR
 
 __all__ = [
     "CQ",
     "MR",
     "QP",
     "WC",
+    "CompChannel",
     "Context",
     "DeviceAttr",
     "DeviceGoneError",
+    "EpResponse",
+    "EvEvent",
+    "EvEventCQ",
+    "EvProfile",
+    "EvState",
     "MRCError",
     "PortAttr",
     "QPAttr",
+    "QPAttrMask",
+    "QPHint",
     "QPState",
     "QueueFullError",
     "RefusedError",

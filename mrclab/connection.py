@@ -85,14 +85,24 @@ class Connection:
         """One verb and its result. Raises `RefusedError` with the agent's words."""
         return self.call_for_descriptor(op, **arguments)[0]
 
+    def call_and_wait(self, op: str, **arguments: Any) -> Any:
+        """A verb that the agent answers when something has happened; the lab's time goes on meanwhile."""
+        ident = self._ask(op, arguments)
+        while ident not in self._answers:
+            self.wait(None)
+        return self._answer(ident, op)[0]
+
     def call_for_descriptor(self, op: str, **arguments: Any) -> tuple[Any, int | None]:
         """One verb, its result and the descriptor that came with it, if one did."""
+        return self._answer(self._ask(op, arguments), op)
+
+    def _ask(self, op: str, arguments: dict[str, Any]) -> int:
         ident = self._last_id = self._last_id % 0xFFFFFFFF + 1
         message = json.dumps({"id": ident, "op": op, **arguments}).encode()
         if len(message) > door.MESSAGE_BYTES_MAX:
             raise RefusedError(f"{op}: the request has {len(message)} bytes; {door.MESSAGE_BYTES_MAX} are the most")
         self._send(message)
-        return self._answer(ident, op)
+        return ident
 
     def post(self, requests: Iterable[door.Request], *, wait: bool = False) -> None:
         """Work requests, as many to a message as fit; `wait` until they are in force."""
@@ -103,6 +113,10 @@ class Connection:
             self._send(door.pack_requests(rows[first : first + door.ROWS_MAX], self._last_id if wait and last else 0))
         if wait and rows:
             self._answer(self._last_id, "post_recv")
+
+    def arm(self, arm: door.Arm) -> None:
+        """Ask for an event of a queue on its channel."""
+        self._send(door.pack_arm(arm))
 
     def _answer(self, ident: int, op: str) -> tuple[Any, int | None]:
         deadline_s = time.monotonic() + (_STEPPED_ANSWER_S if self.stepped else _ANSWER_S)

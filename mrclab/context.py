@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from common import door
+from mrclab.channel import CompChannel, Queue
 from mrclab.connection import Connection
+from mrclab.control import Control, EvEventCQ
 from mrclab.cq import CQ, WC
 from mrclab.memory import MR
 from mrclab.qp import QP
@@ -36,7 +38,7 @@ class DeviceAttr:
     ports: tuple[PortAttr, ...]
 
 
-class Context:
+class Context(Control):
     """Opens the NIC of this network namespace, or the one of the host `name`, for this program.
 
     Everything that is made with it goes when it is closed, and when the process ends however it ends. A context and
@@ -48,6 +50,8 @@ class Context:
     def __init__(self, name: str | None = None, *, program: str | None = None) -> None:
         """`program` is the name that the lab's journal and counters show; by default the name of the script."""
         self._cqs: dict[int, CQ] = {}
+        self._queues: dict[int, Queue] = {}
+        self._channels: list[CompChannel] = []
         self._qps: dict[int, QP] = {}
         self._connection = Connection(name, self._completed)
         try:
@@ -76,12 +80,24 @@ class Context:
         """New memory of so many bytes that writes come from and, with `remote_write`, that peers may write to."""
         return MR(self._connection, length, remote_write=remote_write)
 
-    def create_cq(self, cqe: int) -> CQ:
-        """A completion queue with places for `cqe` requests."""
-        cq = CQ(self._connection, cqe)
+    def create_comp_channel(self) -> CompChannel:
+        """A channel with a descriptor of its own, for queues that are made with it."""
+        channel = CompChannel(self._connection, self._queues)
+        self._channels.append(channel)
+        return channel
+
+    def create_cq(self, cqe: int, channel: CompChannel | None = None) -> CQ:
+        """A completion queue with places for `cqe` requests, which may have a channel for its events."""
+        cq = CQ(self._connection, cqe, None if channel is None else channel.number)
         cq.polled = self._polled
-        self._cqs[cq.number] = cq
+        self._cqs[cq.number] = self._queues[cq.number] = cq
         return cq
+
+    def create_ev_event_cq(self, cqe: int, channel: CompChannel | None = None) -> EvEventCQ:
+        """A queue that tells of EVs which turn GOOD or ASSUMED_BAD, in any queue pair of the NIC."""
+        queue = EvEventCQ(self._connection, cqe, None if channel is None else channel.number)
+        self._queues[queue.number] = queue
+        return queue
 
     def create_qp(self, cq: CQ, **attributes: Any) -> QP:
         """A queue pair whose sends and receives complete in `cq`.
@@ -118,11 +134,17 @@ class Context:
     def close(self) -> None:
         """Give everything back."""
         self._connection.close()
+        for channel in self._channels:
+            channel.drop()
 
     def _completed(self, row: door.Row) -> None:
         cq = self._cqs.get(row.cq)
-        if cq is not None:
+        if cq is None:
+            return
+        if row.opcode != door.WC_SILENT:
             cq.push(row)
+        elif (qp := self._qps.get(row.qpn)) is not None:
+            qp.silenced(row.byte_len)
 
     def _polled(self, completion: WC) -> None:
         qp = self._qps.get(completion.qp_num)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from common import door
 from mrclab.connection import Connection
+from mrclab.errors import RefusedError
 
 
 class WCStatus(enum.Enum):
@@ -51,13 +52,16 @@ class CQ:
     It never overflows: posting fails before. `outstanding` says how many of the places are taken.
     """
 
-    def __init__(self, connection: Connection, cqe: int) -> None:
-        self.number: int = connection.call("create_cq", cqe=cqe)["cq"]
+    def __init__(self, connection: Connection, cqe: int, channel: int | None = None) -> None:
+        self.number: int = connection.call("create_cq", cqe=cqe, channel=channel)["cq"]
         self.cqe = cqe
         self.outstanding = 0
         self.polled: Callable[[WC], None] = lambda completion: None
         """Called with each completion that is taken: the QPs count by it."""
+        self.unacknowledged = 0
+        """Events of a channel that were got and not acknowledged."""
         self._connection = connection
+        self._seen = 0
         self._ready: deque[WC] = deque()
 
     def poll(self, num_entries: int = 16) -> list[WC]:
@@ -78,8 +82,20 @@ class CQ:
             connection.wait(None if left_ns is None else left_ns / 1e9)
         return self._take(num_entries)
 
+    def req_notify(self, solicited_only: bool = False) -> None:
+        """The next completion is to be an event on the queue's channel; with `solicited_only`, the next that its sender
+        asked attention for, or that failed. For one event only. What has come before and was not polled is none."""
+        self._connection.arm(door.Arm(self.number, self._seen, solicited_only))
+
+    def ack_events(self, count: int = 1) -> None:
+        """Acknowledge events of the channel. Raises `RefusedError` for more than there were."""
+        if not 0 <= count <= self.unacknowledged:
+            raise RefusedError(f"{count} events acknowledged of {self.unacknowledged} that were got")
+        self.unacknowledged -= count
+
     def push(self, row: door.Row) -> None:
         """A completion has come."""
+        self._seen += 1
         status, opcode = _STATUSES[row.status], WCOpcode(row.opcode)
         has_imm = opcode is not WCOpcode.RDMA_WRITE and status is WCStatus.SUCCESS
         self._ready.append(WC(row.wr_id, status, opcode, row.byte_len, row.qpn, row.imm_data if has_imm else None))
@@ -91,7 +107,9 @@ class CQ:
         self._ready = kept
 
     def close(self) -> None:
-        """Destroy the queue. Raises `RefusedError` while a QP uses it."""
+        """Destroy the queue. Raises `RefusedError` while a QP uses it, or events of it are not acknowledged."""
+        if self.unacknowledged:
+            raise RefusedError(f"{self.unacknowledged} events of CQ {self.number} are not acknowledged")
         self._connection.call("destroy_cq", cq=self.number)
 
     def _take(self, limit: int) -> list[WC]:

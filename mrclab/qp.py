@@ -39,16 +39,43 @@ class SendWR:
     remote_addr: int
     rkey: int
     imm_data: int | None = None
+    signaled: bool = True
+    """False: completes only if it fails; the next signaled write of the queue pair tells of its end, too."""
+    solicited: bool = False
+    """With an immediate: the peer's completion is a solicited one (`CQ.req_notify`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class QPAttr:
-    """What `QP.query` finds: `cause` is why the QP is in ERR; `counters` are totals of the transport since it was made
-    (the `qps` fields of `sample` lines in docs/contracts.md)."""
+    """What `QP.query` finds: `cause` is why the QP is in ERR; `counters` are totals of the transport since RESET (the
+    `qps` fields of `sample` lines in docs/contracts.md); `attributes` are those that `modify` takes."""
 
     qp_state: QPState
     cause: str
     counters: Mapping[str, Any]
+    attributes: Mapping[str, int]
+
+
+class QPAttrMask(enum.IntFlag):
+    """The attributes of a queue pair as the API's masks have them (`mrc_qp_attr_mask`); for `QP.query`."""
+
+    MAX_WIMM = 1 << 0
+    MAX_WIMM_DEST = 1 << 1
+    MPR = 1 << 2
+    MPR_DEST = 1 << 3
+    TIMEOUT = 1 << 4
+    EV_PROFILE_ID = 1 << 5
+    CC_PROFILE_ID = 1 << 6
+    HINT = 1 << 7
+    RETRY_CNT = 1 << 8
+    CAP = 1 << 9
+
+
+_MASKED = {
+    QPAttrMask.HINT: ("qp_hint",),
+    QPAttrMask.RETRY_CNT: ("linear_cnt", "exp_cnt", "retry_cnt"),
+}
+"""The names under a bit, where they are not the bit's own in small letters."""
 
 
 class QP:
@@ -78,33 +105,70 @@ class QP:
         self.to_rtr(peer)
         self.to_rts()
 
-    def to_init(self) -> None:
-        self.modify(QPState.INIT)
+    def to_init(self, **attributes: Any) -> None:
+        """May set `ev_profile_id`, `cc_profile_id`, `qp_hint`, `sq_psn`, and what `to_rtr` may."""
+        self.modify(QPState.INIT, **attributes)
 
-    def to_rtr(self, peer: Mapping[str, Any]) -> None:
-        """Ready to receive from the peer whose `info()` this is."""
-        self.modify(QPState.RTR, peer)
+    def to_rtr(self, peer: Mapping[str, Any], **attributes: Any) -> None:
+        """Ready to receive from the peer whose `info()` this is. May set `mpr_dest`, `max_wimm_dest` and `cap`; the way
+        to INIT is the better place, since the peer learns of them by `info()`."""
+        self.modify(QPState.RTR, peer, **attributes)
 
-    def to_rts(self) -> None:
-        """Ready to send. The peer has to be in RTR before it gets anything."""
-        self.modify(QPState.RTS)
+    def to_rts(self, **attributes: Any) -> None:
+        """Ready to send. The peer has to be in RTR before it gets anything. May set `timeout`, `linear_cnt`, `exp_cnt`
+        (RoCE: `retry_cnt`), `mpr` and `max_wimm`."""
+        self.modify(QPState.RTS, **attributes)
 
-    def modify(self, state: QPState, peer: Mapping[str, Any] | None = None) -> None:
-        """One step of the state machine. Raises `RefusedError` with the steps that there are."""
-        extra = {} if peer is None else {"peer": dict(peer)}
-        self.state = QPState(self._connection.call("modify_qp", qpn=self.qp_num, state=state.value, **extra)["state"])
+    def to_reset(self) -> None:
+        """Begin a new life under the same number: what is posted, or has completed and was not polled, is forgotten.
+        `info()` is another then, and the peer has to be reset, too."""
+        self.modify(QPState.RESET)
 
-    def query(self) -> QPAttr:
-        """Ask the NIC."""
+    def modify(
+        self,
+        state: QPState | None = None,
+        peer: Mapping[str, Any] | None = None,
+        *,
+        cur_state: QPState | None = None,
+        **attributes: Any,
+    ) -> None:
+        """One step of the state machine, or none, with attributes: the names that are given are the API's mask.
+        `cur_state` is the state that the QP must be in. Raises `RefusedError`, with what is valid; nothing is changed.
+        """
+        extra: dict[str, Any] = {"attributes": attributes} if attributes else {}
+        if peer is not None:
+            extra["peer"] = dict(peer)
+        for name, value in (("state", state), ("cur_state", cur_state)):
+            if value is not None:
+                extra[name] = value.value
+        made = self._connection.call("modify_qp", qpn=self.qp_num, **extra)
+        self.state, self._info = QPState(made["state"]), made["info"]
+        if state is QPState.RESET:
+            self._forget()
+
+    def query(self, mask: QPAttrMask | None = None) -> QPAttr:
+        """Ask the NIC: for all attributes, or those of the mask."""
         found = self._connection.call("query_qp", qpn=self.qp_num)
         self.state = QPState(found["state"])
-        return QPAttr(self.state, found["cause"], found["counters"])
+        attributes = found["attributes"]
+        if mask is not None:
+            wanted = {name for bit in mask for name in _MASKED.get(bit, ((bit.name or "").lower(),))}
+            attributes = {name: value for name, value in attributes.items() if name in wanted}
+        return QPAttr(self.state, found["cause"], found["counters"], attributes)
 
     def close(self) -> None:
         """Destroy the QP; what is posted on it disappears without completions."""
         self._connection.call("destroy_qp", qpn=self.qp_num)
+        self._forget()
+
+    def _forget(self) -> None:
         self.cq.forget(self.qp_num, self._sends + self._receives)
         self._sends = self._receives = 0
+
+    def silenced(self, count: int) -> None:
+        """So many unsignaled writes are done: their places are free."""
+        self._sends -= count
+        self.cq.outstanding -= count
 
     # --- work requests -----------------------------------------------------------------------------------------
 
@@ -152,8 +216,9 @@ class QP:
         _within("rkey", request.rkey, 32)
         _within("imm_data", imm_data, 32)
         opcode = door.WRITE if request.imm_data is None else door.WRITE_WITH_IMM
+        flags = (0 if request.signaled else door.UNSIGNALED) | (door.SOLICITED if request.solicited else 0)
         place = request.offset, request.remote_addr, self.qp_num, request.length
-        return door.Request(request.wr_id, *place, request.mr.lkey, request.rkey, imm_data, opcode)
+        return door.Request(request.wr_id, *place, request.mr.lkey, request.rkey, imm_data, opcode, flags)
 
     def _room(self, what: str, posted: int, limit: int, more: int) -> None:
         if posted + more > limit:

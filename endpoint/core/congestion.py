@@ -41,6 +41,7 @@ class Congestion(Protocol):
         """The receiver's penalty, 0 to 127 (`endpoint.core.penalty`)."""
 
 
+PROFILES_MAX = 256
 ALGORITHMS: dict[str, type[Congestion]] = {"nscc": Nscc, "fixed_window": FixedWindow}
 
 
@@ -66,6 +67,8 @@ class CcProfiles:
             raise ConfigError(f"a profile's id is {profile_id!r}; it must be an integer of 64 bits")
         name = "fixed_window" if algorithm is None else "nscc" if algorithm == NSCC else algorithm
         find_congestion(name)
+        if profile_id not in self._profiles and len(self._profiles) >= PROFILES_MAX:
+            raise ConfigError(f"the NIC has {PROFILES_MAX} congestion-control profiles; replace one of them")
         self._profiles[profile_id] = CcProfile(name, make_config(config))
 
     def find(self, profile_id: int) -> CcProfile:

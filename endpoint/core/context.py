@@ -81,6 +81,8 @@ class Context:
     mismatches: MismatchLog
     statement: str
     """What connecting peers are told of our dialect."""
+    solicited_bit: int
+    """In byte 1 of the BTH."""
     port_sacks: PortSacks | None
     """In a dialect whose SACKs say which ports are up; None: endpoint operations do."""
     hints: QpHints

@@ -33,11 +33,11 @@ class Control:
 
     # --- QP hints ----------------------------------------------------------------------------------------------
 
-    def create_qp_hint(self, **attributes: Any) -> int:
+    def create_qp_hint(self, /, **attributes: Any) -> int:
         """A hint for QPs to come (their attribute `qp_hint`), by its number. Raises `VerbError` or `QueueFull`."""
         return self._context.hints.create(attributes)
 
-    def modify_qp_hint(self, number: int, **attributes: Any) -> None:
+    def modify_qp_hint(self, number: int, /, **attributes: Any) -> None:
         """Change a hint, for QPs that reach RTS from now on. Raises `VerbError`."""
         self._context.hints.modify(number, attributes)
 
@@ -53,7 +53,7 @@ class Control:
 
     # --- EV profiles and events --------------------------------------------------------------------------------
 
-    def modify_ev_profile(self, number: int, now_ns: int, **attributes: Any) -> EvProfile:
+    def modify_ev_profile(self, number: int, now_ns: int, /, **attributes: Any) -> EvProfile:
         """Configure an EV profile or take a step of its states (`endpoint.core.ev_profile`). Raises `VerbError`.
 
         `fields` has rows of width, init_val, min_val, max_val and mask; `replace_ev` rows of EV, port, new EV and new
@@ -119,7 +119,7 @@ class Control:
 
     # --- congestion control ------------------------------------------------------------------------------------
 
-    def modify_cc_profile(self, number: int, algorithm: str | None, **config: Any) -> None:
+    def modify_cc_profile(self, number: int, algorithm: str | None, /, **config: Any) -> None:
         """Make or replace a congestion-control profile for QPs that reach RTS from now on. Raises `ConfigError`."""
         self._context.cc_profiles.modify(number, algorithm, config)
 

@@ -36,7 +36,7 @@ from endpoint.core.port_sacks import PortSacks
 from endpoint.core.psn import PSN_MASK
 from endpoint.core.qp import QueuePair
 from endpoint.core.selection import find_selection
-from endpoint.core.wire import ENDPOINT_QPN, IMMEDIATES, TIMESTAMP, WRITES, Opcode, PathMark
+from endpoint.core.wire import ENDPOINT_QPN, IMMEDIATES, SOLICITED, TIMESTAMP, WRITES, Opcode, PathMark
 
 if TYPE_CHECKING:
     from endpoint.profile import NicProfile
@@ -96,6 +96,7 @@ class Endpoint(Nic[QueuePair]):
             penalty=ReceiverPenalty(limits.base_rtt_ns, enabled=self.settings.rcv_penalty),
             mismatches=mismatches,
             statement=dialect.statement(profile.udp_port),
+            solicited_bit=0x40 if dialect.migrated_first else 0x80,
             port_sacks=self._port_sacks,
             hints=QpHints(),
             ev_profiles=EvProfiles(self._known_evs),
@@ -129,14 +130,6 @@ class Endpoint(Nic[QueuePair]):
         qp = QueuePair(self._context, self.peers, self._operations, self.next_qpn(), cq, attributes)
         self.qps[qp.qpn] = qp
         return qp
-
-    def modify_cc_profile(self, profile_id: int, algorithm: str | None, **config: Any) -> None:
-        """Make or replace a congestion-control profile for QPs to come (their attribute `cc_profile_id`).
-
-        `algorithm` is "uet-1.0-nscc", another of `endpoint.core.congestion`, or None for none; `config` are NSCC's
-        parameters by the API's names. Raises `ConfigError`.
-        """
-        self._context.cc_profiles.modify(profile_id, algorithm, config)
 
     # --- packets in --------------------------------------------------------------------------------------------
 
@@ -209,10 +202,11 @@ class Endpoint(Nic[QueuePair]):
         if opcode == 0xDC:
             self._usual_sack(qp, view, now_ns)
             return True
-        start, immediate = packet.WRITE_PAYLOAD_OFFSET, 0
+        start, immediate, flags = packet.WRITE_PAYLOAD_OFFSET, 0, psn >> 24 & 0xF0
         if opcode in IMMEDIATES:
             start += 4
             immediate = int.from_bytes(view[start - 4 : start], "big")
+            flags |= bool(second & self._context.solicited_bit)  # SOLICITED
         end = size - 4 - (second >> 4 & 3)
         if end < start:
             self.log.count("malformed")
@@ -221,7 +215,7 @@ class Endpoint(Nic[QueuePair]):
         mark, psn24 = int(outer >> 20 & 3 == 3), psn & 0xFFFFFF
         ev = (inner & 0xFFFF) << 16 | source_port if self._usual_ev else self._ev_of(source_port, inner, outer)
         qp.responder.receive_write(
-            now_ns, arrival, mark, ev, opcode, psn >> 24, psn24, va, rkey, total, immediate, view[start:end], 0
+            now_ns, arrival, mark, ev, opcode, flags, psn24, va, rkey, total, immediate, view[start:end], 0
         )
         return True
 
@@ -377,7 +371,7 @@ class Endpoint(Nic[QueuePair]):
             PathMark.SKIP_ONCE if congested else PathMark.NONE,
             found.ev,
             bth.opcode,
-            bth.flags,
+            bth.flags & 0xF0 | (SOLICITED if view[found.bth + 1] & self._context.solicited_bit else 0),
             bth.psn,
             reth.va,
             reth.rkey,

@@ -105,15 +105,19 @@ class Route:
 
 
 class WritePacker:
-    """Makes the frames of one QP's writes. `dest_masked` is the destination QP as packed with the variant byte."""
+    """Makes the frames of one QP's writes. `dest_masked` is the destination QP as packed with the variant byte,
+    `solicited_bit` the SE bit in byte 1 of the BTH."""
 
-    __slots__ = ("_dest", "_head", "_pmtu", "_stamp_ns", "_stamp_resolution")
+    __slots__ = ("_dest", "_head", "_pmtu", "_solicited_bit", "_stamp_ns", "_stamp_resolution")
 
-    def __init__(self, dest_masked: int, pmtu: int, stamp_ns: int, stamp_resolution: int) -> None:
+    def __init__(
+        self, dest_masked: int, pmtu: int, stamp_ns: int, stamp_resolution: int, solicited_bit: int = 0x80
+    ) -> None:
         self._dest = dest_masked
         self._pmtu = pmtu
         self._stamp_ns = stamp_ns
         self._stamp_resolution = stamp_resolution
+        self._solicited_bit = solicited_bit
         self._head = bytearray((WRITE_STAMPED if stamp_ns else WRITE).size)
 
     def pack(
@@ -124,6 +128,7 @@ class WritePacker:
         start = message.offset + ahead
         payload = message.region.buffer[start : start + size]
         pad = -size & 3
+        second = pad << 4
         immediate = b""
         if psn != message.last_psn:
             opcode = 0xC7 if ahead else 0xC6  # plain numbers: an enum's value costs a call here
@@ -132,13 +137,15 @@ class WritePacker:
         else:
             opcode = 0xC9 if ahead else 0xCB
             immediate = wire.IMMEDIATE.pack(message.immediate)
+            if message.solicited:
+                second |= self._solicited_bit
         head = self._head
         if self._stamp_ns:
             WRITE_STAMPED.pack_into(
                 head,
                 0,
                 opcode,
-                pad << 4,
+                second,
                 wire.P_KEY_DEFAULT,
                 self._dest,
                 (flags | wire.TIMESTAMP) << 24 | psn & PSN_MASK,
@@ -156,7 +163,7 @@ class WritePacker:
                 head,
                 0,
                 opcode,
-                pad << 4,
+                second,
                 0xFFFF,
                 self._dest,
                 flags << 24 | psn & PSN_MASK,

@@ -56,7 +56,7 @@ class Requester:
         retries: tuple[int, int, int],
         granted: int | None = None,
     ) -> None:
-        limits = context.limits
+        limits, stamps = context.limits, context.stamps
         self._scheduler = context.scheduler
         self._memory = context.memory
         self._log = context.log
@@ -71,8 +71,8 @@ class Requester:
         self._base_rtt_ns = base_rtt_ns
         self._pmtu = pmtu
         self.cc = congestion
-        stamps = context.stamps
-        self._packer = WritePacker(VARIANT_MASKED | dest_qpn, pmtu, stamps.tick_ns, stamps.resolution)
+        asks = context.solicited_bit
+        self._packer = WritePacker(VARIANT_MASKED | dest_qpn, pmtu, stamps.tick_ns, stamps.resolution, asks)
         self._rule = ReorderRule(base_rtt_ns, limits.jitter_ns)
         self._rtt = RttEstimator(base_rtt_ns)
         room = window if granted is None else min(window, granted)

@@ -14,7 +14,17 @@ from endpoint.core.port import Port
 from endpoint.core.psn import PSN_HALF, PSN_MASK
 from endpoint.core.reverse import ReverseEvs
 from endpoint.core.verbs import Fail
-from endpoint.core.wire import ACK_REQUEST, IMMEDIATES, LASTS, RETRANSMISSION, NackReason, Opcode, PathMark, Syndrome
+from endpoint.core.wire import (
+    ACK_REQUEST,
+    IMMEDIATES,
+    LASTS,
+    RETRANSMISSION,
+    SOLICITED,
+    NackReason,
+    Opcode,
+    PathMark,
+    Syndrome,
+)
 from endpoint.core.work import WorkQueue
 from endpoint.transport import CompletionStatus
 
@@ -66,8 +76,9 @@ class Responder:
         """Received packets that end a message, as in `bitmap`."""
         self.unreported = 0
         """Received packets that no SACK has reported, as in `bitmap`."""
-        self.immediates: dict[int, tuple[int, int]] = {}
-        """Immediate and message length by the PSN of the last packet, until everything before it has arrived."""
+        self.immediates: dict[int, tuple[int, int, bool]] = {}
+        """Immediate, message length and whether it is solicited, by the PSN of the last packet, until everything
+        before it has arrived."""
         self.msn = 0
         """Messages completed in order."""
         self.msn_acked = 0
@@ -132,7 +143,7 @@ class Responder:
                     what = f"more than {self._max_write_imm} writes with immediate in flight"
                     self.refuse(now_ns, Syndrome.NAK_INVALID_REQUEST, what)
                     return
-                self.immediates[psn] = (immediate, length)
+                self.immediates[psn] = (immediate, length, bool(flags & SOLICITED))
             self.lasts |= bit
         elif size != self._pmtu:
             self._invalid(now_ns, port, ev, psn, f"{Opcode(opcode).name} of {size} bytes")

@@ -92,6 +92,11 @@ class VerbQueuePair:
         self.cause = ""
 
     @property
+    def silenced(self) -> int:
+        """Unsignaled writes that are done, since the QP was in RESET."""
+        return self.work.silenced
+
+    @property
     def peer_name(self) -> str | None:
         """The other host, once it is known."""
         return None

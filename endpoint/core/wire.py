@@ -119,6 +119,8 @@ class PdsType(IntEnum):
 ACK_REQUEST = 0x80  # BTH byte 8
 RETRANSMISSION = 0x20
 TIMESTAMP = 0x10  # a TSETH follows the METH
+SOLICITED = 0x01
+"""Not on the wire, where the bits below TIMESTAMP are reserved: how a responder is told of the BTH's SE bit."""
 
 _BTH = Struct("!BBHII")
 BTH_BYTES = _BTH.size

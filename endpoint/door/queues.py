@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Mapping
 
 from common import door
+from endpoint.door.channel import Channel
 from endpoint.transport import Completion, CompletionQueue, CompletionStatus, QueuePair
 
 _OPCODES = {"write": door.WC_WRITE, "write_imm": door.WC_WRITE_WITH_IMM, "recv_imm": door.WC_RECV_WITH_IMM}
@@ -22,54 +23,123 @@ _POLL = 256
 
 
 class GuestQp:
-    """A queue pair of a program. `outstanding` counts its requests that have not completed."""
+    """A queue pair of a program. `outstanding` counts its requests that have not ended, `silenced` the unsignaled
+    writes whose end has been noted here."""
 
-    __slots__ = ("completions", "outstanding", "qp")
+    __slots__ = ("completions", "outstanding", "qp", "silenced")
 
     def __init__(self, qp: QueuePair, completions: Completions) -> None:
         self.qp = qp
         self.completions = completions
         self.outstanding = 0
+        self.silenced = 0
+
+
+class Armed:
+    """Whether the next completion of a queue is to be an event on the queue's channel, as `ibv_req_notify_cq` has it.
+
+    `produced` counts what the program can be told of, told or not, and `solicited` is the count up to the last that is
+    solicited or has failed. An arming says how much the program has seen: what it has not seen is an event at once, so
+    that nothing is missed that came while the arming was on its way.
+    """
+
+    __slots__ = ("_armed", "_number", "_solicited_only", "channel", "produced", "solicited")
+
+    def __init__(self, number: int, channel: Channel | None) -> None:
+        self._number = number
+        self._armed = self._solicited_only = False
+        self.channel = channel
+        self.produced = self.solicited = 0
+
+    def arm(self, seen: int, solicited_only: bool) -> None:
+        self._armed, self._solicited_only = True, solicited_only
+        if (self.solicited if solicited_only else self.produced) > seen:
+            self._fire()
+
+    def produce(self, solicited: bool) -> None:
+        """There is one more to be told of."""
+        self.produced += 1
+        if solicited:
+            self.solicited = self.produced
+        if self._armed and (solicited or not self._solicited_only):
+            self._fire()
+
+    def forget(self, untold: int) -> None:
+        """So many that the program was not told of will not be told."""
+        self.produced -= untold
+        self.solicited = min(self.solicited, self.produced)
+
+    def _fire(self) -> None:
+        self._armed = False
+        if self.channel is not None:
+            self.channel.fire(self._number)
 
 
 class Completions:
     """A completion queue of a program. `outstanding` counts requests whose completion has not been taken."""
 
-    __slots__ = ("_ready", "capacity", "number", "outstanding", "queue")
+    __slots__ = ("_ready", "_unsignaled", "armed", "capacity", "number", "outstanding", "queue")
 
-    def __init__(self, number: int, queue: CompletionQueue, capacity: int) -> None:
+    def __init__(self, number: int, queue: CompletionQueue, capacity: int, channel: Channel | None = None) -> None:
         self.number = number
         self.queue = queue
         self.capacity = capacity
         self.outstanding = 0
+        self.armed = Armed(number, channel)
         self._ready: deque[door.Row] = deque()
+        self._unsignaled: dict[int, GuestQp] = {}
+        """The queue pairs that may have unsignaled writes under way."""
+
+    def unsignaled(self, guest: GuestQp) -> None:
+        """An unsignaled write was posted."""
+        self._unsignaled[guest.qp.qpn] = guest
 
     def drain(self, qps: Mapping[int, GuestQp]) -> None:
         """Take what the transport has completed."""
+        if self._unsignaled:
+            self._note_silent()
         while completed := self.queue.poll(_POLL):
             for completion in completed:
                 if guest := qps.get(completion.qpn):
                     guest.outstanding -= 1
                 self._ready.append(self._row(completion))
+                failed = completion.status is not CompletionStatus.SUCCESS
+                self.armed.produce(completion.solicited or failed)
+
+    def _note_silent(self) -> None:
+        for guest in list(self._unsignaled.values()):
+            done = guest.qp.silenced - guest.silenced
+            if done:
+                guest.silenced += done
+                guest.outstanding -= done
+                self.outstanding -= done
+                self._ready.append(door.Row(0, guest.qp.qpn, self.number, done, 0, 0, door.WC_SILENT))
+            if not guest.outstanding:
+                del self._unsignaled[guest.qp.qpn]
 
     def flushed(self, guest: GuestQp, request: door.Request) -> None:
         """Complete a request that came when its queue pair had failed already."""
         self.outstanding += 1
         opcode, status = _AS_COMPLETED[request.opcode], _STATUSES[CompletionStatus.FLUSHED]
         self._ready.append(door.Row(request.wr_id, guest.qp.qpn, self.number, 0, 0, status, opcode))
+        self.armed.produce(True)
 
     def take(self, limit: int) -> list[door.Row]:
         """Up to `limit` completions, the oldest first; their room is free again."""
         rows = [self._ready.popleft() for _ in range(min(limit, len(self._ready)))]
-        self.outstanding -= len(rows)
+        self.outstanding -= sum(row.opcode != door.WC_SILENT for row in rows)
         return rows
 
     def forget(self, guest: GuestQp) -> None:
-        """The queue pair goes: its completions that nobody has taken and its requests go with it."""
+        """The queue pair goes, or begins a new life: its completions that nobody has taken and its requests go with
+        the old one."""
         kept = deque(row for row in self._ready if row.qpn != guest.qp.qpn)
-        self.outstanding -= len(self._ready) - len(kept) + guest.outstanding
+        gone = sum(row.qpn == guest.qp.qpn and row.opcode != door.WC_SILENT for row in self._ready)
+        self.outstanding -= gone + guest.outstanding
+        self.armed.forget(gone)
         self._ready = kept
-        guest.outstanding = 0
+        self._unsignaled.pop(guest.qp.qpn, None)
+        guest.outstanding = guest.silenced = 0
 
     def _row(self, done: Completion) -> door.Row:
         imm_data = 0 if done.immediate is None else done.immediate

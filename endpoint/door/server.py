@@ -78,14 +78,18 @@ class DoorServer:
     def step(self, now_ns: int) -> None:
         """Tell programs what has completed; read them again after a pause."""
         for program in list(self._programs.values()):
-            if not program.blocked:
+            program.session.handle_timer(now_ns)
+            if program.blocked:
+                program.session.step()
+            else:
                 self._tell(program)
         if self._resume_ns is not None and now_ns >= self._resume_ns:
             self._resume_ns = None
             self._readers.add_reader(self._epoll.fileno(), self.serve)
 
     def next_timer_ns(self) -> int | None:
-        return self._resume_ns
+        due = [program.session.next_timer_ns() for program in self._programs.values()]
+        return min((due_ns for due_ns in (self._resume_ns, *due) if due_ns is not None), default=None)
 
     def qps(self) -> Sequence[tuple[str, QueuePair]]:
         """The queue pairs of all programs, with the names that the programs gave themselves."""
@@ -141,10 +145,16 @@ class DoorServer:
             self._closer.close(accepted.detach())
             return
         packed = accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
+        process, user, _ = _PEER_CREDENTIALS.unpack(packed)
         session = Session(
-            self._transport, hosts=self._hosts, about=self._about, make_memory=make_shared, limits=self._limits
+            self._transport,
+            hosts=self._hosts,
+            about=self._about,
+            make_memory=make_shared,
+            limits=self._limits,
+            administrator=user in (0, os.geteuid()),
         )
-        program = _Program(accepted, session, _PEER_CREDENTIALS.unpack(packed)[0])
+        program = _Program(accepted, session, process)
         self._programs[accepted.fileno()] = program
         self._epoll.register(accepted, select.EPOLLIN)
 

@@ -15,7 +15,10 @@ from typing import Any, NamedTuple
 
 from common import door
 from common.fields import Fields
-from endpoint.door.queues import Completions, GuestQp
+from endpoint.door.channel import Channel, make_channel
+from endpoint.door.control import EVENTS_MAX, ControlVerbs, EventQueue
+from endpoint.door.queues import Armed, Completions, GuestQp
+from endpoint.door.refusal import RefusedError
 from endpoint.door.violation import Violation
 from endpoint.transport import MemoryRegion, QPInfo, QPState, QueueFull, Transport
 
@@ -23,10 +26,8 @@ QUEUE_DEFAULT = 128
 """Writes and receives that a queue pair may have posted, where the program does not say."""
 MakeMemory = Callable[[int], tuple[int, memoryview]]
 """Memory of so many bytes and a descriptor of it for the program. Raises OSError."""
-
-
-class RefusedError(ValueError):
-    """A request that cannot be carried out; nothing was changed."""
+MakeChannel = Callable[[], tuple[int, Channel]]
+"""A completion channel and the program's end of it. Raises OSError."""
 
 
 class Message(NamedTuple):
@@ -46,7 +47,9 @@ class Session:
         hosts: Sequence[str],
         about: Callable[[], Mapping[str, Any]],
         make_memory: MakeMemory,
+        make_channel: MakeChannel = make_channel,
         limits: door.Limits | None = None,
+        administrator: bool = True,
     ) -> None:
         self.program = ""
         """What it calls itself, once it has opened the door."""
@@ -59,7 +62,13 @@ class Session:
         self._opened = False
         self._regions: dict[int, MemoryRegion] = {}
         self._cqs: dict[int, Completions] = {}
-        self._next_cq = 0
+        self._event_queues: dict[int, EventQueue] = {}
+        self._channels: dict[int, Channel] = {}
+        self._make_channel = make_channel
+        self._next_cq = self._next_channel = self._events_sent = 0
+        self._control = ControlVerbs(
+            transport, tuple(hosts), self._limits, self._answer_late, administrator=administrator
+        )
         self._answers: deque[Message] = deque()
         self._descriptor: int | None = None  # goes with the answer that is being made
         self._operations: dict[str, Callable[[Fields, int], Any]] = {
@@ -67,12 +76,17 @@ class Session:
             "query_device": lambda request, now_ns: self._about(),
             "reg_mr": self._reg_mr,
             "dereg_mr": self._dereg_mr,
+            "create_comp_channel": self._create_channel,
+            "destroy_comp_channel": self._destroy_channel,
             "create_cq": self._create_cq,
             "destroy_cq": self._destroy_cq,
             "create_qp": self._create_qp,
             "modify_qp": self._modify_qp,
             "query_qp": self._query_qp,
             "destroy_qp": self._destroy_qp,
+            "create_ev_event_cq": self._create_ev_event_cq,
+            "poll_ev_event": self._poll_ev_event,
+            **self._control.operations,
         }
 
     @property
@@ -93,20 +107,43 @@ class Session:
                 self._post(request)
             if ident:
                 self._answer({"id": ident, "ok": True, "result": {}})
+        elif message[0] == door.ARM and self._opened:
+            self._arm(message)
         elif message[0] == door.JSON:
-            self._control(message, now_ns)
+            self._verb(message, now_ns)
         else:
             raise Violation("the first message of a program is open" if not self._opened else "an unknown message")
 
     def outgoing(self) -> Message | None:
         """The next message for the program; None when there is nothing to tell."""
+        self.step()
         if self._answers:
             return self._answers.popleft()
         for completions in self._cqs.values():
-            completions.drain(self.qps)
             if rows := completions.take(door.ROWS_MAX):
                 return Message(door.pack_completions(rows))
         return None
+
+    def step(self) -> None:
+        """Note what has completed, and make the events of armed queues: also for a program that does not read."""
+        for completions in self._cqs.values():
+            completions.drain(self.qps)
+        for events in self._event_queues.values():
+            events.drain()
+        for channel in self._channels.values():
+            channel.flush()
+
+    def take_news(self) -> bool:
+        """Whether an event has gone to a channel since the last call: news that no message of `outgoing` brings."""
+        before, self._events_sent = self._events_sent, sum(channel.sent for channel in self._channels.values())
+        return self._events_sent > before
+
+    def next_timer_ns(self) -> int | None:
+        """When `handle_timer` next has something to do."""
+        return self._control.next_timer_ns()
+
+    def handle_timer(self, now_ns: int) -> None:
+        self._control.handle_timer(now_ns)
 
     def close(self, now_ns: int) -> None:
         """Give back everything that the program had."""
@@ -117,7 +154,14 @@ class Session:
         for answer in self._answers:
             if answer.descriptor is not None:
                 os.close(answer.descriptor)
+        self._control.close()
+        for events in self._event_queues.values():
+            self._transport.control.destroy_ev_event_queue(events.queue)  # type: ignore[attr-defined]
+        for channel in self._channels.values():
+            channel.close()
         self._answers.clear()
+        self._event_queues.clear()
+        self._channels.clear()
         self.qps.clear()
         self._regions.clear()
         self._cqs.clear()
@@ -145,6 +189,8 @@ class Session:
             raise Violation(str(error)) from error
         cq.outstanding += 1
         guest.outstanding += 1
+        if request.flags & door.UNSIGNALED and request.opcode != door.RECV:
+            cq.unsignaled(guest)
 
     def _post_write(self, guest: GuestQp, request: door.Request) -> None:
         region = self._regions.get(request.lkey)
@@ -158,11 +204,25 @@ class Session:
             request.remote_addr,
             request.rkey,
             request.imm_data if request.opcode == door.WRITE_WITH_IMM else None,
+            signaled=not request.flags & door.UNSIGNALED,
+            solicited=bool(request.flags & door.SOLICITED),
         )
 
     # --- verbs -----------------------------------------------------------------------------------------------------
 
-    def _control(self, message: bytes, now_ns: int) -> None:
+    def _arm(self, message: bytes) -> None:
+        try:
+            arm = door.unpack_arm(message)
+        except door.FormatError as error:
+            raise Violation(str(error)) from error
+        if completions := self._cqs.get(arm.cq):
+            completions.armed.arm(arm.seen, arm.solicited)
+        elif events := self._event_queues.get(arm.cq):
+            events.arm(arm.solicited)
+        else:
+            raise Violation(f"completion queue {arm.cq} is armed, which is not this program's")
+
+    def _verb(self, message: bytes, now_ns: int) -> None:
         try:
             request = json.loads(message)
         except (ValueError, RecursionError) as error:
@@ -180,7 +240,11 @@ class Session:
         except (OSError, ValueError, QueueFull) as error:
             self._answer({"id": ident, "ok": False, "error": str(error)})
         else:
-            self._answer({"id": ident, "ok": True, "result": result})
+            if result is not None:
+                self._answer({"id": ident, "ok": True, "result": result})
+
+    def _answer_late(self, ident: int, result: Any) -> None:
+        self._answer({"id": ident, "ok": True, "result": result})
 
     def _answer(self, answer: Mapping[str, Any]) -> None:
         text = json.dumps(answer, separators=(",", ":")).encode()
@@ -222,28 +286,83 @@ class Session:
         self._transport.deregister_memory(self._regions.pop(lkey))
         return {}
 
-    def _create_cq(self, request: Fields, now_ns: int) -> Any:
-        self._has_room("cqs", len(self._cqs))
+    def _create_channel(self, request: Fields, now_ns: int) -> Any:
+        self._has_room("channels", len(self._channels))
+        self._descriptor, channel = self._make_channel()
+        number = self._next_channel = self._next_channel + 1
+        self._channels[number] = channel
+        return {"channel": number}
+
+    def _destroy_channel(self, request: Fields, now_ns: int) -> Any:
+        number = request.integer("channel")
+        if number not in self._channels:
+            request.fail("channel", f"one of {sorted(self._channels)}")
+        if users := self._channels[number].users:
+            raise RefusedError(f"destroy_comp_channel.channel is {number}, which {users} queues still have")
+        self._channels.pop(number).close()
+        return {}
+
+    def _channel(self, request: Fields) -> Channel | None:
+        if not request.has("channel"):
+            return None
+        found = self._channels.get(request.integer("channel"))
+        return found if found is not None else request.fail("channel", f"one of {sorted(self._channels)}")
+
+    def _new_queue(self, request: Fields) -> tuple[int, int, Channel | None]:
+        """Number, capacity and channel of a new queue."""
+        self._has_room("cqs", len(self._cqs) + len(self._event_queues))
         left = self._limits.cqe - sum(cq.capacity for cq in self._cqs.values())
-        cqe = request.integer("cqe", 1, left)
+        left -= sum(events.queue.capacity for events in self._event_queues.values())
+        cqe, channel = request.integer("cqe", 1, left), self._channel(request)
+        if channel is not None:
+            channel.users += 1
         number = self._next_cq = self._next_cq + 1 & 0xFFFFFFFF
-        self._cqs[number] = Completions(number, self._transport.create_cq(cqe), cqe)
+        return number, cqe, channel
+
+    def _create_cq(self, request: Fields, now_ns: int) -> Any:
+        number, cqe, channel = self._new_queue(request)
+        self._cqs[number] = Completions(number, self._transport.create_cq(cqe), cqe, channel)
         return {"cq": number}
 
+    def _create_ev_event_cq(self, request: Fields, now_ns: int) -> Any:
+        control = getattr(self._transport, "control", None)
+        if control is None:
+            raise RefusedError("EV events are MRC's; this NIC runs another transport")
+        number, cqe, channel = self._new_queue(request)
+        self._event_queues[number] = EventQueue(number, control.create_ev_event_queue(cqe), Armed(number, channel))
+        return {"cq": number}
+
+    def _poll_ev_event(self, request: Fields, now_ns: int) -> Any:
+        events = self._event_queues.get(request.integer("cq"))
+        if events is None:
+            request.fail("cq", f"one of {sorted(self._event_queues)}")
+        return {"events": events.poll(request.integer("num_entries", 1, EVENTS_MAX))}
+
     def _destroy_cq(self, request: Fields, now_ns: int) -> Any:
+        number = request.integer("cq")
+        if events := self._event_queues.pop(number, None):
+            self._transport.control.destroy_ev_event_queue(events.queue)  # type: ignore[attr-defined]
+            self._let_go(events.armed)
+            return {}
         cq = self._cq(request)
         if users := [qpn for qpn, guest in self.qps.items() if guest.completions is cq]:
             raise RefusedError(f"destroy_cq.cq is {cq.number}, which QPs {users[:5]} still use")
         del self._cqs[cq.number]
+        self._let_go(cq.armed)
         return {}
+
+    def _let_go(self, armed: Armed) -> None:
+        if armed.channel is not None:
+            armed.channel.users -= 1
 
     def _create_qp(self, request: Fields, now_ns: int) -> Any:
         self._has_room("qps", len(self.qps))
         cq = self._cq(request)
         given = request.fields("attributes", default={}).values
         for name, value in given.items():
-            if type(value) not in (int, str):
-                raise RefusedError(f"create_qp.attributes.{name} must be an integer or a string")
+            if type(value) not in (int, str, bool):
+                raise RefusedError(f"create_qp.attributes.{name} must be an integer, a string, true or false")
+        self._control.check_hint(given.get("qp_hint", 0))
         attributes = {"max_send_wr": QUEUE_DEFAULT, "max_recv_wr": QUEUE_DEFAULT, **given}
         qp = self._transport.create_qp(cq.queue, **attributes)
         self.qps[qp.qpn] = GuestQp(qp, cq)
@@ -252,14 +371,30 @@ class Session:
 
     def _modify_qp(self, request: Fields, now_ns: int) -> Any:
         guest = self._qp(request)
-        state = QPState(request.choice("state", door.STATES))
+        state = QPState(request.choice("state", door.STATES)) if request.has("state") else None
         peer = self._peer(request.fields("peer")) if request.has("peer") else None
-        guest.qp.modify(state, now_ns, peer=peer)
-        return {"state": guest.qp.state.value}
+        cur_state = QPState(request.choice("cur_state", door.STATES)) if request.has("cur_state") else None
+        given = request.fields("attributes", default={}).values
+        if "qp_hint" in given:
+            self._control.check_hint(given["qp_hint"])
+        for name in ("self", "state", "now_ns", "peer", "cur_state"):
+            if name in given:
+                raise RefusedError(f"modify_qp.attributes has no {name!r}")
+        guest.qp.modify(state, now_ns, peer=peer, cur_state=cur_state, **given)
+        if state is QPState.RESET:
+            guest.completions.drain(self.qps)
+            guest.completions.forget(guest)
+        return {"state": guest.qp.state.value, "info": asdict(guest.qp.info())}
 
     def _query_qp(self, request: Fields, now_ns: int) -> Any:
         qp = self._qp(request).qp
-        return {"state": qp.state.value, "cause": qp.cause, "info": asdict(qp.info()), "counters": dict(qp.counters())}
+        return {
+            "state": qp.state.value,
+            "cause": qp.cause,
+            "info": asdict(qp.info()),
+            "attributes": dict(qp.values),
+            "counters": dict(qp.counters()),
+        }
 
     def _destroy_qp(self, request: Fields, now_ns: int) -> Any:
         guest = self._qp(request)

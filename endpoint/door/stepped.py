@@ -93,9 +93,14 @@ class SteppedDoor:
     def step(self, now_ns: int) -> None:
         """Wake the programs that there is news for, or whose time has come, each until it waits again."""
         for program in list(self._programs):
+            program.session.handle_timer(now_ns)
             if program.waiting:
                 message = program.session.outgoing()
-                if message is not None or (program.until_ns is not None and program.until_ns <= now_ns):
+                if (
+                    program.session.take_news()
+                    or message is not None
+                    or (program.until_ns is not None and program.until_ns <= now_ns)
+                ):
                     program.waiting, program.until_ns = False, None
                     self._send(program, Message(door.pack_time(now_ns)))
                     if message is not None:
@@ -103,7 +108,8 @@ class SteppedDoor:
                     self._serve(program, now_ns)
 
     def next_timer_ns(self) -> int | None:
-        return min((one.until_ns for one in self._programs if one.until_ns is not None), default=None)
+        due = [time for one in self._programs for time in (one.until_ns, one.session.next_timer_ns())]
+        return min((due_ns for due_ns in due if due_ns is not None), default=None)
 
     def qps(self) -> Sequence[tuple[str, QueuePair]]:
         """The queue pairs of all programs, with the names that the programs gave themselves."""

@@ -133,4 +133,5 @@ class Endpoint(Nic[QueuePair]):
         if end < at:
             self.log.count("malformed")
             return
-        qp.responder.receive_write(now_ns, bth.opcode, bth.flags, bth.psn, found.marked, reth, immediate, view[at:end])
+        flags = bth.flags & 0xF0 | (shared.SOLICITED if bth.solicited else 0)
+        qp.responder.receive_write(now_ns, bth.opcode, flags, bth.psn, found.marked, reth, immediate, view[at:end])

@@ -193,7 +193,8 @@ class Requester:
             self.retransmits += 1
             self._rtt_psn = -1  # an acknowledgement may be of either copy
         pad = -size & 3
-        bth = shared.Bth(opcode, self._dest_qpn, psn & PSN_MASK, flags, pad, variant=0xFF)
+        asks = last and message.solicited
+        bth = shared.Bth(opcode, self._dest_qpn, psn & PSN_MASK, flags, pad, solicited=asks, variant=0xFF)
         head = bytearray(bth.pack() + before)
         start = message.offset + ahead
         payload = message.region.buffer[start : start + size]

@@ -75,7 +75,9 @@ class Responder:
             what = f"write of {size} bytes to {self._va:#x} rkey {self._rkey:#x}"
             self._refuse(now_ns, wire.SYNDROME_NAK_ACCESS, what)
             return
-        if opcode in wire.IMMEDIATES and not self._work.deliver(immediate, self._length):
+        if opcode in wire.IMMEDIATES and not self._work.deliver(
+            immediate, self._length, bool(flags & shared.SOLICITED)
+        ):
             self._refuse(now_ns, wire.SYNDROME_NAK_OPERATIONAL, "a write with immediate found no posted receive")
             return
         region.buffer[at : at + size] = data

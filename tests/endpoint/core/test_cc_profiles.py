@@ -37,18 +37,18 @@ def congestion(bench: Bench, **attributes: Any) -> Nscc:
 
 def test_a_profile_is_chosen_per_qp_and_counts_for_qps_to_come() -> None:
     bench = Bench(nscc={"max_cwnd": 500_000})
-    bench.a.modify_cc_profile(7, "uet-1.0-nscc", max_cwnd=100_000)
+    bench.a.control.modify_cc_profile(7, "uet-1.0-nscc", max_cwnd=100_000)
     assert congestion(bench, cc_profile_id=7).window_bytes == 100_000
     assert congestion(bench).window_bytes == 500_000
     before = congestion(bench, cc_profile_id=7)
-    bench.a.modify_cc_profile(7, "uet-1.0-nscc", max_cwnd=200_000)
+    bench.a.control.modify_cc_profile(7, "uet-1.0-nscc", max_cwnd=200_000)
     assert before.window_bytes == 100_000
     assert congestion(bench, cc_profile_id=7).window_bytes == 200_000
 
 
 def test_no_algorithm_is_no_congestion_control() -> None:
     bench = Bench()
-    bench.a.modify_cc_profile(1, None)
+    bench.a.control.modify_cc_profile(1, None)
     qp = bench.a.create_qp(bench.cq_a, cc_profile_id=1)
     qp.connect(bench.qp_b.info(), bench.now_ns)
     window = qp.requester.cc.window_bytes
@@ -59,7 +59,7 @@ def test_no_algorithm_is_no_congestion_control() -> None:
 
 def test_a_profile_that_nobody_made_is_refused() -> None:
     bench = Bench()
-    bench.a.modify_cc_profile(7, "uet-1.0-nscc")
+    bench.a.control.modify_cc_profile(7, "uet-1.0-nscc")
     with pytest.raises(VerbError, match="no congestion-control profile 8; present: 0, 7"):
         bench.a.create_qp(bench.cq_a, cc_profile_id=8)
 
@@ -78,11 +78,11 @@ def test_a_profile_that_nobody_made_is_refused() -> None:
 def test_a_parameter_that_cannot_be_is_refused_by_name(config: dict[str, Any], words: str) -> None:
     bench = Bench()
     with pytest.raises(ConfigError, match=re.escape(words)):
-        bench.a.modify_cc_profile(7, "uet-1.0-nscc", **config)
+        bench.a.control.modify_cc_profile(7, "uet-1.0-nscc", **config)
     with pytest.raises(ConfigError, match=re.escape(words)):
         Endpoint(bench.a.profile, rng=bench.a.rng, nscc=config)
     with pytest.raises(ConfigError, match="no congestion control 'x'; valid: nscc, fixed_window"):
-        bench.a.modify_cc_profile(7, "x")
+        bench.a.control.modify_cc_profile(7, "x")
 
 
 def test_settings_take_an_object_for_nscc_and_nothing_else() -> None:

@@ -29,9 +29,15 @@ from tests.helpers.door_rig import End, eventually, rig
 
 OPERATIONS = [
     "open", "query_device", "reg_mr", "dereg_mr", "create_cq", "destroy_cq", "create_qp", "modify_qp", "query_qp",
-    "destroy_qp", "nothing",
+    "destroy_qp", "nothing", "create_comp_channel", "destroy_comp_channel", "create_ev_event_cq", "poll_ev_event",
+    "create_qp_hint", "modify_qp_hint", "query_qp_hint", "destroy_qp_hint", "query_port", "modify_port",
+    "query_ev_profile", "modify_ev_profile", "query_cc_profile", "modify_cc_profile", "ep_batch_send_wait",
 ]  # fmt: skip
-KEYS = ["version", "program", "length", "lkey", "cqe", "cq", "qpn", "state", "peer", "attributes", "remote_write"]
+KEYS = [
+    "version", "program", "length", "lkey", "cqe", "cq", "qpn", "state", "peer", "attributes", "remote_write",
+    "channel", "num_entries", "hint", "port_num", "port_admin_state", "profile", "first", "algorithm", "config",
+    "op_type", "requests", "rsp_timeout", "cur_state",
+]  # fmt: skip
 
 
 def knock(host: str) -> socket.socket:
@@ -239,7 +245,14 @@ infos = st.fixed_dictionaries(
     {"host": st.just("h1") | scalars},
     optional=dict.fromkeys(["qpn", "psn", "mpr", "max_write_imm", "trim_nack", "pmtu", "x"], numbers | scalars),
 )
-values = scalars | infos | st.lists(scalars, max_size=2) | st.dictionaries(st.text(max_size=4), scalars, max_size=2)
+named = st.sampled_from([
+    "timeout", "mpr", "mpr_dest", "cap", "linear_cnt", "sq_psn", "qp_hint", "self", "now_ns", "number", "ev_mode",
+    "profile_state", "ev_count", "replace_ev", "modify_ev_state", "fields", "num_qps_per_peer", "dynamic_mpr", "eta",
+])  # fmt: skip
+attributes = st.dictionaries(named, scalars | st.lists(st.lists(numbers, max_size=5), max_size=3), max_size=3)
+batches = st.lists(st.tuples(numbers, st.sampled_from(["h1", "h2"]), numbers, numbers).map(list), max_size=3)
+lists = st.lists(scalars, max_size=2) | st.dictionaries(st.text(max_size=4), scalars, max_size=2)
+values = attributes | batches | st.sampled_from(["ev_probe", "offline", "explicit"]) | scalars | infos | lists
 controls = st.builds(
     lambda op, ident, fields: json.dumps({"id": ident, "op": op, **fields}).encode(),
     st.sampled_from(OPERATIONS) | scalars,
@@ -249,13 +262,24 @@ controls = st.builds(
 fields64 = st.integers(0, (1 << 64) - 1) | st.sampled_from([0, 1])
 fields32 = st.integers(0, (1 << 32) - 1) | st.sampled_from([0, 1, 17, 18])
 posts = st.lists(
-    st.builds(door.Request, *[fields64] * 3, *[fields32] * 5, st.integers(0, 255)), min_size=1, max_size=3
+    st.builds(door.Request, *[fields64] * 3, *[fields32] * 5, st.integers(0, 255), st.integers(0, 255)),
+    min_size=1,
+    max_size=3,
 ).map(door.pack_requests)
+
+arms = st.builds(door.Arm, fields32, fields64, st.booleans()).map(door.pack_arm)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(controls | posts | st.binary(min_size=1, max_size=80), max_size=20), st.sampled_from(["mrc", "roce"]))
+@given(
+    st.lists(controls | posts | arms | st.binary(min_size=1, max_size=80), max_size=20),
+    st.sampled_from(["mrc", "roce"]),
+)
 @example([b'{"id":1,"op":"create_qp","cq":1,"attributes":{"selection":[]}}'], "mrc")
+@example([b'{"id":1,"op":"create_qp_hint","attributes":{"self":1}}'], "mrc")
+@example([b'{"id":1,"op":"modify_ev_profile","profile":1,"attributes":{"number":1,"now_ns":2}}'], "mrc")
+@example([b'{"id":1,"op":"modify_qp","qpn":256,"state":"init","attributes":{"self":1}}'], "mrc")
+@example([b'{"id":1,"op":"create_ev_event_cq","cqe":3}', b'{"id":1,"op":"destroy_cq","cq":2}'], "mrc")
 def test_whatever_is_said_is_answered_or_ends_the_session_and_closing_gives_everything_back(messages, transport):
     found, nic = session(transport)
     found.receive(b'{"id":1,"op":"open","version":1,"program":"fuzz"}', 0)
@@ -274,6 +298,10 @@ def test_whatever_is_said_is_answered_or_ends_the_session_and_closing_gives_ever
     found.close(100)
     assert not nic.qps
     assert not nic.memory.writable
+    if transport == "mrc":
+        assert nic._context.ev_watchers == []
+        assert list(nic._context.hints._hints) == [0]
+        assert nic._operations._asked == {}
 
 
 def mangled(rng: random.Random, valid: list[bytes]) -> bytes:
@@ -292,6 +320,13 @@ def fuzz(made, one: End, other: End, count: int, seed: int) -> int:
         json.dumps({"id": 1, "op": "create_qp", "cq": 1, "attributes": {"max_send_wr": 4}}).encode(),
         json.dumps({"id": 1, "op": "modify_qp", "qpn": 18, "state": "rtr", "peer": other.qp.info()}).encode(),
         json.dumps({"id": 1, "op": "query_qp", "qpn": 18}).encode(),
+        json.dumps({"id": 1, "op": "modify_qp", "qpn": 18, "attributes": {"timeout": 12}}).encode(),
+        json.dumps({"id": 1, "op": "create_comp_channel"}).encode(),
+        json.dumps({"id": 1, "op": "create_cq", "cqe": 8, "channel": 1}).encode(),
+        json.dumps({"id": 1, "op": "create_ev_event_cq", "cqe": 8, "channel": 1}).encode(),
+        json.dumps({"id": 1, "op": "create_qp_hint", "attributes": {"num_qps_per_peer": 4}}).encode(),
+        json.dumps({"id": 1, "op": "query_ev_profile", "profile": 0}).encode(),
+        door.pack_arm(door.Arm(1, 0, False)),
         request(qpn=18, opcode=door.RECV),
         request(qpn=18, lkey=one.mr.lkey, rkey=other.mr.rkey, remote_addr=other.mr.addr, length=100),
     ]

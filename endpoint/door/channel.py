@@ -1,0 +1,57 @@
+"""Completion channels: a descriptor that becomes readable when a queue has what its program waits for.
+
+The program gets one end of a socket pair, never a descriptor whose flags it could change for both: a full channel must
+not block the agent. An event that does not fit waits here, and no queue has more than one on its way.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+from common import door
+
+
+class Channel:
+    """The agent's end; `descriptor` is the program's, handed over once. `users` counts the queues that have it."""
+
+    def __init__(self, notify: Callable[[bytes], bool], close: Callable[[], None]) -> None:
+        """`notify` sends an event and is False when there is no room."""
+        self._notify = notify
+        self._close = close
+        self._owed: list[int] = []
+        self.sent = 0
+        self.users = 0
+
+    def fire(self, queue: int) -> None:
+        """Tell the program of an event of this queue, now or when there is room."""
+        if queue not in self._owed:
+            self._owed.append(queue)
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what could not be sent."""
+        while self._owed and self._notify(door.pack_event(self._owed[0])):
+            del self._owed[0]
+            self.sent += 1
+
+    def close(self) -> None:
+        self._close()
+
+
+def make_channel() -> tuple[int, Channel]:
+    """A descriptor for the program, to be closed once it is sent, and the agent's end. Raises OSError."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setblocking(False)
+    ours.shutdown(socket.SHUT_RD)  # nothing is taken from there: no bytes, and no descriptors to close
+
+    def notify(event: bytes) -> bool:
+        try:
+            ours.send(event)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # the program has closed its end: nobody waits
+        return True
+
+    return theirs.detach(), Channel(notify, ours.close)
