@@ -24,13 +24,12 @@ class Channel:
         self.users = 0
 
     def fire(self, queue: int) -> None:
-        """Tell the program of an event of this queue, now or when there is room."""
+        """Tell the program of an event of this queue at the next `flush`, which follows what the event is about."""
         if queue not in self._owed:
             self._owed.append(queue)
-        self.flush()
 
     def flush(self) -> None:
-        """Send what could not be sent."""
+        """Send the events that there is room for."""
         while self._owed and self._notify(door.pack_event(self._owed[0])):
             del self._owed[0]
             self.sent += 1

@@ -17,6 +17,7 @@ from typing import Any
 
 from common import door
 from common.server import Readers
+from endpoint.door.channel import make_channel
 from endpoint.door.closer import Closer
 from endpoint.door.device import describe
 from endpoint.door.session import Message, Session
@@ -151,6 +152,7 @@ class DoorServer:
             hosts=self._hosts,
             about=self._about,
             make_memory=make_shared,
+            make_channel=make_channel,
             limits=self._limits,
             administrator=user in (0, os.geteuid()),
         )

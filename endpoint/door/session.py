@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from common import door
 from common.fields import Fields
-from endpoint.door.channel import Channel, make_channel
+from endpoint.door.channel import Channel
 from endpoint.door.control import EVENTS_MAX, ControlVerbs, EventQueue
 from endpoint.door.queues import Armed, Completions, GuestQp
 from endpoint.door.refusal import RefusedError
@@ -47,7 +47,7 @@ class Session:
         hosts: Sequence[str],
         about: Callable[[], Mapping[str, Any]],
         make_memory: MakeMemory,
-        make_channel: MakeChannel = make_channel,
+        make_channel: MakeChannel,
         limits: door.Limits | None = None,
         administrator: bool = True,
     ) -> None:
@@ -115,21 +115,29 @@ class Session:
             raise Violation("the first message of a program is open" if not self._opened else "an unknown message")
 
     def outgoing(self) -> Message | None:
-        """The next message for the program; None when there is nothing to tell."""
-        self.step()
+        """The next message for the program; None when there is nothing to tell. Events go when all else has gone."""
+        self._drain()
         if self._answers:
             return self._answers.popleft()
         for completions in self._cqs.values():
             if rows := completions.take(door.ROWS_MAX):
                 return Message(door.pack_completions(rows))
+        self._flush()
         return None
 
     def step(self) -> None:
-        """Note what has completed, and make the events of armed queues: also for a program that does not read."""
+        """Make the events of armed queues for a program that does not read: it may sleep on a channel."""
+        self._drain()
+        self._flush()
+
+    def _drain(self) -> None:
+        """Note what has completed."""
         for completions in self._cqs.values():
             completions.drain(self.qps)
         for events in self._event_queues.values():
             events.drain()
+
+    def _flush(self) -> None:
         for channel in self._channels.values():
             channel.flush()
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from common import door
+from endpoint.door.channel import make_channel
 from endpoint.door.device import describe
 from endpoint.door.session import Message, Session
 from endpoint.door.shared_memory import make_shared
@@ -75,6 +76,7 @@ class SteppedDoor:
             hosts=list(self._profile.destinations),
             about=lambda: describe(self._profile, self._transport, self._transport_name),
             make_memory=make_shared,
+            make_channel=make_channel,
             limits=self._limits,
         )
         program = SteppedProgram(name, ours, session)

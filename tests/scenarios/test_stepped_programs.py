@@ -287,3 +287,27 @@ def test_the_whole_job_runs_in_virtual_time(tmp_path: Path, name: str, chosen: s
     if chosen == "roce":
         assert "2 of 8 ranks died, first h0: rank 0: a queue pair failed: retry_exceeded" in done.stdout
         assert "the first fault came after 39 steps of 'faulty'" in done.stdout
+
+
+def test_ev_probes_and_channels_wait_in_virtual_time(tmp_path: Path) -> None:
+    code = OPEN + (
+        "answered, began = [], context.now_ns()\n"
+        "for ev, port, _ in context.query_ev_profile(0).evs:\n"
+        "    try: answered += context.ep_batch_send_wait([('h1', ev, port)], timeout_s=2)\n"
+        "    except mrclab.RefusedError: pass  # it leads to another host\n"
+        "print(len(answered) > 0, sum(one.rtt for one in answered) == context.now_ns() - began)\n"
+        "channel = context.create_comp_channel()\n"
+        "events = context.create_ev_event_cq(8, channel)\n"
+        "events.req_notify()\n"
+        "began = context.now_ns()\n"
+        "print(channel.get_cq_event(timeout_s=0.5), context.now_ns() - began)\n"
+        "qp = context.create_qp(context.create_cq(8, channel))\n"
+        "qp.to_init(); qp.post_recv(1); qp.cq.req_notify(); qp.modify(mrclab.QPState.ERR)\n"
+        "print(channel.get_cq_event() is qp.cq, [done.wr_id for done in qp.cq.poll()])\n"
+    )
+    with world(tmp_path) as (made, directory):
+        made.wait_until(2 * SECOND)
+        process = spawn(made, "h0", code)
+        made.wait_until(20 * SECOND)
+        assert process.poll() == 0
+    assert printed(directory, "h0") == ["True True", "None 500000000", "True [1]"]

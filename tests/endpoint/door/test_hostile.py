@@ -22,6 +22,7 @@ from benchmarks.rig.profiles import profile as profile_data
 from common import door
 from endpoint import factory
 from endpoint import profile as profiles
+from endpoint.door.channel import make_channel
 from endpoint.door.session import Session
 from endpoint.door.shared_memory import make_shared
 from endpoint.door.violation import Violation
@@ -236,7 +237,9 @@ def session(transport: str = "mrc") -> tuple[Session, Any]:
     profile = profiles.parse(json.loads(json.dumps(profile_data(0))))
     nic: Any = factory.make(transport, profile, 1, {}, 0)
     limits = door.Limits(memory_bytes=1 << 16, regions=4, cqs=4, cqe=64, qps=4)
-    return Session(nic, hosts=["h1"], about=dict, make_memory=make_shared, limits=limits), nic
+    return Session(
+        nic, hosts=["h1"], about=dict, make_memory=make_shared, make_channel=make_channel, limits=limits
+    ), nic
 
 
 numbers = st.sampled_from([-(2**70), -1, 0, 1, 2, 3, 16, 64, 100, 4096, 65536, 2**24, 2**32, 2**64, 10**30])
