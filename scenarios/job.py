@@ -19,11 +19,11 @@ PORT_AT_S, PORT_FOR_S = 12.0, 14.0
 
 
 def step_seconds(setting: Setting) -> float:
-    """How long a step should take: every write of the ring in turn, and the vector at line rate."""
+    """How long a step should take, in lab time: every write of the ring in turn, and the vector at line rate."""
     ranks = setting.plan.host_count
     turns = (ranks - 1) * setting.plan.base_rtt_ns / 1e9  # 2 (n - 1) writes, half a round trip each
     sent = 2 * (ranks - 1) / ranks * WEIGHTS_BYTES * 8 / setting.host_rate_bps
-    return SLOWER * (turns + sent + STEP_MARGIN_S)
+    return SLOWER * ((turns + sent) / setting.pace + STEP_MARGIN_S)
 
 
 def steps(setting: Setting) -> int:

@@ -42,6 +42,13 @@ def test_the_port_is_away_for_longer_than_roce_retries_and_comes_back_within_the
     assert port.at_s + port.for_s < SETTING.phases["faults"]
 
 
+@pytest.mark.parametrize("rate_bps", [3_750_000, 10_000_000, 100_000_000_000])
+def test_a_job_makes_as_many_steps_whatever_the_rate_for_phases_last_as_many_round_trips(rate_bps: int):
+    slower = PLAN.at_rate(rate_bps)
+    steps = job.steps(replace(SETTING, plan=slower, pace=slower.pace))
+    assert abs(steps - job.steps(SETTING)) <= 1
+
+
 @pytest.mark.parametrize("name", library.WITH_PROGRAMS)
 @pytest.mark.parametrize("world", ["emulated", "simulated"])
 def test_everything_of_it_passes_the_rehearsal_in_both_worlds(name: str, world: str):
