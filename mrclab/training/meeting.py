@@ -9,7 +9,7 @@ from typing import Any
 from common import files
 from mrclab.context import Context
 
-_LOOK_S = 0.05
+_LOOK_S_MAX = 0.05
 
 
 def meet(
@@ -24,9 +24,10 @@ def meet(
     folder.mkdir(parents=True, exist_ok=True)
     places = [folder / f"{name}-{number}.json" for number in range(ranks)]
     files.write_json(places[rank], mine)
+    look_s = min(_LOOK_S_MAX, context.query_device().base_rtt_ns / 1e9)
     deadline_ns = context.now_ns() + round(timeout_s * 1e9)
     while missing := [number for number, place in enumerate(places) if not place.exists()]:
         if context.now_ns() > deadline_ns:
             raise TimeoutError(f"ranks {missing} have not come within {timeout_s:g} s")
-        context.sleep(_LOOK_S)
+        context.sleep(look_s)
     return [json.loads(place.read_text()) for place in places]
