@@ -22,11 +22,22 @@ EXAMPLES = """examples:
   ./lab test"""
 
 
+class _Version(argparse.Action):
+    """Looked up only when asked for: metadata of packages take a moment to import."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"mrclab {version('mrclab')}\n")
+        parser.exit()
+
+
 def parser(word: str | None = None) -> argparse.ArgumentParser:
     """The whole command line, of which only this word can be parsed; the others are named in the help."""
     whole = argparse.ArgumentParser(
         prog="./lab", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    whole.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
     subparsers = whole.add_subparsers(metavar="COMMAND", required=True, dest="command")
     if word is not None and word in WORDS:
         module, _, function = WORDS[word].place.partition(":")
@@ -52,8 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         hint = f"did you mean ./lab {meant}?" if meant else f"valid are {', '.join(WORDS)}"
         sys.stderr.write(f"mrclab: no command {words[0]!r}: {hint}\n")
         return 2
-    namespace = parser(words[0]).parse_args(words)
     try:
+        namespace = parser(words[0]).parse_args(words)  # imports the word's module: Ctrl-C may come here, too
         reading = namespace.command == "fault" and namespace.verb is None
         if WORDS[namespace.command].root and not reading:
             need_root(WORDS[namespace.command].root)

@@ -59,7 +59,7 @@ GUESSES: Mapping[str, str] = {
     "save": "export",
     "generate": "export",
     "help": "--help",
-    "version": "doctor",
+    "version": "--version",
 }
 
 

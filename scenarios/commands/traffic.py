@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from scenarios.commands.columns import aligned
+from scenarios.commands.interrupts import held_back
 from scenarios.commands.pairs import json_or_text, parse_pair
 from scenarios.commands.root import need_root
 from topo.emulation import labname
@@ -98,15 +99,22 @@ def start_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
     limited(kind, options, arguments.seconds, arguments.background)
     start_agents(traffic, arguments)
     name = arguments.called or kind
-    group = traffic.start(name, kind, ranks, options)
     if arguments.background:
+        with held_back():
+            traffic.start(name, kind, ranks, options)
         at = traffic.lab.name.option()
         sys.stdout.write(f"{name} runs on {' '.join(ranks)}: ./lab traffic{at} list, ./lab traffic{at} stop {name}\n")
         return 0
+    started = False
     try:
+        with held_back():  # or it would run on, known to nobody
+            group = traffic.start(name, kind, ranks, options)
+            started = True
         watch(group)
     finally:
-        statuses = traffic.stop(traffic.find(name))
+        if started:
+            with held_back():  # who presses Ctrl-C twice wants it to end, too
+                statuses = traffic.stop(traffic.find(name))
     return told(statuses, arguments.format)
 
 

@@ -67,7 +67,7 @@ def find(root: Path, name: str) -> Path:
         if path.parent.name == name:
             return path.resolve()
     known = [str(path.relative_to(root)) for path in runs]
-    choices = ", ".join(["latest", *known[-8:]]) if known else f"none yet: {root} is empty"
+    choices = ", ".join(["latest", *known[-8:]]) if known else f"none yet, {root} is empty: ./lab run makes one"
     raise FileNotFoundError(f"no run {name!r}; there is: {choices}")
 
 

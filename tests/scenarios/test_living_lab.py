@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -177,6 +179,18 @@ def test_traffic_in_the_background_lives_through_a_cut_and_a_drain_and_is_stoppe
     assert ", 0 wrong" in stopped
     assert int(stopped.split(" bytes verified")[0].split("\n")[-1].replace(",", "")) > row["bytes_verified"]
     assert "no traffic 'stream'; there is: none" in mrclab("traffic", "stop", "stream", status=2)
+
+
+def test_ctrl_c_twice_stops_the_traffic_all_the_same(lab: Lab) -> None:
+    words = [sys.executable, "-m", "scenarios", "traffic", "write_bw", "h0", "h3", "--seconds", "60", "--as", "cut-off"]
+    ours = functools.partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=ours) as running:
+        while not any(row["bytes_verified"] for row in json.loads(mrclab("traffic", "list", "--format", "json"))):
+            assert running.poll() is None
+        for _ in range(2):
+            running.send_signal(signal.SIGINT)
+        assert running.wait(60) == 130
+    assert "cut-off" not in mrclab("traffic", "list")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,12 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         )
         assert len(done.stdout.splitlines()) == 1
         assert done.stderr == ""
+
+
+def test_the_version_is_told_by_itself_and_guessed_as_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"mrclab {version('mrclab')}\n"
+    assert cli.main(["version"]) == 2
+    assert "did you mean ./lab --version?" in capsys.readouterr().err

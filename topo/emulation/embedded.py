@@ -92,7 +92,8 @@ class EmbeddedDriver:
 
     @property
     def control_address(self) -> str:
-        return str(self.site.details["embedded"]["control"])
+        """LabError when the process has ended."""
+        return str(self._serving()["control"])
 
     @property
     def client(self) -> ControlClient:
@@ -101,7 +102,18 @@ class EmbeddedDriver:
         return self._client
 
     def p4runtime(self, switch: Switch) -> tuple[str, int] | None:
-        return str(self.site.details["embedded"]["grpc"]), device_id(self.site.plan, switch)
+        return str(self._serving()["grpc"]), device_id(self.site.plan, switch)
+
+    def _serving(self) -> dict[str, Any]:
+        """Where the process listens."""
+        told: dict[str, Any] = self.site.details["embedded"]
+        if process.start_ticks(told["pid"]) is None:
+            option, log = self.site.name.option(), self.site.root / "logs/switch.log"
+            raise LabError(
+                f"process {told['pid']} has ended, which held the embedded switches ({log}): nothing is forwarded;"
+                f" `down{option}` and `up{option}` make the lab again"
+            )
+        return told
 
     def set_port(self, ref: PortRef, state: PortState, before: PortState) -> None:
         old, new = asdict(before), asdict(state)
@@ -129,6 +141,6 @@ class EmbeddedDriver:
     def alive(self, switches: Sequence[Switch]) -> list[str]:
         try:
             there = {device["name"] for device in self.client.call("devices")}
-        except ControlError:
+        except (ControlError, LabError):
             there = set()
         return [switch.name for switch in switches if switch.name not in there]

@@ -179,7 +179,7 @@ class Lab:
 
     @property
     def switch_control(self) -> str | None:
-        """HOST:PORT of the embedded switches' control socket, if there are any."""
+        """HOST:PORT of the embedded switches' control socket, if there are any. LabError when it has ended."""
         driver = self.drivers.get("embedded")
         return driver.control_address if isinstance(driver, EmbeddedDriver) else None
 
@@ -266,7 +266,7 @@ class Lab:
             "switches_silent": silent,
             "namespaces_missing": missing,
             "faults": [f"{f.verb} {f.target}" + ("" if f.value is None else f" {f.value:g}") for f in self.faults()],
-            "switch_control": self.switch_control,
+            "switch_control": None if silent else self.switch_control,
         }
 
 
