@@ -97,8 +97,12 @@ class EmbeddedDriver:
 
     @property
     def client(self) -> ControlClient:
+        """LabError when nobody answers."""
         if self._client is None:
-            self._client = ControlClient(self.control_address)
+            try:
+                self._client = ControlClient(self.control_address)
+            except ControlError as error:
+                raise self._gone(str(error)) from None
         return self._client
 
     def p4runtime(self, switch: Switch) -> tuple[str, int] | None:
@@ -108,12 +112,16 @@ class EmbeddedDriver:
         """Where the process listens."""
         told: dict[str, Any] = self.site.details["embedded"]
         if process.start_ticks(told["pid"]) is None:
-            option, log = self.site.name.option(), self.site.root / "logs/switch.log"
-            raise LabError(
-                f"process {told['pid']} has ended, which held the embedded switches ({log}): nothing is forwarded;"
-                f" `down{option}` and `up{option}` make the lab again"
-            )
+            raise self._gone("it has ended")
         return told
+
+    def _gone(self, why: str) -> LabError:
+        pid, log = self.site.details["embedded"]["pid"], self.site.root / "logs/switch.log"
+        option = self.site.name.option()
+        return LabError(
+            f"process {pid} holds the embedded switches, and {why} ({log}): nothing is forwarded; `down{option}` and"
+            f" `up{option}` make the lab again"
+        )
 
     def set_port(self, ref: PortRef, state: PortState, before: PortState) -> None:
         old, new = asdict(before), asdict(state)
