@@ -111,7 +111,7 @@ class EmbeddedDriver:
     def _serving(self) -> dict[str, Any]:
         """Where the process listens."""
         told: dict[str, Any] = self.site.details["embedded"]
-        if process.start_ticks(told["pid"]) is None:
+        if process.without_memory(told["pid"]):
             raise self._gone("it has ended")
         return told
 

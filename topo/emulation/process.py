@@ -153,14 +153,15 @@ def _wait_gone(fds: dict[int, int], grace_s: float) -> None:
     deadline = time.monotonic() + grace_s
     while fds and time.monotonic() < deadline:
         ended = [fd for fd, _ in poller.poll(_POLL_MS)]
-        ended += [fd for pid, fd in fds.items() if fd not in ended and _without_memory(pid)]
+        ended += [fd for pid, fd in fds.items() if fd not in ended and without_memory(pid)]
         for fd in ended:
             poller.unregister(fd)
             os.close(fd)
             del fds[by_fd[fd]]
 
 
-def _without_memory(pid: int) -> bool:
+def without_memory(pid: int) -> bool:
+    """Whether the process has ended, or is ending and runs no more instructions."""
     try:
         return Path(f"/proc/{pid}/statm").read_text().startswith("0 ")
     except OSError:
