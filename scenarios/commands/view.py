@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scenarios.commands.owner import hand_over
 from scenarios.commands.root import need_root
 from scenarios.running.directory import RUNS
+from topo.emulation import labname
 
 if TYPE_CHECKING:
     from topo.emulation.lab import Lab
@@ -46,6 +47,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     view.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
     view.add_argument("--port", type=int, default=0, help="the port on 127.0.0.1 (one that is free)")
     view.add_argument("--export", type=Path, metavar="FILE", help="write the replay as one HTML file instead, and end")
+    labname.add_option(view)
     view.set_defaults(run=view_command)
 
 
