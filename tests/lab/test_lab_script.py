@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -31,8 +33,11 @@ class Machine:
 
     folder: Path
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *words: str, environment: Mapping[str, str] = MappingProxyType({})
+    ) -> subprocess.CompletedProcess[str]:
         environment = {
+            **environment,
             "PATH": str(self.folder / "bin"),
             "FAKES": str(self.folder / "bin"),
             "LOG": str(self.folder / "log"),
@@ -169,3 +174,11 @@ def test_a_sweep_on_a_cluster_brings_the_extra_that_it_needs_and_other_sweeps_do
     assert any(line.endswith(f"--editable {ROOT}[cluster]") for line in machine.log)
     assert machine.run("sweep", "smoke", "--cluster=tcp://127.0.0.1:8786").returncode == 0
     assert not any("pip install" in line for line in machine.log)
+
+
+def test_tests_of_the_page_get_their_browser_when_ci_asks_for_it(machine: Machine) -> None:
+    line = f"python -m pip install --quiet --disable-pip-version-check --editable {ROOT}[browser]"
+    machine.run("test")
+    assert line not in machine.log
+    machine.run("test", environment={"MRCLAB_BROWSER": "1"})
+    assert line in machine.log

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.rig import browser as browsers
 from scenarios.running.directory import find
-from tests.helpers import browser as browsers
 
 ROOT = Path(__file__).parents[2]
 

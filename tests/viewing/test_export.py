@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.rig.browser import Page
 from scenarios.journal import merge
 from scenarios.judging.run import Run
 from scenarios.viewing import export
-from tests.helpers.browser import Page
 
 
 def carried(text: str) -> dict[str, list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -11,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.rig.browser import Page
 from scenarios import library
 from scenarios.judging.run import Run
 from scenarios.running.directory import find
-from tests.helpers.browser import Page
 
 ROOT = Path(__file__).parents[2]
 Open = Callable[[], Page]
@@ -164,3 +165,40 @@ def test_a_cable_is_cut_by_a_click_on_real_links_and_healed(page: Open, tmp_path
         assert opened.console == []
         assert process.stdout is not None
         process.stdout.read()
+
+
+@pytest.mark.root
+def test_a_lab_that_is_up_is_shown_and_broken_until_it_is_taken_down(page: Open, tmp_path: Path) -> None:
+    environment = {**os.environ, "MRCLAB_NAME": "seen"}
+
+    def lab(*words: str) -> str:
+        line = [sys.executable, "-m", "scenarios", *words]
+        done = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    lab("up", "tiny")
+    view = [sys.executable, "-m", "scenarios", "view"]
+    try:
+        with subprocess.Popen(view, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            opened = page()
+            opened.open(process.stdout.readline().split(": ")[1].strip())
+            lab("traffic", "write_bw", "h0", "h3", "--background")
+            opened.until("lab.breaking.state?.breakable")
+            opened.until("lab.picture().samples.h0?.qps.length > 0")
+            opened.until("lab.lanes[0].at(lab.player.t).switches.size === 8")
+            click_cable(opened, "p0l0-p0s0")
+            opened.page.click("[data-verb=link-down]")
+            opened.until("lab.picture().faults['link-down p0l0-p0s0']")
+            assert "link-down p0l0-p0s0" in lab("fault")
+            opened.until(f"{left_by('p0s0')} > 0")
+            lab("undo", "all")  # by somebody else, in a terminal
+            opened.until("!lab.picture().faults['link-down p0l0-p0s0']")
+            opened.page.click("[data-key=save]")
+            opened.until("lab.breaking.said.startsWith('wrote ')")
+            lab("down")
+            assert process.wait(30) == 0
+        assert "link-down" in (tmp_path / "played.py").read_text()
+    finally:
+        subprocess.run([*view[:3], "down"], cwd=ROOT, env=environment, capture_output=True, check=False, timeout=120)

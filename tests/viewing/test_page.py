@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from benchmarks.rig.browser import Page
 from scenarios.judging.run import Run
 from scenarios.viewing.desk import Desk
 from scenarios.viewing.microscope import Microscope
 from scenarios.viewing.stage import Stage, plan_stage, replay_stage
 from scenarios.viewing.viewer import Viewer
-from tests.helpers.browser import Page
 from topo.path import evs, hops, path_da
 from topo.planfile import load_plan
 

@@ -13,7 +13,7 @@ export function draw(ctx, place, scene, state, view) {
   lanes(ctx, place, scene, view, colours);
   const paths = chosenPaths(scene, state, view);
   cables(ctx, place, scene, state, look, view);
-  for (const path of paths) trail(ctx, place, path, colours);
+  for (const path of paths) trail(ctx, place, path, colours, paths.length > 64);
   drawPackets(ctx, place, scene, view);
   nodes(ctx, place, scene, state, look, view);
   folded(ctx, place, scene, look, view);
@@ -195,11 +195,11 @@ function chosenPaths(scene, state, view) {
     .sort((one, other) => one.chosen - other.chosen);
 }
 
-function trail(ctx, place, path, colours) {
+function trail(ctx, place, path, colours, many) {
   const good = usable(path.state);
   ctx.strokeStyle = path.chosen ? colours.pick : colours[good ? "good" : path.state === "denied" ? "gone" : "broken"];
   ctx.lineWidth = path.chosen ? place.unit * 0.32 : place.unit * 0.09;
-  ctx.globalAlpha = path.chosen ? 0.9 : 0.7;
+  ctx.globalAlpha = path.chosen ? 0.9 : many && good ? 0.22 : 0.7;
   ctx.setLineDash(good ? [] : [6, 5]);
   ctx.beginPath();
   for (const [index, name] of path.nodes.entries()) {

@@ -46,6 +46,7 @@ class Page {
   }
 
   name() {
+    document.querySelector("footer").hidden = this.told.mode === "plan"; // a plan has no time
     document.title = `${this.told.title} · mrclab`;
     find("title").textContent = this.told.title;
     find("mode").textContent = this.told.words;
@@ -152,6 +153,8 @@ class Page {
       }
       return parts;
     });
+    if (choice.ev !== this.shownEv) find("panel").querySelector("tr.chosen")?.scrollIntoView({ block: "nearest" });
+    this.shownEv = choice.ev;
   }
 
   // The picture at the present time in plain values: for a reader at the console, and for tests.

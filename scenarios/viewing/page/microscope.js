@@ -75,8 +75,8 @@ function logged(packet, lane) {
   const lines = lane.record.packets.filter((line) => line.packet === packet.packet);
   const rows = lines.map((line) => element("tr", {}, element("td", {}, line.node), element("td", {}, line.fate),
     element("td", {}, `${line.bytes} B${line.bytes_in > line.bytes ? ` of ${line.bytes_in}: trimmed` : ""}`),
-    element("td", {}, line.queued_ns === null ? "" : `waited ${span(line.t_ns - line.queued_ns)} behind ${line.depth}`)));
-  return [element("p", { className: "soft" }, `packet ${packet.packet} of the log: ${packet.op} PSN ${packet.psn}`), element("table", {}, rows)];
+    element("td", {}, line.queued_ns === null || line.fate !== "sent" ? "" : `waited ${span(line.t_ns - line.queued_ns)} behind ${line.depth}`)));
+  return [element("p", { className: "soft" }, `packet ${packet.packet} of the log: ${packet.op}, PSN ${packet.psn}, to QP ${packet.qpn}; below, a WRITE Only of the same size stands in for it`), element("table", {}, rows)];
 }
 
 function journey(seen) {
