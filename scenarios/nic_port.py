@@ -50,7 +50,7 @@ def plateaus(setting: Setting, name: str, phase: str, wanted: int, limit: float 
         if reference is None or span is None:
             return Finding(name, None, f"phases 'reference' and {phase!r} are both needed")
         before = stalls.pieces(run, reference)
-        before_error = len(before) * enough.rate_error(run, stalls.total_ns(before))
+        before_error = enough.pieces_error(run, before)
         normal = goodput.over_all(run, before)
         if normal <= 0:
             return Finding(name, None, "the reference phase carried nothing")
@@ -59,7 +59,7 @@ def plateaus(setting: Setting, name: str, phase: str, wanted: int, limit: float 
         for start_ns, stop_ns in zip(changes, [*changes[1:], span.stop_ns], strict=True):
             settled = Span("plateau", start_ns + SETTLE_ROUND_TRIPS * setting.plan.base_rtt_ns, stop_ns)
             kept = stalls.pieces(run, settled)
-            error = len(kept) * enough.rate_error(run, stalls.total_ns(kept)) + before_error
+            error = enough.pieces_error(run, kept) + before_error
             if error > limit:
                 continue
             errors.append(error)

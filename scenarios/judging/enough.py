@@ -17,7 +17,9 @@ error is no greater than the limit; in between, the evidence does not say.
 
 from __future__ import annotations
 
-from scenarios.judging.run import Run
+from collections.abc import Sequence
+
+from scenarios.judging.run import Run, Span
 
 REPAIR_ROUND_TRIPS = 3
 """What one fault costs a sound transport: a round trip until the acknowledgement is missing, a second until that of a
@@ -38,6 +40,12 @@ def base_rtt_ns(run: Run) -> int:
 def rate_error(run: Run, *lengths_ns: int) -> float:
     """The error of a rate over a span of this length, as a share; for a quotient of rates, give both lengths."""
     return sum(base_rtt_ns(run) / length_ns if length_ns > 0 else 1.0 for length_ns in lengths_ns)
+
+
+def pieces_error(run: Run, pieces: Sequence[Span]) -> float:
+    """The error of a rate over what stalls have left of a span, as a share: a round trip's worth for each piece. Of
+    nothing, nothing is known."""
+    return max(1, len(pieces)) * rate_error(run, sum(piece.length_ns for piece in pieces))
 
 
 def share_error(packets: float, queue_pairs: int) -> float:

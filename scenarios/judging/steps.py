@@ -137,8 +137,9 @@ def rate_error(run: Run, phase: Span) -> float:
     Between two steps nothing is under way that a rate could gain or lose.
     """
     kept = pieces(run, phase)
-    edges = 1 if len(of_phase(steps(run), phase)) > 1 else len(kept)
-    return edges * enough.rate_error(run, stalls.total_ns(kept))
+    if len(of_phase(steps(run), phase)) > 1:
+        return enough.rate_error(run, stalls.total_ns(kept))
+    return enough.pieces_error(run, kept)
 
 
 def times(selected: Sequence[Step]) -> StepTimes | None:
