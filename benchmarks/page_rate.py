@@ -1,5 +1,7 @@
 """How fast the page draws: frames a second and the first picture, in headless Chromium, of plans `lab` and `wide`.
 
+    python benchmarks/page_rate.py [--plans lab wide] [--seconds 5]
+
 Peer: the browser itself, whose pace (`browser`) a loop that draws nothing shows. `a frame` is what one picture of the
 fabric costs the page's own code; what the browser then rasterises comes on top.
 """
@@ -12,6 +14,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.rig.browser import MISSING, Page, browser
 from scenarios.running.directory import find

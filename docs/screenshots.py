@@ -1,5 +1,7 @@
 """The screenshots of the page in docs/, from runs in virtual time.
 
+    python docs/screenshots.py [--size 1280x720 2560x1440] [--to docs]
+
 Needs Chromium and the extra `browser`. Runs are the same on every machine, and so are the pictures, but for its fonts.
 """
 
@@ -12,6 +14,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.rig.browser import MISSING, Page, browser
 from scenarios.running.directory import find
