@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from common.fields import Fields
+from endpoint.census import census
 from endpoint.denylist import BY_REQUEST, CONTROL, OWNERS, PROBER, Denylist
 from endpoint.prober import Prober, ProberError
 from endpoint.profile import NicProfile
@@ -88,6 +89,7 @@ class Host:
             "workload.stop": self._stop,
             "workload.remove": self._remove,
             "counters": lambda request: self.counters(),
+            "census": self._census,
             "sample": self._set_sample,
             "denylist.get": self._get_denied,
             "denylist.set": self._set_denied,
@@ -239,6 +241,13 @@ class Host:
         return self.guest.qps() if self.guest is not None else ()
 
     # Operations.
+
+    def _census(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Count what this host keeps, for who wants to know whether anything grows; journalled under `label`."""
+        roots = [self.transport, *self._workloads.values(), self._denylist, self._prober]
+        records = census(roots)
+        self._journal(self._now_ns, "census", {"label": _fields(request).string("label"), "records": records})
+        return {"records": records}
 
     def _ping(self, request: Mapping[str, Any]) -> dict[str, Any]:
         return {"host": self.profile.host, "transport": self._transport_name, "now_ns": self._now_ns}

@@ -120,7 +120,7 @@ class Scenario:
     """An experiment. Its three functions are pure: they are asked again when an old run is judged.
 
     `phases` begin with "reference" after any warm-up; `plan` is a shipped plan or the path of a .toml file;
-    `sample_paths` has agents count packets by path.
+    `sample_paths` has agents count packets by path, `census` count what they keep at the end of each phase.
     """
 
     name: str
@@ -135,6 +135,7 @@ class Scenario:
     paper: tuple[PaperRow, ...] = ()
     prober: Prober | None = None
     sample_paths: bool = False
+    census: bool = False
     short: tuple[Phase, ...] = ()  # the shortest phases in which the checks have enough evidence; () for none
     settings: Mapping[str, Any] = field(default_factory=dict)  # of MRC endpoints (endpoint/core/config.py)
 

@@ -137,7 +137,8 @@ class StreamWorkload(Workload):
 
     def received(self, link: Link, index: int, immediate: int, now_ns: int) -> None:
         flows, last = self._incoming.get(link.peer), immediate & ~LAST
-        if flows is None or last - flows[index].verified >= self._stream.depth:
+        if flows is None or not 0 <= last - flows[index].verified < self._stream.depth:
+            # Behind the last one verified: an immediate came twice, or later than one that was sent after it.
             self.fail(f"{link.peer} sent immediate {immediate:#x}, which no sender of this stream would", now_ns)
             return
         flow, sender, base = flows[index], self._rank_of[link.peer], index * self._qp_bytes()

@@ -35,17 +35,22 @@ EXAMPLES = """examples:
 exit status: 0 the verdict is true, 1 false, 3 unknown, 2 the run could not be made"""
 
 
+def parsed(words: Sequence[str]) -> argparse.Namespace:
+    """The arguments of `run_command` from words of this command line. ValueError for words that it does not know."""
+    whole = argparse.ArgumentParser(prog="./lab", exit_on_error=False)
+    register(whole.add_subparsers())
+    try:
+        return whole.parse_args(["run", *words])
+    except argparse.ArgumentError as error:
+        raise ValueError(str(error)) from None
+
+
 def chosen(words: Sequence[str]) -> tuple[Scenario, Choices]:
     """What words of this command line choose, without running it. ValueError for words that it does not know."""
     from scenarios import library
     from scenarios.commands.choosing import choose
 
-    whole = argparse.ArgumentParser(prog="./lab", exit_on_error=False)
-    register(whole.add_subparsers())
-    try:
-        arguments = whole.parse_args(["run", *words])
-    except argparse.ArgumentError as error:
-        raise ValueError(str(error)) from None
+    arguments = parsed(words)
     scenario = library.find(arguments.scenario)
     if arguments.short:
         scenario = scenario.shortened()

@@ -205,6 +205,8 @@ class Runner:
                 begin_s = starts_s[phase.name]
                 agenda.append((begin_s, 2, partial(self._mark, journal, phase, "start")))
                 agenda.append((begin_s + phase.seconds, 0, partial(self._mark, journal, phase, "stop")))
+                if self.scenario.census:
+                    agenda.append((begin_s + phase.seconds, 1, partial(self._count, world, phase)))
         programs = [Programs(program, world, self.directory) for program in self.scenario.programs(self.setting)]
         for one in programs:
             agenda.append((starts_s[one.program.phase], 3, one.start))
@@ -253,6 +255,10 @@ class Runner:
         journal.write("phase", name=phase.name, state=state)
         if state == "start":
             self.tell(f"phase {phase.name}, {phase_length(phase, self.choices.pace)}")
+
+    def _count(self, world: World, phase: Phase) -> None:
+        for client in world.clients.values():
+            call(client, "census", label=phase.name)
 
     def _carry_out(self, world: World, journal: Journal, moment: Moment) -> None:
         """Inject or undo a fault of the timeline, unless a person has done so by hand already."""

@@ -1,0 +1,69 @@
+"""One try: the case run in virtual time and judged."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+from scenarios.hunting.case import Case
+from scenarios.judging.judge import verdict_of
+from scenarios.judging.run import Run
+from scenarios.running.directory import RunDirectory
+from scenarios.running.runner import Runner
+from scenarios.sweeping.pool import alive
+from scenarios.worlds.simulated import SimulatedWorld
+
+SCRATCH = "mrclab-hunt-"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`broken` are the sentences that did not hold, by check; empty when all held. `silent` says nothing was shown."""
+
+    broken: dict[str, str]
+    silent: bool = False
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.broken)
+
+    def like(self, other: Outcome) -> bool:
+        """Whether the same thing broke: the first check that another outcome names is broken here, too."""
+        return bool(other.broken) and next(iter(other.broken)) in self.broken
+
+
+def attempt(case: Case, folder: Path | None = None) -> Outcome:
+    """Run and judge a case; its journals are kept in `folder`, a folder of runs, when one is given."""
+    if folder is not None:
+        return tried(case, folder)
+    with tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{os.getpid()}-") as scratch:
+        return tried(case, Path(scratch))
+
+
+def remove_leftovers(folder: Path) -> None:
+    """The journals of tries whose process was killed."""
+    for path in folder.glob(f"{SCRATCH}*"):
+        owner = path.name.removeprefix(SCRATCH).partition("-")[0]
+        if owner.isdigit() and not alive(int(owner)):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def tried(case: Case, root: Path) -> Outcome:
+    """The run, in a new directory below `root`."""
+    choices = case.choices()
+    directory = RunDirectory.create(root, "hunted", case.seed)
+    runner = Runner(case.scenario(), choices, directory, tell=lambda event: None)
+    try:
+        runner.run(lambda: SimulatedWorld(case.plan, choices.transport, case.seed, directory, runner.tell))
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(last.filename).name}:{last.lineno}"
+        return Outcome({f"exception {type(error).__name__} in {last.name}": f"{where}: {error}"})
+    run = Run.open(directory.path)
+    verdict = verdict_of(run, list(runner.scenario.checks(runner.setting)))
+    broken = {finding.check: finding.reason for finding in verdict.findings if finding.holds is False}
+    return Outcome(broken, silent=verdict.holds is None)

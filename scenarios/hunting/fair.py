@@ -1,0 +1,90 @@
+"""Whether a timeline is one that a transport must survive: no pair of hosts without a sound path for long."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import combinations
+
+from scenarios.running.timeline import moments
+from scenarios.scenario import TimedFault
+from topo.fault import VERBS, Fault, FaultError, conditions, make_fault
+from topo.path import paths
+from topo.plan import Plan
+
+OUTAGE_ROUND_TRIPS = 15
+"""Without any sound path: less than the seven linear retries of a queue pair, of more than four round trips each."""
+
+
+def longest_outage_s(plan: Plan, faults: Sequence[TimedFault]) -> float:
+    """The longest time for which some pair of hosts has no path without a fault. `faults` are of one phase."""
+    shape = (plan.planes, plan.leaves, plan.spines, plan.hosts_per_leaf)
+    all_ways = ways(shape)
+    dead_since: dict[int, float] = {}
+    longest, in_force = 0.0, Counter[Fault]()
+    for moment in moments(faults, dict.fromkeys({fault.phase for fault in faults}, 0.0)):
+        fault = made(plan, moment.fault)
+        if not VERBS[fault.verb].lasting:
+            continue  # a switch that reboots is whole again by itself
+        in_force[fault] += 1 if moment.begin else -1
+        bad = frozenset().union(*(spoilt(shape, one) for one, count in in_force.items() if count > 0))
+        for number, own in enumerate(all_ways):
+            if own <= bad:
+                dead_since.setdefault(number, moment.at_s)
+            else:
+                longest = max(longest, moment.at_s - dead_since.pop(number, moment.at_s))
+    return float("inf") if dead_since else longest
+
+
+Shape = tuple[int, int, int, int]
+"""Planes, leaves, spines, hosts of a leaf: all that paths depend on."""
+Way = tuple[int, int, int | None]
+"""Number of the pair, plane, spine: a path in both directions."""
+
+
+@lru_cache(maxsize=64)
+def ways(shape: Shape) -> tuple[frozenset[Way], ...]:
+    """All ways of each pair of hosts."""
+    plan = Plan("shape", *shape)
+    pairs = combinations(plan.hosts(), 2)
+    return tuple(
+        frozenset((number, path.plane, path.spine) for path in paths(plan, *pair)) for number, pair in enumerate(pairs)
+    )
+
+
+@lru_cache(maxsize=4096)
+def spoilt(shape: Shape, fault: Fault) -> frozenset[Way]:
+    """The ways that a fault touches, in either direction."""
+    plan = Plan("shape", *shape)
+    return frozenset(
+        (number, path.plane, path.spine)
+        for number, (one, other) in enumerate(combinations(plan.hosts(), 2))
+        for path in (*paths(plan, one, other), *paths(plan, other, one))
+        if conditions(plan, [fault], path)
+    )
+
+
+def made(plan: Plan, timed: TimedFault) -> Fault:
+    """The fault of an entry. FaultError when the plan has no such target."""
+    return make_fault(plan, timed.verb, timed.target, timed.value, timed.seed)
+
+
+def fair(plan: Plan, faults: Sequence[TimedFault]) -> bool:
+    """Whether every entry is possible, ends, and no outage is too long."""
+    try:
+        limit_s = OUTAGE_ROUND_TRIPS * plan.base_rtt_ns / 1e9 / plan.pace
+        return overlap_free(plan, faults) and longest_outage_s(plan, faults) <= limit_s
+    except FaultError:
+        return False
+
+
+def overlap_free(plan: Plan, faults: Sequence[TimedFault]) -> bool:
+    """Whether no entry is injected while the same fault is in force: a world would refuse that."""
+    held: dict[Fault, float] = {}
+    for entry in sorted(faults, key=lambda entry: entry.at_s):
+        fault = made(plan, entry)
+        if entry.at_s < held.get(fault, -1.0):
+            return False
+        held[fault] = entry.at_s + (entry.for_s or 0.0)
+    return True

@@ -1,0 +1,318 @@
+"""Hunts: what is drawn can be and must be survived, what breaks is made small, and planted bugs are found."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from endpoint.census import census
+from scenarios import library
+from scenarios.cli import main
+from scenarios.hunting import found
+from scenarios.hunting.attempt import Outcome, attempt, remove_leftovers
+from scenarios.hunting.case import Case
+from scenarios.hunting.draw import draw
+from scenarios.hunting.fair import OUTAGE_ROUND_TRIPS, fair, longest_outage_s
+from scenarios.hunting.hold import (
+    flows_move,
+    must_hold,
+    nothing_grows,
+    planes_healed,
+    probes_counted,
+    workloads_end_well,
+)
+from scenarios.hunting.hunt import Hunt
+from scenarios.hunting.shrink import RUNS_MAX, Shrinker
+from scenarios.judging.run import Run
+from scenarios.running.directory import RunDirectory
+from scenarios.running.rehearsal import rehearse
+from scenarios.running.runner import Runner
+from scenarios.scenario import Setting, TimedFault, Workload
+from tests.helpers.planted_bugs import BUGS
+from topo.planfile import load_plan
+
+TINY = load_plan("tiny")
+LIMIT_S = 900
+
+
+def a_case(*faults: TimedFault) -> Case:
+    fabric = {"planes": 3, "leaves": 3, "spines": 3, "hosts_per_leaf": 2}
+    load = Workload("mix", {"depth": 8, "qps": 2, "sizes": [[64, 1]]}, ("h0", "h2", "h4"))
+    settings = {"evs_active": 4, "timestamps": True}
+    return Case(5, fabric, (load, replace(load, name="other")), faults, {"queues": {"trim": 0.5}}, settings)
+
+
+FAULTS = tuple(TimedFault(0.1 * n, "loss", f"p{n % 3}l0-p{n % 3}s{n // 3}", 0.05, 7.3, n) for n in range(8))
+
+
+# --- what is drawn
+
+
+def test_a_seed_draws_the_same_case_and_other_seeds_other_ones() -> None:
+    assert draw(7) == draw(7)
+    cases = [draw(seed) for seed in range(60)]
+    assert len({case.words() for case in cases}) > 40
+    assert {fault.verb for case in cases for fault in case.faults} >= {"link-down", "loss", "drain", "switch-crash"}
+    assert any(case.repeats > 1 for case in cases)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_every_case_that_is_drawn_can_be_run_and_leaves_every_pair_of_hosts_a_path(seed: int) -> None:
+    case = draw(seed)
+    rehearse(case.scenario(), case.choices())
+    assert fair(case.plan, case.faults)
+
+
+def test_an_outage_is_as_long_as_no_path_of_a_pair_is_sound() -> None:
+    cut = [TimedFault(0.0, "port-down", f"h0.p{plane}", 1.0 + plane) for plane in range(2)]
+    assert longest_outage_s(TINY, cut) == 1.0
+    assert longest_outage_s(TINY, cut[:1]) == 0.0
+    assert longest_outage_s(TINY, [TimedFault(0.0, "switch-stop", f"p{plane}l0") for plane in range(2)]) == float("inf")
+    rtt_s = TINY.base_rtt_ns / 1e9
+    assert fair(TINY, [replace(one, for_s=(OUTAGE_ROUND_TRIPS - 1) * rtt_s) for one in cut])
+    assert not fair(TINY, [replace(one, for_s=(OUTAGE_ROUND_TRIPS + 1) * rtt_s) for one in cut])
+    assert not fair(TINY, [cut[0], replace(cut[0], at_s=0.5)])
+
+
+# --- shrinking
+
+
+def breaks_when(rule: Callable[[Case], bool]) -> Callable[[Case], Outcome]:
+    return lambda case: Outcome({"made up": "it broke"} if rule(case) else {})
+
+
+def test_what_is_left_of_a_case_is_only_what_breaks_it() -> None:
+    def rule(case: Case) -> bool:
+        return sum(fault.target in ("p1l0-p1s0", "p2l0-p2s1") for fault in case.faults) == 2
+
+    broken = a_case(*FAULTS)
+    shrunk = Shrinker(breaks_when(rule)).shrink(broken, breaks_when(rule)(broken))
+    assert sorted(fault.target for fault in shrunk.case.faults) == ["p1l0-p1s0", "p2l0-p2s1"]
+    assert shrunk.finished
+    assert (len(shrunk.case.workloads), shrunk.case.settings, shrunk.case.plan_keys) == (1, {}, {})
+    assert shrunk.case.workloads[0].kind == "write_bw"
+    assert shrunk.case.fabric == {"planes": 3, "leaves": 1, "spines": 2, "hosts_per_leaf": 2}
+    assert all(fault.at_s == 0.0 and (fault.for_s or 0) < 0.05 for fault in shrunk.case.faults)
+    assert shrunk.case.size < broken.size
+
+
+def test_shrinking_is_deterministic_and_counts_its_runs() -> None:
+    asked: list[Case] = []
+
+    def rule(case: Case) -> bool:
+        asked.append(case)
+        return len(case.faults) >= 3
+
+    results = []
+    for _ in range(2):
+        asked.clear()
+        shrunk = Shrinker(breaks_when(rule)).shrink(a_case(*FAULTS), Outcome({"made up": "it broke"}))
+        assert shrunk.runs == len(asked) <= RUNS_MAX
+        results.append((shrunk.case, shrunk.runs))
+    assert results[0] == results[1]
+    assert len(results[0][0].faults) == 3
+
+
+def test_shrinking_never_changes_what_breaks_nor_makes_a_case_that_need_not_be_survived() -> None:
+    def other(case: Case) -> Outcome:
+        assert fair(case.plan, case.faults)
+        rehearse(case.scenario(), case.choices())
+        return Outcome({"made up" if len(case.faults) > 4 else "another": "it broke"})
+
+    shrunk = Shrinker(other).shrink(a_case(*FAULTS), Outcome({"made up": "it broke"}))
+    assert len(shrunk.case.faults) == 5
+    assert list(shrunk.outcome.broken) == ["made up"]
+
+
+# --- what must hold
+
+
+Entry = tuple[float, str, str, dict[str, Any]]
+
+
+def lines(*kinds: Entry) -> Run:
+    usual: list[Entry] = [
+        (0.0, "runner", "options", {"base_rtt_ns": 50_000_000, "settings": {"probes_to_resurrect": 4}}),
+        (0.0, "runner", "phase", {"name": "reference", "state": "start"}),
+        (1.0, "runner", "phase", {"name": "reference", "state": "stop"}),
+    ]
+    found = [
+        {"t_ns": round(t_s * 1e9), "node": node, "kind": kind, **rest} for t_s, node, kind, rest in (*usual, *kinds)
+    ]
+    return Run(sorted(found, key=lambda line: int(line["t_ns"])))
+
+
+def test_a_plane_that_is_taken_to_be_down_in_the_end_is_told() -> None:
+    def plane(t_s: float, state: str) -> Entry:
+        return (t_s, "h1", "plane", {"plane": 0, "side": "peer", "peer": "h2", "state": state})
+
+    assert planes_healed()(lines(plane(2, "down"), plane(3, "up"))).holds is True
+    finding = planes_healed()(lines(plane(2, "up"), plane(3, "down")))
+    assert finding.reason == "h1 takes that of h2 port in plane 0 to be down at the end"
+    assert finding.holds is False
+
+
+@pytest.mark.parametrize(
+    ("back_s", "cause", "holds"), [(2.15, "probed", False), (2.3, "probed", True), (2.05, "late_ack", True)]
+)
+def test_a_path_that_comes_back_before_its_probes_can_is_told(back_s: float, cause: str, holds: bool) -> None:
+    path = {"qp": 1, "ev": 7, "peer": "h2", "plane": 0, "via": "p0s0"}
+    out = (2.0, "h1", "ev", {**path, "old": "good", "new": "assumed_bad", "cause": "loss"})
+    back = (back_s, "h1", "ev", {**path, "old": "assumed_bad", "new": "good", "cause": cause})
+    assert probes_counted()(lines(out, back)).holds is holds
+
+
+def test_a_workload_that_got_what_nobody_sent_is_told() -> None:
+    stop = {"name": "main", "state": "stop", "outcome": "failed", "cause": "h0 sent immediate 0x3"}
+    finding = workloads_end_well()(lines((5.0, "h1", "workload", stop)))
+    assert (finding.holds, finding.reason) == (False, "h1: h0 sent immediate 0x3")
+
+
+@pytest.mark.parametrize(("counts", "holds"), [((50, 110, 170), False), ((50, 110, 112), True), ((0, 30, 60), True)])
+def test_what_grows_from_round_to_round_is_told(counts: tuple[int, ...], holds: bool) -> None:
+    rounds: list[Entry] = []
+    for number, count in enumerate(counts, start=1):
+        name = "after" if number == 1 else f"after {number}"
+        rounds.append((10.0 * number, "runner", "phase", {"name": name, "state": "start"}))
+        rounds.append((10.0 * number + 5, "h0", "census", {"label": name, "records": {"EvSet.list": count}}))
+    finding = nothing_grows()(lines(*rounds))
+    assert finding.holds is holds
+    assert holds or "h0 keeps EvSet.list: 50, 110, 170 records" in finding.reason
+
+
+def test_a_queue_pair_that_stands_still_is_told() -> None:
+    def sample(t_s: float, acked: int) -> Entry:
+        return (t_s, "h0", "sample", {"qps": [{"qp": 1, "peer": "h1", "acked_bytes": acked}]})
+
+    moving = [sample(n / 10, n * 100) for n in range(60)]
+    still = [sample(n / 10, min(n, 20) * 100) for n in range(60)]
+    end = [(1.0, "runner", "phase", {"name": "faults", "state": "start"})]
+    end += [(6.0, "runner", "phase", {"name": "faults", "state": "stop"})]
+    assert flows_move()(lines(*moving, *end)).holds is True
+    assert flows_move()(lines(*still, *end)).holds is False
+
+
+def test_a_census_counts_what_an_object_keeps_by_who_keeps_it() -> None:
+    class Keeper:
+        def __init__(self) -> None:
+            self.records: list[Any] = [[], []]
+            self.self = self
+
+    keeper = Keeper()
+    before = census([keeper])
+    keeper.records += [[1], [2]]
+    after = census([keeper])
+    assert after["Keeper.list"] - before["Keeper.list"] == 4
+    assert after.get("Keeper.dict") == before.get("Keeper.dict")
+
+
+# --- whole hunts
+
+
+def test_a_hunt_over_sound_code_finds_nothing_and_its_tries_follow_from_its_seed() -> None:
+    seen: list[Case] = []
+
+    def watched(case: Case) -> Outcome:
+        seen.append(case)
+        return attempt(case) if len(seen) <= 4 else Outcome({})
+
+    hunt = Hunt(4, watched)
+    hunt.run(tries=8)
+    assert (hunt.tries, hunt.catches) == (8, [])
+    assert [draw(seed) for seed, _ in zip(Hunt(4).seeds(), seen, strict=False)] == seen
+
+
+def test_an_exception_inside_a_run_is_something_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("no such peer")
+
+    monkeypatch.setattr("scenarios.worlds.simulated.SimulatedWorld.wait_until", fail)
+    assert attempt(draw(1)).broken == {
+        "exception KeyError in fail": "test_hunt.py:" + line_of(fail) + ": 'no such peer'"
+    }
+
+
+def line_of(function: Callable[..., object]) -> str:
+    return str(function.__code__.co_firstlineno + 1)
+
+
+def test_what_is_found_is_a_scenario_that_runs_by_itself(tmp_path: Path) -> None:
+    for case in (draw(3), replace(a_case(*FAULTS[:1]), rounds=3, repeats=2, workloads=a_case().workloads[:1])):
+        path = found.write(tmp_path, f"case_{case.seed}", case, Outcome({"made up": 'it """broke"""'}), 5, 17)
+        loaded = library.find(str(path))
+        again, setting = case.scenario(), setting_of(case)
+        assert loaded.phases == again.phases
+        assert load_plan(loaded.plan) == case.plan
+        assert sorted(loaded.timeline(setting), key=repr) == sorted(again.timeline(setting), key=repr)
+        assert list(loaded.workloads(setting)) == list(again.workloads(setting))
+        assert (dict(loaded.settings), loaded.census) == (dict(again.settings), again.census)
+        assert f"./lab run {path} --world simulated --seed {case.seed}" in path.read_text()
+    words = ["run", str(tmp_path / f"case_{draw(3).seed}.py"), "--world", "simulated", "--seed", str(draw(3).seed)]
+    assert main([*words, "--runs", str(tmp_path / "runs"), "--plain"]) in (0, 3)
+
+
+def test_the_command_prints_its_seed_first_and_says_what_it_did(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["hunt", "--seed", "4", "--tries", "1", "--runs", str(tmp_path), "--output", str(tmp_path / "found")]
+    assert main([*words, "--plain"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "hunt of seed 4"
+    assert said[-1].startswith("1 tries, ")
+    assert main([*words, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"seed": 4, "tries": 1, "silent": 0, "found": []}
+    assert main(["hunt", "--tries", "-1"]) == 2
+    assert "--tries: a number above 0 is wanted" in capsys.readouterr().err
+
+
+def test_what_a_killed_hunt_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait(LIMIT_S)
+    for owner in (gone.pid, os.getpid()):
+        (tmp_path / f"mrclab-hunt-{owner}-abc" / "hunted").mkdir(parents=True)
+    remove_leftovers(tmp_path)
+    assert [entry.name for entry in tmp_path.iterdir()] == [f"mrclab-hunt-{os.getpid()}-abc"]
+
+
+def hunted(name: str) -> dict[str, Any]:
+    """A hunt for a planted bug, in a process of its own, whose transport is interpreted: only that can be changed."""
+    words = [sys.executable, "-m", "tests.helpers.planted_bugs", name]
+    environment = {**os.environ, "MRCLAB_COMPILED": "off"}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def test_a_planted_bug_is_found_shrunk_and_breaks_again_when_its_file_is_run() -> None:
+    result = hunted("ev_never_comes_back")
+    assert result["found"]
+    assert result["after"] <= 3
+    assert result["run_again"] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BUGS)
+def test_every_planted_bug_is_found_and_shrunk_to_at_most_three_entries(name: str) -> None:
+    result = hunted(name)
+    assert result["found"], f"{name} was not found in {result['tries']} tries"
+    assert result["after"] <= 3
+    assert result["finished"]
+    assert result["run_again"] == 1
+
+
+def test_every_sentence_that_must_hold_has_a_name_of_its_own() -> None:
+    names = [check.__qualname__ for check in must_hold(setting_of(draw(1)))]
+    assert len(names) == len(set(names)) >= 12
+
+
+def setting_of(case: Case) -> Setting:
+    return Runner(case.scenario(), case.choices(), RunDirectory(Path()), tell=lambda event: None).setting
