@@ -15,9 +15,16 @@ UNIT = Unit(
     name="endpoint",
     root=os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
     packages=("endpoint", "common"),
-    folders=("endpoint/core", "endpoint/roce"),
-    # A setting's type is checked by its annotation, of which compiled classes keep too little.
-    left=("endpoint/core/config.py", "endpoint/core/cc_profile.py", "endpoint/roce/config.py"),
+    folders=("endpoint/core", "endpoint/roce", "endpoint/workloads"),
+    modules=("endpoint/host.py", "endpoint/turns.py"),
+    # A setting's type is checked by its annotation, of which compiled classes keep too little. A link's memory is
+    # scarce in a test.
+    left=(
+        "endpoint/workloads/link.py",
+        "endpoint/core/config.py",
+        "endpoint/core/cc_profile.py",
+        "endpoint/roce/config.py",
+    ),
 )
 FORM = use(UNIT)
 """Decided when this package is first imported."""

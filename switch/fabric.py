@@ -42,6 +42,9 @@ class HostFrame(NamedTuple):
     frame: bytes
 
 
+TimedFrame = HostFrame | tuple[int, int, int, bytes]
+
+
 @dataclass(frozen=True, slots=True)
 class NicPort:
     """The transmit side of a host's port. A port that is down also drops what arrives."""
@@ -72,7 +75,7 @@ class Fabric(Protocol):
     def configure_nic_port(self, host: int, port: int, config: NicPort) -> None:
         """Change a host's port; frames that are on the cable arrive."""
 
-    def send(self, frames: Iterable[HostFrame | tuple[int, int, int, bytes]]) -> None:
+    def send(self, frames: Iterable[TimedFrame]) -> None:
         """Frames that hosts hand to their ports, each host's in order of time.
 
         They leave one after another at the port's rate. A port that is down loses them. After an error, which names

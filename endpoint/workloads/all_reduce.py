@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from endpoint.workloads.collective import IntArray
@@ -11,7 +13,7 @@ from endpoint.workloads.ring import RingCollective
 class AllReduce(RingCollective):
     """Rank r contributes base · (r + 1) + round, so the sum is known without communication."""
 
-    redop = "sum"
+    redop: ClassVar[str] = "sum"
 
     def reduce_steps(self) -> int:
         return self.count - 1

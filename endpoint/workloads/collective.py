@@ -10,7 +10,7 @@ Rank 0 decides which round is the last and says so in a bit of the immediates, w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,8 +61,8 @@ class CollectiveOptions(Options):
 class Collective(Workload):
     """Rounds of one collective; `chunk_bytes` is a rank's share of `size`, rounded up to whole items."""
 
-    OPTIONS: type[Options] = CollectiveOptions
-    redop = "none"
+    OPTIONS: ClassVar[type[Options]] = CollectiveOptions
+    redop: ClassVar[str] = "none"
 
     def __init__(self, setup: Setup, options: CollectiveOptions) -> None:
         self.options = options

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from endpoint.workloads.options import Options, WorkloadError, require
 from endpoint.workloads.stream import StreamOptions, StreamWorkload
@@ -18,7 +18,7 @@ _CYCLE = 1021  # messages before a queue pair's order of sizes repeats
 class MixOptions(StreamOptions):
     """`sizes` are pairs of bytes and weight; `size` is ignored. Every `immediate_every`-th write has an immediate."""
 
-    sizes: tuple[Any, ...] = ((64, 5), (4096, 3), (65_536, 2))
+    sizes: Sequence[Any] = ((64, 5), (4096, 3), (65_536, 2))
     immediate_every: int = 4
 
     def check(self, ranks: int) -> None:
@@ -34,7 +34,7 @@ class MixOptions(StreamOptions):
 
 
 class Mix(StreamWorkload):
-    OPTIONS: type[Options] = MixOptions
+    OPTIONS: ClassVar[type[Options]] = MixOptions
 
     def __init__(self, setup: Setup, options: MixOptions) -> None:
         self.immediate_every = options.immediate_every

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from endpoint.workloads.options import Options, WorkloadError
 from endpoint.workloads.stream import StreamOptions, StreamWorkload
@@ -23,7 +24,7 @@ class PermutationOptions(StreamOptions):
 
 
 class Permutation(StreamWorkload):
-    OPTIONS: type[Options] = PermutationOptions
+    OPTIONS: ClassVar[type[Options]] = PermutationOptions
 
     def __init__(self, setup: Setup, options: PermutationOptions) -> None:
         self._shift = options.shift

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from endpoint.transport import Completion
 from endpoint.workloads.contents import Contents
@@ -67,7 +68,7 @@ class _Incoming:
 class StreamWorkload(Workload):
     """The common part of streams: a kind says who sends to whom, and how much."""
 
-    OPTIONS: type[Options] = StreamOptions
+    OPTIONS: ClassVar[type[Options]] = StreamOptions
     immediate_every = 1
 
     def __init__(self, setup: Setup, options: StreamOptions) -> None:
@@ -75,12 +76,13 @@ class StreamWorkload(Workload):
         self._contents = Contents(setup.transport, options.seed, self.size_max(options))
         super().__init__(setup, options)
         qps = range(options.qps)
-        rank = setup.ranks.index
-        self._outgoing = {peer: [_Outgoing() for _ in qps] for peer in self.targets(rank(setup.host))}
+        self._outgoing = {peer: [_Outgoing() for _ in qps] for peer in self.targets(setup.rank)}
         self._incoming = {
-            peer: [_Incoming() for _ in qps] for peer in setup.ranks if setup.host in self.targets(rank(peer))
+            peer: [_Incoming() for _ in qps]
+            for rank, peer in enumerate(setup.ranks)
+            if setup.host in self.targets(rank)
         }
-        self._rank_of = {peer: rank(peer) for peer in setup.ranks}
+        self._rank_of = {peer: rank for rank, peer in enumerate(setup.ranks) if peer in self._incoming}
         self._stop_ns: int | None = None
         self._report_ns = 0
         self._reported = dict.fromkeys(self._incoming, 0)
@@ -187,17 +189,16 @@ class StreamWorkload(Workload):
                     self._post(self.links[peer], index, now_ns)
 
     def next_timer_ns(self) -> int | None:
-        times = [self._report_ns]
-        if self._stop_ns is not None:
-            times.append(self._stop_ns)
+        due_ns = self._report_ns
+        if self._stop_ns is not None and self._stop_ns < due_ns:
+            due_ns = self._stop_ns
         if self._stream.rate_bps:
-            times += [
-                flow.next_post_ns
-                for flows in self._outgoing.values()
-                for flow in flows
-                if not (flow.ended or flow.dead) and flow.posted - flow.cleared < self._stream.depth
-            ]
-        return min(times)
+            for flows in self._outgoing.values():
+                for flow in flows:
+                    waits = not (flow.ended or flow.dead) and flow.posted - flow.cleared < self._stream.depth
+                    if waits and flow.next_post_ns < due_ns:
+                        due_ns = flow.next_post_ns
+        return due_ns
 
     def finish(self, now_ns: int) -> None:
         self._report(now_ns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import ClassVar
 
 from endpoint.workloads.all_reduce import AllReduce
 from endpoint.workloads.collective import CollectiveOptions
@@ -30,7 +31,7 @@ class TrainingOptions(CollectiveOptions):
 
 
 class Training(AllReduce):
-    OPTIONS: type[Options] = TrainingOptions
+    OPTIONS: ClassVar[type[Options]] = TrainingOptions
 
     def __init__(self, setup: Setup, options: TrainingOptions) -> None:
         self._training = options

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from endpoint.transport import Completion, CompletionStatus, QPState, QueueFull, QueuePair, Transport
 from endpoint.workloads.link import RECEIVES, Link
@@ -96,8 +96,9 @@ class ResultTable:
 class Workload:
     """The common part. A kind says who its peers are, how many bytes each writes here, and what happens when."""
 
-    OPTIONS: type[Options] = Options
-    RANKS_MIN, RANKS_MAX = 2, 4096
+    OPTIONS: ClassVar[type[Options]] = Options
+    RANKS_MIN: ClassVar[int] = 2
+    RANKS_MAX: ClassVar[int] = 4096
 
     def __init__(self, setup: Setup, options: Options) -> None:
         self.setup = setup
@@ -236,7 +237,7 @@ class Workload:
         return {"state": self.state.value, "cause": self.cause, "result": self.result()}
 
     def result(self) -> dict[str, Any]:
-        tally = {name: getattr(self.tally, name) for name in Tally.__slots__}
+        tally = {name: getattr(self.tally, name) for name in Tally.__dataclass_fields__}
         return {**tally, "duration_ns": self.ended_ns - self.started_ns, "table": self.table().as_json()}
 
     def options_as_json(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from endpoint.workloads.options import Options
 from endpoint.workloads.stream import StreamOptions, StreamWorkload
@@ -16,8 +17,8 @@ class WriteBwOptions(StreamOptions):
 
 
 class WriteBw(StreamWorkload):
-    OPTIONS: type[Options] = WriteBwOptions
-    RANKS_MAX = 2
+    OPTIONS: ClassVar[type[Options]] = WriteBwOptions
+    RANKS_MAX: ClassVar[int] = 2
 
     def __init__(self, setup: Setup, options: WriteBwOptions) -> None:
         self._bidirectional = options.bidirectional

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from common import latency
 from endpoint.transport import Completion
@@ -27,8 +28,8 @@ class WriteLatOptions(Options):
 
 
 class WriteLat(Workload):
-    OPTIONS: type[Options] = WriteLatOptions
-    RANKS_MAX = 2
+    OPTIONS: ClassVar[type[Options]] = WriteLatOptions
+    RANKS_MAX: ClassVar[int] = 2
 
     def __init__(self, setup: Setup, options: WriteLatOptions) -> None:
         self._lat = options

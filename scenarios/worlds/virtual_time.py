@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from switch.fabric import Fabric, HostFrame
+from switch.fabric import Fabric, TimedFrame
 
 
 class Resident(Protocol):
@@ -20,7 +20,7 @@ class Resident(Protocol):
     due_ns: int | None
     """When the host acts next if no frame reaches it."""
 
-    def live(self, arrivals: Sequence[HostFrame], horizon_ns: int) -> list[HostFrame]:
+    def live(self, arrivals: Sequence[TimedFrame], horizon_ns: int) -> list[TimedFrame]:
         """Act up to `horizon_ns`; returns the frames that the host has handed to its ports."""
 
 
@@ -61,12 +61,12 @@ class VirtualTime:
         end_ns = t_ns + 1
         while self._fabric.reached_ns < end_ns or not self._over(end_ns):
             horizon_ns = min(self._fabric.run(self._alarm_ns(), end_ns), end_ns)
-            inboxes: dict[int, list[HostFrame]] = defaultdict(list)
+            inboxes: dict[int, list[TimedFrame]] = defaultdict(list)
             for arrival in self._fabric.collect(horizon_ns):
-                inboxes[arrival.host].append(arrival)
+                inboxes[arrival[1]].append(arrival)
             for number in self._due(horizon_ns):
                 inboxes[number]  # makes an empty one
-            frames: list[HostFrame] = []
+            frames: list[TimedFrame] = []
             for number, inbox in inboxes.items():
                 resident = self._residents[number]
                 before_ns = resident.due_ns
