@@ -143,8 +143,10 @@ class EndpointOperations:
                 if peer.users and self._ports.up:
                     peer.announce(self._ports.up, now_ns)
                 else:
-                    peer.due_ns = NEVER
+                    peer.wait_until(NEVER)
 
     def next_timer_ns(self) -> int:
         """When `handle_timer` next has something to do; NEVER if nothing is unanswered."""
+        if not self._peers.waiting:  # as nearly always, and this is asked after every packet
+            return NEVER
         return min((peer.due_ns for peer in self._peers), default=NEVER)

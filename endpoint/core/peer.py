@@ -45,6 +45,7 @@ class Peer:
         "_ports_all",
         "_rng",
         "_update_id",
+        "_waiting",
         "address",
         "asked",
         "by_ev",
@@ -66,6 +67,7 @@ class Peer:
         interval_ns: int,
         control_class: int,
         mismatches: MismatchLog,
+        waiting: set[str],
         *,
         ports_all: int,
     ) -> None:
@@ -78,6 +80,7 @@ class Peer:
         self._interval_ns = interval_ns
         self._control_class = control_class
         self._mismatches = mismatches
+        self._waiting = waiting
         self._ports_all = ports_all
         self.denied: Set[int] = frozenset()
         """EVs that a controller has taken out."""
@@ -94,6 +97,15 @@ class Peer:
         self.asked: dict[int, int] = {}
         """Updates under way: request id to the mask it carried."""
         self.due_ns = NEVER
+        """When an unanswered update is repeated."""
+
+    def wait_until(self, due_ns: int) -> None:
+        """Set when an unanswered update is repeated; `waiting` holds the names of all peers with such a time."""
+        self.due_ns = due_ns
+        if due_ns == NEVER:
+            self._waiting.discard(self.name)
+        else:
+            self._waiting.add(self.name)
 
     def routes_on(self, ports: int) -> dict[int, Route]:
         """A random route for each port in the mask, by port number; a denied one only where there is no other."""
@@ -133,7 +145,7 @@ class Peer:
         self.asked[request_id] = ports
         if len(self.asked) > 8:
             del self.asked[next(iter(self.asked))]
-        self.due_ns = now_ns + self._interval_ns
+        self.wait_until(now_ns + self._interval_ns)
 
     def answered(self, request_id: int, ports: int, now_ns: int) -> None:
         """A response came: it ends the announcement if it answers an update that says what is true now.
@@ -144,10 +156,10 @@ class Peer:
         if self.asked.get(request_id) == ports:
             self.told = ports
             self.asked.clear()
-            self.due_ns = NEVER
+            self.wait_until(NEVER)
         elif request_id not in self._own_ids and self.users:
             self.told = None
-            self.due_ns = min(self.due_ns, now_ns + self._interval_ns)
+            self.wait_until(min(self.due_ns, now_ns + self._interval_ns))
 
     def probe(self, route: Route, request_id: int) -> None:
         """Send an EV probe."""

@@ -36,7 +36,9 @@ class PeerTable:
         self._interval_ns = interval_ns
         self._control_class = control_class
         self._peers: dict[str, Peer] = {}
-        self._names = {row.address.packed: name for name, row in profile.destinations.items()}
+        self.waiting: set[str] = set()
+        """The names of the peers to which an update has to be repeated."""
+        self._by_address: dict[bytes, Peer] = {}
         self.denied: frozenset[tuple[str, int]] = frozenset()
         """(destination host, EV) of every EV that a controller has taken out."""
 
@@ -53,8 +55,12 @@ class PeerTable:
 
     def addressed(self, address: bytes) -> Peer | None:
         """The peer with this inner address; None if no host of the profile has it."""
-        name = self._names.get(address)
-        return None if name is None else self.named(name)
+        found = self._by_address.get(address)
+        if found is None:  # somebody whom this host does not write to
+            for name, row in self._profile.destinations.items():
+                if row.address.packed == address:
+                    return self.named(name)
+        return found
 
     def deny(self, denied: Set[tuple[str, int]]) -> None:
         """Replace the denylist."""
@@ -86,9 +92,17 @@ class PeerTable:
             for path in row.paths
         ]
         peer = Peer(
-            row, routes, self._rng, self._interval_ns, self._control_class, self._mismatches, ports_all=self._ports.all
+            row,
+            routes,
+            self._rng,
+            self._interval_ns,
+            self._control_class,
+            self._mismatches,
+            self.waiting,
+            ports_all=self._ports.all,
         )
         peer.denied = self._denied_to(name)
+        self._by_address[peer.address] = peer
         return peer
 
     def _denied_to(self, host: str) -> Set[int]:

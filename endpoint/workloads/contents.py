@@ -13,19 +13,31 @@ from endpoint.transport import Transport
 
 _PIECE_BYTES = 1 << 24
 _SHIFTS = 65_521  # a prime: numbers that share a memory slot never share a window
+_SHARED_BYTES_MAX = 1 << 24
+_shared: dict[tuple[int, int], bytearray] = {}
+"""The latest pool by seed and size, if it is small: nobody writes to a pool, so the hosts of one process share it."""
+
+
+def _pool(seed: int, size: int) -> bytearray:
+    found = _shared.get((seed, size))
+    if found is None:
+        source, found = random.Random(f"contents {seed}"), bytearray()
+        while len(found) < size:  # `randbytes` has a limit
+            found += source.randbytes(min(_PIECE_BYTES, size - len(found)))
+        if size <= _SHARED_BYTES_MAX:
+            _shared.clear()
+            _shared[seed, size] = found
+    return found
 
 
 class Contents:
     """The pool of one rank: the same bytes on every rank for one seed, sent from and compared with."""
 
     def __init__(self, transport: Transport, seed: int, message_bytes_max: int) -> None:
-        source, size = random.Random(f"contents {seed}"), message_bytes_max + _SHIFTS
-        self._pool = bytearray()
-        while len(self._pool) < size:  # `randbytes` has a limit
-            self._pool += source.randbytes(min(_PIECE_BYTES, size - len(self._pool)))
-        self._view = memoryview(self._pool)
+        pool = _pool(seed, message_bytes_max + _SHIFTS)
+        self._view = memoryview(pool)
         self._transport = transport
-        self.region = transport.register_memory(self._pool, remote_write=False)
+        self.region = transport.register_memory(pool, remote_write=False)
 
     def offset(self, sender: int, qp: int, number: int) -> int:
         """Where in `region` that message begins."""

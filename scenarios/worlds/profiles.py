@@ -1,11 +1,11 @@
-"""NIC profiles of simulated hosts: as in `topo.profile`, but the paths to a host are made when they are first read.
+"""NIC profiles of simulated hosts: as in `topo.profile`, but destinations and paths are made when they are first read.
 
-A thousand hosts with 128 paths to each other have 134 million paths, of which a permutation uses a thousandth.
+A thousand hosts are a million destinations of each other and have 134 million paths; a permutation uses a thousandth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import IPv6Address
 from typing import overload
@@ -49,24 +49,49 @@ class Paths(Sequence[ProfilePath]):
         return self._all()[place]
 
 
+class Destinations(Mapping[str, Destination]):
+    """Every other host, in the plan's order. `addresses` has all hosts by name with their addresses."""
+
+    __slots__ = ("_addresses", "_here", "_made", "_plan", "_ports")
+
+    def __init__(
+        self, plan: Plan, here: Host, ports: tuple[Port, ...], addresses: Mapping[str, tuple[Host, IPv6Address]]
+    ) -> None:
+        self._plan = plan
+        self._here = here
+        self._ports = ports
+        self._addresses = addresses
+        self._made: dict[str, Destination] = {}
+
+    def __len__(self) -> int:
+        return len(self._addresses) - 1
+
+    def __iter__(self) -> Iterator[str]:
+        own = self._here.name
+        return (name for name in self._addresses if name != own)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._addresses and name != self._here.name
+
+    def __getitem__(self, name: str) -> Destination:
+        found = self._made.get(name)
+        if found is None:
+            if name not in self:
+                raise KeyError(name)
+            other, address = self._addresses[name]
+            paths = Paths(self._plan, self._here, other, self._ports)
+            round_trip_ns = pair_rtt_ns(self._plan, self._here, other)
+            found = self._made[name] = Destination(name, other.index, address, round_trip_ns, paths)
+        return found
+
+
 class Profiles:
     """The profiles of a plan's hosts in virtual time."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._addresses = {host: IPv6Address(host_address(plan, host)) for host in plan.hosts()}
+        self._addresses = {host.name: (host, IPv6Address(host_address(plan, host))) for host in plan.hosts()}
 
     def of(self, host: Host) -> NicProfile:
         own = profile.parse(nic_profile(self._plan, host, destinations=()))
-        others = {
-            other.name: Destination(
-                other.name,
-                other.index,
-                address,
-                pair_rtt_ns(self._plan, host, other),
-                Paths(self._plan, host, other, own.ports),
-            )
-            for other, address in self._addresses.items()
-            if other != host
-        }
-        return replace(own, destinations=others)
+        return replace(own, destinations=Destinations(self._plan, host, own.ports, self._addresses))
