@@ -9,7 +9,7 @@ late by less than it is not a lost packet.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from endpoint.core.wire import MPR_UNIT
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from endpoint.profile import NicProfile
 
-NEVER = 1 << 62
+NEVER: Final = 1 << 62
 """A deadline that does not come, in ns."""
 
 RATE_UNLIMITED_BPS = 1_000_000_000

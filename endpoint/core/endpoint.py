@@ -137,7 +137,6 @@ class Endpoint(Nic[QueuePair]):
         """Take frames in order of arrival. Whatever the bytes are, nothing is raised."""
         self.scheduler.now_ns = now_ns
         arrival = self.ports.by_number[port]
-        usual = self._receive_usual
         if not arrival.enabled:
             self.log.count("port_disabled", len(frames_in))
             return
@@ -145,7 +144,7 @@ class Endpoint(Nic[QueuePair]):
             size = len(data)
             arrival.rx_packets += 1
             arrival.rx_bytes += size
-            if size < USUAL_MIN or not usual(arrival, data, size, now_ns):
+            if size < USUAL_MIN or not self._receive_usual(arrival, data, size, now_ns):
                 self._receive_plain(arrival, data, now_ns)
 
     def _receive_usual(self, arrival: Port, data: bytes | memoryview, size: int, now_ns: int) -> bool:

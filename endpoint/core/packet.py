@@ -8,6 +8,7 @@ set to 0 before the frame is put together.
 from __future__ import annotations
 
 from struct import Struct
+from typing import Final
 from zlib import crc32
 
 from endpoint.core import frame, icrc, wire
@@ -20,9 +21,9 @@ WRITE = Struct("!BBHIIHHQII")  # BTH, METH, RETH
 WRITE_STAMPED = Struct("!BBHIIHHHBBQII")  # BTH, METH, TSETH, RETH
 SACK = Struct("!BBHIIHhIHHIBBhQHHI")  # BTH, SETH, CC_STATE
 NACK = Struct("!BBHIIHBBIHHIBBH")  # BTH, NETH
-VARIANT = 4
+VARIANT: Final = 4
 """The BTH byte that the ICRC leaves out."""
-VARIANT_MASKED = 0xFF << 24
+VARIANT_MASKED: Final = 0xFF << 24
 ICRC = icrc.WIRE
 
 # One receive layout for the usual frame, SRv6-encapsulated and without TSETH, from its ethertype on: fields of the

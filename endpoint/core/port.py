@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from endpoint.core.config import RATE_UNLIMITED_BPS
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from endpoint import profile
 
 
-CONTROL_WEIGHT = 10
+CONTROL_WEIGHT: Final = 10
 """Control frames that may go before a data frame that waits for the port."""
 
 
@@ -99,19 +99,19 @@ class Port:
 class PortSet:
     """All ports of one NIC, in the order of the profile."""
 
-    __slots__ = ("_ports", "all", "by_number", "up")
+    __slots__ = ("all", "by_number", "list", "up")
 
     def __init__(self, rows: Iterable[profile.Port], control_max: int) -> None:
-        self._ports = [Port(row, control_max) for row in rows]
-        self.by_number = {port.number: port for port in self._ports}
-        self.all = self.up = sum(port.bit for port in self._ports)
+        self.list = [Port(row, control_max) for row in rows]
+        self.by_number = {port.number: port for port in self.list}
+        self.all = self.up = sum(port.bit for port in self.list)
         """`up`: the bits of the ports that have a carrier; `all`: of every port."""
 
     def __iter__(self) -> Iterator[Port]:
-        return iter(self._ports)
+        return iter(self.list)
 
     def __getitem__(self, place: int) -> Port:
-        return self._ports[place]
+        return self.list[place]
 
     def set_carrier(self, number: int, up: bool, now_ns: int) -> Port | None:
         """Note a change of carrier, forget what was queued on the port; None if the port is as it was."""

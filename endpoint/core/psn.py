@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from endpoint.core.wire import PSN_BITS
 
-PSN_MASK = (1 << PSN_BITS) - 1
-PSN_HALF = 1 << (PSN_BITS - 1)
+PSN_MASK: Final = (1 << PSN_BITS) - 1
+PSN_HALF: Final = 1 << (PSN_BITS - 1)
 
 
 def expand(wire: int, near: int, bits: int = PSN_BITS) -> int:

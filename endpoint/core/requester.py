@@ -20,7 +20,7 @@ from endpoint.core.recovery import ReorderRule
 from endpoint.core.repair import Repair
 from endpoint.core.retry import RetryTimer
 from endpoint.core.rtt import RttEstimator
-from endpoint.core.scheduler import Agenda
+from endpoint.core.scheduler import Agenda, Sender
 from endpoint.core.selection import Selection
 from endpoint.core.verbs import Fail
 from endpoint.core.wire import ACK_REQUEST, MPR_UNIT, RETRANSMISSION, NackReason, PathMark
@@ -28,7 +28,7 @@ from endpoint.core.work import WorkQueue
 from endpoint.transport import CompletionStatus
 
 
-class Requester:
+class Requester(Sender):
     """`psn` is the first to send, `window` how many PSNs may be under way (MPR), `granted` how many of them the peer
     grants at first if the MPR is dynamic, `max_write_imm` how many writes
     with immediate the peer accepts at a time. With `confirm_writes` every write waits for its transport acknowledgement
@@ -199,7 +199,7 @@ class Requester:
     def _send_new(self, now_ns: int, out: list[tuple[int, bytes]], end: int) -> bool:
         """Send packets of posted writes until `out` has `end` frames. False: a window or the queue has ended."""
         flight, scheduler = self.flight, self._scheduler
-        take, pack, log = self._selection.next, self._packer.pack, self._rule.log
+        selection, packer, log = self._selection, self._packer, self._rule.log
         mask, pmtu, traffic_class, edge = flight.mask, self._pmtu, self._classes.data, flight.edge
         window = self.cc.window_bytes
         agenda = self._agenda
@@ -220,7 +220,7 @@ class Requester:
             inflight = flight.inflight_bytes
             if inflight and inflight + size > window:
                 return False
-            path = take(scheduler.usable)
+            path = selection.next(scheduler.usable)
             if path is None:
                 return True
             flags = 0
@@ -244,7 +244,7 @@ class Requester:
             log.append((psn, now_ns))
             flight.inflight_bytes = inflight + size
             self.data_packets += 1
-            frame = pack(message, psn, size, flags, path.route, traffic_class, now_ns)
+            frame = packer.pack(message, psn, size, flags, path.route, traffic_class, now_ns)
             path.sent += 1
             port = path.port
             port.charge(len(frame), now_ns)

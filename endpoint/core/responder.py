@@ -7,6 +7,8 @@ behind their last packets; that is when immediates are delivered and transport a
 
 from __future__ import annotations
 
+from typing import Final
+
 from endpoint.core import wire
 from endpoint.core.answers import Answers
 from endpoint.core.context import Context
@@ -28,13 +30,13 @@ from endpoint.core.wire import (
 from endpoint.core.work import WorkQueue
 from endpoint.transport import CompletionStatus
 
-WRITE_ONLY = 0xCA  # a plain number: an enum's comparison costs a call
-WORD = (1 << wire.SACK_BITS) - 1
-SACKS_MAX = 128
+WRITE_ONLY: Final = 0xCA  # a plain number: an enum's comparison costs a call
+WORD: Final = (1 << wire.SACK_BITS) - 1
+SACKS_MAX: Final = 128
 """Acknowledgements in one go, when what is new does not fit one bitmap: enough for the largest window."""
 NO_CAUSE = -0x8000
 """The offset of a causing PSN that no window reaches."""
-SACK_SIZE_MIN = 1024
+SACK_SIZE_MIN: Final = 1024
 """A packet counts at least this much towards the threshold (OCP MRC, SACK trigger 1)."""
 
 

@@ -10,30 +10,31 @@ wants to be called. The scheduler knows no more of a QP than that and its `Sende
 from __future__ import annotations
 
 from collections import deque
-from typing import Protocol
+from typing import Final
 
 from endpoint.core.config import NEVER
 from endpoint.core.port import Port, PortSet
 from endpoint.core.work import WorkQueue
 
-QUANTUM_BYTES = 4300
+QUANTUM_BYTES: Final = 4300
 """Bytes of frames that one QP may send before the next one's turn: a full packet."""
 QUANTUM_AHEAD_BYTES = 8 * QUANTUM_BYTES
 """The same where ports may run ahead of their lines: a turn costs processor time."""
-ALONE_BYTES = 1 << 20
+ALONE_BYTES: Final = 1 << 20
 """The same for a QP that nobody waits behind, or that uses what the others cannot."""
-DEBT_TURNS_MAX = 8
+DEBT_TURNS_MAX: Final = 8
 """Turns that a QP waits at most for what it has sent in advance."""
 
 
-class Sender(Protocol):
-    """The sending half of a queue pair."""
+class Sender:
+    """The sending half of a queue pair. A base class and no protocol, so that compiled code calls it directly."""
 
     def transmit(self, now_ns: int, out: list[tuple[int, bytes]], budget: int) -> bool:
         """Append up to `budget` frames while the agenda has credit, which they use up.
 
         True: there is more, but the budget, the credit, the ports or the QP's rate is used up.
         """
+        raise NotImplementedError
 
 
 class Agenda:
@@ -97,7 +98,8 @@ class Scheduler:
         usable = 0
         horizon_ns = self.horizon_ns = now_ns + self._burst_ns
         ready = self.ready
-        for port in self._ports:
+        ports = self._ports.list
+        for port in ports:
             if port.up:
                 if port.control:
                     port.send_control(now_ns, out, limit, bool(ready))
@@ -111,9 +113,12 @@ class Scheduler:
         if len(out) >= limit:
             self.pacing_ns = now_ns
         elif ready:
-            busy = [port.free_ns for port in self._ports if port.up and not port.bit & self.usable]
-            self.pacing_ns = min(self.rate_due_ns, min(busy, default=NEVER) - self._burst_ns)
-        for port in self._ports:
+            free_ns = NEVER
+            for port in ports:
+                if port.free_ns < free_ns and port.up and not port.bit & self.usable:
+                    free_ns = port.free_ns
+            self.pacing_ns = min(self.rate_due_ns, free_ns - self._burst_ns)
+        for port in ports:
             if port.control and port.up and len(out) < limit:
                 self._send_held(port, now_ns, out, limit)
         return out

@@ -13,17 +13,17 @@ from __future__ import annotations
 
 from enum import IntEnum
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 Buffer = bytes | bytearray | memoryview
 
-PSN_BITS = 24
+PSN_BITS: Final = 24
 ENDPOINT_QPN = 0x2
 """Destination QP of endpoint requests and responses: they belong to no connection."""
 P_KEY_DEFAULT = 0xFFFF
-MPR_UNIT = 128
+MPR_UNIT: Final = 128
 """PSNs in one unit of the MPR (maximum PSN range) fields."""
-SACK_BITS = 64
+SACK_BITS: Final = 64
 TIMESTAMP_TICK_NS = 128
 
 
@@ -116,10 +116,10 @@ class PdsType(IntEnum):
     NACK = 10
 
 
-ACK_REQUEST = 0x80  # BTH byte 8
-RETRANSMISSION = 0x20
-TIMESTAMP = 0x10  # a TSETH follows the METH
-SOLICITED = 0x01
+ACK_REQUEST: Final = 0x80  # BTH byte 8
+RETRANSMISSION: Final = 0x20
+TIMESTAMP: Final = 0x10  # a TSETH follows the METH
+SOLICITED: Final = 0x01
 """Not on the wire, where the bits below TIMESTAMP are reserved: how a responder is told of the BTH's SE bit."""
 
 _BTH = Struct("!BBHII")

@@ -13,7 +13,7 @@ from endpoint.core.message import Message
 from endpoint.core.packet import VARIANT, Route
 from endpoint.core.psn import PSN_MASK, expand
 from endpoint.core.rtt import RttEstimator
-from endpoint.core.scheduler import Agenda
+from endpoint.core.scheduler import Agenda, Sender
 from endpoint.core.verbs import Fail
 from endpoint.core.work import WorkQueue
 from endpoint.roce import wire
@@ -30,7 +30,7 @@ NAK_STATUS = {
 }
 
 
-class Requester:
+class Requester(Sender):
     """PSNs without wrap: `una` is the oldest not acknowledged, `nxt` the next to send, `top` the next never sent.
     `retries` are the timeout exponent and the number of retries."""
 
