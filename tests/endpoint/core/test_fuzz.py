@@ -35,9 +35,9 @@ def corpus(bench: Bench) -> list[bytes]:
     return [*frames, *(trim(packet.frame, lasthop) for packet in sent for lasthop in (False, True))]
 
 
-def fuzz(count: int, seed: int) -> None:
+def fuzz(count: int, seed: int, dialect: str = "") -> None:
     rng = Random(seed)
-    bench = Bench(max_recv_wr=1 << 16)
+    bench = Bench(max_recv_wr=1 << 16, dialect=dialect)
     frames = corpus(bench)
     untouched = bytearray(rng.randbytes(4096))
     outside = bytes(untouched)
@@ -103,6 +103,11 @@ def works(bench: Bench) -> None:
 
 def test_fifty_thousand_hostile_packets_do_no_harm() -> None:
     fuzz(50_000, seed=1)
+
+
+def test_hostile_packets_do_no_harm_in_another_dialect() -> None:
+    dialect = "udp_port=4971,ev_halves=high-in-port,ev_label=outer,eeth_op=5:4,port_mask=bit-1,port_status=sack"
+    fuzz(15_000, seed=2, dialect=dialect)
 
 
 @pytest.mark.slow
