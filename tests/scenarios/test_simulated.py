@@ -17,6 +17,7 @@ from scenarios.running.runner import Choices, Runner
 from scenarios.running.setting import setting_of
 from scenarios.running.transport_choice import transport
 from scenarios.worlds.simulated import SimulatedWorld
+from tests.helpers.baseline import BASELINE
 from topo.planfile import load_plan
 
 
@@ -60,22 +61,6 @@ def test_the_same_seed_gives_the_same_journal_and_another_seed_another(tmp_path:
 @pytest.mark.parametrize("name", [name for name in library.NAMES if name != "smoke"])
 def test_every_scenario_ends_true_in_virtual_time(name: str, tmp_path: Path) -> None:
     assert failures(simulate(name, tmp_path)[0]) == []
-
-
-# What the baseline does not hold in these experiments, from the same seed. Unknown is what it cannot show: with one
-# path a flow, a link that fails may be nobody's, and a host with one port has no plateaus.
-BASELINE: dict[str, dict[str, bool | None]] = {
-    "smoke": {},
-    "link-flap": {"goodput kept": False, "step times": False},
-    "switch-reboot": {"goodput kept": False, "step times": False},
-    "nic-port": {"messages": False, "no QP error": False, "one by one": None, "half at once": None},
-    "grey-link": {"goodput kept": False},
-    "spray": {"messages": False, "no QP error": False, "goodput kept": False},
-    "incast": {"incast flows even": False},
-    "collision": {"main flows even": False, "line rate": False},
-    "cold-start": {"messages": False, "no QP error": False, "goodput kept": False},
-    "maintenance": {"faults felt": None, "drained": None},
-}
 
 
 @pytest.mark.slow
