@@ -22,7 +22,15 @@ from topo.plan import Plan
 MEGABYTE, GIGABYTE = 10**6, 10**9
 PROCESS_BYTES = 70 * MEGABYTE  # Python with every module that a run imports
 AGENT_BYTES = 45 * MEGABYTE  # a process in each host of the emulated world
-PATH_BYTES = 350  # of each path to each destination, in a host's profile
+PATH_BYTES = 350  # of each path to each destination, in an agent's profile
+# In virtual time, where the paths to a host are made when a queue pair needs them:
+VIRTUAL_SWITCH_BYTES = 200_000
+VIRTUAL_PORT_BYTES = 31_000  # of a switch: its queues, its cable, the entries that lead to it
+VIRTUAL_PAIR_BYTES = 540  # a host, in the profile of another
+VIRTUAL_EV_BYTES = 2_000  # of a connection: path and state, at both ends
+WINDOWS = 2  # bandwidth-delay products of every host, in frames under way and in queues
+NEIGHBOURS = 2  # of a rank in a ring or a permutation; who has them all is in TO_ALL
+TO_ALL = ("all_to_all", "incast")
 SAMPLE_BYTES = 1_500  # a port or queue pair in a line of the journal, as the judge reads it
 SAMPLES_A_SECOND = 10
 PACKET_SECONDS = 60e-6  # of virtual time's one processor, for a data packet with its acknowledgement and every hop
@@ -51,12 +59,25 @@ class Estimate:
 def fabric_bytes(choices: Choices) -> int:
     """Memory of switches, hosts and their profiles, without the workloads."""
     plan = choices.running_plan
+    if choices.world == "simulated":
+        edge, fabric = plan.host_count * plan.planes, plan.planes * plan.leaves * plan.spines
+        switches = plan.switch_count * VIRTUAL_SWITCH_BYTES + (edge + 2 * fabric) * VIRTUAL_PORT_BYTES
+        return PROCESS_BYTES + switches + plan.host_count * (plan.host_count - 1) * VIRTUAL_PAIR_BYTES
     kinds = [plan.kind_of(switch) for switch in plan.switches()] if plan.switch_overrides else None
     each = {kind: driver.switch_bytes for kind, driver in DRIVERS.items()}
     switches = sum(each[kind] for kind in kinds) if kinds else each[plan.switch] * plan.switch_count
     paths = plan.host_count * (plan.host_count - 1) * plan.planes * plan.spines
-    agents = 0 if choices.world == "simulated" else AGENT_BYTES * plan.host_count
-    return PROCESS_BYTES + switches + agents + paths * PATH_BYTES
+    return PROCESS_BYTES + switches + AGENT_BYTES * plan.host_count + paths * PATH_BYTES
+
+
+def connections_bytes(workload: Workload, choices: Choices) -> int:
+    """Memory, in virtual time, of a workload's queue pairs with their paths, and of the frames under way."""
+    plan = choices.running_plan
+    ranks = len(ranks_of(workload, plan))
+    pairs = ranks * (ranks - 1 if workload.kind in TO_ALL else min(ranks - 1, NEIGHBOURS))
+    queue_pairs = int(workload.options.get("qps", 1))
+    under_way = ranks * WINDOWS * plan.planes * plan.plane_bdp_bytes
+    return pairs * queue_pairs * plan.planes * plan.spines * VIRTUAL_EV_BYTES + under_way
 
 
 def estimate(scenario: Scenario, choices: Choices) -> Estimate:
@@ -72,6 +93,7 @@ def estimate(scenario: Scenario, choices: Choices) -> Estimate:
     memory = fabric_bytes(choices) + round(samples * SAMPLE_BYTES)
     memory += sum(held[name] * count for name, count in ranks.items())
     if choices.world == "simulated":
+        memory += sum(connections_bytes(workload, choices) for workload in workloads)
         sending = min(plan.host_count, max(ranks.values(), default=0))
         packets = seconds * sending * runner.setting.host_rate_bps / 8 / plan.frame_bytes_max
         took = packets * PACKET_SECONDS + plan.switch_count * SWITCH_SECONDS / 2
