@@ -152,6 +152,7 @@ class LabView:
         """`folder` becomes the run's folder of what is seen from now on; a played scenario goes to `file`."""
         self._lab = lab
         (folder / "journal").mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o755)  # temporary folders are closed to the user who serves
         agents = lab.site.journals or lab.root / "agents"
         agents.mkdir(exist_ok=True)
         self._journal = Journal(folder / "journal" / "lab.jsonl", "lab")

@@ -44,12 +44,14 @@ class Viewer:
         self._runs = [[None if run is None else str(run.resolve())] for run in runs]
         if also is not None:
             self._runs[0].append(str(also.resolve()))
+        self._user = ordinary_user()
+        for folder in (folder for folders in self._runs for folder in folders if folder is not None):
+            check_readable(Path(folder), self._user)
         self._token = secrets.token_urlsafe(18)
         self._listener = socket.create_server(("127.0.0.1", port), backlog=128)
         self._folder = Path(tempfile.mkdtemp(prefix="mrclab-view-"))
         self._scene = self._folder / "scene.json"
         self._scene.write_text(json.dumps(scene, separators=(",", ":")))
-        self._user = ordinary_user()
         self._ending = threading.Event()
         self._server: subprocess.Popen[bytes] | None = None
         self._control: ControlServer | None = None
@@ -151,6 +153,19 @@ def end(server: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         server.kill()
         server.wait()
+
+
+def check_readable(folder: Path, user: tuple[int, int] | None) -> None:
+    """PermissionError when the page's server, as this user, could not read a folder that it was given open."""
+    for path in (folder, folder / "journal"):
+        if user is None or not path.exists():
+            continue
+        status = path.stat()
+        shift = 6 if status.st_uid == user[0] else 3 if status.st_gid == user[1] else 0
+        if status.st_mode >> shift & 5 != 5:
+            raise PermissionError(
+                f"{path} is closed to user {user[0]}, as whom the page's server reads it: chmod o+rx {path}"
+            )
 
 
 def ordinary_user(environment: Mapping[str, str] = os.environ) -> tuple[int, int] | None:

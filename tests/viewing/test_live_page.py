@@ -70,6 +70,12 @@ def test_a_cable_is_cut_by_a_click_in_virtual_time_and_healed_and_saved(page: Op
         opened = page()
         opened.open(address)
         opened.until("lab.breaking.state?.breakable && lab.breaking.state.paused")
+        opened.page.keyboard.press("/")
+        opened.page.keyboard.type("h0-p0l0")
+        opened.page.keyboard.press("Enter")
+        opened.until("document.querySelector('[data-verb=delay]')?.disabled")  # a NIC cannot do that, and says so
+        opened.until("document.querySelector('#panel').textContent.includes('which has no traffic manager')")
+        assert not opened.value("document.querySelector('[data-verb=port-down]').disabled")
         step(opened, 12)
         held = opened.value("lab.player.length")
         click_cable(opened, "p0l0-p0s1")

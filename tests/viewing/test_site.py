@@ -18,7 +18,7 @@ from scenarios.running.timeline import Paper
 from scenarios.viewing.desk import Desk
 from scenarios.viewing.microscope import Microscope
 from scenarios.viewing.stage import plan_stage
-from scenarios.viewing.viewer import NOBODY, Viewer
+from scenarios.viewing.viewer import NOBODY, Viewer, check_readable
 from topo.fault import Board
 from topo.planfile import load_plan
 
@@ -144,3 +144,14 @@ def test_many_viewers_are_served_and_one_that_never_reads_holds_up_nobody(served
     assert time.monotonic() - begun_s < 20
     for connection in idle:
         connection.close()
+
+
+def test_a_folder_that_the_server_could_not_read_is_named_at_once(tmp_path: Path) -> None:
+    (tmp_path / "journal").mkdir(mode=0o755)
+    tmp_path.chmod(0o755)
+    check_readable(tmp_path, (NOBODY, NOBODY))
+    (tmp_path / "journal").chmod(0o700)
+    check_readable(tmp_path, None)
+    check_readable(tmp_path, (tmp_path.stat().st_uid, 1))
+    with pytest.raises(PermissionError, match=r"chmod o\+rx .*journal"):
+        check_readable(tmp_path, (NOBODY, NOBODY))
