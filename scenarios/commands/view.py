@@ -93,6 +93,8 @@ def running_lab() -> Lab | None:
     try:
         Lab.attach()
     except NoLabError:
+        if labname.chosen() != labname.DEFAULT_LAB:
+            raise
         return None
     need_root("view reads the agents' journals and breaks things when you click")
     from scenarios.worlds import provision
