@@ -99,6 +99,23 @@ def test_a_killed_up_of_one_name_is_cleaned_up_by_down_of_that_name_alone() -> N
     assert first.status()["namespaces_missing"] == []
 
 
+def test_a_lab_whose_run_was_killed_is_abandoned_and_status_says_so() -> None:
+    script = (
+        "from topo.planfile import load_plan; from topo.emulation.lab import Lab; from topo.emulation.labname import"
+        " LabName; Lab.up(load_plan('tiny', {'switch': 'linux'}), name=LabName('blue'), run='smoke');"
+        " print('up', flush=True); input()"
+    )
+    argv = [sys.executable, "-c", script]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=PROJECT) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == b"up\n"
+        assert "a run is in progress: smoke" in words("status", "--name", "blue").stdout
+        assert [row["state"] for row in labs.rows()] == ["running"]
+        run.kill()
+    assert "its run has died: smoke; `down --name blue` removes the rest" in words("status", "--name", "blue").stdout
+    assert [row["state"] for row in labs.rows()] == ["abandoned"]
+
+
 def test_a_second_up_of_a_name_is_refused_and_says_how_to_have_another() -> None:
     Lab.up(KERNEL_TINY, name=BLUE)
     with pytest.raises(LabRunningError, match=r"a lab of the name blue is there already: .*`down --name blue` ends it"):

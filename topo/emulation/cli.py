@@ -184,8 +184,10 @@ def _show_record(record: state.Record | None, name: LabName) -> int:
         print("no lab is running" if name == DEFAULT_LAB else f"no lab of the name {name} is running")
         return 1
     print(record.describe())
-    if record.run:
+    if record.run and record.starter_alive:
         print(f"a run is in progress: {record.run}")
+    elif record.run:
+        print(f"its run has died: {record.run}; `down{name.option()}` removes the rest")
     if record.phase != "running":
         print("it is not ready" if record.starter_alive else "whoever brought it up has died: `down` removes the rest")
         return 1

@@ -21,7 +21,8 @@ def rows() -> list[dict[str, Any]]:
         if isinstance(record, LabError):
             found.append({"name": name.text, "state": "unreadable", "error": str(record)})
             continue
-        dead = record.phase != "running" and not record.starter_alive
+        # A lab of a run is the run's own; any other outlives the command that brought it up.
+        dead = (record.phase != "running" or bool(record.run)) and not record.starter_alive
         found.append(
             {
                 "name": name.text,
