@@ -22,6 +22,7 @@ from scenarios.viewing.played import played
 from scenarios.viewing.stage import Stage, title
 from scenarios.viewing.viewer import Viewer
 from scenarios.worlds.emulated import EmulatedWorld
+from scenarios.worlds.simulated import SimulatedWorld
 from scenarios.worlds.world import World
 from topo.emulation.lab import Lab
 from topo.emulation.state import LabError
@@ -33,6 +34,8 @@ HandOver = Callable[[Path], None]
 """Gives a file that root has written to the user who called sudo."""
 NOT_YET = "the lab is still being built"
 LOOK_S = 0.5
+COUNTED_SLICES = 5
+"""Switches are looked at every so many slices: twice a second of lab time."""
 
 
 class RunView:
@@ -88,9 +91,13 @@ class RunView:
                     self._microscope.lab = world.lab
                 self._desk.breakable = Hands(world.lab)
                 return Closing(world, self._closed)
+            assert isinstance(world, SimulatedWorld)
             journal = Journal(self._directory.journal("faults"), "lab", world.now_ns)
             self._desk.breakable = PacedHands(world, self._pacer, journal)
-            return Closing(PacedWorld(world, self._pacer, self._slice_ns), self._closed)
+            counting = Counting(
+                world, Journal(self._directory.journal("counters"), "switches", world.now_ns), self._slice_ns
+            )
+            return Closing(PacedWorld(world, self._pacer, self._slice_ns, counting.look), self._closed)
 
         return make
 
@@ -98,6 +105,28 @@ class RunView:
         self._desk.why_not = OVER
         self._desk.breakable = None
         self._microscope.lab = None
+
+
+class Counting:
+    """Journals what the switches of a world in virtual time have counted, for their loads and queues on the page.
+
+    Without a page such a run journals the totals alone, at its end.
+    """
+
+    def __init__(self, world: SimulatedWorld, journal: Journal, slice_ns: int) -> None:
+        self._world = world
+        self._journal = journal
+        self._interval_ns = COUNTED_SLICES * slice_ns
+        self._due_ns = 0
+
+    def look(self) -> None:
+        """One `sample` line a switch, whenever they are due."""
+        t_ns = self._world.now_ns()
+        if t_ns < self._due_ns:
+            return
+        self._due_ns = t_ns + self._interval_ns
+        for switch, ports in self._world.fabric.counters():
+            self._journal.write("sample", t_ns=t_ns, node=switch.name, device=switch.name, ports=ports)
 
 
 class Closing:

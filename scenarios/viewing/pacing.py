@@ -97,8 +97,12 @@ class Pacer:
 class PacedWorld:
     """`scenarios.worlds.world.World`, whose time passes in slices of `slice_ns` with a pacer's work between them."""
 
-    def __init__(self, world: World, pacer: Pacer, slice_ns: int) -> None:
+    def __init__(
+        self, world: World, pacer: Pacer, slice_ns: int, after_slice: Callable[[], None] = lambda: None
+    ) -> None:
+        """`after_slice` looks at the world; it must not change it."""
         self._world = world
+        self._after_slice = after_slice
         self._pacer = pacer
         self._slice_ns = max(1, slice_ns)
 
@@ -113,6 +117,7 @@ class PacedWorld:
         while self._world.now_ns() < t_ns:
             self._pacer.serve()
             self._world.wait_until(min(t_ns, self._world.now_ns() + self._slice_ns))
+            self._after_slice()
         self._world.wait_until(t_ns)
 
     def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:

@@ -111,10 +111,17 @@ def test_the_same_run_without_a_viewer_has_the_same_journal(tmp_path: Path) -> N
     plain = [sys.executable, "-m", "scenarios", "run", *words, "--plain", "--runs", str(tmp_path / "without")]
     subprocess.run(plain, cwd=ROOT, capture_output=True, check=False, timeout=120)
     with_page, without = (Run.open(find(tmp_path / name, "latest")) for name in ("with", "without"))
-    times = {"process", "options"}  # the runner's process id, and how it was called
-    assert [line for line in with_page.lines if line["kind"] not in times] == [
-        line for line in without.lines if line["kind"] not in times
+
+    def told(run: Run) -> list[dict[str, object]]:
+        """All but the runner's process id, how it was called, and what a page wants to know of switches meanwhile."""
+        return [line for line in run.lines if line["kind"] not in ("process", "options") and "device" not in line]
+
+    assert told(with_page) == told(without)
+    last = [
+        {name: samples[-1]["ports"] for name, samples in run.switch_samples.items()} for run in (with_page, without)
     ]
+    assert last[0] == last[1]
+    assert max(len(samples) for samples in with_page.switch_samples.values()) > 4
 
 
 def test_packets_of_the_log_move_and_a_trimmed_one_goes_under_the_microscope(page: Open, tmp_path: Path) -> None:
