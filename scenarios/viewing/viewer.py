@@ -14,12 +14,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from common.server import ControlServer, Reply, ThreadReaders
 from scenarios.viewing.desk import Desk
 
+SERVER = ("starlette", "uvicorn")
 NOBODY = 65534
 LINE_BYTES_MAX = 8192
 DEATHS_MAX, DEATHS_S = 5, 10.0  # a server that dies so often in so short a time is not started again
@@ -38,7 +40,14 @@ class Viewer:
         port: int = 0,
         also: Path | None = None,
     ) -> None:
-        """`port` 0: the system chooses one. `also`: more journals of the first run. OSError: the port is taken."""
+        """`port` 0: the system chooses one. `also`: more journals of the first run. OSError: the port is taken.
+
+        RuntimeError: the extra `view` is not installed.
+        """
+        if missing := [name for name in SERVER if find_spec(name) is None]:
+            raise RuntimeError(
+                f"the page's server needs {' and '.join(missing)}, which ./lab view installs (the extra view)"
+            )
         self._tell = tell
         self._desk = desk
         self._runs = [[None if run is None else str(run.resolve())] for run in runs]

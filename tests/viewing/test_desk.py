@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from common.client import ControlClient, ControlError
 from scenarios.running.timeline import Paper
+from scenarios.viewing import viewer
 from scenarios.viewing.desk import OPERATIONS, Desk
 from scenarios.viewing.stage import plan_stage
 from scenarios.viewing.viewer import Viewer
@@ -139,8 +140,8 @@ def test_hostile_lines_on_the_socket_cost_nobody_else_anything() -> None:
     pytest.importorskip("uvicorn")
     desk, board, _ = made()
     stage = plan_stage(PLAN)
-    with Viewer(stage.document(), stage.runs, desk, lambda what: None) as viewer:
-        with ControlClient(viewer.socket) as client:
+    with Viewer(stage.document(), stage.runs, desk, lambda what: None) as view:
+        with ControlClient(view.socket) as client:
             for op, arguments in (
                 ("fault", {"verb": 5}),
                 ("shutdown", {}),
@@ -151,3 +152,10 @@ def test_hostile_lines_on_the_socket_cost_nobody_else_anything() -> None:
                     client.call(op, **arguments)
             assert client.call("fault", verb="link-down", target="p0l0-p0s1") == {"done": "link-down p0l0-p0s1"}
         assert json.dumps([str(fault) for fault in board.faults()]) == '["link-down p0l0-p0s1"]'
+
+
+def test_without_the_extra_a_view_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(viewer, "find_spec", lambda name: None if name == "uvicorn" else object())
+    stage = plan_stage(PLAN)
+    with pytest.raises(RuntimeError, match=r"needs uvicorn, which \./lab view installs"):
+        Viewer(stage.document(), stage.runs, made()[0], lambda what: None)
