@@ -352,7 +352,8 @@ def flows_even(workload: str, limit: float = 0.10, phase: str = "faults", skip_s
         found = enough.holds(off, limit, error)
         doubt = enough.doubt(found, error, stalls.told(run, later))
         figures = {"mbps": {flow: round(rate / 1e6, 2) for flow, rate in rates.items()}, "spread": round(off, 4)}
-        reason = f"{len(rates)} flows of {mean / 1e6:.1f} Mb/s, the farthest {off:.1%} off (limit {limit:.0%})"
+        unit, unit_bps = run.rate_unit
+        reason = f"{len(rates)} flows of {mean / unit_bps:.1f} {unit}, the farthest {off:.1%} off (limit {limit:.0%})"
         finding = Finding(name, found, reason + doubt, figures)
         return evidence.blamed(finding, evidence.behind(run, later, absolute=phase == "reference"))
 
@@ -376,7 +377,8 @@ def flow_kept(workload: str, at_least: float = 0.95, phase: str = "faults", skip
         error = flows.error(run, reference, workload) + flows.error(run, later, workload)
         found = enough.holds(1 - share, 1 - at_least, error)
         figures = {"reference_mbps": round(before / 1e6, 2), "faults_mbps": round(during / 1e6, 2)}
-        reason = f"{during / 1e6:.1f} of {before / 1e6:.1f} Mb/s, {share:.1%} (at least {at_least:.0%})"
+        unit, unit_bps = run.rate_unit
+        reason = f"{during / unit_bps:.1f} of {before / unit_bps:.1f} {unit}, {share:.1%} (at least {at_least:.0%})"
         doubt = enough.doubt(found, error, stalls.told(run, reference) or stalls.told(run, later))
         finding = Finding(name, found, reason + doubt, figures)
         return evidence.blamed(finding, evidence.behind(run, reference, later))

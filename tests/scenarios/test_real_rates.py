@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
 from math import sqrt
 from pathlib import Path
@@ -79,6 +80,13 @@ def test_smoke_at_100_gigabits_a_second_is_smoke_in_round_trips(tmp_path: Path) 
 def test_every_scenario_ends_true_at_hardwares_rates(name: str, gigabits: int, tmp_path: Path) -> None:
     verdict, _ = simulate(name, gigabits * 10**9, tmp_path)
     assert [f"{finding.check}: {finding.reason}" for finding in verdict.findings if finding.holds is not True] == []
+
+
+def test_checks_tell_rates_in_gigabits_at_hardwares_rates(tmp_path: Path) -> None:
+    verdict, _ = simulate("incast", HARDWARE_BPS, tmp_path, 0.15)
+    told = {finding.check: finding.reason for finding in verdict.findings}
+    assert re.match(r"3[3-9]\d\.\d of 3[3-9]\d\.\d Gb/s, ", told["victim kept"])
+    assert re.match(r"7 flows of [45]\d\.\d Gb/s, ", told["incast flows even"])
 
 
 @pytest.mark.slow
