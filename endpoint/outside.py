@@ -18,7 +18,7 @@ from endpoint.core.selection import SELECTIONS
 
 KINDS: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "selection": (SELECTIONS, ("heeds_signals", "next")),
-    "congestion": (ALGORITHMS, ("on_ack", "on_trim", "on_loss", "on_timeout", "on_penalty")),
+    "congestion": (ALGORITHMS, ("on_ack", "on_trim", "on_loss", "on_timeout", "host_was_late", "on_penalty")),
 }
 """By setting: those there are, and what a class must have."""
 

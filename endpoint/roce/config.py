@@ -17,7 +17,8 @@ class Settings:
     retry_count: int = 7
     """Timeouts in a row without progress before the QP goes to ERROR."""
     window_bdps: float = 2.0
-    """Bytes in flight at most, in bandwidth-delay products: RC has no window of its own, but a NIC's queue ends."""
+    """Packets in flight at most: as many full ones as so many bandwidth-delay products hold. RC has no window of its
+    own, but a NIC keeps track of so many PSNs and no more, whatever is in them."""
     ack_every_bytes: int = 16384
     """Bytes to an acknowledgement; a QP that takes longer than a base round trip for them asks with every packet."""
     dcqcn: bool = True

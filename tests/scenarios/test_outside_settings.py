@@ -52,6 +52,16 @@ def test_a_selection_of_ones_own_decides_the_paths_and_is_part_of_the_runs_key(
     assert {k for k in options["hashes"] if options["hashes"][k] != again["hashes"][k]} == {"transport"}
 
 
+def test_a_congestion_control_that_knows_no_late_host_is_refused_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "window.py"
+    text = (ROOT / "endpoint/core/fixed_window.py").read_text()
+    file.write_text(text.replace("class FixedWindow", "class Mine").replace("host_was_late", "host_was_early"))
+    assert run(tmp_path, "--setting", f"congestion={file}:Mine") == 2
+    assert "class Mine lacks host_was_late (endpoint/core/congestion.py)" in capsys.readouterr().err
+
+
 def test_a_congestion_control_of_ones_own_runs(tmp_path: Path) -> None:
     file = tmp_path / "window.py"
     shutil.copy(ROOT / "endpoint/core/fixed_window.py", file)
