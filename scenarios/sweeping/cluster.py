@@ -30,8 +30,10 @@ class Cluster:
     Of hosts, the first gets the scheduler and each a worker, by ssh; they end with the sweep.
     """
 
-    def __init__(self, address: str, choose: Choose) -> None:
+    def __init__(self, address: str, choose: Choose, at_least: int = 1) -> None:
+        """`at_least` so many workers are waited for."""
         self.died = 0
+        self._at_least = at_least
         self._address = address
         self._choose = choose
         self._tasks: dict[Any, Task] = {}
@@ -46,7 +48,8 @@ class Cluster:
                 place = stack.enter_context(by_ssh([host for host in place.split(",") if host]))
             try:
                 self._client = stack.enter_context(self._dask.Client(place, timeout=WAIT_S))
-                self._client.wait_for_workers(1, timeout=WAIT_S)
+                self._client.wait_for_workers(self._at_least, timeout=WAIT_S)
+                self._seen()
             except (OSError, TimeoutError, ValueError) as error:
                 raise ClusterError(f"--cluster {self._address}: {error or f'no answer within {WAIT_S:g} s'}") from None
             self._stack = stack.pop_all()
@@ -85,7 +88,7 @@ class Cluster:
 
     def _seen(self) -> set[str]:
         """The workers that there are; counts those that are gone."""
-        there = set(self._client.scheduler_info(n_workers=-1)["workers"])
+        there = set(self._client.nthreads())
         self.died += len(self._known - there)
         self._known = there
         return there
