@@ -139,6 +139,7 @@ def tables(rows: Iterable[Row]) -> list[str]:
         found = {row.rate_mbps: row for row in by_case.values() if (row.scenario, row.transport) == (name, transport)}
         if found:
             cells = [found[rate].said if rate in found else "not run" for rate in rates]
+            cells = ["the same" if ":" in cell and cell in cells[:at] else cell for at, cell in enumerate(cells)]
             lines.append(f"| `{name}` | {transport} | {' | '.join(cells)} |")
     titles = "goodput | p99 step | data packets | sent again | trimmed | processor, s | wall, s | load | MB"
     lines += ["", f"| scenario | transport | a port | {titles} |", "|---|---|---|" + "---:|" * 9]
