@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from common import latency
+from common.latency import COLUMNS, row
 from endpoint.transport import Completion
 from endpoint.workloads.contents import Contents
 from endpoint.workloads.link import Link
@@ -79,9 +79,9 @@ class WriteLat(Workload):
         """Rank 0 marks its next message; rank 1 follows."""
 
     def table(self) -> ResultTable:
-        table = ResultTable(latency.COLUMNS)
+        table = ResultTable(COLUMNS)
         if self._half_ns:
-            table.rows.append(latency.row(self._lat.size, [half_ns / 1e3 for half_ns in self._half_ns]))
+            table.rows.append(row(self._lat.size, [half_ns / 1e3 for half_ns in self._half_ns]))
         return table
 
     def release(self) -> None:

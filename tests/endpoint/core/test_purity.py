@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("core", "roce", "workloads")
-ALONE = ("blame", "denylist", "host", "prober", "transport")
+ALONE = ("blame", "census", "denylist", "host", "prober", "transport")
 WORKLOADS = ROOT / "endpoint/workloads"
 FILES = sorted(
     [
@@ -32,14 +32,17 @@ ALLOWED = {
     "collections.abc",
     "dataclasses",
     "enum",
+    "gc",  # which object holds which
     "itertools",
     "math",
     "random",
     "struct",
+    "types",
     "typing",
     "zlib",
     "common.bpf",
     "common.fields",
+    "common.latency",
     "endpoint.profile",
 }
 IN_WORKLOADS = {"numpy", "numpy.typing", "statistics"}
