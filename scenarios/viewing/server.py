@@ -70,7 +70,7 @@ async def serve(server: uvicorn.Server, site: Site, listener: socket.socket, use
     if ending.done():
         await site.finish()
     watching.cancel()
-    server.should_exit = server.force_exit = True
+    server.should_exit = True  # what is being answered is answered; after a second all connections are closed
     await serving
     await asyncio.gather(watching, return_exceptions=ending.done())
 

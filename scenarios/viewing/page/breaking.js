@@ -21,15 +21,18 @@ export class Breaking {
 
   // Asks now and then what can be done: somebody else may have changed it.
   async look() {
+    if (this.page.lanes.every((lane) => lane.record.over)) {
+      this.state = { ...this.state, breakable: false, why_not: "the run is over", clockwork: false };
+      this.page.changed();
+      return; // its server ends with it: nobody would answer
+    }
     try {
       this.state = await ask("state");
     } catch {
       this.state = { breakable: false, why_not: "the lab's process does not answer", faults: [] };
     }
     this.page.changed();
-    const over = this.page.lanes.every((lane) => lane.record.over);
-    if (!over) setTimeout(() => this.look(), 1000);
-    else this.state = { ...this.state, breakable: false, why_not: "the run is over", clockwork: false };
+    setTimeout(() => this.look(), 1000);
   }
 
   async act(op, fields = {}) {
