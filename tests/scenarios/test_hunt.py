@@ -314,5 +314,14 @@ def test_every_sentence_that_must_hold_has_a_name_of_its_own() -> None:
     assert len(names) == len(set(names)) >= 12
 
 
+def test_paths_need_not_be_good_where_full_queues_lose_packets() -> None:
+    """A hunt found a loaded fabric without trimming, whose last loss came just before the end."""
+    usual = a_case()
+    names = {check.__qualname__ for check in must_hold(setting_of(replace(usual, plan_keys={})))}
+    without = replace(usual, plan_keys={"trimming": {"enabled": False}})
+    fewer = {check.__qualname__ for check in must_hold(setting_of(without))}
+    assert names - fewer == {"paths_healed.<locals>.check"}
+
+
 def setting_of(case: Case) -> Setting:
     return Runner(case.scenario(), case.choices(), RunDirectory(Path()), tell=lambda event: None).setting
