@@ -9,8 +9,8 @@ nothing. At the floor the plane would lose its share, so there what else became 
 carries a suspicion: a loss adds a point, two if nothing sent on the EV since has been acknowledged, and each
 acknowledged packet takes a quarter of a point off. Four points take the EV out all the same. So a path that loses one
 packet in fifty stays, a path that loses more than one in five goes within some packets, and a dead path with its
-second loss. A plane carries the same suspicion for all its EVs together, and six points take the whole plane out: with
-many EVs each of them would have to lose a packet first. The last EV of all stays, whatever it loses.
+second loss. A plane carries the same suspicion for all its EVs together, and sixteen points take the whole plane out:
+with many EVs each of them would have to lose a packet first. The last EV of all stays, whatever it loses.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SUSPECT_LOSS = 4
 """Quarters of a point that a loss adds to an EV's suspicion."""
 SUSPECT_SILENT_LOSS = 8
 """The same if nothing sent on the EV after the lost packet has been acknowledged."""
-PLANE_SUSPECT_MAX = 24
+PLANE_SUSPECT_MAX = 64
 """At this suspicion of a plane all its EVs go."""
 SUSPECT_RETURNED = 8
 """The suspicion of an EV that probes have brought back."""
