@@ -51,6 +51,7 @@ class EvPath:
         "answered",
         "backoff",
         "ev",
+        "left_ns",
         "needed",
         "plane",
         "port",
@@ -75,6 +76,8 @@ class EvPath:
         """When the latest packet that was sent on this EV, and is acknowledged, was sent."""
         self.suspicion = 0
         """In quarters of a point; acknowledged packets take one off each."""
+        self.left_ns = -1
+        """When it last went out: the answer to a probe from before proves nothing."""
         self.needed = needed
         """Probes in a row that bring it back."""
         self.streak = 0
@@ -269,7 +272,7 @@ class EvSet:
         relapsed = path.returned_ns >= 0 and now_ns - path.returned_ns < relapse_ns
         path.needed = min(path.needed * 2, PROBES_NEEDED_MAX) if relapsed else self._probes_needed
         path.streak, path.answered, path.backoff = 0, True, 1
-        path.probe_due_ns = now_ns
+        path.left_ns = path.probe_due_ns = now_ns
 
     def _restore(self, path: EvPath, cause: EvCause, now_ns: int) -> None:
         plane = path.plane
@@ -311,6 +314,7 @@ class EvSet:
         for plane in self.planes:
             for path in plane.out:
                 path.probe_due_ns += late_ns
+                path.left_ns = min(path.left_ns + late_ns, now_ns)
 
     def next_probe_ns(self) -> int:
         """When `due_probes` next has one; NEVER while nothing is out."""

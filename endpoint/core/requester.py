@@ -446,7 +446,8 @@ class Requester(Sender):
         if sent_ns > self._rule.newest_ns:
             self._rule.newest_ns = sent_ns
         self._retry.alive(now_ns)
-        self._evs.probe_answered(path, marked != PathMark.NONE, now_ns)
+        if sent_ns >= path.left_ns:
+            self._evs.probe_answered(path, marked != PathMark.NONE, now_ns)
         self._agenda.arm(self._evs.next_probe_ns())
 
     # --- timer -------------------------------------------------------------------------------------------------

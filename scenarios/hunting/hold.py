@@ -81,8 +81,8 @@ def probes_counted() -> Check:
 
     def check(run: Run) -> Finding:
         needed = int(run.options.get("settings", {}).get("probes_to_resurrect", 2))
-        # Of those, one may have been under way when the path was given up, and the next is sent at once.
-        least_ns = max(0, needed - 2) * PROBE_INTERVAL_RTTS * enough.base_rtt_ns(run)
+        # The first is sent at once.
+        least_ns = max(0, needed - 1) * PROBE_INTERVAL_RTTS * enough.base_rtt_ns(run)
         left: dict[tuple[object, ...], int] = {}
         for line in run.kind("ev"):
             key = (line["node"], line.get("qp"), line["ev"])

@@ -14,6 +14,8 @@ from endpoint.core.config import NEVER
 from endpoint.core.endpoint import Endpoint
 from endpoint.core.ev_set import EvPath, EvSet
 from endpoint.core.ev_state import TRANSITIONS, EvCause, EvState, IllegalTransition, transition
+from endpoint.core.wire import Opcode
+from tests.helpers.transport.bench import Bench
 
 G, S, B, D = EvState.GOOD, EvState.SKIP, EvState.ASSUMED_BAD, EvState.DENIED
 
@@ -280,6 +282,27 @@ def test_an_unanswered_probe_ends_the_streak() -> None:
     evs.due_probes(10_000, 8)
     evs.probe_answered(victim, True, 10_100)
     assert victim.state is S  # the last probe was marked
+
+
+def test_the_answer_to_a_probe_from_before_the_loss_proves_nothing() -> None:
+    bench = Bench(evs_per_plane=8)
+    qp = bench.qp_a
+    victim = next(iter(qp.evs.paths.values()))
+    qp.requester.probe(victim, bench.now_ns)
+    bench.to_b(*bench.out(bench.a, Opcode.PROBE))
+    (answer,) = bench.answers(Opcode.SACK)
+    bench.wait(0.5)
+    qp.evs.signal(victim, EvCause.LOSS, bench.now_ns)
+    bench.to_a(answer)
+    assert victim.state is B
+    assert victim.streak == 0
+
+    for _ in range(2):  # each of these was sent after the loss
+        bench.wait(2)
+        bench.timers()
+        bench.to_b(*bench.out(bench.a, Opcode.PROBE))
+        bench.to_a(*bench.answers(Opcode.SACK))
+    assert victim.state is G
 
 
 def test_a_relapse_doubles_the_probes_that_are_needed() -> None:
