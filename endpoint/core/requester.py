@@ -443,8 +443,7 @@ class Requester(Sender):
         path, sent_ns = found
         if sent_ns >= self.flight.resumed_ns:
             self._rtt.update(now_ns - sent_ns)
-        if sent_ns > self._rule.newest_ns:
-            self._rule.newest_ns = sent_ns
+        self._rule.newest_ns = max(self._rule.newest_ns, sent_ns)
         self._retry.alive(now_ns)
         if sent_ns >= path.left_ns:
             self._evs.probe_answered(path, marked != PathMark.NONE, now_ns)

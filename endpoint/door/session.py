@@ -363,10 +363,19 @@ class Session:
         if armed.channel is not None:
             armed.channel.users -= 1
 
+    @staticmethod
+    def _attributes(request: Fields, *parameters: str) -> Mapping[str, Any]:
+        """A request's attributes, which become arguments of a verb by name: never one of its own parameters."""
+        fields = request.fields("attributes", default={})
+        for name in parameters:
+            if name in fields.values:
+                raise RefusedError(f"{fields.name} has no {name!r}")
+        return fields.values
+
     def _create_qp(self, request: Fields, now_ns: int) -> Any:
         self._has_room("qps", len(self.qps))
         cq = self._cq(request)
-        given = request.fields("attributes", default={}).values
+        given = self._attributes(request, "self", "cq")
         for name, value in given.items():
             if type(value) not in (int, str, bool):
                 raise RefusedError(f"create_qp.attributes.{name} must be an integer, a string, true or false")
@@ -382,12 +391,9 @@ class Session:
         state = QPState(request.choice("state", door.STATES)) if request.has("state") else None
         peer = self._peer(request.fields("peer")) if request.has("peer") else None
         cur_state = QPState(request.choice("cur_state", door.STATES)) if request.has("cur_state") else None
-        given = request.fields("attributes", default={}).values
+        given = self._attributes(request, "self", "state", "now_ns", "peer", "cur_state")
         if "qp_hint" in given:
             self._control.check_hint(given["qp_hint"])
-        for name in ("self", "state", "now_ns", "peer", "cur_state"):
-            if name in given:
-                raise RefusedError(f"modify_qp.attributes has no {name!r}")
         guest.qp.modify(state, now_ns, peer=peer, cur_state=cur_state, **given)
         if state is QPState.RESET:
             guest.completions.drain(self.qps)

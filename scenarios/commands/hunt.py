@@ -30,7 +30,7 @@ exit status: 0 everything held, 1 something was found, 2 no hunt"""
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     hunt = subparsers.add_parser(
         "hunt",
-        help="random faults on random fabrics until something breaks, made as small as it gets",
+        help="random faults until something breaks, made as small as it gets",
         description="Draw faults, fabrics, loads and settings; hold what must always hold; shrink what breaks it.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -55,6 +55,7 @@ def test_the_path_selection_of_the_guide_runs(tmp_path: Path, monkeypatch: pytes
     assert all(line["verified"] for line in run.kind("step"))
 
 
-def test_the_program_of_the_doors_page_runs() -> None:
+@pytest.mark.parametrize("holding", ["MRC has no RNR", "solicited_only=True"])
+def test_the_programs_of_the_doors_page_run(holding: str) -> None:
     with rig() as made:
-        exec(code("docs/door.md", "import mrclab"), dict(zip(("one", "other"), made.names, strict=True)))
+        exec(code("docs/door.md", holding), dict(zip(("one", "other"), made.names, strict=True)))

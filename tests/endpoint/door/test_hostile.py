@@ -249,7 +249,7 @@ infos = st.fixed_dictionaries(
     optional=dict.fromkeys(["qpn", "psn", "mpr", "max_write_imm", "trim_nack", "pmtu", "x"], numbers | scalars),
 )
 named = st.sampled_from([
-    "timeout", "mpr", "mpr_dest", "cap", "linear_cnt", "sq_psn", "qp_hint", "self", "now_ns", "number", "ev_mode",
+    "timeout", "mpr", "mpr_dest", "cap", "linear_cnt", "sq_psn", "qp_hint", "self", "cq", "now_ns", "number", "ev_mode",
     "profile_state", "ev_count", "replace_ev", "modify_ev_state", "fields", "num_qps_per_peer", "dynamic_mpr", "eta",
 ])  # fmt: skip
 attributes = st.dictionaries(named, scalars | st.lists(st.lists(numbers, max_size=5), max_size=3), max_size=3)
@@ -279,6 +279,9 @@ arms = st.builds(door.Arm, fields32, fields64, st.booleans()).map(door.pack_arm)
     st.sampled_from(["mrc", "roce"]),
 )
 @example([b'{"id":1,"op":"create_qp","cq":1,"attributes":{"selection":[]}}'], "mrc")
+@example([b'{"id":1,"op":"create_qp","cq":1,"attributes":{"cq":1}}'], "mrc")
+@example([b'{"id":1,"op":"create_qp","cq":1,"attributes":{"self":1}}'], "roce")
+@example([b'{"id":1,"op":"modify_cc_profile","profile":1,"config":{"number":1,"algorithm":2}}'], "mrc")
 @example([b'{"id":1,"op":"create_qp_hint","attributes":{"self":1}}'], "mrc")
 @example([b'{"id":1,"op":"modify_ev_profile","profile":1,"attributes":{"number":1,"now_ns":2}}'], "mrc")
 @example([b'{"id":1,"op":"modify_qp","qpn":256,"state":"init","attributes":{"self":1}}'], "mrc")
