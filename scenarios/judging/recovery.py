@@ -165,8 +165,11 @@ def last_path_left(run: Run, span: Span) -> int | None:
 def fell_later(run: Run, span: Span, talking: Sequence[Span] | None, low_ns: int) -> bool:
     """Whether the rate first fell when the losses of the span's faults had been repaired: for another reason, then.
 
-    Repair takes `enough.REPAIR_ROUND_TRIPS` of communication, which may begin only some time after the fault.
+    Repair takes `enough.REPAIR_ROUND_TRIPS` of communication, which may begin only some time after the fault. While
+    hosts say that they still repair, the rate fell for that.
     """
+    if any(int(line["sent_ns"]) <= low_ns <= int(line["t_ns"]) for line in repairs(run, span)):
+        return False
     begins_ns = span.start_ns
     if talking is not None:
         after = [at for at in talking if at.stop_ns > span.start_ns]
@@ -212,8 +215,10 @@ def after(
     seen = inside(ends, bin_ns, talking) & apart(ends, bin_ns, [*stalls.spoilt(run), *stalls.spans(run)])
     low = np.flatnonzero((shares < BACK_AT) & seen)
     dip = float(np.min(shares[seen], initial=1.0))
-    if not len(low) or fell_later(run, span, talking, int(ends[low[0]]) - bin_ns):
+    if not len(low):
         return Recovery(faults, dip, 0)
+    if fell_later(run, span, talking, int(ends[low[0]]) - bin_ns):
+        return Recovery(faults, float(np.min(shares[: low[0]][seen[: low[0]]], initial=1.0)), 0)
     shares = np.where(seen, shares, 1.0)
     for index in range(int(low[0]) + 1, len(shares)):
         if seen[index] and (shares[index : index + SLIDES] >= BACK_AT).all():

@@ -186,6 +186,14 @@ def test_recovery_does_not_blame_a_fault_for_a_stall(made_up: Build) -> None:
 def test_a_rate_that_falls_long_after_a_fault_fell_for_another_reason(made_up: Build) -> None:
     (item,) = recovery.recoveries(halt(made_up(), 14.8, 0.6), 250 * MS)
     assert (item.after_ns, item.spoilt) == (0, False)
+    assert item.dip >= recovery.BACK_AT  # the lowest rate is that of the time which is the fault's
+
+
+def test_a_rate_that_falls_while_losses_are_repaired_fell_for_the_fault(made_up: Build) -> None:
+    (item,) = recovery.recoveries(repairs(halt(made_up(), 14.8, 0.6), (14.7, 14.8, 15.3)), 250 * MS)
+    assert item.dip < 0.5
+    assert item.after_ns is not None
+    assert item.after_ns > 1000 * MS
 
 
 def repairs(run: Run, *rows: tuple[float, float, float]) -> Run:
