@@ -1,8 +1,9 @@
-"""Ctrl-C at the wrong moment: held back until what must not be left half done is done."""
+"""Ctrl-C at the wrong moment: held back until what must not be left half done is done; SIGTERM does the same."""
 
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -23,3 +24,16 @@ def held_back() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if came:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def sigterm_too() -> Iterator[None]:
+    """SIGTERM interrupts like Ctrl-C, so that whatever is cleaned up then is cleaned up. Only in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

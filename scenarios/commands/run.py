@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scenarios.commands.interrupts import sigterm_too
 from scenarios.commands.owner import hand_over
 from scenarios.commands.root import need_root
 from scenarios.running import added
@@ -148,6 +149,7 @@ def shown(
         yield view
 
 
+@sigterm_too()
 def run_command(arguments: argparse.Namespace) -> int:
     # Late: matplotlib, numpy and gRPC take seconds, and the help needs none of them.
     from rich.console import Console

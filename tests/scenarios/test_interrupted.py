@@ -69,11 +69,16 @@ def reported(runs: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-@pytest.mark.parametrize("moment", ["phase reference", "link-down"])
-def test_ctrl_c_takes_the_lab_down_and_the_run_is_unknown(lab: None, tmp_path: Path, moment: str) -> None:
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [("phase reference", signal.SIGINT), ("link-down", signal.SIGINT), ("link-down", signal.SIGTERM)],
+)
+def test_ctrl_c_takes_the_lab_down_and_the_run_is_unknown(
+    lab: None, tmp_path: Path, moment: str, number: signal.Signals
+) -> None:
     process = start_smoke(tmp_path)
     until(process, moment)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130
     assert left_behind() == set()
