@@ -113,6 +113,7 @@ class TestOnRealLinks:
             assert "BW average" in said
         assert [server.wait(LIMIT_S) for server in servers] == [0, 0]
 
+    @pytest.mark.slow
     def test_a_run_in_each_of_two_labs_ends_with_a_verdict(self, tmp_path: Path) -> None:
         words = [*MRCLAB, "run", "smoke", "--plain", "--rate", "1", "--seed", "1", "--runs"]
         runs = [
