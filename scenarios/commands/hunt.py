@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from scenarios.commands.run import parsed, run_command
 from scenarios.running.directory import RUNS
+from scenarios.running.workers import WORKERS_MAX
 
 if TYPE_CHECKING:
     from scenarios.hunting.hunt import Hunt
@@ -38,6 +39,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     hunt.add_argument("--seed", type=int, metavar="N", help="repeat a hunt (a new seed each time)")
     hunt.add_argument("--minutes", type=float, metavar="M", help=f"stop after so long ({MINUTES:g} without --tries)")
     hunt.add_argument("--tries", type=int, metavar="N", help="stop after so many")
+    hunt.add_argument("--workers", type=int, metavar="N", help="processes that try (one for each processor)")
     hunt.add_argument("--go-on", action="store_true", help="do not stop at what is found first")
     hunt.add_argument("--output", type=Path, default=Path("found"), metavar="DIR", help="for what is found (found/)")
     hunt.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where its runs are kept (runs/)")
@@ -49,22 +51,27 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def hunt_command(arguments: argparse.Namespace) -> int:
     from rich.console import Console  # late, like all below: the help needs none of them
 
-    from scenarios.hunting.attempt import remove_leftovers
+    from scenarios.hunting.attempt import SCRATCH
+    from scenarios.hunting.crew import Crew
     from scenarios.hunting.hunt import Hunt
     from scenarios.hunting.progress import Progress
+    from scenarios.running.workers import remove_leftovers
 
     for name, value in (("--minutes", arguments.minutes), ("--tries", arguments.tries)):
         if value is not None and not 0 < value <= 1e9:
             raise ValueError(f"{name}: a number above 0 is wanted, not {value:g}")
     if arguments.seed is not None and arguments.seed < 0:
         raise ValueError(f"--seed: 0 or more is wanted, not {arguments.seed}")
+    if arguments.workers is not None and not 1 <= arguments.workers <= WORKERS_MAX:
+        raise ValueError(f"--workers: 1 to {WORKERS_MAX} is wanted, not {arguments.workers}")
     seed = arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 31)
     minutes = MINUTES if arguments.minutes is None and arguments.tries is None else arguments.minutes
-    remove_leftovers(Path(tempfile.gettempdir()))
+    remove_leftovers(Path(tempfile.gettempdir()), SCRATCH)
     console = Console(quiet=arguments.format == "json")
     console.print(f"hunt of seed {seed}", highlight=False)
-    with Progress(console, plain=arguments.plain) as progress:
-        hunt = Hunt(seed, tell=progress.tell)
+    workers = arguments.workers or len(os.sched_getaffinity(0))
+    with Progress(console, plain=arguments.plain) as progress, Crew(workers) as crew:
+        hunt = Hunt(seed, make=crew.outcomes, tell=progress.tell)
         progress.hunt = hunt
         try:
             hunt.run(arguments.tries, minutes * 60 if minutes is not None else None, arguments.output, arguments.go_on)

@@ -18,6 +18,7 @@ from scenarios.commands.root import need_root
 from scenarios.commands.run import chosen, refuse_second_lab
 from scenarios.running.directory import RUNS
 from scenarios.running.transport_choice import TRANSPORTS
+from scenarios.running.workers import WORKERS_MAX
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from scenarios.sweeping.variant import Variant
 
 SEEDS_MAX = 1_000_000
-WORKERS_MAX = 256
 
 EXAMPLES = """examples:
   ./lab sweep link-flap --seeds 300

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import traceback
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from scenarios.judging.judge import verdict_of
 from scenarios.judging.run import Run
 from scenarios.running.directory import RunDirectory
 from scenarios.running.runner import Runner
-from scenarios.sweeping.pool import alive
 from scenarios.worlds.simulated import SimulatedWorld
 
 SCRATCH = "mrclab-hunt-"
@@ -36,20 +34,15 @@ class Outcome:
         return bool(other.broken) and next(iter(other.broken)) in self.broken
 
 
+Tried = tuple[Case, Outcome]
+
+
 def attempt(case: Case, folder: Path | None = None) -> Outcome:
     """Run and judge a case; its journals are kept in `folder`, a folder of runs, when one is given."""
     if folder is not None:
         return tried(case, folder)
     with tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{os.getpid()}-") as scratch:
         return tried(case, Path(scratch))
-
-
-def remove_leftovers(folder: Path) -> None:
-    """The journals of tries whose process was killed."""
-    for path in folder.glob(f"{SCRATCH}*"):
-        owner = path.name.removeprefix(SCRATCH).partition("-")[0]
-        if owner.isdigit() and not alive(int(owner)):
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def tried(case: Case, root: Path) -> Outcome:

@@ -6,11 +6,12 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from random import Random
 
 from scenarios.hunting import found
-from scenarios.hunting.attempt import Outcome, attempt
+from scenarios.hunting.attempt import Outcome, Tried, attempt
 from scenarios.hunting.case import Case
 from scenarios.hunting.draw import draw
 from scenarios.hunting.shrink import Shrinker, Shrunk, Try
@@ -35,10 +36,14 @@ class Catch:
 
 @dataclass(slots=True)
 class Hunt:
-    """`seed` decides every try. `attempt` runs a case; `tell` hears of each try and of each step of shrinking."""
+    """`seed` decides every try. `attempt` runs a case; `tell` hears of each try and of each step of shrinking.
+
+    `make` turns the seeds of tries into their cases and outcomes, in the same order; without it this process does.
+    """
 
     seed: int
     attempt: Try = attempt
+    make: Callable[[Iterator[int]], Iterator[Tried]] | None = None
     tell: Callable[[str], None] = lambda line: None
     clock: Callable[[], float] = time.monotonic
     tries: int = 0
@@ -57,18 +62,24 @@ class Hunt:
     ) -> None:
         """Until something is found (or, with `go_on`, on and on), or tries or seconds are over."""
         self._began_s = self.clock()
-        for seed in self.seeds():
-            if (tries is not None and self.tries >= tries) or (seconds is not None and self.elapsed_s >= seconds):
+        seeds = islice(self.seeds(), tries)
+        made = self.make(seeds) if self.make is not None else self._inline(seeds)
+        while seconds is None or self.elapsed_s < seconds:
+            if (done := next(made, None)) is None:
                 return
+            case, outcome = done
             self.tries += 1
-            case = draw(seed)
-            outcome = self.attempt(case)
             self.silent += outcome.silent
             self.tell(f"try {self.tries}")
             if outcome.failed:
                 self._caught(case, outcome, output)
                 if not go_on:
                     return
+
+    def _inline(self, seeds: Iterator[int]) -> Iterator[Tried]:
+        for seed in seeds:
+            case = draw(seed)
+            yield case, self.attempt(case)
 
     @property
     def elapsed_s(self) -> float:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +19,9 @@ from endpoint.census import census
 from scenarios import library
 from scenarios.cli import main
 from scenarios.hunting import found
-from scenarios.hunting.attempt import Outcome, attempt, remove_leftovers
+from scenarios.hunting.attempt import SCRATCH, Outcome, attempt
 from scenarios.hunting.case import Case
+from scenarios.hunting.crew import Crew
 from scenarios.hunting.draw import draw
 from scenarios.hunting.fair import OUTAGE_ROUND_TRIPS, fair, longest_outage_s
 from scenarios.hunting.hold import (
@@ -35,6 +38,7 @@ from scenarios.judging.run import Run
 from scenarios.running.directory import RunDirectory
 from scenarios.running.rehearsal import rehearse
 from scenarios.running.runner import Runner
+from scenarios.running.workers import remove_leftovers
 from scenarios.scenario import Setting, TimedFault, Workload
 from tests.helpers.planted_bugs import BUGS
 from topo.planfile import load_plan
@@ -230,6 +234,27 @@ def test_a_hunt_over_sound_code_finds_nothing_and_its_tries_follow_from_its_seed
     assert [draw(seed) for seed, _ in zip(Hunt(4).seeds(), seen, strict=False)] == seen
 
 
+def test_a_hunt_of_two_processes_sees_what_one_process_sees_in_the_same_order() -> None:
+    seeds = [seed for seed, _ in zip(Hunt(4).seeds(), range(6), strict=False)]
+    with Crew(2) as crew:
+        made = list(crew.outcomes(iter(seeds)))
+    assert [case for case, _ in made] == [draw(seed) for seed in seeds]
+    assert [outcome for _, outcome in made] == [attempt(draw(seed)) for seed in seeds]
+
+
+def test_a_worker_that_is_killed_costs_a_hunt_no_try() -> None:
+    seeds = [seed for seed, _ in zip(Hunt(4).seeds(), range(6), strict=False)]
+    with Crew(2) as crew:
+        made = crew.outcomes(iter(seeds))
+        cases = [next(made)[0]]
+        multiprocessing.active_children()[0].kill()
+        cases += [case for case, _ in made]
+        scratch = list(Path(tempfile.gettempdir()).glob(f"{SCRATCH}{os.getpid()}-*"))
+        assert scratch
+    assert cases == [draw(seed) for seed in seeds]
+    assert not any(path.exists() for path in scratch)
+
+
 def test_an_exception_inside_a_run_is_something_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise KeyError("no such peer")
@@ -271,6 +296,8 @@ def test_the_command_prints_its_seed_first_and_says_what_it_did(
     assert json.loads(capsys.readouterr().out) == {"seed": 4, "tries": 1, "silent": 0, "found": []}
     assert main(["hunt", "--tries", "-1"]) == 2
     assert "--tries: a number above 0 is wanted" in capsys.readouterr().err
+    assert main(["hunt", "--workers", "0"]) == 2
+    assert "--workers: 1 to 256 is wanted, not 0" in capsys.readouterr().err
 
 
 def test_what_a_killed_hunt_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
@@ -278,7 +305,7 @@ def test_what_a_killed_hunt_left_is_removed_by_the_next_one(tmp_path: Path) -> N
     gone.wait(LIMIT_S)
     for owner in (gone.pid, os.getpid()):
         (tmp_path / f"mrclab-hunt-{owner}-abc" / "hunted").mkdir(parents=True)
-    remove_leftovers(tmp_path)
+    remove_leftovers(tmp_path, SCRATCH)
     assert [entry.name for entry in tmp_path.iterdir()] == [f"mrclab-hunt-{os.getpid()}-abc"]
 
 

@@ -20,10 +20,11 @@ import pytest
 from scenarios.cli import main
 from scenarios.commands.run import chosen
 from scenarios.commands.sweep import parse_seeds
+from scenarios.running.workers import remove_leftovers
 from scenarios.sweeping import report
 from scenarios.sweeping.engine import Inline, WorkerDiedError
 from scenarios.sweeping.perform import perform
-from scenarios.sweeping.pool import Pool, remove_leftovers
+from scenarios.sweeping.pool import SCRATCH, Pool
 from scenarios.sweeping.row import Row
 from scenarios.sweeping.statement import contrasts, document, statement, statements
 from scenarios.sweeping.store import Store
@@ -377,7 +378,7 @@ def test_scratch_folders_of_sweeps_that_are_no_more_are_removed(tmp_path: Path) 
     gone.wait(LIMIT_S)
     (tmp_path / f"scratch-{gone.pid}" / "run-1").mkdir(parents=True)
     (tmp_path / f"scratch-{os.getppid()}").mkdir()
-    remove_leftovers(tmp_path)
+    remove_leftovers(tmp_path, SCRATCH)
     assert [entry.name for entry in tmp_path.iterdir()] == [f"scratch-{os.getppid()}"]
 
 

@@ -1,0 +1,102 @@
+"""Processes that work for this one and end with it, even when it is killed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing import connection
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+WORKERS_MAX = 256
+
+
+class Workers:
+    """`concurrent.futures` with processes that are spawned: nothing of this one's threads is in them.
+
+    `scratch` is a folder for what they write meanwhile; nothing of it is left when they are ended or this process dies.
+    After BrokenProcessPool, `restart`.
+    """
+
+    def __init__(self, number: int, scratch: Path) -> None:
+        self.number = number
+        self.scratch = scratch
+        shutil.rmtree(scratch, ignore_errors=True)  # of an earlier process of this number
+        self._start()
+
+    def submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """BrokenProcessPool when a worker has died."""
+        # Workers start here. They must not hear a Ctrl-C, which a terminal sends to all: this process ends them.
+        with unheard(signal.SIGINT):
+            return self._executor.submit(function, *args, **kwargs)
+
+    def restart(self) -> None:
+        """New workers; the tasks of the old ones are given up."""
+        self._end()
+        self._start()
+
+    def close(self) -> None:
+        """End all workers at once, in the middle of whatever they do."""
+        self._end()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def _start(self) -> None:
+        self.scratch.mkdir(parents=True, exist_ok=True)  # dying workers have removed it
+        context = multiprocessing.get_context("spawn")
+        self._reader, self._life = context.Pipe(duplex=False)
+        prepare = partial(begin, self._reader, str(self.scratch))
+        self._executor = ProcessPoolExecutor(self.number, mp_context=context, initializer=prepare)
+
+    def _end(self) -> None:
+        self._life.close()  # every worker sees it, and is gone at once
+        self._executor.shutdown(wait=True, cancel_futures=True)
+        self._reader.close()
+
+
+def begin(life: connection.Connection, scratch: str) -> None:
+    """In a new worker: hear no Ctrl-C, and end with the owner, whether that ends or is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=end_with, args=(life, scratch), daemon=True).start()
+
+
+def end_with(life: connection.Connection, scratch: str) -> None:
+    """Wait for the end of the pipe's other side, which only the owner holds; then end this process and its files."""
+    connection.wait([life])
+    shutil.rmtree(scratch, ignore_errors=True)
+    os._exit(0)
+
+
+def remove_leftovers(folder: Path, prefix: str) -> None:
+    """The folders `PREFIX<process>…` of owners that are no more, killed together with their workers."""
+    for path in folder.glob(f"{prefix}*"):
+        owner = path.name.removeprefix(prefix).partition("-")[0]
+        if owner.isdigit() and not alive(int(owner)):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def alive(process: int) -> bool:
+    """Whether there is a process of this number, and not only its exit status."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+@contextmanager
+def unheard(number: signal.Signals) -> Iterator[None]:
+    """Hold a signal back; what comes meanwhile is delivered afterwards. Processes made meanwhile never get it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
