@@ -32,6 +32,7 @@ WORDS: Mapping[str, Word] = {
         "scenarios.commands.sweep:register", "a scenario on many seeds: shares and differences with intervals"
     ),
     "hunt": Word("scenarios.commands.hunt:register", "random faults until something breaks, made as small as it gets"),
+    "reproduce": Word("scenarios.commands.reproduce:register", "the figures of the MRC paper, run here and compared"),
     "up": Word(LAB, "build a plan's fabric and leave it running", "up builds network namespaces"),
     "down": Word(LAB, "end the lab, from any state; nothing of it is left", "down removes network namespaces"),
     "status": Word(LAB, "what is running, since when, and with which faults"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -15,15 +16,20 @@ from scenarios.sweeping.row import Row
 from scenarios.sweeping.task import Choose, Task
 
 SCRATCH = "scratch-"
+Work = Callable[[Choose, str, Task], Row]
 
 
 class Pool:
-    """Processes that make runs. Their journals lie in `folder` meanwhile, from which leftovers are removed first."""
+    """Processes that make runs. Their journals lie in `folder` meanwhile, from which leftovers are removed first.
 
-    def __init__(self, workers: int, choose: Choose, folder: Path) -> None:
+    `work` makes one run from `choose`, the scratch folder and a task.
+    """
+
+    def __init__(self, workers: int, choose: Choose, folder: Path, work: Work = perform) -> None:
         self.workers = workers
         self.died = 0
         self._choose = choose
+        self._work = work
         self._folder = folder
         self._tasks: dict[Future[Row], Task] = {}
         self._again: list[Task] = []
@@ -40,7 +46,7 @@ class Pool:
 
     def submit(self, task: Task) -> None:
         try:
-            future = self._processes.submit(perform, self._choose, str(self._processes.scratch), task)
+            future = self._processes.submit(self._work, self._choose, str(self._processes.scratch), task)
         except BrokenProcessPool:
             self._again.append(task)
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,7 +15,8 @@ class Row:
     """One run. `findings` has the holds of each check, `metrics` the numbers of `scenarios.sweeping.metric`.
 
     `error` says why the run was broken off, and then the verdict is unknown. `seconds` is how long the run took, which
-    no table shows: tables are the same wherever and however often the runs are made.
+    no table shows: tables are the same wherever and however often the runs are made. `curves` are points by name, for
+    what is drawn (`scenarios.reproducing`); a sweep keeps none.
     """
 
     key: str
@@ -26,6 +27,7 @@ class Row:
     metrics: Mapping[str, float] = field(default_factory=dict)
     error: str = ""
     seconds: float = 0.0
+    curves: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:

@@ -1,0 +1,95 @@
+"""`./lab reproduce`: the figures of the MRC paper, run here, and how near they come."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from scenarios.commands.owner import hand_over
+from scenarios.running.directory import RUNS
+
+WORKERS_MAX = 256
+
+DESCRIPTION = """\
+Run figures of the MRC paper (Araujo et al., arXiv:2605.04333) at the paper's rates in virtual time, and compare;
+without names, all of them. Results are kept, so a command that was interrupted goes on where it was; a change of the
+code, of the parameters or of a figure makes the runs again that it concerns.
+
+The page is DIR/reproduction/reproduction.html, the same without pictures reproduction.md beside it. The exit status
+is 0 when every run was made, however near the figures come, and 1 when one was broken off."""
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds `reproduce`."""
+    reproduce = subparsers.add_parser(
+        "reproduce",
+        help="the figures of the MRC paper, run here and compared",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = reproduce.add_argument
+    add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all")
+    add("--list", action="store_true", dest="listed", help="print the figures and leave")
+    add("--short", action="store_true", help="runs of seconds, which show that everything works and no more")
+    add("--workers", type=int, metavar="N", help="processes that make runs (one for each processor)")
+    add("--runs", type=Path, default=RUNS, metavar="DIR", help="where results and the page are kept (runs/)")
+    add("--markdown", type=Path, metavar="FILE", help="write the tables there, too, as docs/reproduction.md has them")
+    add("--plain", action="store_true", help="print lines instead of a bar")
+    reproduce.set_defaults(run=reproduce_command)
+
+
+def listing() -> str:
+    """A line a figure."""
+    from scenarios.reproducing import catalogue
+
+    lines = [f"{figure.name:8}{figure.title}" for figure in catalogue.figures()]
+    lines += [f"{name:8}not yet: needs {wanted}" for name, wanted in catalogue.MISSING.items()]
+    return "\n".join(lines) + "\n"
+
+
+def reproduce_command(arguments: argparse.Namespace) -> int:
+    if arguments.listed:
+        sys.stdout.write(listing())
+        return 0
+    from rich.console import Console  # late, like all below: the help needs none of them
+
+    from common import files
+    from scenarios.reproducing import catalogue, document, page, perform, table
+    from scenarios.reproducing.progress import Told
+    from scenarios.reproducing.reproduction import Reproduction
+    from scenarios.sweeping.pool import Pool
+    from scenarios.sweeping.store import Store
+
+    if arguments.workers is not None and not 1 <= arguments.workers <= WORKERS_MAX:
+        raise ValueError(f"--workers: 1 to {WORKERS_MAX} is wanted, not {arguments.workers}")
+    wanted = catalogue.figures(arguments.figures)
+    console = Console()
+    folder = arguments.runs / ("reproduction-short" if arguments.short else "reproduction")
+    workers = arguments.workers or len(os.sched_getaffinity(0))
+    with ExitStack() as stack:
+        stack.callback(hand_over, arguments.runs)
+        store = stack.enter_context(Store(folder))
+        reproduction = Reproduction(wanted, store, arguments.short)
+        try:
+            if reproduction.missing:
+                engine = stack.enter_context(Pool(workers, perform.choose, folder, perform.perform))
+                with Told(console, reproduction, arguments.plain) as told:
+                    reproduction.run(engine, told.tell)
+        finally:
+            # The page has every figure of which results are kept, whichever were asked for this time.
+            outcomes = reproduction.outcomes()
+            kept = Reproduction(catalogue.figures(), store, arguments.short).outcomes()
+            now = {outcome.figure.name: outcome for outcome in outcomes}
+            whole = [now.get(outcome.figure.name, outcome) for outcome in kept]
+            files.write(folder / "reproduction.html", page.html(whole))
+            files.write(folder / "reproduction.md", document.markdown(whole))
+            if arguments.markdown is not None:
+                files.write(arguments.markdown, document.markdown(whole))
+    console.print(table.verdict(outcomes), highlight=False)
+    console.print(f"page: {folder / 'reproduction.html'}", highlight=False, soft_wrap=True)
+    for error in (error for outcome in outcomes for error in outcome.errors):
+        console.print(f"broken off: {error}", highlight=False, soft_wrap=True, markup=False)
+    return 1 if any(outcome.errors for outcome in outcomes) else 0

@@ -1,0 +1,1 @@
+"""Reproducing: the figures and tables of the MRC paper, run here and compared with the paper point by point."""

@@ -1,0 +1,54 @@
+"""The figures there are, by the paper's numbers, and those that are known to be missing."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from scenarios.reproducing.figure import Figure
+
+MODULES: Mapping[str, str] = {
+    "5.2.1": "table_5_2_1",
+    "9a": "figure_9a",
+    "9b": "figure_9b",
+}
+"""In the order of the page."""
+MISSING: Mapping[str, str] = {
+    "18": "a baseline with PFC (802.1Qbb)",
+    "20": "a baseline with PFC (802.1Qbb)",
+    "21": "a baseline with PFC (802.1Qbb)",
+    "22": "a baseline with PFC (802.1Qbb), and DCQCN with three settings",
+}
+"""Figures that nothing here reproduces yet, each with what it needs."""
+
+
+class FigureError(ValueError):
+    """No such figure; the message names those there are."""
+
+
+def find(name: str) -> Figure:
+    """The figure of this name. FigureError with the valid names."""
+    if name in MISSING:
+        raise FigureError(f"figure {name} cannot be reproduced yet: it needs {MISSING[name]}; there is: {known()}")
+    if name not in MODULES:
+        raise FigureError(f"no figure {name!r}: there is {known()}")
+    figure = importlib.import_module(f"scenarios.reproducing.figures.{MODULES[name]}").FIGURE
+    assert isinstance(figure, Figure)
+    return figure
+
+
+def known() -> str:
+    """The names there are, with commas."""
+    return ", ".join(MODULES)
+
+
+def figures(names: Sequence[str] = ()) -> list[Figure]:
+    """The figures of these names in the order of the page; without names all of them."""
+    wanted = [find(name).name for name in names] or list(MODULES)
+    return [find(name) for name in MODULES if name in wanted]
+
+
+def file_of(name: str) -> Path:
+    """The file of a figure."""
+    return Path(__file__).parent / "figures" / f"{MODULES[name]}.py"

@@ -1,0 +1,84 @@
+"""Making one run of a figure, in whatever process: run, measure, keep a row, leave no file."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from scenarios.judging.run import Run
+from scenarios.reproducing import catalogue
+from scenarios.reproducing.figure import Figure, Part
+from scenarios.running import identity
+from scenarios.running.directory import RunDirectory
+from scenarios.running.runner import Choices, Runner
+from scenarios.sweeping.row import Row, broken
+from scenarios.sweeping.task import Choose, Chosen, Task, VersionError, options_of
+from scenarios.worlds.simulated import SimulatedWorld
+
+SHORT = "--short"
+MEASURING = ("scenarios/judging", "scenarios/reproducing/measuring.py", "scenarios/reproducing/clock.py")
+MADE = "made"
+"""What the verdict of a row says: nothing is judged here."""
+
+
+def part_of(words: Sequence[str]) -> tuple[Figure, Part]:
+    """The figure and its run that a task's words name: FIGURE PART [--short]."""
+    figure = catalogue.find(words[0])
+    for part in figure.parts(SHORT in words):
+        if part.name == words[1]:
+            return figure, part
+    raise catalogue.FigureError(f"figure {words[0]} has no run {words[1]!r}")
+
+
+def choose(words: Sequence[str]) -> Chosen:
+    """What a task's words choose, as the runner takes it."""
+    figure, part = part_of(words)
+    source = str(catalogue.file_of(figure.name))
+    choices = Choices(part.transport, part.plan, part.seed, world="simulated", short=SHORT in words, source=source)
+    return part.scenario(figure.name), choices
+
+
+def hashes(words: Sequence[str]) -> dict[str, str]:
+    """What decides a row, by name: the run's key with all that is in it, and the code that measures."""
+    return {"run": identity.key(options_of(choose(words))), "measuring": identity.code_digest(MEASURING)}
+
+
+def task(figure: Figure, part: Part, short: bool) -> Task:
+    """The task of a run. Its key changes with the code, the parameters, the cluster and the figure's own file."""
+    words = (figure.name, part.name, *([SHORT] if short else []))
+    found = hashes(words)
+    return Task(identity.digest(json.dumps([words, found]).encode()), words, part.seed, found)
+
+
+def perform(choose: Choose, scratch: str, task: Task) -> Row:
+    """One run and its row. VersionError when this process has other code than who asked; the row has other errors."""
+    began_s = time.monotonic()
+    try:
+        if hashes(task.words) != task.hashes:
+            raise VersionError(f"the code was changed while figure {task.words[0]} was made: begin again")
+        with tempfile.TemporaryDirectory(prefix="run-", dir=scratch or None) as folder:
+            return made(choose(task.words), task, Path(folder), began_s)
+    except VersionError:
+        raise
+    except (
+        Exception
+    ) as error:  # whatever a run may raise: the other figures go on, and the page says why this one broke
+        return broken(task.key, task.seed, error, round(time.monotonic() - began_s, 3))
+
+
+def made(chosen: Chosen, task: Task, root: Path, began_s: float) -> Row:
+    """The run itself, in a new run directory below `root`, and what its figure measures of it."""
+    scenario, choices = chosen
+    directory = RunDirectory.create(root, scenario.name, choices.seed)
+    runner = Runner(scenario, choices, directory, tell=lambda event: None)
+    world = partial(SimulatedWorld, choices.running_plan, choices.transport, choices.seed, directory, runner.tell)
+    runner.run(world)
+    run = Run.open(directory.path)
+    found = part_of(task.words)[1].measure(run)
+    seconds = round(time.monotonic() - began_s, 3)
+    curves = {name: [list(point) for point in points] for name, points in found.curves.items()}
+    return Row(task.key, task.seed, MADE, metrics=dict(found.numbers), seconds=seconds, curves=curves)

@@ -1,0 +1,38 @@
+"""A figure drawn: our curves as lines, the paper's points over them, in the paper's axes."""
+
+from __future__ import annotations
+
+from scenarios.judging.plots import RUNS, figure, svg
+from scenarios.reproducing.figure import Chart
+from scenarios.reproducing.outcome import Outcome
+
+
+def draw(outcome: Outcome, chart: Chart, number: int = 0) -> str | None:
+    """The chart as SVG; None while none of its runs has been made."""
+    curves = {label: outcome.curve(name) for name, label in chart.ours.items()}
+    if not any(curves.values()):
+        return None
+    drawing, axes = figure(3.6)
+    labels = list(dict.fromkeys([*curves, *(curve.label for curve in chart.paper)]))
+    colours = {label: RUNS[index % len(RUNS)] for index, label in enumerate(labels)}
+    for label, points in curves.items():
+        if points:
+            style = "o-" if chart.dots else "-"
+            x, y = zip(*points, strict=True)
+            axes.plot(x, y, style, markersize=3.5, linewidth=1.5, color=colours[label], label=f"{label}, here")
+    for curve in chart.paper:
+        x, y = zip(*curve.points, strict=True)
+        colour = colours[curve.label] if curve.label in curves else "#1f2933"
+        axes.plot(
+            x, y, "D", markersize=6, markerfacecolor="none", markeredgewidth=1.4, color=colour,
+            label=f"{curve.label}, paper",
+        )  # fmt: skip
+    if chart.logarithmic:
+        axes.set_xscale("log", base=2)
+    axes.set_ylim(0, axes.get_ylim()[1] * 1.08)
+    axes.set_xlabel(chart.x)
+    axes.set_ylabel(chart.y)
+    if chart.title:
+        axes.set_title(chart.title, loc="left", fontsize=11)
+    axes.legend(loc="best", fontsize=9, ncols=2 if len(labels) > 2 else 1)
+    return svg(drawing, f"Figure {outcome.figure.name} chart {number}")

@@ -1,0 +1,63 @@
+"""The reproduction: which runs of which figures are missing, who makes them, and what they gave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from scenarios.reproducing.figure import Figure
+from scenarios.reproducing.outcome import Outcome
+from scenarios.reproducing.perform import task
+from scenarios.sweeping.engine import Engine
+from scenarios.sweeping.row import Row
+from scenarios.sweeping.store import Store
+from scenarios.sweeping.task import Task
+
+
+class Reproduction:
+    """Runs of some figures. Rows are kept the moment they come, so that what is broken off goes on from there."""
+
+    def __init__(self, figures: Sequence[Figure], store: Store, short: bool = False) -> None:
+        self.figures = figures
+        self.made = 0
+        self._store = store
+        self._parts = {figure.name: [part.name for part in figure.parts(short)] for figure in figures}
+        self._tasks: dict[str, Task] = {}
+        for figure in figures:
+            for part in figure.parts(short):
+                wanted = task(figure, part, short)
+                self._tasks[wanted.key] = wanted
+        self._rows: dict[str, Row] = store.find(self._tasks)
+        self.found = len(self._rows)
+
+    @property
+    def missing(self) -> list[Task]:
+        """The runs that nobody has made yet, in the order of the figures."""
+        return [one for key, one in self._tasks.items() if key not in self._rows]
+
+    @property
+    def total(self) -> int:
+        """How many runs there are."""
+        return len(self._tasks)
+
+    def run(self, engine: Engine, tell: Callable[[Task, Row], None] = lambda task, row: None) -> None:
+        """Make what is missing; `tell` is called after each run."""
+        for one in self.missing:
+            engine.submit(one)
+        while engine.pending:
+            row = engine.next()
+            self.made += 1
+            self._rows[row.key] = row
+            if not row.error:
+                self._store.add(row)
+            tell(self._tasks[row.key], row)
+
+    def outcomes(self) -> list[Outcome]:
+        """What is known of each figure."""
+        by_part = {(one.words[0], one.words[1]): key for key, one in self._tasks.items()}
+        found = []
+        for figure in self.figures:
+            parts = self._parts[figure.name]
+            keys = {part: by_part[figure.name, part] for part in parts}
+            rows = {part: self._rows[key] for part, key in keys.items() if key in self._rows}
+            found.append(Outcome(figure, rows, parts))
+        return found

@@ -1,0 +1,85 @@
+"""The tables of a reproduction as rows of words, for the page and for Markdown alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scenarios.reproducing import catalogue
+from scenarios.reproducing.outcome import (
+    BEYOND,
+    CALIBRATION,
+    IMPOSSIBLE,
+    NOT_RUN,
+    WITHIN_FAR,
+    WITHIN_NEAR,
+    Outcome,
+    count,
+    number,
+    share,
+)
+from scenarios.reproducing.parameters import PARAMETERS
+
+Rows = list[list[str]]
+QUANTITY_HEAD = ["quantity", "unit", "paper", "here", "difference", "verdict"]
+SUMMARY_HEAD = ["figure", "", "within 5 %", "within 15 %", "farther off", "not reproduced", "seconds"]
+PARAMETER_HEAD = ["parameter", "value", "source"]
+WHY_HEAD = ["figure", "quantity", "difference", "why, by experiment"]
+
+
+def quantities(outcome: Outcome) -> Rows:
+    """A row a quantity."""
+    return [
+        [
+            one.quantity.name,
+            one.quantity.unit,
+            number(one.quantity.paper),
+            number(one.ours),
+            share(one.difference),
+            one.verdict,
+        ]
+        for one in outcome.comparisons
+    ]
+
+
+def summary(outcomes: Sequence[Outcome]) -> Rows:
+    """A row a figure, those that nothing here reproduces among them, and all together."""
+    rows = []
+    for outcome in outcomes:
+        found = count([outcome])
+        name = outcome.figure.name
+        if not outcome.whole:
+            rows.append([name, outcome.figure.title, *[""] * 4, "broken off" if outcome.errors else "not run"])
+            continue
+        near, far = found[WITHIN_NEAR], found[WITHIN_NEAR] + found[WITHIN_FAR]
+        cells = [str(near), str(far), str(found[BEYOND]), str(found[IMPOSSIBLE])]
+        rows.append([name, outcome.figure.title, *cells, f"{outcome.seconds:.0f}"])
+    rows += [[name, f"needs {wanted}", *[""] * 4, "missing"] for name, wanted in catalogue.MISSING.items()]
+    return rows
+
+
+def verdict(outcomes: Sequence[Outcome]) -> str:
+    """All figures together in a sentence."""
+    found = count(outcomes)
+    compared = found[WITHIN_NEAR] + found[WITHIN_FAR] + found[BEYOND]
+    near, far = found[WITHIN_NEAR], found[WITHIN_NEAR] + found[WITHIN_FAR]
+    return (
+        f"Of {compared} quantities that were measured, {near} are within 5 % of the paper, {far} within 15 % and"
+        f" {found[BEYOND]} farther off; {found[IMPOSSIBLE]} cannot be reproduced, {found[CALIBRATION]} calibrate the"
+        " model"
+        f" and count for nothing, {found[NOT_RUN]} were not run."
+    )
+
+
+def whys(outcomes: Sequence[Outcome]) -> Rows:
+    """Every quantity that is farther off or was not reproduced, with the reason, or "unknown"."""
+    return [
+        [outcome.figure.name, one.quantity.name, share(one.difference), one.quantity.why or "unknown"]
+        for outcome in outcomes
+        for one in outcome.comparisons
+        if one.verdict in (BEYOND, IMPOSSIBLE)
+    ]
+
+
+def parameters() -> Rows:
+    """Every parameter of the model with its source."""
+    return [[one.name, one.value, one.source] for one in PARAMETERS]
