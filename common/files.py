@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from common import cache
 
 
-def write(path: Path, content: str | bytes) -> None:
-    """Replace the file at once; text is UTF-8. Raises OSError, and then leaves the file as it was."""
+def write(path: Path, content: str | bytes | Iterable[bytes]) -> None:
+    """Replace the file at once; text is UTF-8. Whatever is raised meanwhile leaves the file as it was."""
+    if isinstance(content, str):
+        content = content.encode()
     handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+            file.writelines([content] if isinstance(content, bytes) else content)
             os.fchmod(file.fileno(), 0o644)
         os.replace(partial, path)
     except BaseException:

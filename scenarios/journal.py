@@ -6,7 +6,8 @@ Running and judging meet only here. Every process has written a file of its own 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import mmap
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +21,26 @@ def read_file(path: Path) -> list[Line]:
     A line that is not a journal line becomes an `error` line, so that the rest of the file still counts; a torn last
     line is skipped, because its writer was killed in the middle of it.
     """
-    lines: list[Line] = []
-    parts = path.read_bytes().split(b"\n")
-    for number, part in enumerate(parts, start=1):
-        if not part:
-            continue
-        try:
-            lines.append(checked(json.loads(part)))
-        except ValueError as error:
-            if number < len(parts):
-                t_ns = lines[-1]["t_ns"] if lines else 0
-                message = f"{path.name}:{number}: unreadable: {error}"
-                lines.append({"t_ns": t_ns, "node": "reader", "kind": "error", "message": message, "fatal": False})
-    return lines
+    return [line for _, _, line in scan(path.read_bytes(), path.name)]
+
+
+def scan(text: bytes | mmap.mmap, name: str) -> Iterator[tuple[int, int, Line]]:
+    """First byte, length and content of each line that `read_file` tells of; the length of a made-up one is 0."""
+    start = t_ns = number = 0
+    while start < len(text):
+        number += 1
+        stop = text.find(b"\n", start)
+        length = (stop if stop >= 0 else len(text)) - start
+        if length:
+            try:
+                line = checked(json.loads(text[start : start + length]))
+                t_ns = line["t_ns"]
+                yield start, length, line
+            except ValueError as error:
+                if stop >= 0:
+                    message = f"{name}:{number}: unreadable: {error}"
+                    yield 0, 0, {"t_ns": t_ns, "node": "reader", "kind": "error", "message": message, "fatal": False}
+        start += length + 1
 
 
 def checked(line: Any) -> Line:
@@ -54,4 +62,4 @@ def merge(files: Iterable[Path]) -> list[Line]:
 
 def write_merged(lines: Iterable[Line], path: Path) -> None:
     """One `journal.jsonl` of a whole run, replaced at once."""
-    whole_files.write(path, "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    whole_files.write(path, (json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines))

@@ -6,8 +6,10 @@ Each false finding is a bug of the transport, of the lab, or of this page.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import pairwise
 
+from common.journal import Line
 from scenarios.judging import checks, enough, goodput
 from scenarios.judging.checks import Check
 from scenarios.judging.run import Run, Span
@@ -184,15 +186,13 @@ def sound_paths_kept(trimming: bool) -> Check:
     return check
 
 
-def progress(samples: list[dict[str, object]], span: Span) -> dict[tuple[object, object], int]:
+def progress(samples: Sequence[Line], span: Span) -> dict[tuple[object, object], int]:
     """Bytes acknowledged in a span by queue pair and peer: the last sample in it less the first."""
     first: dict[tuple[object, object], int] = {}
     last: dict[tuple[object, object], int] = {}
     for line in samples:
-        if span.contains(int(str(line["t_ns"]))):
-            rows = line["qps"]
-            assert isinstance(rows, list)
-            for qp in rows:
+        if span.contains(line["t_ns"]):
+            for qp in line["qps"]:
                 key = (qp["qp"], qp.get("peer"))
                 first.setdefault(key, int(qp.get("acked_bytes", 0)))
                 last[key] = int(qp.get("acked_bytes", 0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,8 +13,10 @@ from typing import Any
 from common.journal import Line
 from scenarios.journal import merge
 from scenarios.judging import units
+from scenarios.shelf import Shelf, grouped
 
 SECOND_NS = 1_000_000_000
+LONG_BYTES = 128 << 20  # of journals: parsed, they take four times that
 RUNNER = "runner"
 
 
@@ -100,18 +102,17 @@ class Run:
         merged = directory / "journal.jsonl"
         if not parts and not merged.exists():
             raise FileNotFoundError(f"{directory} is not a run: it has neither journal/*.jsonl nor journal.jsonl")
-        return cls(merge(parts or [merged]), directory)
+        files = parts or [merged]
+        long = sum(path.stat().st_size for path in files) > LONG_BYTES
+        return cls(Shelf.of(files) if long else merge(files), directory)
 
     @cached_property
-    def by_kind(self) -> dict[str, list[Line]]:
-        kinds: dict[str, list[Line]] = defaultdict(list)
-        for line in self.lines:
-            kinds[line["kind"]].append(line)
-        return dict(kinds)
+    def by_kind(self) -> dict[str, Sequence[Line]]:
+        return grouped(self.lines, lambda line: str(line["kind"]))
 
-    def kind(self, kind: str) -> list[Line]:
+    def kind(self, kind: str) -> Sequence[Line]:
         """The lines of a kind in order of time, none if there are none."""
-        return self.by_kind.get(kind, [])
+        return self.by_kind.get(kind, ())
 
     @cached_property
     def options(self) -> dict[str, Any]:
@@ -194,22 +195,14 @@ class Run:
         return (t_ns - self.start_ns) / SECOND_NS
 
     @cached_property
-    def agent_samples(self) -> dict[str, list[Line]]:
+    def agent_samples(self) -> dict[str, Sequence[Line]]:
         """`sample` lines of agents, by host."""
-        samples: dict[str, list[Line]] = defaultdict(list)
-        for line in self.kind("sample"):
-            if "qps" in line:
-                samples[line["node"]].append(line)
-        return dict(samples)
+        return grouped(self.kind("sample"), lambda line: str(line["node"]) if "qps" in line else None)
 
     @cached_property
-    def switch_samples(self) -> dict[str, list[Line]]:
+    def switch_samples(self) -> dict[str, Sequence[Line]]:
         """`sample` lines of switches, by device name."""
-        samples: dict[str, list[Line]] = defaultdict(list)
-        for line in self.kind("sample"):
-            if "device" in line:
-                samples[str(line["device"])].append(line)
-        return dict(samples)
+        return grouped(self.kind("sample"), lambda line: str(line["device"]) if "device" in line else None)
 
     def within(self, span: Span, kind: str) -> Iterable[Line]:
         """The lines of a kind that were written in a span."""
