@@ -16,6 +16,8 @@ from scenarios.judging.story import PaperRow, Story
 from scenarios.single_plane import on_single_plane_target
 from topo.plan import Plan
 
+SAMPLE_S = 0.1
+
 
 @dataclass(frozen=True, slots=True)
 class TimedFault:
@@ -120,7 +122,8 @@ class Scenario:
     """An experiment. Its three functions are pure: they are asked again when an old run is judged.
 
     `phases` begin with "reference" after any warm-up; `plan` is a shipped plan or the path of a .toml file;
-    `sample_paths` has agents count packets by path, `census` count what they keep at the end of each phase.
+    `sample_paths` has agents count packets by path, `census` count what they keep at the end of each phase; counters
+    are sampled every `sample_s` seconds of lab time.
     """
 
     name: str
@@ -135,6 +138,7 @@ class Scenario:
     paper: tuple[PaperRow, ...] = ()
     prober: Prober | None = None
     sample_paths: bool = False
+    sample_s: float = SAMPLE_S
     census: bool = False
     short: tuple[Phase, ...] = ()  # the shortest phases in which the checks have enough evidence; () for none
     settings: Mapping[str, Any] = field(default_factory=dict)  # of MRC endpoints (endpoint/core/config.py)

@@ -12,6 +12,13 @@ MODULES: Mapping[str, str] = {
     "5.2.1": "table_5_2_1",
     "9a": "figure_9a",
     "9b": "figure_9b",
+    "9c": "figure_9c",
+    "9d": "figure_9d",
+    "10": "figure_10",
+    "11": "figure_11",
+    "12": "figure_12",
+    "14": "figure_14",
+    "19": "figure_19",
 }
 """In the order of the page."""
 MISSING: Mapping[str, str] = {

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scenarios.judging.run import SECOND_NS, Run
-from scenarios.running.runner import SAMPLE_S
-from scenarios.scenario import Phase, TimedFault
+from scenarios.scenario import SAMPLE_S, Phase, TimedFault
 from topo.plan import Plan
 
 LEAD_ROUND_TRIPS = 60  # before a figure's time begins: congestion windows settle

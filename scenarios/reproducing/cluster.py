@@ -1,7 +1,7 @@
 """The paper's test clusters (its table 1) as plans at their real rates.
 
 The paper says how many planes there are and how fast the ports; how many switches a test used it says for cluster D
-only. Where it does not, there are as many leaves and spines as the test can tell apart.
+only. A and B have as many spines as a queue pair can use: 128 EVs in rotation, each a path of its own.
 """
 
 from __future__ import annotations
@@ -41,10 +41,16 @@ def cluster(
 
 
 A = cluster(
-    "cluster-a", "GB200 and CX8, 4 planes of 200 Gb/s", planes=4, port_gbps=200, leaves=2, spines=4, hosts_per_leaf=2
+    "cluster-a", "GB200 and CX8, 4 planes of 200 Gb/s", planes=4, port_gbps=200, leaves=2, spines=32, hosts_per_leaf=2
 )
 B = cluster(
-    "cluster-b", "GB200 and CX8, 8 planes of 100 Gb/s", planes=8, port_gbps=100, leaves=2, spines=4, hosts_per_leaf=2
+    "cluster-b", "GB200 and CX8, 8 planes of 100 Gb/s", planes=8, port_gbps=100, leaves=2, spines=16, hosts_per_leaf=2
+)
+B_TWO = cluster(
+    "cluster-b-2", "cluster B with two paths a plane", planes=8, port_gbps=100, leaves=2, spines=2, hosts_per_leaf=2
+)
+B_ONE_PLANE = cluster(
+    "cluster-b-1", "a plane of cluster B with two paths", planes=1, port_gbps=100, leaves=3, spines=2, hosts_per_leaf=2
 )
 C = cluster(
     "cluster-c",
@@ -60,6 +66,16 @@ D = cluster(
     "16 servers with Thor Ultra of 400 Gb/s, one plane, 4 racks of 4, 4 spines",
     planes=1,
     port_gbps=400,
+    leaves=4,
+    spines=4,
+    hosts_per_leaf=4,
+)
+D_SLOW = cluster(
+    "cluster-d-100",
+    "cluster D with links of 100 Gb/s above the leaves",
+    planes=1,
+    port_gbps=400,
+    fabric_gbps=100,
     leaves=4,
     spines=4,
     hosts_per_leaf=4,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from scenarios.judging.run import Run
 from scenarios.running.transport_choice import TransportChoice
-from scenarios.scenario import Phase, Scenario, TimedFault, Workload
+from scenarios.scenario import SAMPLE_S, Phase, Scenario, TimedFault, Workload
 from topo.plan import Plan
 
 Points = Sequence[tuple[float, float]]
@@ -37,6 +37,7 @@ class Part:
     measure: Callable[[Run], Measured]
     faults: Sequence[TimedFault] = ()
     sample_paths: bool = False
+    sample_s: float = SAMPLE_S
     seed: int = 1
 
     def scenario(self, figure: str) -> Scenario:
@@ -51,6 +52,7 @@ class Part:
             checks=lambda setting: (),
             phases=tuple(self.phases),
             sample_paths=self.sample_paths,
+            sample_s=self.sample_s,
         )
 
 
@@ -83,15 +85,18 @@ class PaperCurve:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One pair of axes. `ours` maps "PART:CURVE" to a label; colours go by label, the same for ours and the paper's."""
+    """One pair of axes. `ours` maps "PART:CURVE" to a label; colours go by label, the same for ours and the paper's.
+
+    `points` are curves of ours whose points are numbers of several runs: by label, (x, "PART:NAME") each.
+    """
 
     x: str
     y: str
     ours: Mapping[str, str]
     paper: Sequence[PaperCurve] = ()
     title: str = ""
+    points: Mapping[str, Sequence[tuple[float, str]]] = field(default_factory=dict)
     logarithmic: bool = False
-    dots: bool = False  # ours are single points, joined, and not a curve over time
 
 
 @dataclass(frozen=True, slots=True)

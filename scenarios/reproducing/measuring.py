@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from scenarios.judging import goodput
+from scenarios.judging.arrays import Floats, np
 from scenarios.judging.run import SECOND_NS, Run, Span
 from scenarios.reproducing.clock import Clock
 from scenarios.reproducing.figure import Points
+from scenarios.reproducing.parameters import PMTU_BYTES
 
 GBPS = 1e9
 
@@ -65,3 +65,39 @@ def mean(values: Iterable[float]) -> float:
     """The mean; 0 of nothing."""
     found = list(values)
     return float(np.mean(found)) if found else 0.0
+
+
+def path_totals(run: Run, host: str, ev: int) -> tuple[Floats, Floats]:
+    """When a host's counters were sampled (ns), and the packets that it had sent by this EV until then."""
+    samples = [line for line in run.agent_samples.get(host, []) if "paths" in line]
+    times = np.array([float(line["t_ns"]) for line in samples])
+    return times, np.array([float(line["paths"].get(str(ev), line["paths"].get(ev, 0))) for line in samples])
+
+
+def path_rate(run: Run, clock: Clock, host: str, ev: int, start: float, stop: float) -> float:
+    """Payload that a host sent by one EV, Gb/s, taking all packets as full."""
+    times, totals = path_totals(run, host, ev)
+    edges = np.array([clock.run_ns(run, start), clock.run_ns(run, stop)], dtype=float)
+    packets = np.diff(goodput.at(times, totals, edges))[0]
+    return float(packets) * PMTU_BYTES * 8 / ((stop - start) * clock.unit_ns)
+
+
+def path_curve(
+    run: Run, clock: Clock, host: str, ev: int, start: float, stop: float, width: float, shift: float
+) -> Points:
+    """The same as bins of this width; `shift` is added to the axis."""
+    edges = np.arange(start, stop, width)
+    return [
+        (round(float(left + width / 2 + shift), 6), round(path_rate(run, clock, host, ev, left, left + width), 4))
+        for left in edges[:-1]
+    ]
+
+
+def left_after_s(run: Run, host: str, ev: int, since_ns: int) -> float:
+    """How long after an instant the last of a host's queue pairs gave an EV up, real seconds; the rest if none did."""
+    left: dict[int, int] = {}
+    for line in run.kind("ev"):
+        given_up = line["node"] == host and int(line["ev"]) == ev and str(line["new"]).upper() == "ASSUMED_BAD"
+        if given_up and line["t_ns"] >= since_ns:
+            left.setdefault(int(line["qp"]), int(line["t_ns"]))
+    return (max(left.values(), default=run.end_ns) - since_ns) / SECOND_NS

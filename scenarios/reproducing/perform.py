@@ -20,7 +20,10 @@ from scenarios.sweeping.task import Choose, Chosen, Task, VersionError, options_
 from scenarios.worlds.simulated import SimulatedWorld
 
 SHORT = "--short"
-MEASURING = ("scenarios/judging", "scenarios/reproducing/measuring.py", "scenarios/reproducing/clock.py")
+MEASURING = (
+    "scenarios/judging",
+    *(f"scenarios/reproducing/{name}.py" for name in ("clock", "figure", "losing", "measuring", "pair", "streams")),
+)
 MADE = "made"
 """What the verdict of a row says: nothing is judged here."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from scenarios.judging.plots import RUNS, figure, svg
 from scenarios.reproducing.figure import Chart
 from scenarios.reproducing.outcome import Outcome
@@ -10,6 +12,7 @@ from scenarios.reproducing.outcome import Outcome
 def draw(outcome: Outcome, chart: Chart, number: int = 0) -> str | None:
     """The chart as SVG; None while none of its runs has been made."""
     curves = {label: outcome.curve(name) for name, label in chart.ours.items()}
+    curves |= {label: list(known(outcome, points)) for label, points in chart.points.items()}
     if not any(curves.values()):
         return None
     drawing, axes = figure(3.6)
@@ -17,7 +20,7 @@ def draw(outcome: Outcome, chart: Chart, number: int = 0) -> str | None:
     colours = {label: RUNS[index % len(RUNS)] for index, label in enumerate(labels)}
     for label, points in curves.items():
         if points:
-            style = "o-" if chart.dots else "-"
+            style = "o-" if label in chart.points else "-"
             x, y = zip(*points, strict=True)
             axes.plot(x, y, style, markersize=3.5, linewidth=1.5, color=colours[label], label=f"{label}, here")
     for curve in chart.paper:
@@ -29,10 +32,20 @@ def draw(outcome: Outcome, chart: Chart, number: int = 0) -> str | None:
         )  # fmt: skip
     if chart.logarithmic:
         axes.set_xscale("log", base=2)
-    axes.set_ylim(0, axes.get_ylim()[1] * 1.08)
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(0, axes.get_ylim()[1] * 1.08)
     axes.set_xlabel(chart.x)
     axes.set_ylabel(chart.y)
     if chart.title:
         axes.set_title(chart.title, loc="left", fontsize=11)
     axes.legend(loc="best", fontsize=9, ncols=2 if len(labels) > 2 else 1)
     return svg(drawing, f"Figure {outcome.figure.name} chart {number}")
+
+
+def known(outcome: Outcome, points: Sequence[tuple[float, str]]) -> Iterator[tuple[float, float]]:
+    """The points whose runs have been made."""
+    for x, name in points:
+        value = outcome.number(name)
+        if value is not None:
+            yield x, value

@@ -28,7 +28,6 @@ from topo.plan import Plan
 from topo.show import switch_kinds
 
 DRAIN_S = 30.0  # for a workload to finish its last round after it was told to stop
-SAMPLE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +178,7 @@ class Runner:
     def _sample(self, world: World) -> None:
         prober = self.scenario.prober if self.choices.transport.agent == "mrc" else None
         for client in world.clients.values():
-            call(client, "sample", interval_ns=self._ns(SAMPLE_S), paths=self.scenario.sample_paths)
+            call(client, "sample", interval_ns=self._ns(self.scenario.sample_s), paths=self.scenario.sample_paths)
             if prober is not None:
                 interval_ns = self._ns(prober.interval_s)
                 call(client, "prober.start", interval_ns=interval_ns, window=prober.window, deny=prober.deny)

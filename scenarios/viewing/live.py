@@ -14,7 +14,7 @@ from common.client import ControlClient, ControlError
 from common.journal import Journal
 from scenarios.judging.run import Run
 from scenarios.running.directory import RunDirectory
-from scenarios.running.runner import SAMPLE_S
+from scenarios.scenario import SAMPLE_S
 from scenarios.viewing.desk import Desk
 from scenarios.viewing.microscope import Microscope
 from scenarios.viewing.pacing import OVER, PacedHands, PacedWorld, Pacer

@@ -9,8 +9,7 @@ from scenarios.reproducing import measuring
 from scenarios.reproducing.clock import Clock
 from scenarios.reproducing.cluster import B
 from scenarios.reproducing.figure import Chart, Figure, Measured, PaperCurve, Part, Quantity
-from scenarios.reproducing.parameters import MRC
-from scenarios.reproducing.streams import stream
+from scenarios.reproducing.pair import pair
 
 STEP_ROUND_TRIPS = 60
 SETTLE = 0.25  # of a step: what a plateau's mean leaves out after each change
@@ -31,17 +30,7 @@ def parts(short: bool) -> Sequence[Part]:
         numbers["dip"] = max(dip_s(run, clock, 1 + i) for i in range(1, DOWN))
         return Measured(numbers, {"rate": measuring.curve(run, clock, 0, length, clock.sample * 2)})
 
-    return [
-        Part(
-            name="mrc",
-            plan=B,
-            transport=MRC,
-            workloads=[stream("h0", "h2", bidirectional=True)],
-            phases=clock.phases(length),
-            faults=faults,
-            measure=measure,
-        )
-    ]
+    return [pair(clock, length, faults, measure)]
 
 
 def dip_s(run: Run, clock: Clock, at: float) -> float:

@@ -9,12 +9,10 @@ from scenarios.reproducing import measuring
 from scenarios.reproducing.clock import Clock
 from scenarios.reproducing.cluster import B
 from scenarios.reproducing.figure import Chart, Figure, Measured, PaperCurve, Part, Quantity
-from scenarios.reproducing.parameters import MRC
-from scenarios.reproducing.streams import stream
+from scenarios.reproducing.pair import SAMPLE_S, pair
 
 FACTOR = 8_000
 DOWN_S, UP_S, END_S = 5.3, 17.0, 22.0
-SAMPLE_S = 0.22  # the paper's
 SETTLE_S = 1.0
 
 
@@ -34,17 +32,8 @@ def parts(short: bool) -> Sequence[Part]:
         }
         return Measured(numbers, {"rate": measuring.curve(run, clock, 0, END_S, SAMPLE_S)})
 
-    return [
-        Part(
-            name="mrc",
-            plan=B,
-            transport=MRC,
-            workloads=[stream("h0", "h2", bidirectional=True)],
-            phases=clock.phases(END_S),
-            faults=[clock.fault(DOWN_S, "port-down", f"h0.p{plane}", until=UP_S) for plane in range(4)],
-            measure=measure,
-        )
-    ]
+    faults = [clock.fault(DOWN_S, "port-down", f"h0.p{plane}", until=UP_S) for plane in range(4)]
+    return [pair(clock, END_S, faults, measure)]
 
 
 FIGURE = Figure(

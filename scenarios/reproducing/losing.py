@@ -1,0 +1,113 @@
+"""Figures 16 and 17 alike: a collective of 64 NICs while every NIC loses packets at random."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from scenarios.judging.run import SECOND_NS, Run
+from scenarios.reproducing.cluster import C
+from scenarios.reproducing.figure import Chart, Measured, PaperCurve, Part, Quantity
+from scenarios.reproducing.parameters import MRC, ROCE, ROCE_16QP
+from scenarios.running.transport_choice import TransportChoice
+from scenarios.scenario import Phase, TimedFault, Workload
+from topo.plan import Plan
+
+MB = 1 << 20
+LOSSES = (0.0, 0.1, 1.0)  # percent
+TRANSPORTS: Mapping[str, TransportChoice] = {"MRC": MRC, "RoCE 1 QP": ROCE, "RoCE 16 QP": ROCE_16QP}
+SAMPLES = 20
+"""Of the hosts' counters in a whole run: this figure looks at the collective's own times only."""
+SLACK = 6.0
+"""A run may take so many times as long as the paper's rate says before it is broken off, and counts as unfinished."""
+SHORT_LOSSES = (0.0, 1.0)
+
+Table = Mapping[tuple[str, float], Mapping[int, float]]
+"""The paper's Gb/s by size in MB, for each transport and loss in percent."""
+
+
+def table(sizes: Sequence[int], columns: Mapping[tuple[str, float], Sequence[float]]) -> Table:
+    """A column of the paper's figure for each transport and loss."""
+    return {key: dict(zip(sizes, column, strict=True)) for key, column in columns.items()}
+
+
+def part_name(transport: str, loss: float, size_mb: int) -> str:
+    """The name of a run, as in "mrc-0.1-8"."""
+    return f"{transport.lower().replace(' ', '-')}-{loss:g}-{size_mb}"
+
+
+def busbw_gbps(run: Run, factor: float) -> float:
+    """nccl-tests' bus bandwidth: size over the time until the last rank has everything, times the collective's factor.
+
+    0 when a rank did not finish.
+    """
+    steps = [line for line in run.kind("step") if line["verified"]]
+    if len(steps) < int(run.options["hosts"]):
+        return 0.0
+    began_ns = run.phases["faults"].start_ns
+    length_ns = max(int(line["t_ns"]) for line in steps) - began_ns
+    return int(steps[0]["bytes"]) * 8 * factor / length_ns
+
+
+def measure(factor: float, run: Run) -> Measured:
+    return Measured({"busbw": busbw_gbps(run, factor)})
+
+
+def lossy(plan: Plan, percent: float) -> list[TimedFault]:
+    """Every NIC port loses this share of what it sends, so that a packet can be lost once on its way."""
+    if not percent:
+        return []
+    return [
+        TimedFault(
+            0.0, "loss", f"{host}>p{plane}l{plan.leaf_of(host)}", value=percent, seed=1 + host.index, phase="warmup"
+        )
+        for host in plan.hosts()
+        for plane in range(plan.planes)
+    ]
+
+
+def part(kind: str, factor: float, transport: str, loss: float, size_mb: int, paper_gbps: float) -> Part:
+    """One collective of this size, once; it begins with idle lines and with every queue pair new."""
+    choice = TRANSPORTS[transport]
+    expected_s = size_mb * MB * 8 * factor / (max(paper_gbps, 0.5) * 1e9)
+    length_s = SLACK * expected_s / C.pace
+    options = {"size": size_mb * MB, "rounds": 1, "qps": choice.queue_pairs, "segment": 32_768}
+    return Part(
+        name=part_name(transport, loss, size_mb),
+        plan=C,
+        transport=choice,
+        workloads=[Workload(kind, options, phase="faults")],
+        phases=[Phase("warmup", 0.1), Phase("faults", length_s)],
+        faults=lossy(C, loss),
+        measure=partial(measure, factor),
+        sample_s=length_s / SAMPLES,
+    )
+
+
+def parts(kind: str, factor: float, paper: Table, sizes: Sequence[int], short: bool) -> list[Part]:
+    """All runs of a figure; the short form has the same with the smallest size in the place of all."""
+    return [
+        part(kind, factor, transport, loss, size, paper[transport, loss][size])
+        for size in sizes
+        for (transport, loss) in paper
+    ]
+
+
+def quantities(paper: Table, sizes: Sequence[int], whys: Mapping[tuple[str, float], str]) -> list[Quantity]:
+    """A quantity a run."""
+    return [
+        Quantity(
+            f"{transport}, {loss:g} % loss, {size} MB",
+            column[size],
+            "Gb/s",
+            f"{part_name(transport, loss, size)}:busbw",
+            "nccl-tests' bus bandwidth of one collective, until the last of 64 ranks has everything",
+            scale=max(column[size], 1.0),
+            why=whys.get((transport, loss), ""),
+        )
+        for (transport, loss), column in paper.items()
+        for size in sizes
+    ]
+
+
+__all__ = ["LOSSES", "SECOND_NS", "Chart", "PaperCurve", "parts", "quantities", "table"]
