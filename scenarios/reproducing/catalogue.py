@@ -18,11 +18,11 @@ MODULES: Mapping[str, str] = {
     "11": "figure_11",
     "12": "figure_12",
     "14": "figure_14",
+    "18": "figure_18",
     "19": "figure_19",
 }
 """In the order of the page."""
 MISSING: Mapping[str, str] = {
-    "18": "a baseline with PFC (802.1Qbb)",
     "20": "a baseline with PFC (802.1Qbb)",
     "21": "a baseline with PFC (802.1Qbb)",
     "22": "a baseline with PFC (802.1Qbb), and DCQCN with three settings",

@@ -22,7 +22,10 @@ from scenarios.worlds.simulated import SimulatedWorld
 SHORT = "--short"
 MEASURING = (
     "scenarios/judging",
-    *(f"scenarios/reproducing/{name}.py" for name in ("clock", "figure", "losing", "measuring", "pair", "streams")),
+    *(
+        f"scenarios/reproducing/{name}.py"
+        for name in ("clock", "figure", "incast", "losing", "measuring", "pair", "streams")
+    ),
 )
 MADE = "made"
 """What the verdict of a row says: nothing is judged here."""
