@@ -15,7 +15,7 @@ from switch.entries import Exact, Lpm
 from topo.address import adjacency_usid, host_prefix, leaf_prefix, nic_usid, switch_usid, usid_prefix
 from topo.graph import leaf_host_port, leaf_spine_port, link_at, peer, ports, spine_leaf_port, towards_host
 from topo.node import Host, Switch, leaf, spine
-from topo.plan import PRIORITY_CONTROL, PRIORITY_DATA, Plan
+from topo.plan import PRIORITY_CONTROL, PRIORITY_DATA, PRIORITY_LOSSLESS, Plan
 
 # Traffic classes of the P4 programs (p4/README.md, "Classes").
 NO_TRIM, TRIMMABLE, TRIMMABLE_RETRANSMIT, TRIMMED, TRIMMED_LAST_HOP, CONTROL, ROCE = range(7)
@@ -56,7 +56,7 @@ def _classes(plan: Plan) -> Iterator[Entity]:
         (dscp.trimmed, TRIMMED, PRIORITY_CONTROL),
         (dscp.trimmed_lasthop, TRIMMED_LAST_HOP, PRIORITY_CONTROL),
         (dscp.control, CONTROL, PRIORITY_CONTROL),
-        (dscp.roce, ROCE, PRIORITY_DATA),
+        (dscp.roce, ROCE, PRIORITY_LOSSLESS if plan.pfc.enabled else PRIORITY_DATA),
     ):
         yield TableEntry("dscp_to_class", (("dscp", Exact(value)),), "set_class", (traffic_class, priority))
 
@@ -126,7 +126,7 @@ def _queues(plan: Plan, switch: Switch, patience_us_min: int) -> Iterator[Entity
         patience_us = max(patience_us_min, drain_us)
         trim = plan.queues.trim_lasthop if towards_host(plan, ref) else plan.queues.trim
         trim_packets = plan.threshold_packets(trim)
-        for traffic_class in (*MRC_DATA, ROCE):
+        for traffic_class in MRC_DATA if plan.pfc.enabled else (*MRC_DATA, ROCE):  # what is lossless is paused
             trims = plan.trimming.enabled and traffic_class in (TRIMMABLE, TRIMMABLE_RETRANSMIT)
             yield TableEntry(
                 "queue_limit",

@@ -108,6 +108,8 @@ class NicProfile:
     jitter_ns: int
     """How late a process may be scheduled in this world (0 when the file does not say): timers allow for it."""
     dscp: Dscp
+    pfc_classes: int
+    """Lossless priorities (IEEE 802.1Qbb), bit n for priority n; 0, or not in the file: no flow control."""
     encapsulation: str
     ports: tuple[Port, ...]
     self_probes: tuple[SelfProbe, ...]
@@ -161,6 +163,7 @@ def parse(data: Any) -> NicProfile:
         base_rtt_ns=base_rtt_ns,
         jitter_ns=top.integer("jitter_ns", 0, default=0),
         dscp=_dscp(top.fields("dscp")),
+        pfc_classes=top.integer("pfc_classes", 0, 255, default=0),
         encapsulation=encapsulation,
         ports=ports,
         self_probes=tuple(_self_probe(fields, numbers) for fields in top.rows("self_probes")),

@@ -21,6 +21,7 @@ from switch.packet_log import PacketRecord
 CPU_PORT_DEFAULT = 510  # simple_switch_grpc users pass --cpu-port; 510 keeps clear of drop port 511
 DROP_PORT = 511
 PRIORITIES = 8  # queue 7 is served first
+PFC_QUANTA_MAX = (1 << 16) - 1
 FRAME_BYTES_MAX = 16384
 PASSES_MAX = 64  # descendants of one packet in a line: bounds what a program that loops can cost
 COPIES_MAX = 1 << 12  # descendants of one packet altogether: a program that copies its copies must end
@@ -84,6 +85,15 @@ class PortConfig:
     loss: float = 0.0  # share of packets lost silently after transmission, 0..1
     loss_seed: int = 0
     overhead_bytes: int = 0  # that surround each frame on the wire and occupy the port, but are not counted
+    pfc_classes: int = (
+        0  # lossless priorities (IEEE 802.1Qbb): bit n is priority n, as in a class-enable vector; 0: none
+    )
+    pfc_xoff_bytes: int = 0  # of a lossless priority that came by this port and wait: more of them pause the sender
+    pfc_xon_bytes: int = 0  # no more than these let the sender resume
+    pfc_headroom_bytes: int = 0  # beyond xoff; what exceeds both is dropped (drop_headroom)
+    pfc_quanta: int = PFC_QUANTA_MAX  # of a pause, in 512 bit times; repeated at half of that while the pause lasts
+    pfc_watchdog_ns: int = 0  # a priority that is paused for longer is counted (pause_watchdog); 0: never
+    pfc_mac: int = 0  # source address of the frames
     queues: tuple[QueueConfig, ...] = field(default_factory=lambda: (QueueConfig(),) * PRIORITIES)
 
 
@@ -112,6 +122,15 @@ class PortCounters:
     queue_packets: int = 0  # now waiting
     queue_bytes: int = 0
     queue_packets_max: int = 0
+    drop_headroom: int = 0  # received here, in a lossless priority, when xoff and headroom were used up
+    pause_sent: int = 0  # PFC frames that pause at least one priority, repetitions included; not among tx_packets
+    resume_sent: int = 0  # PFC frames that pause none
+    pause_received: int = 0  # PFC frames that pause at least one lossless priority; not among rx_packets
+    resume_received: int = 0
+    pause_ignored: int = 0  # MAC control frames that are malformed, no PFC, or about no lossless priority
+    paused_ns: int = 0  # for which lossless priorities could not send here, each counted
+    pause_watchdog: int = 0  # pauses that lasted longer than `pfc_watchdog_ns`, each once
+    held_bytes_max: int = 0  # the most of one lossless priority that came by this port and waited
 
 
 @dataclass(frozen=True, slots=True)

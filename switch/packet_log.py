@@ -41,7 +41,7 @@ class Fate(IntEnum):
     DROPPED = 7
     """The program dropped it."""
     RECEIVED = 8
-    """A host took it."""
+    """A host took it, or a port that has PFC its MAC control frame."""
 
 
 class PacketRecord(NamedTuple):

@@ -13,6 +13,7 @@ from switch.engine import (
     DROP_PORT,
     FRAME_BYTES_MAX,
     GROUP_WEIGHT_MAX,
+    PFC_QUANTA_MAX,
     PORT_DEFAULTS,
     PORT_SHARES,
     PRIORITIES,
@@ -194,6 +195,25 @@ def check_port(number: int, config: PortConfig) -> None:
     numbers = [getattr(config, name) for name in PORT_DEFAULTS if not name.endswith("_seed")]
     if min([*numbers, *(limit for queue in config.queues for limit in astuple(queue))]) < 0:
         raise EngineError(f"port {number}: rates, depths and delays cannot be negative")
+    if config.pfc_classes:
+        _check_pfc(number, config)
+
+
+def _check_pfc(number: int, config: PortConfig) -> None:
+    """The rules of a port with lossless priorities (IEEE 802.1Qbb)."""
+    where = f"port {number}: pfc"
+    if config.pfc_classes >= 1 << PRIORITIES:
+        raise EngineError(f"{where}_classes is a vector of {PRIORITIES} bits, 0 to 255, not {config.pfc_classes}")
+    if not config.rate_bps:
+        raise EngineError(f"{where}_classes: a pause is counted in bit times, so the port needs a rate_bps")
+    if config.pfc_xon_bytes > config.pfc_xoff_bytes:
+        raise EngineError(
+            f"{where}_xon_bytes must not exceed pfc_xoff_bytes: {config.pfc_xon_bytes} > {config.pfc_xoff_bytes}"
+        )
+    if not 1 <= config.pfc_quanta <= PFC_QUANTA_MAX:
+        raise EngineError(f"{where}_quanta is 1 to {PFC_QUANTA_MAX}, not {config.pfc_quanta}")
+    if config.pfc_mac >= 1 << 48:
+        raise EngineError(f"{where}_mac has 48 bits, not {config.pfc_mac.bit_length()}")
 
 
 def check_frame(frame: bytes) -> None:

@@ -40,6 +40,7 @@ OVERHEAD_BYTES: Mapping[str, int] = MappingProxyType(
 TRIM_SIZE_BYTES_MIN = ETHERNET_HEADER_BYTES + 2 * IPV6_HEADER_BYTES + 8 + 12 + 4 + 4
 ACK_FRAME_BYTES = 154  # a SACK with CC_STATE: Ethernet 14, IPv6 80, UDP 8, BTH 12, SETH 28, CC_STATE 8, ICRC 4
 PRIORITY_DATA = 0
+PRIORITY_LOSSLESS = 3  # of the baseline's data where there is PFC; the usual one for RoCE
 PRIORITY_CONTROL = 7
 PRIORITIES = 8
 BASELINE_EVS = 64  # source ports that the baseline may use: more than any plan has ECMP members
@@ -108,6 +109,20 @@ class Dscp:
 
 
 @dataclass(frozen=True, slots=True)
+class Pfc:
+    """Priority-based flow control (IEEE 802.1Qbb) for the baseline's data: a sender is paused instead of dropping.
+
+    `xoff` and `xon` are multiples of Plane_BDP, of bytes that came by one port and wait in the switch.
+    """
+
+    enabled: bool = False
+    xoff: float = 2.0  # more of them pause the sender
+    xon: float = 1.5  # no more than these let the sender go on
+    quanta: int = 65_535  # of a pause, in 512 bit times; repeated at half of that
+    watchdog_rtts: float = 100.0  # base round trips; a longer pause is counted
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """A fabric of `planes` separate leaf-spine networks, to each of which every host has one port."""
 
@@ -126,6 +141,7 @@ class Plan:
     queues: Queues = field(default=Queues())
     trimming: Trimming = field(default=Trimming())
     dscp: Dscp = field(default=Dscp())
+    pfc: Pfc = field(default=Pfc())
 
     # --- nodes ----------------------------------------------------------------------------------------------
 
@@ -289,6 +305,10 @@ class Plan:
         return replace(
             self, name=name, planes=1, links=links, encapsulation="none", switch_overrides=MappingProxyType(overrides)
         )
+
+    def with_pfc(self) -> Plan:
+        """The same with priority-based flow control for the baseline's data."""
+        return replace(self, pfc=replace(self.pfc, enabled=True))
 
     def at_rate(self, host_rate_bps: int) -> Plan:
         """The same fabric slower or faster: every rate and delay scaled alike, so that Plane_BDP stays."""

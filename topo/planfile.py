@@ -19,6 +19,7 @@ from topo.plan import (
     Dscp,
     Links,
     Packets,
+    Pfc,
     Plan,
     Queues,
     Trimming,
@@ -53,6 +54,7 @@ _RANGES: dict[str, dict[str, tuple[float, float]]] = {
     },
     "trimming": {"size_bytes": (TRIM_SIZE_BYTES_MIN, 512), "share": (0.01, 0.5)},
     "dscp": {f.name: (0, 63) for f in fields(Dscp)},
+    "pfc": {"xoff": (0.01, 1000.0), "xon": (0.0, 1000.0), "quanta": (256, 65_535), "watchdog_rtts": (1.0, 1e9)},
 }
 _SECTIONS: dict[str, Any] = {
     "links": Links,
@@ -60,6 +62,7 @@ _SECTIONS: dict[str, Any] = {
     "queues": Queues,
     "trimming": Trimming,
     "dscp": Dscp,
+    "pfc": Pfc,
 }
 
 
@@ -172,6 +175,7 @@ def check_plan(plan: Plan) -> None:
             " set planes = 1 or encapsulation = 'srv6'"
         )
     _check_mtu(plan)
+    _check_pfc(plan)
     q = plan.queues
     order = [("ecn_min", q.ecn_min), ("ecn_max", q.ecn_max)]
     if not q.ecn_min <= q.ecn_max:
@@ -205,6 +209,25 @@ def _check_mtu(plan: Plan) -> None:
             f"links.mtu_bytes must hold a full data packet: payload {plan.packets.pmtu_bytes} + {arithmetic}"
             f" = {need}, but it is {plan.links.mtu_bytes}; valid: {need} to 65521,"
             f" or packets.pmtu_bytes at most {plan.links.mtu_bytes - sum(parts.values())}"
+        )
+
+
+def _check_pfc(plan: Plan) -> None:
+    pfc = plan.pfc
+    if pfc.xon > pfc.xoff:
+        raise PlanError(f"pfc.xon must not exceed pfc.xoff: {pfc.xon} > {pfc.xoff} (multiples of Plane_BDP)")
+    if not pfc.enabled:
+        return
+    if plan.encapsulation != "none":
+        raise PlanError(
+            "pfc.enabled: flow control is the single-plane baseline's, and MRC runs without it: set"
+            " encapsulation = 'none' and fabric.planes = 1 as well, or run with --transport roce-pfc"
+        )
+    kinds = {plan.kind_of(switch) for switch in plan.switches()} - {"embedded"}
+    if kinds:
+        raise PlanError(
+            f"pfc.enabled: {' and '.join(sorted(kinds))} switches have no priority-based flow control (BMv2's and the"
+            " kernel's queues neither count what came by a port nor can be paused): valid is switch = 'embedded'"
         )
 
 

@@ -12,6 +12,7 @@ from topo.address import host_address, nic_usid, port_address, usid_address
 from topo.graph import PortRef, peer
 from topo.node import Host, leaf, spine
 from topo.path import EV_SPINE_BASE, evs, path_da, self_probe
+from topo.pfc import classes
 from topo.plan import BASELINE_EVS, Plan
 
 PROFILE_VERSION = 1
@@ -41,6 +42,7 @@ def nic_profile(
         "plane_bdp_bytes": plan.plane_bdp_bytes,
         "time_scale": plan.time_scale,
         "dscp": asdict(plan.dscp),
+        "pfc_classes": classes(plan),
         "trimming": plan.trimming.enabled,
         "encapsulation": plan.encapsulation,
         "ports": [_port(plan, host, plane) for plane in range(plan.planes)],

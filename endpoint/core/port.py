@@ -34,6 +34,7 @@ class Port:
         "free_ns",
         "number",
         "overhead_bytes",
+        "paused_ns",
         "plane",
         "rate_bps",
         "row",
@@ -58,6 +59,8 @@ class Port:
         self.up = True
         """Both."""
         self.free_ns = 0
+        self.paused_ns = 0
+        """Until when data must wait because the peer paused its priority; control frames are of another priority."""
         self.control: deque[bytes] = deque()
         self.control_max = control_max
         self.control_dropped = 0
@@ -132,5 +135,6 @@ class PortSet:
         port.up = up
         port.control.clear()
         port.free_ns = now_ns
+        port.paused_ns = 0
         self.up ^= port.bit
         return port

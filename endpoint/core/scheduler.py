@@ -102,8 +102,8 @@ class Scheduler:
         for port in ports:
             if port.up:
                 if port.control:
-                    port.send_control(now_ns, out, limit, bool(ready))
-                if port.free_ns <= horizon_ns:
+                    port.send_control(now_ns, out, limit, bool(ready) and port.paused_ns <= now_ns)
+                if port.free_ns <= horizon_ns and port.paused_ns <= now_ns:
                     usable |= port.bit
         self.usable = usable
         self.rate_due_ns = NEVER
@@ -113,11 +113,11 @@ class Scheduler:
         if len(out) >= limit:
             self.pacing_ns = now_ns
         elif ready:
-            free_ns = NEVER
+            pacing_ns = self.rate_due_ns
             for port in ports:
-                if port.free_ns < free_ns and port.up and not port.bit & self.usable:
-                    free_ns = port.free_ns
-            self.pacing_ns = min(self.rate_due_ns, free_ns - self._burst_ns)
+                if port.up and not port.bit & self.usable:
+                    pacing_ns = min(pacing_ns, max(port.free_ns - self._burst_ns, port.paused_ns))
+            self.pacing_ns = pacing_ns
         for port in ports:
             if port.control and port.up and len(out) < limit:
                 self._send_held(port, now_ns, out, limit)

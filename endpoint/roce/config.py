@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from endpoint.core.config import QUEUE_MAX, check, fill
+from endpoint.roce.dcqcn_setting import dcqcn_setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +14,9 @@ class Settings:
     jitter_ns: int | None = None
     """None: the profile's."""
     timeout: int | None = None
-    """Local ACK timeout exponent: 1.024 µs * 2^timeout. None: the first that exceeds 8 base round trips and jitters."""
+    """Local ACK timeout exponent: 1.024 µs * 2^timeout. None: the first that exceeds `timeout_rtts`."""
+    timeout_rtts: int = 8
+    """Base round trips and jitters; on a lossless fabric packets wait longer, and none is lost."""
     retry_count: int = 7
     """Timeouts in a row without progress before the QP goes to ERROR."""
     window_bdps: float = 2.0
@@ -23,6 +26,8 @@ class Settings:
     """Bytes to an acknowledgement; a QP that takes longer than a base round trip for them asks with every packet."""
     dcqcn: bool = True
     """False: always at line rate."""
+    dcqcn_setting: str = "default"
+    """Which parameters: `endpoint.roce.dcqcn_setting`."""
     max_send_wr: int = 4096
     max_recv_wr: int = 4096
     events_max: int = 65536
@@ -36,6 +41,8 @@ def make_settings(values: dict[str, Any]) -> Settings:
     """
     settings = fill(Settings(), values, "RoCE has")
     check("retry_count", settings.retry_count, 0, 7)
+    check("timeout_rtts", settings.timeout_rtts, 1, 1 << 20)
+    dcqcn_setting(settings.dcqcn_setting)
     check("window_bdps", settings.window_bdps, 0.0, 1024.0)
     check("ack_every_bytes", settings.ack_every_bytes, 1, 1 << 30)
     for name in ("max_send_wr", "max_recv_wr", "events_max", "control_frames_max"):

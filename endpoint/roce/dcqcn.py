@@ -1,30 +1,15 @@
 """DCQCN's reaction point: a QP's sending rate, cut by congestion notifications, recovered by time and bytes.
 
-After Zhu et al., "Congestion Control for Large-Scale RDMA Deployments" (SIGCOMM 2015). The published constants are
-for 40 Gb/s and timers of about 50 µs, the round trip of a loaded network there; here that is one base round trip, and
-rates are shares of the line, so that the algorithm behaves alike at every rate. (Seen from an idle fabric's 12 µs it
-would be four times slower, and not have settled by the end of an experiment of some hundred round trips.) Nothing
-happens on a timer: what time would have done is caught up with when the rate is asked for.
+After Zhu et al., "Congestion Control for Large-Scale RDMA Deployments" (SIGCOMM 2015); `dcqcn_setting` has the
+constants. Rates are shares of the line and periods are base round trips, so that the algorithm behaves alike at every
+rate. Nothing happens on a timer: what time would have done is caught up with when the rate is asked for.
 """
 
 from __future__ import annotations
 
-ALPHA_GAIN = 1 / 256
-REFERENCE_RTT_US = 50
-ALPHA_PERIOD = 55 / REFERENCE_RTT_US
-"""Without a notification for this long alpha decays, in base round trips."""
-INCREASE_PERIOD = 55 / REFERENCE_RTT_US
-INCREASE_BYTES = 40.0
-"""The byte counter's period, in bandwidth-delay products (10 MB of 250,000)."""
-FAST_RECOVERY = 5
-"""Increases that only halve the distance to the target."""
-ADDITIVE = 1 / 250
-"""Additive increase of the target, in lines: four times the published 40 Mb/s of 40 Gb/s, with which a flow once cut
-takes a thousand round trips to recover, longer than an experiment; much more of it and many flows overrun the queue."""
-HYPER = 10 * ADDITIVE
+from endpoint.roce.dcqcn_setting import DEFAULT, DcqcnSetting
+
 RATE_MIN = 1 / 1000
-CNP_PERIOD = 50 / REFERENCE_RTT_US
-"""Least time between two notifications of one QP, in base round trips (the notification point's part)."""
 
 
 class Dcqcn:
@@ -38,6 +23,7 @@ class Dcqcn:
         "_increase_due_ns",
         "_increase_period_ns",
         "_line",
+        "_setting",
         "_stage_bytes",
         "_stage_time",
         "_target",
@@ -45,13 +31,14 @@ class Dcqcn:
         "rate_bps",
     )
 
-    def __init__(self, line_bps: int, base_rtt_ns: int, bdp_bytes: int) -> None:
+    def __init__(self, line_bps: int, base_rtt_ns: int, bdp_bytes: int, setting: DcqcnSetting = DEFAULT) -> None:
+        self._setting = setting
         self._line = float(line_bps)
         self.rate_bps = self._target = self._line
         self.alpha = 1.0
-        self._alpha_period_ns = max(1, int(ALPHA_PERIOD * base_rtt_ns))
-        self._increase_period_ns = max(1, int(INCREASE_PERIOD * base_rtt_ns))
-        self._bytes_period = INCREASE_BYTES * bdp_bytes
+        self._alpha_period_ns = max(1, int(setting.alpha_period_rtts * base_rtt_ns))
+        self._increase_period_ns = max(1, int(setting.increase_period_rtts * base_rtt_ns))
+        self._bytes_period = setting.increase_bdps * bdp_bytes
         self._alpha_due_ns = self._increase_due_ns = 0
         self._bytes = 0
         self._stage_time = self._stage_bytes = 0
@@ -66,7 +53,8 @@ class Dcqcn:
         self.advance(now_ns)
         self._target = self.rate_bps
         self.rate_bps = max(self.rate_bps * (1 - self.alpha / 2), RATE_MIN * self._line)
-        self.alpha = (1 - ALPHA_GAIN) * self.alpha + ALPHA_GAIN
+        gain = self._setting.alpha_gain
+        self.alpha = (1 - gain) * self.alpha + gain
         self._alpha_due_ns = now_ns + self._alpha_period_ns
         self._increase_due_ns = now_ns + self._increase_period_ns
         self._bytes = 0
@@ -88,7 +76,7 @@ class Dcqcn:
         if not self.limited:
             return
         while now_ns >= self._alpha_due_ns and self.alpha > 1e-6:
-            self.alpha *= 1 - ALPHA_GAIN
+            self.alpha *= 1 - self._setting.alpha_gain
             self._alpha_due_ns += self._alpha_period_ns
         while now_ns >= self._increase_due_ns and self.limited:
             self._increase_due_ns += self._increase_period_ns
@@ -96,10 +84,12 @@ class Dcqcn:
             self._increase()
 
     def _increase(self) -> None:
-        if self._stage_time > FAST_RECOVERY and self._stage_bytes > FAST_RECOVERY:
-            self._target += HYPER * self._line
-        elif self._stage_time > FAST_RECOVERY or self._stage_bytes > FAST_RECOVERY:
-            self._target += ADDITIVE * self._line
+        setting = self._setting
+        fast = setting.fast_recovery
+        if self._stage_time > fast and self._stage_bytes > fast:
+            self._target += setting.hyper * self._line
+        elif self._stage_time > fast or self._stage_bytes > fast:
+            self._target += setting.additive * self._line
         self._target = min(self._target, self._line)
         self.rate_bps = (self.rate_bps + self._target) / 2
         if self.rate_bps > 0.9999 * self._line:

@@ -23,6 +23,7 @@ from endpoint.core.nic import Nic
 from endpoint.roce import wire
 from endpoint.roce.config import make_settings
 from endpoint.roce.context import Context
+from endpoint.roce.flow_control import FlowControl, is_mac_control
 from endpoint.roce.qp import QueuePair
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Endpoint(Nic[QueuePair]):
         jitter_ns = profile.jitter_ns if self.settings.jitter_ns is None else self.settings.jitter_ns
         timeout = self.settings.timeout
         if timeout is None:
-            timeout = timeout_exceeding(8 * (profile.base_rtt_ns + jitter_ns))
+            timeout = timeout_exceeding(self.settings.timeout_rtts * (profile.base_rtt_ns + jitter_ns))
         self.limits = derive(profile, CoreSettings(jitter_ns=jitter_ns, timeout=timeout))
         super().__init__(
             profile,
@@ -50,6 +51,7 @@ class Endpoint(Nic[QueuePair]):
         self._context = Context(
             profile, self.settings, self.limits, rng, self.ports, self.memory, self.scheduler, self.log
         )
+        self._flow_control = {port.number: FlowControl(port, profile.pfc_classes) for port in self.ports}
         self._udp_ports = frozenset({*UDP_PORTS, profile.udp_port})
 
     def create_qp(self, cq: CompletionQueue, **attributes: Any) -> QueuePair:
@@ -63,6 +65,15 @@ class Endpoint(Nic[QueuePair]):
         if up:
             for qp in self.qps.values():
                 qp.agenda.wake()
+
+    def counters(self) -> dict[str, Any]:
+        """As any NIC's; where there is flow control, with the pauses of each port."""
+        found = super().counters()
+        for row in found["ports"] if self.profile.pfc_classes else ():
+            flow = self._flow_control[row["port"]]
+            flow.settle(self.scheduler.now_ns)
+            row.update(flow.counters())
+        return found
 
     def set_denied(self, denied: Set[tuple[str, int]], now_ns: int) -> None:
         """RoCE knows no EVs: there is nothing to deny, and the list stays empty."""
@@ -84,7 +95,10 @@ class Endpoint(Nic[QueuePair]):
                 bth = shared.Bth.unpack(data, found.bth)
                 self._dispatch(memoryview(data)[: found.end], found, bth, now_ns)
             except (frames.MalformedFrame, StructError):
-                self.log.count("malformed")
+                if self.profile.pfc_classes and is_mac_control(data):
+                    self._flow_control[port].obey(data, now_ns)
+                else:
+                    self.log.count("malformed")
 
     def _dispatch(self, view: memoryview, found: frames.Frame, bth: shared.Bth, now_ns: int) -> None:
         destination = found.outer[1] if found.outer is not None else found.dst

@@ -19,6 +19,7 @@ from endpoint.core.work import WorkQueue
 from endpoint.roce import wire
 from endpoint.roce.context import Context
 from endpoint.roce.dcqcn import Dcqcn
+from endpoint.roce.dcqcn_setting import dcqcn_setting
 from endpoint.transport import CompletionStatus
 
 HEADER_BYTES_MAX = 136
@@ -65,7 +66,7 @@ class Requester(Sender):
         bdp = max(self._line_bps * full_rtt_ns // 8_000_000_000, 2 * pmtu)
         self._window = max(2, int(settings.window_bdps * bdp) // pmtu)
         """In packets."""
-        self.dcqcn = Dcqcn(self._line_bps, limits.base_rtt_ns, bdp)
+        self.dcqcn = Dcqcn(self._line_bps, limits.base_rtt_ns, bdp, dcqcn_setting(settings.dcqcn_setting))
         self._frame_bytes_max = pmtu + HEADER_BYTES_MAX
         self._ack_every = max(1, settings.ack_every_bytes // pmtu)
         self._since_request = 0

@@ -9,7 +9,7 @@ from endpoint.core.work import WorkQueue
 from endpoint.roce import wire
 from endpoint.roce.answers import Answers
 from endpoint.roce.context import Context
-from endpoint.roce.dcqcn import CNP_PERIOD
+from endpoint.roce.dcqcn_setting import dcqcn_setting
 from endpoint.transport import CompletionStatus
 
 
@@ -22,7 +22,8 @@ class Responder:
         self._fail = fail
         self._writable = context.memory.writable
         self._pmtu = pmtu
-        self._cnp_period_ns = int(CNP_PERIOD * context.limits.base_rtt_ns)
+        setting = dcqcn_setting(context.settings.dcqcn_setting)
+        self._cnp_period_ns = int(setting.cnp_period_rtts * context.limits.base_rtt_ns)
         self._cnp_due_ns = 0
         self.epsn = epsn
         self.msn = 0

@@ -123,7 +123,7 @@ def html(runs: Sequence[Run]) -> str:
     bin_ns = max(recovery.bin_ns(run) for run in runs)
     title = " against ".join(titles)
     single = [name for name, run in named if run.options.get("single_plane")]
-    note = f"{', '.join(single)} ran on the single-plane equivalent of the plan, without PFC." if single else ""
+    note = f"{', '.join(single)} ran on the single-plane equivalent of the plan." if single else ""
     return page.page(
         title,
         f"<h1>{page.text(title)}</h1>",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from scenarios.judging import counters, flows, goodput, page, paths, planes, plots, recovery, stalls, steps
 from scenarios.judging.run import Run
@@ -11,7 +12,7 @@ from scenarios.judging.story import Story
 from scenarios.judging.units import brief
 from scenarios.judging.verdict import WORDS, Finding, Verdict
 
-BASELINE = "This is the RoCE baseline: one plane at the sum of the rates, ECMP, DCQCN, and no PFC."
+BASELINE = "This is the RoCE baseline: one plane at the sum of the rates, ECMP, {}."
 PATHS = (
     "A strip for every path, named after its spine: green while every sender uses it, the redder the more of them have "
     "given it up, grey while it is denied. Lines are faults."
@@ -39,6 +40,12 @@ STALLS = "When something was due and nobody did it, in grey in every chart. The 
 UNJUDGED = ("warmup", "heal")
 FLOWS_NOTE = "Bytes that receivers have verified, message by message, looked at every 100 ms."
 FLOW_HEAD = ["workload", "phase", "flows", "mean", "slowest", "fastest", "longest silence", "all began after"]
+
+
+def baseline(options: Mapping[str, Any]) -> str:
+    """What the baseline of a run was, in a sentence."""
+    rate = "DCQCN" if options.get("settings", {}).get("dcqcn", True) else "no rate control"
+    return BASELINE.format(f"{rate}, and {'PFC' if options.get('priority_flow_control') else 'no PFC'}")
 
 
 def rate(bits_per_second: float) -> str:
@@ -212,7 +219,7 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
         head,
         page.paragraph(story.description),
         page.paragraph(scale(run), soft=True) if scale(run) else "",
-        page.paragraph(BASELINE, soft=True) if options.get("single_plane") else "",
+        page.paragraph(baseline(options), soft=True) if options.get("single_plane") else "",
         replay(run),
         page.section("Verdict", page.table(["", "check", "what was found"], finding_rows(verdict.findings))),
         page.section(

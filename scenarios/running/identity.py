@@ -43,6 +43,7 @@ CHOSEN = (
     "queue_pairs",
     "world",
     "single_plane",
+    "priority_flow_control",
     "seed",
     "time_factor",
     "pace",

@@ -54,7 +54,7 @@ class Choices:
     @property
     def running_plan(self) -> Plan:
         """The plan that is built: for the baseline, the single-plane equivalent."""
-        return self.plan.single_plane() if self.transport.single_plane else self.plan
+        return self.transport.fabric(self.plan)
 
     @property
     def pace(self) -> float:
@@ -113,7 +113,7 @@ class Runner:
             "queue_pairs": choices.transport.queue_pairs,
             "world": choices.world,
             "single_plane": choices.transport.single_plane,
-            "priority_flow_control": False,
+            "priority_flow_control": plan.pfc.enabled,
             "seed": choices.seed,
             "time_factor": choices.time_factor,
             "pace": choices.pace,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from topo.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,33 @@ class TransportChoice:
     settings: Mapping[str, Any] = field(default_factory=dict)  # the agent's --set
     single_plane: bool = False
     queue_pairs: int = 1
+    pfc: bool = False  # priority-based flow control (IEEE 802.1Qbb) in every switch and NIC
+
+    def fabric(self, plan: Plan) -> Plan:
+        """The plan that is built for this transport: `plan`, or its single-plane equivalent, lossless with `pfc`."""
+        built = plan.single_plane() if self.single_plane else plan
+        return built.with_pfc() if self.pfc else built
+
+
+LOSSLESS: Mapping[str, Any] = {"dcqcn": False, "window_bdps": 16.0, "timeout_rtts": 256}
+"""Settings of RoCE where nothing is lost but by a fault: pauses hold senders back and not a window, and what waits in
+paused queues for many round trips is not sent again. Both numbers are assumed: NICs track more, and wait longer."""
+PAIRS = (1, 8, 16)
+_ROCE = "RoCEv2 RC on one plane, a path a queue pair by ECMP"
+
+
+def _roce_pfc() -> Iterator[TransportChoice]:
+    for name, what, settings in (
+        ("roce-pfc", "lossless by PFC, always at line rate", LOSSLESS),
+        ("roce-pfc-dcqcn", "lossless by PFC, with DCQCN", {**LOSSLESS, "dcqcn": True}),
+    ):
+        for pairs in PAIRS:
+            suffix = "" if pairs == 1 else f"-{pairs}qp"
+            counted = "one queue pair" if pairs == 1 else f"{pairs} queue pairs"
+            description = f"{_ROCE}, {what}, {counted}"
+            yield TransportChoice(
+                name + suffix, description, "roce", settings, single_plane=True, queue_pairs=pairs, pfc=True
+            )
 
 
 TRANSPORTS: Mapping[str, TransportChoice] = {
@@ -31,6 +60,8 @@ TRANSPORTS: Mapping[str, TransportChoice] = {
             "roce", "RoCEv2 RC, one queue pair: one path by ECMP, go-back-N, no PFC", "roce", single_plane=True
         ),
         TransportChoice("roce-8qp", "the same on eight queue pairs", "roce", single_plane=True, queue_pairs=8),
+        TransportChoice("roce-16qp", "the same on sixteen queue pairs", "roce", single_plane=True, queue_pairs=16),
+        *_roce_pfc(),
     )
 }
 

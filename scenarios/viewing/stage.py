@@ -90,4 +90,5 @@ def running_plan(run: Path, options: Mapping[str, Any]) -> Plan:
         plan = load_plan(str(run / "plan.toml"))
     except (OSError, PlanError) as error:
         raise ValueError(f"{run} has no plan to be drawn from: {error}") from None
-    return plan.single_plane() if options.get("single_plane") else plan
+    built = plan.single_plane() if options.get("single_plane") else plan
+    return built.with_pfc() if options.get("priority_flow_control") else built

@@ -12,6 +12,7 @@ from switch.engine import PRIORITIES, Engine, PortConfig, QueueConfig
 from topo.fault import PortState, SwitchState, healthy
 from topo.graph import port_queues, ports
 from topo.node import Switch
+from topo.pfc import port_settings
 from topo.plan import Plan
 
 
@@ -30,6 +31,7 @@ class SimulatedSwitch:
         self._clock = clock
         limits = {queue.priority: queue.depth_packets for queue in port_queues(plan)}
         self._queues = tuple(QueueConfig(depth_packets=limits.get(priority, 0)) for priority in range(PRIORITIES))
+        self._pfc = {ref.port: port_settings(plan, ref) for ref in ports(plan, node)}
         for ref in ports(plan, node):
             self.set_port(ref.port, healthy(plan, ref))
         self.provision()
@@ -57,7 +59,9 @@ class SimulatedSwitch:
 
     def set_port(self, port: int, state: PortState) -> None:
         """Set a port's carrier and transmit side: the fields of a PortState are those of the engine's PortConfig."""
-        self.engine.configure_port(port, PortConfig(**asdict(state), queues=self._queues), self._clock())
+        self.engine.configure_port(
+            port, PortConfig(**{**asdict(state), **self._pfc[port]}, queues=self._queues), self._clock()
+        )
 
     # tables
 

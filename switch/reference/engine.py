@@ -24,6 +24,7 @@ from switch.packet_log import NO_PORT, Fate, Kind, PacketRecord, Recorder
 from switch.reference.externs import CounterCell
 from switch.reference.machine import Machine, Outlets
 from switch.reference.packet import Packet
+from switch.reference.pfc import is_mac_control
 from switch.reference.ports import Port
 from switch.reference.rng import SplitMix64
 from switch.reference.tables import InstalledEntry
@@ -74,7 +75,9 @@ class ReferenceEngine:
     def _wipe(self) -> None:
         for _, port in sorted(self._ports.items()):
             self._note_waiting(port, Fate.WIPED)
-            port.counts.drop_wiped += port.flush()
+            port.counts.drop_wiped += self._flush(port)
+        for port in self._ports.values():
+            port.forget_pauses(self._now_ns)
 
     @property
     def machine(self) -> Machine:
@@ -183,10 +186,12 @@ class ReferenceEngine:
         rules.check_port(port, config)
         if not config.up:
             self._note_waiting(self._port(port), Fate.PORT_DOWN)
+            self._port(port).counts.drop_port_down += self._flush(self._port(port))
         self._port(port).configure(config, self._now_ns)
 
     def port_counters(self, port: int, now_ns: int) -> PortCounters:
         self._run(now_ns)
+        self._port(port).settle_pauses(self._now_ns)
         return self._port(port).counters()
 
     # --- time and packets ---
@@ -203,6 +208,10 @@ class ReferenceEngine:
         elif self._machine is None or not self._running:
             entry.counts.drop_no_program += 1
             self._note_refused(port, frame, Fate.NO_PROGRAM)
+        elif entry.config.pfc_classes and is_mac_control(frame):
+            self._note_refused(port, frame, Fate.RECEIVED)
+            entry.obey(frame, self._now_ns)
+            self._run(now_ns)
         else:
             entry.counts.rx_packets += 1
             entry.counts.rx_bytes += len(frame)
@@ -218,7 +227,7 @@ class ReferenceEngine:
         return out
 
     def next_event_ns(self) -> int | None:
-        times = [t for p in self._ports.values() if p.waiting and (t := p.service_ns()) is not None]
+        times = [t for p in self._ports.values() if (t := p.service_ns()) is not None]
         if self._leaving:
             times.append(self._leaving[0][0])
         return min(times) if times else None
@@ -232,7 +241,7 @@ class ReferenceEngine:
             while self._again:
                 self.machine.runtime.now_ns = self._now_ns
                 self.machine.ingress(self._again.popleft())
-            ready = [(t, n) for n, p in self._ports.items() if p.waiting and (t := p.service_ns()) is not None]
+            ready = [(t, n) for n, p in self._ports.items() if (t := p.service_ns()) is not None]
             if not ready or min(ready)[0] > until_ns:
                 break
             t_ns, number = min(ready)
@@ -241,9 +250,14 @@ class ReferenceEngine:
         self._now_ns = until_ns
 
     def _serve(self, port: Port, now_ns: int) -> None:
+        if port.pfc.due_ns is not None and port.pfc.due_ns <= now_ns:
+            self._speak(port, now_ns)
+            return
         machine = self.machine
         machine.runtime.now_ns = now_ns
         packet, priority = port.pop(now_ns)
+        if packet.charged:
+            self._ports[packet.ingress_port].release(packet, now_ns)
         depth = len(port.queues[priority].packets)
         machine.runtime.record(packet, "dequeue", port=port.number, priority=priority, depth=depth)
         frame = machine.egress(packet, port.number, priority, depth)
@@ -256,8 +270,30 @@ class ReferenceEngine:
             machine.runtime.record(packet, "drop", reason=f"lost on the wire of port {port.number} (seeded loss)")
             return
         machine.runtime.record(packet, "transmit", port=port.number, bytes=len(frame), arrives_ns=arrives_ns)
+        self._put_on_wire(port, frame, arrives_ns)
+
+    def _put_on_wire(self, port: Port, frame: bytes, arrives_ns: int) -> None:
         heapq.heappush(self._leaving, (arrives_ns, self._sent, Transmitted(arrives_ns, port.number, frame)))
         self._sent += 1
+
+    def _speak(self, port: Port, now_ns: int) -> None:
+        """Send the PFC frame that is due at a port."""
+        frame = port.speak(now_ns)
+        arrives_ns, arrives = port.occupy(len(frame), now_ns)
+        if self._recorder is not None:
+            numbers = (now_ns, arrives_ns, now_ns, 0, 0, port.number, NO_PORT, len(frame), len(frame))
+            fate = Fate.SENT if arrives else Fate.LOST
+            self._recorder.note(PacketRecord(*numbers, Kind.SWITCH, fate, PRIORITIES - 1, frame))
+        if arrives:
+            self._put_on_wire(port, frame, arrives_ns)
+
+    def _flush(self, port: Port) -> int:
+        """Forget what waits at a port; how many packets that was."""
+        for queue in port.queues:
+            for packet in queue.packets:
+                if packet.charged:
+                    self._ports[packet.ingress_port].release(packet, self._now_ns)
+        return port.flush()
 
     def _enqueue(self, packet: Packet, number: int) -> None:
         machine = self.machine
@@ -268,6 +304,10 @@ class ReferenceEngine:
         if reason is None and sum(p.waiting for p in self._ports.values()) >= WAITING_PACKETS_MAX:
             port.counts.drop_queue_full += 1
             reason = f"{WAITING_PACKETS_MAX} packets wait in the switch, the most it holds"
+        source = self._port(packet.ingress_port)
+        charged = reason is None and source.lossless(priority)
+        if charged and not source.admits(priority, packet.queue_bytes):
+            reason = f"port {source.number} holds xoff and headroom of priority {priority}"
         if reason is not None:
             if port.config is None:
                 self._port(packet.ingress_port).counts.drop_no_port += 1
@@ -281,6 +321,8 @@ class ReferenceEngine:
         machine.set(packet, "enq_qdepth", depth)
         machine.runtime.record(packet, "enqueue", port=number, priority=priority, depth=depth)
         port.push(packet, priority)
+        if charged:
+            source.charge(packet, packet.enqueued_ns)
 
     def _spent(self, packet: Packet, reason: str) -> None:
         self._port(packet.ingress_port).counts.drop_passes += 1

@@ -85,6 +85,7 @@ class Packet:
         self.queue_bytes = 0
         self.queue_depth = 0  # packets that were in its queue before it
         self.priority = 0
+        self.charged = False  # to the port by which it came (pfc.py)
 
     def copy(self, packet_id: int) -> Packet:
         """With the header vector, without truncation or requests (clone_with_phv of bm_sim)."""

@@ -17,6 +17,9 @@ static void drop_waiting(struct device *d)
     for (u32 number = 0; number < PORTS; number++)
         if (d->port[number])
             traffic_flush(d, d->port[number], &d->port[number]->counters.drop_wiped, FATE_WIPED);
+    for (u32 number = 0; d->lossless && number < PORTS; number++)
+        if (d->port[number])
+            pfc_forget(d->port[number], d->now_ns);
     while (d->again_head) {
         struct packet *p = d->again_head;
         d->again_head = p->next;
@@ -114,7 +117,7 @@ void device_set_running(struct device *d, bool running)
     d->running = running;
 }
 
-/* --- ports and replication ------------------------------------------------------------------------------------ */
+/* --- ports ------------------------------------------------------------------------------------------------- */
 
 int device_configure_port(struct device *d, u32 number, const struct port_config *config, u64 now_ns)
 {
@@ -129,6 +132,7 @@ int device_configure_port(struct device *d, u32 number, const struct port_config
         port->number = (u16)number;
         port->service_ns = NEVER;
         port->index = -1;
+        pfc_init(port);
         d->port[number] = port;
     }
     port->up = config->up;
@@ -149,6 +153,7 @@ int device_configure_port(struct device *d, u32 number, const struct port_config
     }
     if (!port->up)
         traffic_flush(d, port, &port->counters.drop_port_down, FATE_PORT_DOWN);
+    pfc_configure(d, port, config, d->now_ns);
     traffic_reschedule(d, port, now_ns);
     if (d->joint)
         *d->joint->changed = true;
@@ -158,48 +163,12 @@ int device_configure_port(struct device *d, u32 number, const struct port_config
 int device_port_counters(struct device *d, u32 number, u64 now_ns, struct port_counters *out)
 {
     device_advance(d, now_ns);
-    const struct port *port = device_port(d, number);
+    struct port *port = device_port(d, number);
     if (!port)
         return -1;
+    pfc_settle(port, d->now_ns);
     *out = port->counters;
     return 0;
-}
-
-int device_set_replicas(struct device *d, bool session, u32 id, const u32 *ports, const u32 *rids, u32 count,
-                        u32 truncate_bytes)
-{
-    struct replication *r = session ? &d->sessions : &d->multicast;
-    struct replica *replicas = malloc((count + 1) * sizeof *replicas);
-    if (!replicas)
-        return -1;
-    for (u32 i = 0; i < count; i++)
-        replicas[i] = (struct replica){(u16)ports[i], (u16)rids[i]};
-    struct replica_list *list = traffic_replicas(r, id);
-    if (!list) {
-        struct replica_list *lists = realloc(r->list, (r->count + 1) * sizeof *lists);
-        if (!lists) {
-            free(replicas);
-            return -1;
-        }
-        r->list = lists;
-        list = &lists[r->count++];
-        *list = (struct replica_list){.id = id};
-    }
-    free(list->replica);
-    list->replica = replicas;
-    list->count = count;
-    list->truncate_bytes = truncate_bytes;
-    return 0;
-}
-
-void device_delete_replicas(struct device *d, bool session, u32 id)
-{
-    struct replication *r = session ? &d->sessions : &d->multicast;
-    struct replica_list *list = traffic_replicas(r, id);
-    if (!list)
-        return;
-    free(list->replica);
-    *list = r->list[--r->count];
 }
 
 /* --- passes ------------------------------------------------------------------------------------------------ */
@@ -331,6 +300,10 @@ static void ingress_pass(struct device *d, struct packet *p, u64 now_ns)
 
 static void egress_pass(struct device *d, struct port *port, u64 t_ns)
 {
+    if (port->pfc.due_ns <= t_ns) {
+        pfc_send(d, port, t_ns);
+        return;
+    }
     const struct program *program = d->program;
     struct packet *p = traffic_dequeue(d, port, t_ns);
     p->clone = false;
@@ -393,7 +366,7 @@ void device_advance(struct device *d, u64 now_ns)
         work(d, d->now_ns);
 }
 
-/* Work until now_ns, then the port that takes a frame, or NULL when the frame is lost, which is counted. */
+/* Work until now_ns, then the port that takes a frame, or NULL when the frame ends here, which is counted. */
 static struct port *open_port(struct device *d, u32 number, const u8 *frame, u32 length, u64 now_ns)
 {
     struct port *port = device_port(d, number);
@@ -410,6 +383,10 @@ static struct port *open_port(struct device *d, u32 number, const u8 *frame, u32
         port->counters.drop_no_program++;
         if (d->recorder)
             traffic_note_refused(d, number, FATE_NO_PROGRAM, frame, length);
+        return NULL;
+    }
+    if (port->pfc.classes && pfc_receive(d, port, frame, length)) {
+        work(d, d->now_ns);
         return NULL;
     }
     return port;

@@ -6,6 +6,7 @@
 #define MRCLAB_DEVICE_H
 
 #include "heap.h"
+#include "pfc.h"
 #include "pool.h"
 #include "recorder.h"
 #include "table.h"
@@ -33,6 +34,7 @@ struct port_config {
     u64 loss; /* share of packets, in units of 2^-53 */
     u64 loss_seed;
     u64 overhead_bytes; /* around each frame on the wire */
+    u64 pfc_classes, pfc_xoff_bytes, pfc_xon_bytes, pfc_headroom_bytes, pfc_quanta, pfc_watchdog_ns, pfc_mac;
     struct {
         u64 depth_packets;
         u64 depth_bytes;
@@ -46,6 +48,9 @@ struct port_counters {
     u64 drop_queue_full, drop_port_down, drop_loss, drop_wiped, drop_no_program, drop_no_port, drop_passes;
     u64 drop_socket;
     u64 queue_packets, queue_bytes, queue_packets_max;
+    u64 drop_headroom;
+    u64 pause_sent, resume_sent, pause_received, resume_received, pause_ignored, paused_ns, pause_watchdog;
+    u64 held_bytes_max;
 };
 
 struct port {
@@ -58,6 +63,7 @@ struct port {
     struct queue queue[PRIORITIES];
     struct port_counters counters;
     int index; /* of the driver's interface, or -1 */
+    struct pfc pfc;
 };
 
 struct replica {
@@ -98,6 +104,7 @@ struct device {
     const struct program *program;
     u64 seed;
     bool running;
+    bool lossless; /* a port has, or had, PFC */
     u64 now_ns; /* the latest time seen */
     u64 order;
     struct replication multicast, sessions;

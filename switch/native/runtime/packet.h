@@ -36,6 +36,7 @@ struct packet {
     u16 priority;
     u8 instance_type;
     bool exit; /* the program left the pipeline */
+    bool charged; /* to the port by which it came (pfc.h) */
     u32 parser_error;
     u32 checksum_error;
 

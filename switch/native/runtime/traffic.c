@@ -21,6 +21,8 @@ static void schedule(struct device *d, struct port *port, u64 from_ns)
     for (u32 i = 0; i < PRIORITIES; i++)
         if (port->queue[i].head && port->queue[i].next_ns < eligible_ns)
             eligible_ns = port->queue[i].next_ns;
+    if (port->pfc.due_ns < eligible_ns)
+        eligible_ns = port->pfc.due_ns;
     u64 service_ns = eligible_ns == NEVER ? NEVER : later(later(port->free_ns, from_ns), eligible_ns);
     if (service_ns == port->service_ns)
         return;
@@ -88,6 +90,8 @@ void traffic_enqueue(struct device *d, struct packet *p, u32 number, u64 now_ns)
     else if (p->priority >= PRIORITIES || (queue->depth_packets && queue->packets >= queue->depth_packets) ||
              (queue->depth_bytes && queue->bytes + bytes > queue->depth_bytes) || d->waiting >= WAITING_MAX)
         drop = &port->counters.drop_queue_full;
+    else if (d->lossless && !pfc_admits(d, p, bytes))
+        drop = &device_port(d, p->port_in)->counters.drop_headroom;
     if (drop) {
         (*drop)++;
         if (d->recorder)
@@ -101,6 +105,7 @@ void traffic_enqueue(struct device *d, struct packet *p, u32 number, u64 now_ns)
     p->enqueue_us = now_ns / 1000;
     p->enqueue_depth = queue->packets;
     p->queued_bytes = bytes;
+    p->charged = false;
     if (queue->tail)
         queue->tail->next = p;
     else
@@ -113,6 +118,8 @@ void traffic_enqueue(struct device *d, struct packet *p, u32 number, u64 now_ns)
     if (++counters->queue_packets > counters->queue_packets_max)
         counters->queue_packets_max = counters->queue_packets;
     d->waiting++;
+    if (d->lossless)
+        pfc_charge(d, p, now_ns);
     schedule(d, port, now_ns);
 }
 
@@ -170,6 +177,8 @@ struct packet *traffic_dequeue(struct device *d, struct port *port, u64 t_ns)
     port->counters.queue_packets--;
     port->counters.queue_bytes -= p->queued_bytes;
     d->waiting--;
+    if (p->charged)
+        pfc_release(d, p, t_ns);
     p->dequeue_depth = queue->packets;
     return p;
 }
@@ -182,12 +191,10 @@ static bool put_on_wire(struct device *d, const struct port *port, struct packet
     return heap_push(&d->leaving, p->t_ns, p->order, p);
 }
 
-void traffic_transmit(struct device *d, struct port *port, struct packet *p, u64 t_ns)
+void traffic_transmit_control(struct device *d, struct port *port, struct packet *p, u64 t_ns)
 {
     u64 busy_ns = later(interval_ns((p->length + port->overhead_bytes) * 8, port->rate_bps), interval_ns(1, port->rate_pps));
     port->free_ns = t_ns + busy_ns;
-    port->counters.tx_packets++;
-    port->counters.tx_bytes += p->length;
     bool lost = port->loss && random_next(&port->random) >> 11 < port->loss;
     p->t_ns = port->free_ns + port->delay_ns;
     if (d->recorder)
@@ -198,6 +205,13 @@ void traffic_transmit(struct device *d, struct port *port, struct packet *p, u64
         pool_give(d->pool, p);
     }
     schedule(d, port, t_ns);
+}
+
+void traffic_transmit(struct device *d, struct port *port, struct packet *p, u64 t_ns)
+{
+    port->counters.tx_packets++;
+    port->counters.tx_bytes += p->length;
+    traffic_transmit_control(d, port, p, t_ns);
 }
 
 void traffic_idle(struct device *d, struct port *port, u64 t_ns)
@@ -220,6 +234,8 @@ void traffic_flush(struct device *d, struct port *port, u64 *counter, enum fate 
             queue->head = p->next;
             if (d->recorder)
                 traffic_note(d, p, fate, port->number, NULL, d->now_ns);
+            if (p->charged)
+                pfc_release(d, p, d->now_ns);
             pool_give(d->pool, p);
             (*counter)++;
             d->waiting--;
@@ -231,12 +247,4 @@ void traffic_flush(struct device *d, struct port *port, u64 *counter, enum fate 
     port->counters.queue_packets = 0;
     port->counters.queue_bytes = 0;
     port->service_ns = NEVER;
-}
-
-struct replica_list *traffic_replicas(struct replication *r, u32 id)
-{
-    for (u32 i = 0; i < r->count; i++)
-        if (r->list[i].id == id)
-            return &r->list[i];
-    return NULL;
 }

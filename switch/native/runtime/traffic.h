@@ -20,6 +20,8 @@ struct port *traffic_due(struct device *d, u64 now_ns, u64 *t_ns);
 struct packet *traffic_dequeue(struct device *d, struct port *port, u64 t_ns);
 /* After its egress: put the packet on the wire, or note that it used no time. */
 void traffic_transmit(struct device *d, struct port *port, struct packet *p, u64 t_ns);
+/* The same for a frame of the port's own MAC, which the counters of packets do not know. */
+void traffic_transmit_control(struct device *d, struct port *port, struct packet *p, u64 t_ns);
 void traffic_idle(struct device *d, struct port *port, u64 t_ns);
 /* Work out the port's next service again, after its configuration changed. */
 void traffic_reschedule(struct device *d, struct port *port, u64 now_ns);

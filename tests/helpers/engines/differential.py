@@ -18,6 +18,7 @@ from switch.model.actions import Action
 from switch.model.pipelines import Key, Table
 from switch.native.engine import NativeEngine
 from switch.reference.engine import ReferenceEngine
+from switch.reference.pfc import pfc_frame
 
 PORTS = (0, 1, 2, 3, 510)
 CELLS_COMPARED = 72  # of each array of counters or registers: ports 0..8 of eight classes
@@ -115,16 +116,42 @@ class Life:
     def port_config(self) -> PortConfig:
         draw = self.random.choice
         queues = [QueueConfig(draw((0, 0, 2, 5)), draw((0, 0, 400, 3000)), draw((0, 0, 0, 200_000))) for _ in range(8)]
+        rate_bps = draw((0, 8_000_000, 100_000_000, 99_999_937))
         return PortConfig(
             up=self.random.random() < 0.9,
-            rate_bps=draw((0, 8_000_000, 100_000_000, 99_999_937)),
+            rate_bps=rate_bps,
             rate_pps=draw((0, 0, 0, 77_777)),
             delay_ns=draw((0, 1000, 123_456)),
             loss=draw((0.0, 0.0, 0.25, 1.0)),
             loss_seed=draw((0, 5)),
             overhead_bytes=draw((0, 0, 24)),
             queues=tuple(queues),
+            **(self.pfc_config() if rate_bps else {}),
         )
+
+    def pfc_config(self) -> dict[str, int]:
+        """Half of the ports that have a rate, which a pause needs, have flow control."""
+        draw = self.random.choice
+        xoff = draw((0, 200, 2000))
+        return {
+            "pfc_classes": draw((0, 0, 1, 255, 0x81)),
+            "pfc_xoff_bytes": xoff,
+            "pfc_xon_bytes": draw((0, xoff // 2, xoff)),
+            "pfc_headroom_bytes": draw((0, 300, 100_000)),
+            "pfc_quanta": draw((200, 2000, 65_535)),
+            "pfc_watchdog_ns": draw((0, 1, 100_000, 10_000_000)),
+            "pfc_mac": self.random.getrandbits(48),
+        }
+
+    def control_frame(self) -> bytes:
+        """A PFC frame, now and then forged or cut short."""
+        times = {priority: self.random.choice((0, 1, 30, 500, 65_535)) for priority in range(8)}
+        data = bytearray(pfc_frame(self.random.getrandbits(48), self.random.choice((0, 1, 0x80, 255, 0xFFFF)), times))
+        if self.random.random() < 0.2:
+            data[self.random.randrange(len(data))] ^= self.random.getrandbits(8)
+        if self.random.random() < 0.2:
+            del data[self.random.randrange(len(data)) :]
+        return bytes(data)
 
     def first_port_config(self) -> PortConfig:
         return PortConfig() if self.random.random() < 0.5 else self.port_config()
@@ -213,7 +240,8 @@ class Life:
             populate(self)
         came_out = 0
         for _ in range(packets):
-            port, frame = self.random.choice(PORTS), self.frame()
+            port = self.random.choice(PORTS)
+            frame = self.control_frame() if self.random.random() < 0.1 else self.frame()
             self.pair.both("receive", lambda e, p=port, f=frame: e.receive(p, f, self.now_ns))
             self.now_ns += self.random.choice((0, 0, 1, 999, 10_000, 1_000_000))
             if self.random.random() < 0.1:

@@ -21,6 +21,7 @@ from switch.fabric import End, Fabric, HostFrame, NicPort
 from switch.model import Program
 from switch.native.fabric import NativeFabric
 from switch.packet_log import Fate, PacketRecord, in_order
+from switch.reference.pfc import pfc_frame
 from tests.helpers.engines.differential import PORTS, Life
 from tests.helpers.engines.stepped_fabric import SteppedFabric
 
@@ -163,7 +164,9 @@ class FabricLife:
         draw, agenda = self.random, []
         for _ in range(draw.randint(10, 120)):
             t_ns = draw.choice((0, 1000, draw.randrange(DURATION_NS), draw.randrange(DURATION_NS) // 1000 * 1000))
-            frame = bytearray(draw.choice(frames))
+            times = {0: 40, 7: draw.choice((0, 9, 65_535))}
+            forged = pfc_frame(draw.getrandbits(48), draw.choice((1, 0x81, 255)), times)
+            frame = bytearray(forged if draw.random() < 0.05 else draw.choice(frames))
             if frame and draw.random() < 0.4:
                 frame[draw.randrange(len(frame))] = draw.getrandbits(8)
             if draw.random() < 0.1:
