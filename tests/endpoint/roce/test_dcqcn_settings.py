@@ -1,0 +1,91 @@
+"""DCQCN's three settings, by traces worked by hand from the published rules."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import pytest
+
+from endpoint.core.config import ConfigError
+from endpoint.roce.config import make_settings
+from endpoint.roce.dcqcn import Dcqcn
+from endpoint.roce.dcqcn_setting import SETTINGS, dcqcn_setting
+
+LINE = 100.0  # Gb/s, as the traces have it
+RTT_NS = 10_000
+PERIOD_NS = 11_000  # 55 µs of 50
+
+
+def made(name: str) -> Dcqcn:
+    return Dcqcn(100_000_000_000, RTT_NS, 125_000, dcqcn_setting(name))
+
+
+def rate(dcqcn: Dcqcn) -> float:
+    return dcqcn.rate_bps / 1e9
+
+
+@pytest.mark.parametrize(
+    ("name", "gain"), [("default", 1 / 256), ("aggressive", 1 / 256), ("most_aggressive", 5 / 1024)]
+)
+def test_each_notification_cuts_by_half_of_alpha_and_raises_alpha_by_the_gain(name: str, gain: float) -> None:
+    dcqcn = made(name)
+    dcqcn.on_cnp(0)  # alpha is 1: half, and (1 - g) + g stays 1
+    assert (rate(dcqcn), dcqcn.alpha) == (50.0, 1.0)
+    dcqcn.advance(2 * PERIOD_NS)  # alpha has decayed twice; the rate has gone half of the way to 100 twice: 75, 87.5
+    assert dcqcn.alpha == pytest.approx((1 - gain) ** 2)
+    assert rate(dcqcn) == pytest.approx(87.5)
+    alpha = dcqcn.alpha
+    dcqcn.on_cnp(2 * PERIOD_NS)
+    assert rate(dcqcn) == pytest.approx(87.5 * (1 - alpha / 2))
+    assert dcqcn.alpha == pytest.approx((1 - gain) * alpha + gain)
+
+
+@pytest.mark.parametrize(("name", "additive"), [("default", 0.4), ("aggressive", 0.1), ("most_aggressive", 0.1)])
+def test_after_five_steps_of_fast_recovery_the_target_rises_by_the_additive_increase(
+    name: str, additive: float
+) -> None:
+    dcqcn = made(name)
+    dcqcn.on_cnp(0)  # 100 to 50
+    dcqcn.on_cnp(0)  # alpha is still 1: 50 to 25, target 50
+    expected = 25.0
+    for step in range(1, 6):  # 37.5, 43.75, 46.875, 48.4375, 49.21875
+        expected = (expected + 50.0) / 2
+        dcqcn.advance(step * PERIOD_NS)
+        assert rate(dcqcn) == pytest.approx(expected)
+    for step in (6, 7):
+        expected = (expected + 50.0 + (step - 5) * additive) / 2
+        dcqcn.advance(step * PERIOD_NS)
+        assert rate(dcqcn) == pytest.approx(expected)
+
+
+def test_hyper_increase_needs_both_the_timer_and_the_byte_counter_past_fast_recovery() -> None:
+    dcqcn = made("default")
+    dcqcn.on_cnp(0)
+    dcqcn.on_cnp(0)
+    dcqcn.advance(6 * PERIOD_NS)  # the timer is past, by one step: target 50.4
+    target, found = 50.4, rate(dcqcn)
+    for _ in range(5):  # five times the byte counter: additive, since the timer is past fast recovery
+        dcqcn.on_sent(40 * 125_000, 6 * PERIOD_NS)
+        target += 0.4
+        found = (found + target) / 2
+        assert rate(dcqcn) == pytest.approx(found)
+    dcqcn.on_sent(40 * 125_000, 6 * PERIOD_NS)  # both are past now: ten times as much
+    assert rate(dcqcn) == pytest.approx((found + target + 4.0) / 2)
+
+
+def test_the_settings_are_the_published_numbers_where_there_are_some() -> None:
+    """Zhu et al. (SIGCOMM 2015) for 40 Gb/s and 50 µs; NVIDIA's dce_tcp_g of 1019 in 1024."""
+    default, aggressive, most = (asdict(SETTINGS[name]) for name in ("default", "aggressive", "most_aggressive"))
+    for setting in (default, aggressive, most):
+        assert setting["alpha_period_rtts"] * 50 == setting["increase_period_rtts"] * 50 == pytest.approx(55)
+        assert setting["increase_bdps"] * 40e9 * 50e-6 / 8 == pytest.approx(10e6)
+        assert setting["fast_recovery"] == 5
+        assert setting["hyper"] == pytest.approx(10 * setting["additive"])
+    assert [s["alpha_gain"] for s in (default, aggressive, most)] == [1 / 256, 1 / 256, (1024 - 1019) / 1024]
+    assert [s["cnp_period_rtts"] * 50 for s in (default, aggressive, most)] == [50, 25, 12.5]
+    assert aggressive["additive"] * 40e9 == most["additive"] * 40e9 == pytest.approx(40e6)
+
+
+def test_a_setting_that_does_not_exist_is_refused_with_the_names() -> None:
+    with pytest.raises(ConfigError, match="dcqcn_setting is 'wild'; valid: default, aggressive, most_aggressive"):
+        make_settings({"dcqcn_setting": "wild"})
