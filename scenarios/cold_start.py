@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scenarios.judging import checks, counters, evidence, stalls
-from scenarios.judging.checks import Check
+from scenarios.judging.check import Check, check
 from scenarios.judging.paths import PathKey
 from scenarios.judging.run import SECOND_NS, Run, Span
 from scenarios.judging.story import PaperRow
@@ -39,28 +39,23 @@ def workloads(setting: Setting) -> Sequence[Workload]:
     return [Workload("training", first, name="whole"), Workload("training", whole.options, name="cold", phase="faults")]
 
 
-def losses_fade(share: float = 0.1) -> Check:
+@check
+def losses_fade(run: Run, share: float = 0.1) -> Finding:
     """Retransmissions a second in the last quarter of the phase are at most `share` of those in the first."""
-
-    def check(run: Run) -> Finding:
-        span = run.phases.get("faults")
-        if span is None:
-            return Finding("losses fade", None, "there was no phase 'faults'")
-        quarter = span.length_ns // 4
-        first = counters.qp_totals(run, Span("first", span.start_ns, span.start_ns + quarter))["retransmits"]
-        kept = stalls.pieces(run, Span("last", span.stop_ns - quarter, span.stop_ns))
-        if not kept:
-            return Finding("losses fade", None, stalls.told(run, span))
-        last = counters.qp_totals_in(run, kept)["retransmits"]
-        figures = {"first_quarter": first, "last_quarter": last}
-        if not first:
-            return Finding("losses fade", None, "nothing was lost at the start, so nothing was shown", figures)
-        reason = f"{first} retransmissions in the first quarter, {last} in the last"
-        return evidence.blamed(
-            Finding("losses fade", last <= share * first, reason, figures), evidence.behind(run, span)
-        )
-
-    return check
+    span = run.phases.get("faults")
+    if span is None:
+        return Finding("losses fade", None, "there was no phase 'faults'")
+    quarter = span.length_ns // 4
+    first = counters.qp_totals(run, Span("first", span.start_ns, span.start_ns + quarter))["retransmits"]
+    kept = stalls.pieces(run, Span("last", span.stop_ns - quarter, span.stop_ns))
+    if not kept:
+        return Finding("losses fade", None, stalls.told(run, span))
+    last = counters.qp_totals_in(run, kept)["retransmits"]
+    figures = {"first_quarter": first, "last_quarter": last}
+    if not first:
+        return Finding("losses fade", None, "nothing was lost at the start, so nothing was shown", figures)
+    reason = f"{first} retransmissions in the first quarter, {last} in the last"
+    return evidence.blamed(Finding("losses fade", last <= share * first, reason, figures), evidence.behind(run, span))
 
 
 def judge(setting: Setting) -> Sequence[Check]:

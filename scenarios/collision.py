@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scenarios.judging import checks, enough, evidence, planes, stalls
-from scenarios.judging.checks import Check
+from scenarios.judging.check import Check, check
 from scenarios.judging.run import Run
 from scenarios.judging.story import PaperRow
 from scenarios.judging.verdict import Finding
@@ -27,27 +27,24 @@ def timeline(setting: Setting) -> list[TimedFault]:
     return []
 
 
-def at_line_rate(setting: Setting, at_least: float = 0.90) -> Check:
+@check
+def at_line_rate(run: Run, setting: Setting, at_least: float = 0.90) -> Finding:
     """Hosts together send at least this share of their line rate: nothing collides."""
     rate_bps = setting.host_rate_bps * setting.plan.host_count
-
-    def check(run: Run) -> Finding:
-        span = run.phases.get("reference")
-        if span is None:
-            return Finding("line rate", None, "there was no reference phase")
-        kept = stalls.pieces(run, span)
-        if not kept:
-            return Finding("line rate", None, stalls.left_out_words(run, span, kept))
-        share = sum(planes.bytes_sent_in(run, kept).values()) * 8e9
-        share /= stalls.total_ns(kept) * rate_bps
-        reason = f"hosts sent {share:.1%} of their line rate (at least {at_least:.0%})"
-        error = enough.pieces_error(run, kept)
-        found = enough.holds(1 - share, 1 - at_least, error)
-        doubt = enough.doubt(found, error, stalls.told(run, span))
-        finding = Finding("line rate", found, reason + doubt, {"share": round(share, 4)})
-        return evidence.blamed(finding, evidence.behind(run, span, absolute=True))
-
-    return check
+    span = run.phases.get("reference")
+    if span is None:
+        return Finding("line rate", None, "there was no reference phase")
+    kept = stalls.pieces(run, span)
+    if not kept:
+        return Finding("line rate", None, stalls.left_out_words(run, span, kept))
+    share = sum(planes.bytes_sent_in(run, kept).values()) * 8e9
+    share /= stalls.total_ns(kept) * rate_bps
+    reason = f"hosts sent {share:.1%} of their line rate (at least {at_least:.0%})"
+    error = enough.pieces_error(run, kept)
+    found = enough.holds(1 - share, 1 - at_least, error)
+    doubt = enough.doubt(found, error, stalls.told(run, span))
+    finding = Finding("line rate", found, reason + doubt, {"share": round(share, 4)})
+    return evidence.blamed(finding, evidence.behind(run, span, absolute=True))
 
 
 def judge(setting: Setting) -> Sequence[Check]:

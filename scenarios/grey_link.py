@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from scenarios.judging import checks, paths, stalls
-from scenarios.judging.checks import Check
+from scenarios.judging.check import Check, check
 from scenarios.judging.run import Run
 from scenarios.judging.story import PaperRow
 from scenarios.judging.verdict import Finding
@@ -22,49 +22,43 @@ def timeline(setting: Setting) -> list[TimedFault]:
     return [TimedFault(2.0, "loss", LINK, setting.phases["faults"] - 8.0, value=100 * LOSS, seed=seed)]
 
 
-def prober_names_it() -> Check:
+@check
+def prober_names_it(run: Run) -> Finding:
     """While the link loses packets, at least one host blames it, and no host blames another switch or link."""
-
-    def check(run: Run) -> Finding:
-        if not run.faults:
-            return Finding("blame", None, "the fault never began")
-        target = set(run.faults[0].target.split("-"))
-        blamed = [line for line in run.kind("link") if line.get("blame")]
-        if not blamed:
-            return Finding("blame", False, "no host blamed anything")
-        right = [line for line in blamed if {str(line.get("a")), str(line.get("b"))} == target]
-        wrong = [line for line in blamed if line not in right and not stalls.spoils(run, int(line["t_ns"]))]
-        if not right and not wrong:
-            return Finding("blame", None, f"what was blamed, was so for a stall: {stalls.told(run, run.span)}")
-        if not right:
-            return Finding("blame", False, f"the prober blamed {wrong[0].get('blame')!r}, not {run.faults[0].target}")
-        fault, first = run.faults[0], right[0]
-        after_s = (first["t_ns"] - fault.start_ns) / 1e9
-        end_ns = fault.stop_ns or run.end_ns
-        told = [line for line in right if line["node"] == first["node"] and line["t_ns"] <= end_ns] or [first]
-        each_way = 1 - math.sqrt(1 - float(told[-1]["loss"]))  # a probe crosses the link there and back
-        figures = {"right": len(right), "wrong": len(wrong), "loss": round(each_way, 3), "after_s": round(after_s, 2)}
-        estimate = f"in the end it held the link to lose {each_way:.0%} each way, {LOSS:.0%} is true"
-        reason = f"{first['node']} named it after {after_s:.1f} s; {estimate}; {len(wrong)} wrong names"
-        return Finding("blame", not wrong, reason, figures)
-
-    return check
+    if not run.faults:
+        return Finding("blame", None, "the fault never began")
+    target = set(run.faults[0].target.split("-"))
+    blamed = [line for line in run.kind("link") if line.get("blame")]
+    if not blamed:
+        return Finding("blame", False, "no host blamed anything")
+    right = [line for line in blamed if {str(line.get("a")), str(line.get("b"))} == target]
+    wrong = [line for line in blamed if line not in right and not stalls.spoils(run, int(line["t_ns"]))]
+    if not right and not wrong:
+        return Finding("blame", None, f"what was blamed, was so for a stall: {stalls.told(run, run.span)}")
+    if not right:
+        return Finding("blame", False, f"the prober blamed {wrong[0].get('blame')!r}, not {run.faults[0].target}")
+    fault, first = run.faults[0], right[0]
+    after_s = (first["t_ns"] - fault.start_ns) / 1e9
+    end_ns = fault.stop_ns or run.end_ns
+    told = [line for line in right if line["node"] == first["node"] and line["t_ns"] <= end_ns] or [first]
+    each_way = 1 - math.sqrt(1 - float(told[-1]["loss"]))  # a probe crosses the link there and back
+    figures = {"right": len(right), "wrong": len(wrong), "loss": round(each_way, 3), "after_s": round(after_s, 2)}
+    estimate = f"in the end it held the link to lose {each_way:.0%} each way, {LOSS:.0%} is true"
+    reason = f"{first['node']} named it after {after_s:.1f} s; {estimate}; {len(wrong)} wrong names"
+    return Finding("blame", not wrong, reason, figures)
 
 
-def only_its_paths_were_left() -> Check:
+@check
+def only_its_paths_were_left(run: Run) -> Finding:
     """At least one path was given up, and every such path crosses the grey link."""
-
-    def check(run: Run) -> Finding:
-        histories = paths.histories(run).items()
-        given_up = [key for key, spans in histories if any(not paths.for_a_stall(run, span) for span in spans)]
-        if not given_up:
-            return Finding("paths left", False, "no path was given up")
-        others = [key for key in given_up if key.via != f"p{PLANE}s{SPINE}"]
-        reason = f"{len(given_up)} paths were given up, {len(others)} of them do not cross {LINK}"
-        # A SACK may be lost on the grey link's way back and blame an innocent path for a moment.
-        return Finding("paths left", len(others) <= len(given_up) // 2, reason, {"others": len(others)})
-
-    return check
+    histories = paths.histories(run).items()
+    given_up = [key for key, spans in histories if any(not paths.for_a_stall(run, span) for span in spans)]
+    if not given_up:
+        return Finding("paths left", False, "no path was given up")
+    others = [key for key in given_up if key.via != f"p{PLANE}s{SPINE}"]
+    reason = f"{len(given_up)} paths were given up, {len(others)} of them do not cross {LINK}"
+    # A SACK may be lost on the grey link's way back and blame an innocent path for a moment.
+    return Finding("paths left", len(others) <= len(given_up) // 2, reason, {"others": len(others)})
 
 
 def judge(setting: Setting) -> Sequence[Check]:

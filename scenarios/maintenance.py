@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scenarios.judging import checks, paths
-from scenarios.judging.checks import Check
+from scenarios.judging.check import Check, check
 from scenarios.judging.run import Run
 from scenarios.judging.story import PaperRow
 from scenarios.judging.verdict import Finding
@@ -22,7 +22,8 @@ def timeline(setting: Setting) -> list[TimedFault]:
     return [TimedFault(1.0, "drain", f"p{plane}s{rng.randrange(plan.spines)}", 20.0), *reseated]
 
 
-def drained(setting: Setting) -> Check:
+@check
+def drained(run: Run, setting: Setting) -> Finding:
     """In the middle of the drain every host that could cross the spine holds its paths there DENIED.
 
     `paths_healed` checks that the paths are back in the end.
@@ -32,25 +33,22 @@ def drained(setting: Setting) -> Check:
     def crosses(host: str, peers: set[str]) -> bool:
         return any(plan.leaf_of(plan.host(peer)) != plan.leaf_of(plan.host(host)) for peer in peers)
 
-    def check(run: Run) -> Finding:
-        if setting.single_plane:
-            return Finding("drained", None, "the baseline cannot be told to leave a switch")
-        drain = next((fault for fault in run.faults if fault.verb == "drain"), None)
-        if drain is None or drain.stop_ns is None:
-            return Finding("drained", None, "no spine was drained and brought back")
-        middle_ns = (drain.start_ns + drain.stop_ns) // 2
-        denying = {path.host for path in paths.in_state(run, "DENIED", middle_ns) if path.via == drain.target}
-        peers = {
-            host: {str(qp["peer"]) for line in lines for qp in line["qps"]} for host, lines in run.agent_samples.items()
-        }
-        wanted = {host for host, own in peers.items() if crosses(host, own)}
-        if not wanted:
-            return Finding("drained", None, "no host had a path across the spine")
-        if left := sorted(wanted - denying):
-            return Finding("drained", False, f"{left[0]} kept using {drain.target} while it was drained")
-        return Finding("drained", True, f"all {len(wanted)} hosts kept off {drain.target} while it was drained")
-
-    return check
+    if setting.single_plane:
+        return Finding("drained", None, "the baseline cannot be told to leave a switch")
+    drain = next((fault for fault in run.faults if fault.verb == "drain"), None)
+    if drain is None or drain.stop_ns is None:
+        return Finding("drained", None, "no spine was drained and brought back")
+    middle_ns = (drain.start_ns + drain.stop_ns) // 2
+    denying = {path.host for path in paths.in_state(run, "DENIED", middle_ns) if path.via == drain.target}
+    peers = {
+        host: {str(qp["peer"]) for line in lines for qp in line["qps"]} for host, lines in run.agent_samples.items()
+    }
+    wanted = {host for host, own in peers.items() if crosses(host, own)}
+    if not wanted:
+        return Finding("drained", None, "no host had a path across the spine")
+    if left := sorted(wanted - denying):
+        return Finding("drained", False, f"{left[0]} kept using {drain.target} while it was drained")
+    return Finding("drained", True, f"all {len(wanted)} hosts kept off {drain.target} while it was drained")
 
 
 def judge(setting: Setting) -> Sequence[Check]:

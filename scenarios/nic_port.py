@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scenarios.judging import checks, enough, evidence, goodput, stalls
-from scenarios.judging.checks import Check
+from scenarios.judging.check import Check, check
 from scenarios.judging.run import Run, Span
 from scenarios.judging.story import PaperRow
 from scenarios.judging.verdict import Finding
@@ -36,48 +36,45 @@ def timeline(setting: Setting) -> list[TimedFault]:
     return [*one_by_one, *half]
 
 
-def plateaus(setting: Setting, name: str, phase: str, wanted: int, limit: float = 0.03) -> Check:
+@check
+def plateaus(run: Run, setting: Setting, name: str, phase: str, wanted: int, limit: float = 0.03) -> Finding:
     """Between two changes, goodput's share of the reference is within `limit` of the live ports' share of all ports.
 
     Fewer than `wanted` of these plateaus are too little evidence.
     """
     planes = setting.plan.planes
-
-    def check(run: Run) -> Finding:
-        if setting.single_plane or planes == 1:
-            return Finding(name, None, "a host has one port here: without it nothing is left to step down to")
-        reference, span = run.phases.get("reference"), run.phases.get(phase)
-        if reference is None or span is None:
-            return Finding(name, None, f"phases 'reference' and {phase!r} are both needed")
-        before = stalls.pieces(run, reference)
-        before_error = enough.pieces_error(run, before)
-        normal = goodput.over_all(run, before)
-        if normal <= 0:
-            return Finding(name, None, "the reference phase carried nothing")
-        rows, errors = [], []
-        changes = sorted({t for f in run.faults for t in (f.start_ns, f.stop_ns) if t and span.contains(t)})
-        for start_ns, stop_ns in zip(changes, [*changes[1:], span.stop_ns], strict=True):
-            settled = Span("plateau", start_ns + SETTLE_ROUND_TRIPS * setting.plan.base_rtt_ns, stop_ns)
-            kept = stalls.pieces(run, settled)
-            error = enough.pieces_error(run, kept) + before_error
-            if error > limit:
-                continue
-            errors.append(error)
-            middle = (settled.start_ns + settled.stop_ns) // 2
-            down = sum(f.start_ns <= middle and (f.stop_ns is None or middle < f.stop_ns) for f in run.faults)
-            rows.append((down, goodput.over_all(run, kept) / normal, 1 - down / planes))
-        if len(rows) < wanted:
-            reason = f"{len(rows)} plateaus were long enough to measure ({wanted} are needed)"
-            return Finding(name, None, "; ".join(filter(None, [reason, stalls.told(run, span)])))
-        worst = max(abs(got - want) for _, got, want in rows)
-        figures = {"plateaus": [{"ports_down": d, "share": round(g, 4), "expected": w} for d, g, w in rows]}
-        shares = ", ".join(f"{got:.0%}" for _, got, _ in rows)
-        reason = f"plateaus at {shares} of the reference; the farthest is {worst:.1%} of it off (limit {limit:.0%})"
-        found = enough.holds(worst, limit, max(errors))
-        finding = Finding(name, found, reason + enough.doubt(found, max(errors), stalls.told(run, span)), figures)
-        return evidence.blamed(finding, evidence.behind(run, reference, span))
-
-    return check
+    if setting.single_plane or planes == 1:
+        return Finding(name, None, "a host has one port here: without it nothing is left to step down to")
+    reference, span = run.phases.get("reference"), run.phases.get(phase)
+    if reference is None or span is None:
+        return Finding(name, None, f"phases 'reference' and {phase!r} are both needed")
+    before = stalls.pieces(run, reference)
+    before_error = enough.pieces_error(run, before)
+    normal = goodput.over_all(run, before)
+    if normal <= 0:
+        return Finding(name, None, "the reference phase carried nothing")
+    rows, errors = [], []
+    changes = sorted({t for f in run.faults for t in (f.start_ns, f.stop_ns) if t and span.contains(t)})
+    for start_ns, stop_ns in zip(changes, [*changes[1:], span.stop_ns], strict=True):
+        settled = Span("plateau", start_ns + SETTLE_ROUND_TRIPS * setting.plan.base_rtt_ns, stop_ns)
+        kept = stalls.pieces(run, settled)
+        error = enough.pieces_error(run, kept) + before_error
+        if error > limit:
+            continue
+        errors.append(error)
+        middle = (settled.start_ns + settled.stop_ns) // 2
+        down = sum(f.start_ns <= middle and (f.stop_ns is None or middle < f.stop_ns) for f in run.faults)
+        rows.append((down, goodput.over_all(run, kept) / normal, 1 - down / planes))
+    if len(rows) < wanted:
+        reason = f"{len(rows)} plateaus were long enough to measure ({wanted} are needed)"
+        return Finding(name, None, "; ".join(filter(None, [reason, stalls.told(run, span)])))
+    worst = max(abs(got - want) for _, got, want in rows)
+    figures = {"plateaus": [{"ports_down": d, "share": round(g, 4), "expected": w} for d, g, w in rows]}
+    shares = ", ".join(f"{got:.0%}" for _, got, _ in rows)
+    reason = f"plateaus at {shares} of the reference; the farthest is {worst:.1%} of it off (limit {limit:.0%})"
+    found = enough.holds(worst, limit, max(errors))
+    finding = Finding(name, found, reason + enough.doubt(found, max(errors), stalls.told(run, span)), figures)
+    return evidence.blamed(finding, evidence.behind(run, reference, span))
 
 
 def judge(setting: Setting) -> Sequence[Check]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scenarios.judging import checks
-from scenarios.judging.checks import Check
+from scenarios.judging.check import Check, check
 from scenarios.judging.run import Run
 from scenarios.judging.story import PaperRow
 from scenarios.judging.verdict import Finding
@@ -33,27 +33,24 @@ def timeline(setting: Setting) -> list[TimedFault]:
     return cuts
 
 
-def every_path_used(setting: Setting) -> Check:
+@check
+def every_path_used(run: Run, setting: Setting) -> Finding:
     """In the reference phase the sender's counters show data on every path to the receiver."""
     paths = setting.plan.planes * setting.plan.spines
-
-    def check(run: Run) -> Finding:
-        reference = run.phases.get("reference")
-        if reference is None:
-            return Finding("every path", None, "there was no reference phase")
-        samples = [line for line in run.agent_samples.get(SENDER, []) if reference.contains(line["t_ns"])]
-        counts = [counted for line in samples if (counted := line.get("paths"))]
-        if len(counts) < 2:
-            return Finding("every path", None, f"{SENDER} did not count packets by path")
-        first, last = counts[0], counts[-1]
-        sent = {ev: count - first.get(ev, 0) for ev, count in last.items()}
-        used = sum(1 for count in sent.values() if count > 0)
-        fewest, most = min(sent.values(), default=0), max(sent.values(), default=0)
-        figures = {"paths": paths, "used": used, "fewest_packets": fewest, "most_packets": most}
-        reason = f"{used} of {paths} paths carried data, {fewest} to {most} packets each"
-        return Finding("every path", used == paths, reason, figures)
-
-    return check
+    reference = run.phases.get("reference")
+    if reference is None:
+        return Finding("every path", None, "there was no reference phase")
+    samples = [line for line in run.agent_samples.get(SENDER, []) if reference.contains(line["t_ns"])]
+    counts = [counted for line in samples if (counted := line.get("paths"))]
+    if len(counts) < 2:
+        return Finding("every path", None, f"{SENDER} did not count packets by path")
+    first, last = counts[0], counts[-1]
+    sent = {ev: count - first.get(ev, 0) for ev, count in last.items()}
+    used = sum(1 for count in sent.values() if count > 0)
+    fewest, most = min(sent.values(), default=0), max(sent.values(), default=0)
+    figures = {"paths": paths, "used": used, "fewest_packets": fewest, "most_packets": most}
+    reason = f"{used} of {paths} paths carried data, {fewest} to {most} packets each"
+    return Finding("every path", used == paths, reason, figures)
 
 
 def judge(setting: Setting) -> Sequence[Check]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from scenarios.commands.root import need_root
+from scenarios.commands.words import add
 from topo.emulation import labname
 from topo.emulation.lab import Lab
 from topo.graph import PortRef, link_between, ports
@@ -34,12 +35,7 @@ PREFERENCES = ("-o", "udp.ignore_ipv6_zero_checksum:TRUE", "-o", "udp.check_chec
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    capture = subparsers.add_parser(
-        "capture",
-        help="capture packets on links of the running lab",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    capture = add(subparsers, "capture", capture_command, EXAMPLES)
     capture.add_argument("links", nargs="+", metavar="LINK", help="two neighbours, such as p1l0-p1s2 or h0-p0l0")
     capture.add_argument("--write", metavar="FILE", help="write pcap or pcapng instead of printing; - is the output")
     capture.add_argument("--decode", action="store_true", help="print what tshark makes of it, MRC decoded")
@@ -47,7 +43,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     capture.add_argument("--seconds", type=float, metavar="S", help="stop after S seconds")
     capture.add_argument("--filter", default="", metavar="EXPRESSION", help="a tcpdump filter expression")
     labname.add_option(capture)
-    capture.set_defaults(run=capture_command)
 
 
 def near_end(plan: Plan, link: str) -> PortRef:

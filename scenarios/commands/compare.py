@@ -7,22 +7,18 @@ import json
 import sys
 from pathlib import Path
 
+from scenarios.commands.words import add
 from scenarios.running.directory import RUNS, before, by_age, find
+
+EXAMPLES = """examples:
+  ./lab compare                                    the newest run and the one of its scenario before it
+  ./lab compare link-flap/20261121-101500-7        that run and the newest
+  ./lab compare link-flap/20261121-101500-7 link-flap/20261121-102000-7 --format json
+with more than two, each is laid beside the first"""
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    compare = subparsers.add_parser(
-        "compare",
-        help="runs on one page, such as MRC against RoCE",
-        epilog=(
-            "examples:\n"
-            "  ./lab compare                                    the newest run and the one of its scenario before it\n"
-            "  ./lab compare link-flap/20261121-101500-7        that run and the newest\n"
-            "  ./lab compare link-flap/20261121-101500-7 link-flap/20261121-102000-7 --format json\n"
-            "with more than two, each is laid beside the first"
-        ),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    compare = add(subparsers, "compare", compare_command, EXAMPLES)
     compare.add_argument(
         "names", nargs="*", metavar="RUN", help="without: the newest and the one before it; one: it and the newest"
     )
@@ -30,7 +26,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     compare.add_argument("--output", type=Path, help="where to write the page (compare.html in the last run)")
     compare.add_argument("--picture", type=Path, metavar="FILE.svg", help="also write the goodput chart by itself")
     compare.add_argument("--format", choices=("text", "json"), default="text")
-    compare.set_defaults(run=compare_command)
 
 
 def compare_command(arguments: argparse.Namespace) -> int:

@@ -7,19 +7,22 @@ import json
 import sys
 import time
 
+from scenarios.commands.words import add
+
+DESCRIPTION = (
+    "Compile the endpoint's Python sources with mypyc, once for each state of the sources: about a minute. Nothing "
+    "needs this. After an edit the edited sources run, interpreted, until they are compiled."
+)
+EXAMPLES = """examples:
+  ./lab compile
+  ./lab compile --status
+  MRCLAB_COMPILED=off ./lab run smoke"""
+
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "compile",
-        help="compile the endpoint, so that virtual time and agents run faster",
-        description="Compile the endpoint's Python sources with mypyc, once for each state of the sources: about a"
-        " minute. Nothing needs this. After an edit the edited sources run, interpreted, until they are compiled.",
-        epilog="examples:\n  ./lab compile\n  ./lab compile --status\n  MRCLAB_COMPILED=off ./lab run smoke",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = add(subparsers, "compile", compile_command, EXAMPLES, DESCRIPTION)
     parser.add_argument("--status", action="store_true", help="only say which form the next process will use")
     parser.add_argument("--format", choices=("text", "json"), default="text")
-    parser.set_defaults(run=compile_command)
 
 
 def compile_command(arguments: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scenarios.commands.columns import aligned
+from scenarios.commands.words import add
 from topo.emulation import labname
 from topo.emulation.lab import Lab
 from topo.graph import PortRef, link_between, peer, ports
@@ -34,17 +35,11 @@ Row = dict[str, Any]
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    counters = subparsers.add_parser(
-        "counters",
-        help="what switches forwarded, trimmed, marked and dropped, by port, class and cause",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    counters = add(subparsers, "counters", counters_command, EXAMPLES)
     counters.add_argument("target", nargs="?", metavar="NODE|LINK", help="p0l0, or p0l0-p0s0 (all switches)")
     counters.add_argument("--watch", type=float, metavar="S", nargs="?", const=2.0, help="every S seconds (2)")
     counters.add_argument("--format", choices=("text", "json"), default="text")
     labname.add_option(counters)
-    counters.set_defaults(run=counters_command)
 
 
 def counters_command(arguments: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from scenarios.commands.root import need_root
+from scenarios.commands.words import add
 from topo.address import host_address
 from topo.emulation import labname, namespace
 from topo.emulation.lab import Lab
@@ -22,16 +23,10 @@ Names of hosts behind the command stand for their addresses, as at the prompt. T
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    run = subparsers.add_parser(
-        "exec",
-        help="run a command in a node's network namespace",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    run = add(subparsers, "exec", exec_command, EXAMPLES)
     run.add_argument("node", metavar="NODE")
     run.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND")
     labname.add_option(run)
-    run.set_defaults(run=exec_command)
 
 
 def exec_command(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+from scenarios.commands.words import add
 from topo.cli import chosen_plan
 from topo.emulation import labname
 from topo.planfile import PlanError
@@ -22,18 +23,12 @@ SUFFIX = {"frr": ".conf", "sonic": ".json"}
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    export = subparsers.add_parser(
-        "export",
-        help="a plan as JSON, or as SRv6 configuration for FRR or SONiC",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    export = add(subparsers, "export", export_command, EXAMPLES)
     export.add_argument("form", choices=("json", "frr", "sonic"), metavar="json|frr|sonic")
     export.add_argument("plan", nargs="?", metavar="PLAN", help="the running lab's, or else lab")
     export.add_argument("--switch", metavar="NAME", help="only this switch, on the output")
     export.add_argument("-o", "--output", type=Path, metavar="PLACE", help="a file (json), or a folder")
     labname.add_option(export)
-    export.set_defaults(run=export_command)
 
 
 def export_command(arguments: argparse.Namespace) -> int:

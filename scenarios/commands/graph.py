@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from scenarios.commands.words import add
 from scenarios.pictures.graph import Graph, dot, graph_of, mermaid
 from topo.emulation import labname, state
 from topo.plan import Plan
@@ -25,18 +26,12 @@ Load = Mapping[frozenset[str], float]
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    graph = subparsers.add_parser(
-        "graph",
-        help="a picture of the running lab with its faults and load: SVG, PNG, DOT, Mermaid",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    graph = add(subparsers, "graph", graph_command, EXAMPLES)
     graph.add_argument("plan", nargs="?", metavar="PLAN", help="a plan instead of the running lab")
     graph.add_argument("-o", "--output", type=Path, metavar="FILE")
     graph.add_argument("--format", choices=("svg", "dot", "mermaid"), help="what to print without -o (dot)")
     graph.add_argument("--load", type=float, metavar="S", help="watch the links for S seconds first")
     labname.add_option(graph)
-    graph.set_defaults(run=graph_command)
 
 
 def graph_command(arguments: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scenarios.commands.run import parsed, run_command
+from scenarios.commands.words import add
 from scenarios.running.directory import RUNS
 from scenarios.running.workers import WORKERS_MAX
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 MINUTES = 2.0
 
+DESCRIPTION = "Draw faults, fabrics, loads and settings; hold what must always hold; shrink what breaks it."
 EXAMPLES = """examples:
   ./lab hunt                            two minutes with a seed of chance, which is printed first
   ./lab hunt --seed 7 --tries 100       the same tries again
@@ -29,13 +31,7 @@ exit status: 0 everything held, 1 something was found, 2 no hunt"""
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    hunt = subparsers.add_parser(
-        "hunt",
-        help="random faults until something breaks, made as small as it gets",
-        description="Draw faults, fabrics, loads and settings; hold what must always hold; shrink what breaks it.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    hunt = add(subparsers, "hunt", hunt_command, EXAMPLES, DESCRIPTION)
     hunt.add_argument("--seed", type=int, metavar="N", help="repeat a hunt (a new seed each time)")
     hunt.add_argument("--minutes", type=float, metavar="M", help=f"stop after so long ({MINUTES:g} without --tries)")
     hunt.add_argument("--tries", type=int, metavar="N", help="stop after so many")
@@ -45,7 +41,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     hunt.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where its runs are kept (runs/)")
     hunt.add_argument("--format", choices=("text", "json"), default="text")
     hunt.add_argument("--plain", action="store_true", help="print lines instead of a live one")
-    hunt.set_defaults(run=hunt_command)
 
 
 def hunt_command(arguments: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from scenarios.commands.columns import aligned
+from scenarios.commands.words import add
 from topo.address import host_address, port_address, switch_usid, usid_address
 from topo.emulation import labname, namespace
 from topo.emulation.lab import Lab
@@ -24,16 +25,10 @@ without NODE a row a node, with it a row an interface; JSON holds both"""
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    inspect = subparsers.add_parser(
-        "inspect",
-        help="nodes of the running lab: kinds, addresses, interfaces, namespaces, states",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    inspect = add(subparsers, "inspect", inspect_command, EXAMPLES)
     inspect.add_argument("node", nargs="?", metavar="NODE")
     inspect.add_argument("--format", choices=("text", "json"), default="text")
     labname.add_option(inspect)
-    inspect.set_defaults(run=inspect_command)
 
 
 def inspect_command(arguments: argparse.Namespace) -> int:

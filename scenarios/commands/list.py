@@ -6,17 +6,17 @@ import argparse
 import json
 import sys
 
+from scenarios.commands.words import add
+
+DESCRIPTION = "The scenarios there are, with the plan and the length of each."
+EXAMPLES = """examples:
+  ./lab list
+  ./lab list --format json"""
+
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    listing = subparsers.add_parser(
-        "list",
-        help="the scenarios there are",
-        description="The scenarios there are, with the plan and the length of each.",
-        epilog="examples:\n  ./lab list\n  ./lab list --format json",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    listing = add(subparsers, "list", list_command, EXAMPLES, DESCRIPTION)
     listing.add_argument("--format", choices=("text", "json"), default="text")
-    listing.set_defaults(run=list_command)
 
 
 def list_command(arguments: argparse.Namespace) -> int:

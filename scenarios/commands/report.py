@@ -7,22 +7,22 @@ import json
 import sys
 from pathlib import Path
 
+from scenarios.commands.words import add
 from scenarios.running.directory import RUNS, find
+
+EXAMPLES = """examples:
+  ./lab report
+  ./lab report link-flap/20261121-101500-7
+  ./lab report --format json
+  ./lab report --csv figures/"""
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    report = subparsers.add_parser(
-        "report",
-        help="judge a run again and rewrite its report",
-        epilog="examples:\n  ./lab report\n  ./lab report link-flap/20261121-101500-7\n"
-        "  ./lab report --format json\n  ./lab report --csv figures/",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    report = add(subparsers, "report", report_command, EXAMPLES)
     report.add_argument("name", nargs="?", default="latest", help="a run, or a scenario: its newest run (latest)")
     report.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
     report.add_argument("--format", choices=("text", "json"), default="text")
     report.add_argument("--csv", type=Path, metavar="DIR", help="write goodput.csv, steps.csv and counters.csv there")
-    report.set_defaults(run=report_command)
 
 
 def report_command(arguments: argparse.Namespace) -> int:

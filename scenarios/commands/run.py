@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from scenarios.commands.interrupts import sigterm_too
 from scenarios.commands.owner import hand_over
 from scenarios.commands.root import need_root
+from scenarios.commands.words import add
 from scenarios.running import added
 from scenarios.running.directory import RUNS, RunDirectory
 from scenarios.running.transport_choice import TRANSPORTS
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from scenarios.scenario import Scenario
     from scenarios.viewing.live import RunView
 
+DESCRIPTION = "Bring a lab up, run a scenario in it, take it down, judge what happened."
 EXAMPLES = """examples:
   ./lab run link-flap                        the main demonstration, about two minutes
   ./lab run link-flap --short                the same in half a minute
@@ -59,13 +61,7 @@ def chosen(words: Sequence[str]) -> tuple[Scenario, Choices]:
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    run = subparsers.add_parser(
-        "run",
-        help="run a scenario, judge it, write a report",
-        description="Bring a lab up, run a scenario in it, take it down, judge what happened.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    run = add(subparsers, "run", run_command, EXAMPLES, DESCRIPTION)
     run.add_argument("scenario", help="a name from 'list', or the path of a .py file of your own")
     run.add_argument("--transport", default="mrc", metavar="NAME", help=f"one of {', '.join(TRANSPORTS)} (mrc)")
     run.add_argument("--plan", metavar="PLAN", help="another plan than the scenario's: a name or a .toml file")
@@ -112,7 +108,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--paused", action="store_true", help="with --view, in virtual time: begin held, for the page to let go"
     )
     labname.add_option(run)
-    run.set_defaults(run=run_command)
 
 
 def refuse_second_lab() -> None:

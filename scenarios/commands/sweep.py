@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scenarios.commands import words
 from scenarios.commands.owner import hand_over
 from scenarios.commands.root import need_root
 from scenarios.commands.run import chosen, refuse_second_lab
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 SEEDS_MAX = 1_000_000
 
+DESCRIPTION = "Run every scenario, transport and setting on the same seeds; say what is known, with confidence."
 EXAMPLES = """examples:
   ./lab sweep link-flap --seeds 300
   ./lab sweep link-flap --seeds 300 --transport mrc,roce        and the difference, seed by seed
@@ -42,13 +44,7 @@ exit status: 0 every run was true (with --until: that is known), 1 some were fal
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    sweep = subparsers.add_parser(
-        "sweep",
-        help="a scenario on many seeds: shares and differences with intervals",
-        description="Run every scenario, transport and setting on the same seeds; say what is known, with confidence.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    sweep = words.add(subparsers, "sweep", sweep_command, EXAMPLES, DESCRIPTION)
     add = sweep.add_argument
     add("scenarios", nargs="+", metavar="SCENARIO", help="names from 'list', or paths of .py files of your own")
     add("--seeds", default="20", metavar="N|A-B", help="1 to N, or A to B (20)")
@@ -69,7 +65,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs and rows are kept (runs/)")
     add("--format", choices=("text", "json"), default="text", help="json: the statements, and nothing else")
     add("--plain", action="store_true", help="print lines instead of the live table")
-    sweep.set_defaults(run=sweep_command)
 
 
 def parse_seeds(text: str) -> list[int]:

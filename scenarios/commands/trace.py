@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from scenarios.commands.words import add
 from topo.emulation import labname
 from topo.emulation.lab import Lab
 from topo.emulation.labname import DEFAULT_LAB
@@ -28,12 +29,7 @@ EXAMPLES = """examples:
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    trace = subparsers.add_parser(
-        "trace",
-        help="follow one packet through every switch's tables",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    trace = add(subparsers, "trace", trace_command, EXAMPLES)
     trace.add_argument("source", help="a host, such as h0")
     trace.add_argument("destination", help="another host")
     trace.add_argument("--ev", help="the path, by its EV (the first one)")
@@ -42,7 +38,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     trace.add_argument("--full", action="store_true", help="every step of every switch")
     trace.add_argument("--format", choices=("text", "json"), default="text")
     labname.add_option(trace)
-    trace.set_defaults(run=trace_command)
 
 
 def chosen_path(plan: Plan, source: str, destination: str, ev: str | None) -> Path:

@@ -13,6 +13,7 @@ from scenarios.commands.columns import aligned
 from scenarios.commands.interrupts import held_back
 from scenarios.commands.pairs import json_or_text, parse_pair
 from scenarios.commands.root import need_root
+from scenarios.commands.words import add
 from topo.emulation import labname
 
 if TYPE_CHECKING:
@@ -38,12 +39,7 @@ USUAL_S = 10.0
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    traffic = subparsers.add_parser(
-        "traffic",
-        help="run a workload on the running lab, list what runs, stop it",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    traffic = add(subparsers, "traffic", traffic_command, EXAMPLES)
     traffic.add_argument("what", metavar="KIND|list|stop|kinds|agents")
     traffic.add_argument("words", nargs="*", metavar="HOST|NAME=VALUE", help="or, for stop, names of traffic, or all")
     traffic.add_argument("--seconds", type=float, metavar="S", help="how long (10 for what would not end by itself)")
@@ -54,7 +50,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     traffic.add_argument("--seed", type=int, default=1)
     traffic.add_argument("--format", choices=("text", "json"), default="text")
     labname.add_option(traffic)
-    traffic.set_defaults(run=traffic_command)
 
 
 def traffic_command(arguments: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from scenarios.commands.owner import hand_over
 from scenarios.commands.root import need_root
+from scenarios.commands.words import add
 from scenarios.running.directory import RUNS
 from topo.emulation import labname
 
@@ -23,6 +24,7 @@ WHY_NOT = {
     "replay": "this run is over: it can be replayed",
 }
 
+DESCRIPTION = "Serve a page that shows a fabric and what happens in it; prints its address, opens nothing."
 EXAMPLES = """examples:
   ./lab view                      the running lab; without one, plan lab
   ./lab view wide                 another plan: a name or a .toml file
@@ -36,19 +38,12 @@ machine. Ctrl-C ends the view."""
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    view = subparsers.add_parser(
-        "view",
-        help="the lab in a browser: a plan, the running lab, a recorded run",
-        description="Serve a page that shows a fabric and what happens in it; prints its address, opens nothing.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    view = add(subparsers, "view", view_command, EXAMPLES, DESCRIPTION)
     view.add_argument("what", nargs="*", metavar="RUN|PLAN", help="a run, a scenario, a plan; two runs make a race")
     view.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
     view.add_argument("--port", type=int, default=0, help="the port on 127.0.0.1 (one that is free)")
     view.add_argument("--export", type=Path, metavar="FILE", help="write the replay as one HTML file instead, and end")
     labname.add_option(view)
-    view.set_defaults(run=view_command)
 
 
 def view_command(arguments: argparse.Namespace) -> int:

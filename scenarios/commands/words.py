@@ -5,7 +5,8 @@ Only the module of the word that was given is imported: `--help` and `status` ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import argparse
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
@@ -72,3 +73,22 @@ WORDS: Mapping[str, Word] = {
     ),
     "switch": Word("scenarios.commands.switch:register", "the P4 compiler and the embedded switch by themselves"),
 }
+
+
+def add(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    examples: str,
+    description: str | None = None,
+) -> argparse.ArgumentParser:
+    """The parser of a word, with the word's own line in the help; `run` carries the word out."""
+    parser = subparsers.add_parser(
+        name,
+        help=WORDS[name].summary,
+        description=description,
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    return parser

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from common.journal import Line
 from scenarios.judging import checks, enough, goodput
-from scenarios.judging.checks import Check
+from scenarios.judging.check import Check, check
 from scenarios.judging.run import Run, Span
 from scenarios.judging.verdict import Finding
 from scenarios.scenario import Setting
@@ -49,59 +49,50 @@ def must_hold(setting: Setting) -> list[Check]:
     ]
 
 
-def workloads_end_well() -> Check:
+@check
+def workloads_end_well(run: Run) -> Finding:
     """No message came twice, out of order, or with something that nobody sent: workloads look at each."""
-
-    def check(run: Run) -> Finding:
-        stops = [line for line in run.kind("workload") if line.get("state") == "stop"]
-        failed = [line for line in stops if line.get("outcome") == "failed"]
-        if failed:
-            return Finding("workloads", False, f"{failed[0]['node']}: {failed[0].get('cause')}")
-        return Finding("workloads", True if stops else None, f"{len(stops)} ranks ended well")
-
-    return check
+    stops = [line for line in run.kind("workload") if line.get("state") == "stop"]
+    failed = [line for line in stops if line.get("outcome") == "failed"]
+    if failed:
+        return Finding("workloads", False, f"{failed[0]['node']}: {failed[0].get('cause')}")
+    return Finding("workloads", True if stops else None, f"{len(stops)} ranks ended well")
 
 
-def planes_healed() -> Check:
+@check
+def planes_healed(run: Run) -> Finding:
     """At the end every host takes every port of its own, and of every peer, to be up."""
-
-    def check(run: Run) -> Finding:
-        state: dict[tuple[object, ...], str] = {}
-        for line in run.kind("plane"):
-            state[line["node"], line.get("plane"), line.get("side"), line.get("peer")] = str(line.get("state"))
-        down = sorted((key for key, said in state.items() if said != "up"), key=str)
-        if down:
-            node, plane, side, peer = down[0]
-            whose = f"that of {peer}" if side == "peer" else "its own"
-            return Finding("planes healed", False, f"{node} takes {whose} port in plane {plane} to be down at the end")
-        return Finding("planes healed", True, "every host takes every port to be up at the end")
-
-    return check
+    state: dict[tuple[object, ...], str] = {}
+    for line in run.kind("plane"):
+        state[line["node"], line.get("plane"), line.get("side"), line.get("peer")] = str(line.get("state"))
+    down = sorted((key for key, said in state.items() if said != "up"), key=str)
+    if down:
+        node, plane, side, peer = down[0]
+        whose = f"that of {peer}" if side == "peer" else "its own"
+        return Finding("planes healed", False, f"{node} takes {whose} port in plane {plane} to be down at the end")
+    return Finding("planes healed", True, "every host takes every port to be up at the end")
 
 
-def probes_counted() -> Check:
+@check
+def probes_counted(run: Run) -> Finding:
     """A path that probes brought back was out for as long as that many probes take, one after the other."""
-
-    def check(run: Run) -> Finding:
-        needed = int(run.options.get("settings", {}).get("probes_to_resurrect", 2))
-        # The first is sent at once.
-        least_ns = max(0, needed - 1) * PROBE_INTERVAL_RTTS * enough.base_rtt_ns(run)
-        left: dict[tuple[object, ...], int] = {}
-        for line in run.kind("ev"):
-            key = (line["node"], line.get("qp"), line["ev"])
-            if str(line["new"]).upper() == "ASSUMED_BAD":
-                left.setdefault(key, int(line["t_ns"]))
-                continue
-            since_ns = left.pop(key, None)
-            if since_ns is None or not str(line.get("cause", "")).startswith("probed"):
-                continue
-            if (out_ns := int(line["t_ns"]) - since_ns) < least_ns:
-                way = f"{line['node']} → {line.get('peer')}, plane {line.get('plane')} via {line.get('via')}"
-                reason = f"{way} was used again after {run.lasting(out_ns)}; {needed} probes in a row take longer"
-                return Finding("probes counted", False, reason)
-        return Finding("probes counted", True, "no path was used again before enough probes could come back")
-
-    return check
+    needed = int(run.options.get("settings", {}).get("probes_to_resurrect", 2))
+    # The first is sent at once.
+    least_ns = max(0, needed - 1) * PROBE_INTERVAL_RTTS * enough.base_rtt_ns(run)
+    left: dict[tuple[object, ...], int] = {}
+    for line in run.kind("ev"):
+        key = (line["node"], line.get("qp"), line["ev"])
+        if str(line["new"]).upper() == "ASSUMED_BAD":
+            left.setdefault(key, int(line["t_ns"]))
+            continue
+        since_ns = left.pop(key, None)
+        if since_ns is None or not str(line.get("cause", "")).startswith("probed"):
+            continue
+        if (out_ns := int(line["t_ns"]) - since_ns) < least_ns:
+            way = f"{line['node']} → {line.get('peer')}, plane {line.get('plane')} via {line.get('via')}"
+            reason = f"{way} was used again after {run.lasting(out_ns)}; {needed} probes in a row take longer"
+            return Finding("probes counted", False, reason)
+    return Finding("probes counted", True, "no path was used again before enough probes could come back")
 
 
 def tail(run: Run, phase: str) -> Span | None:
@@ -113,77 +104,65 @@ def tail(run: Run, phase: str) -> Span | None:
     return found if found.length_ns >= 10 * enough.base_rtt_ns(run) else None
 
 
-def goodput_back(phase: str) -> Check:
+@check
+def goodput_back(run: Run, phase: str) -> Finding:
     """In the end all hosts together carry what they carried before the faults, but for what chance explains."""
-
-    def check(run: Run) -> Finding:
-        reference, end = run.phases.get("reference"), tail(run, phase)
-        before = goodput.over(run, reference) if reference else 0.0
-        if end is None or before <= 0:
-            return Finding("goodput back", None, "too little was carried before the faults, or the end is too short")
-        share = goodput.over(run, end) / before
-        reason = f"goodput at the end is {share:.0%} of that before the faults (at least {BACK_AT:.0%})"
-        return Finding("goodput back", share >= BACK_AT, reason, {"share": round(share, 3)})
-
-    return check
+    reference, end = run.phases.get("reference"), tail(run, phase)
+    before = goodput.over(run, reference) if reference else 0.0
+    if end is None or before <= 0:
+        return Finding("goodput back", None, "too little was carried before the faults, or the end is too short")
+    share = goodput.over(run, end) / before
+    reason = f"goodput at the end is {share:.0%} of that before the faults (at least {BACK_AT:.0%})"
+    return Finding("goodput back", share >= BACK_AT, reason, {"share": round(share, 3)})
 
 
-def flows_back(phase: str) -> Check:
+@check
+def flows_back(run: Run, phase: str) -> Finding:
     """Every queue pair that moved before the faults moves at the end."""
-
-    def check(run: Run) -> Finding:
-        reference, end = run.phases.get("reference"), tail(run, phase)
-        if reference is None or end is None:
-            return Finding("flows back", None, "too short to say")
-        for host, samples in run.agent_samples.items():
-            moved, later = (progress(samples, span) for span in (reference, end))
-            still = [key for key, count in moved.items() if count and not later.get(key)]
-            if still:
-                reason = f"{host}: queue pair {still[0][0]} to {still[0][1]} carried nothing at the end"
-                return Finding("flows back", False, reason)
-        return Finding("flows back", True, "every queue pair that carried something before the faults does at the end")
-
-    return check
+    reference, end = run.phases.get("reference"), tail(run, phase)
+    if reference is None or end is None:
+        return Finding("flows back", None, "too short to say")
+    for host, samples in run.agent_samples.items():
+        moved, later = (progress(samples, span) for span in (reference, end))
+        still = [key for key, count in moved.items() if count and not later.get(key)]
+        if still:
+            reason = f"{host}: queue pair {still[0][0]} to {still[0][1]} carried nothing at the end"
+            return Finding("flows back", False, reason)
+    return Finding("flows back", True, "every queue pair that carried something before the faults does at the end")
 
 
-def flows_move() -> Check:
+@check
+def flows_move(run: Run) -> Finding:
     """No queue pair stands still for long, whatever fails: each always has a sound path, but for short outages."""
-
-    def check(run: Run) -> Finding:
-        start_ns, limit_ns = run.start_ns, STILL_RTTS * enough.base_rtt_ns(run)
-        reference = run.phases.get("reference")
-        end_ns = max((span.stop_ns for span in run.phases.values()), default=0)
-        for host, samples in run.agent_samples.items():
-            moved = progress(samples, reference) if reference else {}
-            since: dict[tuple[object, object], tuple[int, int]] = {}
-            for line in samples:
-                t_ns = int(line["t_ns"])
-                for qp in line["qps"] if start_ns <= t_ns < end_ns else ():
-                    key, acked = (qp["qp"], qp.get("peer")), int(qp.get("acked_bytes", 0))
-                    if acked != since.setdefault(key, (acked, t_ns))[0]:
-                        since[key] = (acked, t_ns)
-                    elif moved.get(key) and t_ns - since[key][1] > limit_ns:
-                        still = f"{host}: queue pair {key[0]} to {key[1]} carried nothing for {run.lasting(limit_ns)}"
-                        return Finding("flows move", False, f"{still} from {run.clock(since[key][1])} on")
-        return Finding("flows move", True, f"no queue pair stood still for {run.lasting(limit_ns)}")
-
-    return check
+    start_ns, limit_ns = run.start_ns, STILL_RTTS * enough.base_rtt_ns(run)
+    reference = run.phases.get("reference")
+    end_ns = max((span.stop_ns for span in run.phases.values()), default=0)
+    for host, samples in run.agent_samples.items():
+        moved = progress(samples, reference) if reference else {}
+        since: dict[tuple[object, object], tuple[int, int]] = {}
+        for line in samples:
+            t_ns = int(line["t_ns"])
+            for qp in line["qps"] if start_ns <= t_ns < end_ns else ():
+                key, acked = (qp["qp"], qp.get("peer")), int(qp.get("acked_bytes", 0))
+                if acked != since.setdefault(key, (acked, t_ns))[0]:
+                    since[key] = (acked, t_ns)
+                elif moved.get(key) and t_ns - since[key][1] > limit_ns:
+                    still = f"{host}: queue pair {key[0]} to {key[1]} carried nothing for {run.lasting(limit_ns)}"
+                    return Finding("flows move", False, f"{still} from {run.clock(since[key][1])} on")
+    return Finding("flows move", True, f"no queue pair stood still for {run.lasting(limit_ns)}")
 
 
-def sound_paths_kept(trimming: bool) -> Check:
+@check
+def sound_paths_kept(run: Run, trimming: bool) -> Finding:
     """Before the first fault no path is given up: full queues trim, and a trimmed packet is no lost one."""
-
-    def check(run: Run) -> Finding:
-        reference = run.phases.get("reference")
-        if reference is None or not trimming:
-            return Finding("sound paths kept", True, "without trimming a full queue looks like a path that fails")
-        for line in run.kind("ev"):
-            if int(line["t_ns"]) < reference.stop_ns and str(line["new"]).upper() == "ASSUMED_BAD":
-                way = f"{line['node']} → {line.get('peer')}, plane {line.get('plane')} via {line.get('via')}"
-                return Finding("sound paths kept", False, f"{way} was given up before anything was broken")
-        return Finding("sound paths kept", True, "no path was given up before the first fault")
-
-    return check
+    reference = run.phases.get("reference")
+    if reference is None or not trimming:
+        return Finding("sound paths kept", True, "without trimming a full queue looks like a path that fails")
+    for line in run.kind("ev"):
+        if int(line["t_ns"]) < reference.stop_ns and str(line["new"]).upper() == "ASSUMED_BAD":
+            way = f"{line['node']} → {line.get('peer')}, plane {line.get('plane')} via {line.get('via')}"
+            return Finding("sound paths kept", False, f"{way} was given up before anything was broken")
+    return Finding("sound paths kept", True, "no path was given up before the first fault")
 
 
 def progress(samples: Sequence[Line], span: Span) -> dict[tuple[object, object], int]:
@@ -199,25 +178,22 @@ def progress(samples: Sequence[Line], span: Span) -> dict[tuple[object, object],
     return {key: last[key] - first[key] for key in last}
 
 
-def nothing_grows() -> Check:
+@check
+def nothing_grows(run: Run) -> Finding:
     """Where the same faults are repeated again and again, no kind of record in a host grows round by round."""
-
-    def check(run: Run) -> Finding:
-        counted: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
-        ended = [name for name in run.phases if name.startswith("after")]
-        counts_at = {name: number for number, name in enumerate(ended)}
-        lines = [line for line in run.kind("census") if line.get("label") in counts_at]
-        rounds = sorted({counts_at[line["label"]] for line in lines})
-        if len(rounds) < 3:
-            return Finding("nothing grows", True, "no faults were repeated often enough to see growth")
-        for line in lines:
-            for label, count in line["records"].items():
-                counted[line["node"], label][counts_at[line["label"]]] = int(count)
-        for (host, label), counts in sorted(counted.items()):
-            steps = [counts.get(after, 0) - counts.get(before, 0) for before, after in pairwise(rounds)]
-            if min(steps) >= GROWTH_MIN and counts[rounds[-1]] > KEPT.get(label, 0) * QPS_MAX:
-                reason = f"{host} keeps {label}: {', '.join(str(counts.get(number, 0)) for number in rounds)}"
-                return Finding("nothing grows", False, f"{reason} records after each round of the same faults")
-        return Finding("nothing grows", True, f"no record grew over {len(rounds)} rounds of the same faults")
-
-    return check
+    counted: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
+    ended = [name for name in run.phases if name.startswith("after")]
+    counts_at = {name: number for number, name in enumerate(ended)}
+    lines = [line for line in run.kind("census") if line.get("label") in counts_at]
+    rounds = sorted({counts_at[line["label"]] for line in lines})
+    if len(rounds) < 3:
+        return Finding("nothing grows", True, "no faults were repeated often enough to see growth")
+    for line in lines:
+        for label, count in line["records"].items():
+            counted[line["node"], label][counts_at[line["label"]]] = int(count)
+    for (host, label), counts in sorted(counted.items()):
+        steps = [counts.get(after, 0) - counts.get(before, 0) for before, after in pairwise(rounds)]
+        if min(steps) >= GROWTH_MIN and counts[rounds[-1]] > KEPT.get(label, 0) * QPS_MAX:
+            reason = f"{host} keeps {label}: {', '.join(str(counts.get(number, 0)) for number in rounds)}"
+            return Finding("nothing grows", False, f"{reason} records after each round of the same faults")
+    return Finding("nothing grows", True, f"no record grew over {len(rounds)} rounds of the same faults")

@@ -347,7 +347,7 @@ def test_paths_need_not_be_good_where_full_queues_lose_packets() -> None:
     names = {check.__qualname__ for check in must_hold(setting_of(replace(usual, plan_keys={})))}
     without = replace(usual, plan_keys={"trimming": {"enabled": False}})
     fewer = {check.__qualname__ for check in must_hold(setting_of(without))}
-    assert names - fewer == {"paths_healed.<locals>.check"}
+    assert names - fewer == {"paths_healed"}
 
 
 def setting_of(case: Case) -> Setting:
