@@ -17,14 +17,15 @@ import select
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks.rig.agents import agents
+from benchmarks.rig.agents import AgentProcess, agents
 from benchmarks.rig.namespaces import back_to_back
+from benchmarks.rig.processor import cpu_ns
 from common.bpf import RETURN, Instruction, Program
 from endpoint.driver import RING_BYTES
 from endpoint.frame_filter import ACCEPT_WHOLE
@@ -58,12 +59,12 @@ def bare(seconds: float) -> dict[str, float]:
             enter(path_of(names[0]))
             sockets = [PacketSocket(f"h0-p{plane}", PASS_ALL, MTU, 1) for plane in range(PORTS)]
             frame = bytes(12) + b"\x86\xdd" + bytes(FRAME_BYTES - 14)
-            count, cpu_ns, end_ns = 0, time.process_time_ns(), time.monotonic_ns() + int(seconds * 1e9)
+            count, began_ns, end_ns = 0, time.process_time_ns(), time.monotonic_ns() + int(seconds * 1e9)
             while time.monotonic_ns() < end_ns:
                 for one in sockets:
                     one.send(frame)
                 count += PORTS
-            os.write(result_write, b"%d " % ((time.process_time_ns() - cpu_ns) // count))
+            os.write(result_write, b"%d " % ((time.process_time_ns() - began_ns) // count))
             os._exit(0)
         os.waitpid(sender, 0)
         os.waitpid(receiver, 0)
@@ -75,7 +76,7 @@ def _bare_receive(go: int) -> dict[str, float]:
     sockets = [PacketSocket(f"h1-p{plane}", PASS_ALL, MTU, RING_BYTES) for plane in range(PORTS)]
     os.write(go, b"x")
     select.select(sockets, [], [])
-    count, first_ns, cpu_ns = 0, time.monotonic_ns(), time.process_time_ns()
+    count, first_ns, began_ns = 0, time.monotonic_ns(), time.process_time_ns()
     last_ns = first_ns
     while select.select(sockets, [], [], 0.3)[0]:
         for one in sockets:
@@ -84,9 +85,9 @@ def _bare_receive(go: int) -> dict[str, float]:
             frames.clear()
             one.release()
         last_ns = time.monotonic_ns()
-    cpu_ns = time.process_time_ns() - cpu_ns
+    spent_ns = time.process_time_ns() - began_ns
     rate = count / max(last_ns - first_ns, 1) * 1e9
-    return {"packets_per_s": rate, "gbps": rate * PAYLOAD_BYTES * 8 / 1e9, "receiver_us": cpu_ns / count / 1e3}
+    return {"packets_per_s": rate, "gbps": rate * PAYLOAD_BYTES * 8 / 1e9, "receiver_us": spent_ns / count / 1e3}
 
 
 def endpoint(transport: str, seconds: float, program: tuple[str, ...] = ("-m", "endpoint")) -> dict[str, float]:
@@ -95,13 +96,7 @@ def endpoint(transport: str, seconds: float, program: tuple[str, ...] = ("-m", "
         tempfile.TemporaryDirectory() as directory,
         agents(Path(directory), "--transport", transport, program=program, **PROFILE) as (pair, _names),
     ):
-        clients = {f"h{host}": agent.client for host, agent in enumerate(pair)}
-        options = {"size": MESSAGE_BYTES, "depth": DEPTH, "duration_ns": int(seconds * 1e9)}
-        run = Group(clients, name="bw", kind="write_bw", ranks=["h0", "h1"], options=options)
-        before = [_cpu_ns(agent.process.pid) for agent in pair]
-        run.start()
-        result = run.wait(seconds + 30)["h1"]["result"]
-        cpu_ns = [_cpu_ns(agent.process.pid) - start_ns for agent, start_ns in zip(pair, before, strict=True)]
+        result, spent_ns = write_bw(pair, seconds)
         counters = [agent.client.call("counters") for agent in pair]
         if result["bytes_wrong"] or not result["bytes_verified"]:
             raise SystemExit(f"{result['bytes_wrong']} wrong bytes, {result['bytes_verified']} right ones")
@@ -109,17 +104,23 @@ def endpoint(transport: str, seconds: float, program: tuple[str, ...] = ("-m", "
         return {
             "packets_per_s": packets / result["duration_ns"] * 1e9,
             "gbps": result["bytes_verified"] * 8 / result["duration_ns"],
-            "sender_us": cpu_ns[0] / packets / 1e3,
-            "receiver_us": cpu_ns[1] / packets / 1e3,
+            "sender_us": spent_ns[0] / packets / 1e3,
+            "receiver_us": spent_ns[1] / packets / 1e3,
             "packets": packets,
             "retransmits": counters[0]["qps"][0].get("retransmits", 0),
             "drop_socket": sum(port["drop_socket"] for one in counters for port in one["ports"]),
         }
 
 
-def _cpu_ns(pid: int) -> int:
-    user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()[11:13]
-    return (int(user) + int(system)) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+def write_bw(pair: Sequence[AgentProcess], seconds: float) -> tuple[dict[str, Any], list[int]]:
+    """The receiver's result, and the processor time of both agents."""
+    clients = {f"h{host}": agent.client for host, agent in enumerate(pair)}
+    options = {"size": MESSAGE_BYTES, "depth": DEPTH, "duration_ns": int(seconds * 1e9)}
+    run = Group(clients, name="bw", kind="write_bw", ranks=["h0", "h1"], options=options)
+    before = [cpu_ns(agent.process.pid) for agent in pair]
+    run.start()
+    result: dict[str, Any] = run.wait(seconds + 30)["h1"]["result"]
+    return result, [cpu_ns(agent.process.pid) - start_ns for agent, start_ns in zip(pair, before, strict=True)]
 
 
 # --- where the time goes ---------------------------------------------------------------------------------------
@@ -184,11 +185,7 @@ def stages(transport: str, seconds: float) -> None:
             pair,
             _names,
         ):
-            clients = {f"h{host}": agent.client for host, agent in enumerate(pair)}
-            options = {"size": MESSAGE_BYTES, "depth": DEPTH, "duration_ns": int(seconds * 1e9)}
-            run = Group(clients, name="bw", kind="write_bw", ranks=["h0", "h1"], options=options)
-            run.start()
-            packets = run.wait(seconds + 30)["h1"]["result"]["bytes_verified"] / PAYLOAD_BYTES
+            packets = write_bw(pair, seconds)[0]["bytes_verified"] / PAYLOAD_BYTES
             for agent in pair:
                 agent.close()
                 shares.append(json.loads(agent.journal.with_suffix(".stages").read_text()))

@@ -28,10 +28,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.planted import KINDS, planted
+from benchmarks.rig import kept
 
 SCENARIOS = ("link-flap", "switch-reboot", "spray", "nic-port", "collision")
 BROKEN = (("spray", "mrc-oblivious"), ("link-flap", "roce"))
-JUDGED = (0, 1, 3)  # exit statuses of true, false and unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +61,17 @@ def cases(noises: Sequence[str], scenarios: Sequence[str], seeds: Iterable[int])
 
 
 def read(path: Path) -> dict[Case, Outcome]:
-    """The outcomes kept in a file; none where there is no file. A line torn by a crash counts as no run."""
+    """The outcomes kept in a file; none where there is no file."""
     found: dict[Case, Outcome] = {}
-    for line in path.read_text().splitlines() if path.exists() else []:
-        try:
-            data = json.loads(line)
-        except ValueError:
-            continue
+    for data in kept.lines(path):
         case = Case(*(data[name] for name in Case.__dataclass_fields__))
         found[case] = Outcome(*(data[name] for name in Outcome.__dataclass_fields__))
     return found
 
 
 def keep(path: Path, case: Case, outcome: Outcome) -> None:
-    """Add an outcome to the file, on a line of its own even after a torn one."""
-    torn = path.exists() and not path.read_text().endswith("\n") and path.stat().st_size > 0
-    with path.open("a") as file:
-        file.write("\n" * torn + json.dumps({**asdict(case), **asdict(outcome)}) + "\n")
+    """Add an outcome to the file."""
+    kept.keep(path, {**asdict(case), **asdict(outcome)})
 
 
 def run(case: Case, folder: Path, extra: Sequence[str]) -> Outcome:
@@ -89,17 +83,11 @@ def run(case: Case, folder: Path, extra: Sequence[str]) -> Outcome:
         process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
         with planted(case.noise, process.pid, case.seed):
             status = process.wait()
-    if status not in JUDGED and (folder / "latest").resolve() == before:
-        return Outcome("failed", f"exit status {status}", commit())
+    if status not in kept.JUDGED and (folder / "latest").resolve() == before:
+        return Outcome("failed", f"exit status {status}", kept.commit())
     document = json.loads((folder / "latest" / "verdict.json").read_text())
     verdict = document["verdict"]  # a run that an error ends has a verdict, too
-    return Outcome(verdict, "" if verdict == "true" else reasons(document["findings"]), commit())
-
-
-def commit() -> str:
-    """The commit that is checked out, with a + when files differ from it; "" outside a repository."""
-    words = ["git", "describe", "--always", "--exclude=*", "--dirty=+"]
-    return subprocess.run(words, cwd=Path(__file__).parent, capture_output=True, text=True).stdout.strip()
+    return Outcome(verdict, "" if verdict == "true" else reasons(document["findings"]), kept.commit())
 
 
 def reasons(findings: Sequence[Mapping[str, Any]]) -> str:

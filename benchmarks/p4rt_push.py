@@ -29,6 +29,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from benchmarks.rig.processor import cpu_ns
 from controller import Address, compiled_pipelines, push, verify
 from controller.client import INSERT, Channels, Client
 from controller.entries import TableEntry
@@ -40,12 +41,6 @@ from topo.plan import Plan
 from topo.planfile import load_plan
 
 ROUTES_PREFIX = 0xFD00 << 112
-
-
-def process_cpu_s(pid: int) -> float:
-    """User and system CPU time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / 100.0
 
 
 def resident_mb(pid: int) -> float:
@@ -106,7 +101,7 @@ def one_device(name: str, pid: int, address: Address, pipeline: Pipeline, count:
         client = Client(channels, name, address)
         with client.as_primary():
             client.set_pipeline(pipeline.config_bytes)
-            start = (time.monotonic(), time.process_time(), process_cpu_s(pid))
+            start = (time.monotonic(), time.process_time(), cpu_ns(pid) / 1e9)
             entities = (
                 TableEntry(
                     "ipv6_route", (("dst_addr", Lpm(ROUTES_PREFIX | i << 80, 48)),), "set_next_hop", (1 + i % 8,)
@@ -115,11 +110,11 @@ def one_device(name: str, pid: int, address: Address, pipeline: Pipeline, count:
             )
             items = [encode(pipeline.p4info, entity) for entity in entities]
             client.write([(INSERT, item.body) for item in items], lambda index: str(index))
-            end = (time.monotonic(), time.process_time(), process_cpu_s(pid))
-            read_start = (time.monotonic(), process_cpu_s(pid))
+            end = (time.monotonic(), time.process_time(), cpu_ns(pid) / 1e9)
+            read_start = (time.monotonic(), cpu_ns(pid) / 1e9)
             everything = p4rt.Entity(table_entry=p4rt.TableEntry()).SerializeToString()
             bodies = set(client.read([everything]))
-            read_end = (time.monotonic(), process_cpu_s(pid))
+            read_end = (time.monotonic(), cpu_ns(pid) / 1e9)
             assert bodies == {item.body for item in items}, "what was read is not what was written"
     return {
         "switch": name,
@@ -135,12 +130,12 @@ def all_devices(plan: Plan, pid: int, addresses: dict[str, Address]) -> dict[str
     result: dict[str, Any] = {"plan": plan.name, "switches": plan.switch_count}
     pipelines = compiled_pipelines()
     for name, function in (("push", push), ("push again", push), ("verify", verify)):
-        cpu = (time.process_time(), process_cpu_s(pid))
+        cpu = (time.process_time(), cpu_ns(pid) / 1e9)
         report = function(plan, addresses, pipelines=pipelines)
         assert report.ok, report.differences[:3]
         result[name] = {
             "wall_s": round(report.elapsed_ns / 1e9, 2),
-            "switch_cpu_s": round(process_cpu_s(pid) - cpu[1], 2),
+            "switch_cpu_s": round(cpu_ns(pid) / 1e9 - cpu[1], 2),
             "controller_cpu_s": round(time.process_time() - cpu[0], 2),
             "written": report.written,
         }

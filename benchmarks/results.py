@@ -28,12 +28,12 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.rig.kept import JUDGED, commit, keep, lines  # noqa: E402
 from scenarios import library  # noqa: E402
 
 BEGIN, END = "<!-- benchmarks/results.py: begin -->", "<!-- benchmarks/results.py: end -->"
 RATES_MBPS = (10, 100_000, 200_000, 400_000)
 TRANSPORTS = ("mrc", "roce")
-JUDGED = (0, 1, 3)  # exit statuses of true, false and unknown
 
 
 class Case(NamedTuple):
@@ -77,21 +77,9 @@ class Row:
 
 
 def read(path: Path | None) -> dict[Case, Row]:
-    """The rows of a file, none where there is no file; a line torn by a crash counts as no run."""
-    rows: dict[Case, Row] = {}
-    for line in path.read_text().splitlines() if path is not None and path.exists() else []:
-        try:
-            row = Row(**json.loads(line))
-        except (ValueError, TypeError):
-            continue
-        rows[row.case] = row
-    return rows
-
-
-def commit() -> str:
-    """The commit that is checked out, with a + when files differ from it; "" outside a repository."""
-    words = ["git", "describe", "--always", "--exclude=*", "--dirty=+"]
-    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    """The rows of a file, none where there is no file."""
+    rows = [Row(**line) for line in lines(path)]
+    return {row.case: row for row in rows}
 
 
 def run(case: Case, folder: Path) -> Row:
@@ -134,21 +122,21 @@ def tables(rows: Iterable[Row]) -> list[str]:
     by_case = {row.case: row for row in rows}
     rates = sorted({case.rate_mbps for case in by_case})
     pairs = [(name, transport) for transport in TRANSPORTS for name in library.NAMES]
-    lines = [f"| scenario | transport | {' | '.join(map(port_rate, rates))} |", "|---|---|" + "---|" * len(rates)]
+    made = [f"| scenario | transport | {' | '.join(map(port_rate, rates))} |", "|---|---|" + "---|" * len(rates)]
     for name, transport in pairs:
         found = {row.rate_mbps: row for row in by_case.values() if (row.scenario, row.transport) == (name, transport)}
         if found:
             cells = [found[rate].said if rate in found else "not run" for rate in rates]
             cells = ["the same" if ":" in cell and cell in cells[:at] else cell for at, cell in enumerate(cells)]
-            lines.append(f"| `{name}` | {transport} | {' | '.join(cells)} |")
+            made.append(f"| `{name}` | {transport} | {' | '.join(cells)} |")
     titles = "goodput | p99 step | data packets | sent again | trimmed | processor, s | wall, s | load | MB"
-    lines += ["", f"| scenario | transport | a port | {titles} |", "|---|---|---|" + "---:|" * 9]
+    made += ["", f"| scenario | transport | a port | {titles} |", "|---|---|---|" + "---:|" * 9]
     for name, transport in pairs:
         for rate in rates:
             for row in by_case.values():
                 if (row.scenario, row.transport, row.rate_mbps) == (name, transport, rate):
-                    lines.append(f"| `{name}` | {transport} | {port_rate(rate)} | {figures_of(row)} |")
-    return lines
+                    made.append(f"| `{name}` | {transport} | {port_rate(rate)} | {figures_of(row)} |")
+    return made
 
 
 def figures_of(row: Row) -> str:
@@ -176,13 +164,13 @@ def differing(rows: Iterable[Row]) -> list[str]:
     return [f"{name} with {transport}" for (name, transport), found in verdicts.items() if len(found) > 1]
 
 
-def write(page: Path, lines: Sequence[str]) -> None:
+def write(page: Path, made: Sequence[str]) -> None:
     """Replace what stands between the marks. ValueError when the page lacks them."""
     text = page.read_text()
     if BEGIN not in text or END not in text:
         raise ValueError(f"{page} lacks the lines {BEGIN} and {END}")
     before, after = text.split(BEGIN)[0], text.split(END)[1]
-    page.write_text(f"{before}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{after}")
+    page.write_text(f"{before}{BEGIN}\n" + "\n".join(made) + f"\n{END}{after}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -208,13 +196,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             row = rows[case] = run(case, Path(folder))
         print(f"{' '.join(map(str, case))}: {row.said}, {row.processor_s:.0f} s of processor", flush=True)
         if options.rows:
-            with options.rows.open("a") as file:
-                file.write(json.dumps(asdict(row)) + "\n")
-    lines = tables(rows.values())
+            keep(options.rows, asdict(row))
+    found = tables(rows.values())
     if options.write:
-        write(options.write, lines)
+        write(options.write, found)
     else:
-        print("\n".join(lines))
+        print("\n".join(found))
     unlike = differing(rows.values())
     for name in unlike:
         print(f"{name}: the verdict depends on the rate", file=sys.stderr)

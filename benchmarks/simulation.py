@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from scenarios.scenario import Setting, Workload  # noqa: E402
 from scenarios.worlds.simulated import SimulatedWorld  # noqa: E402
 from scenarios.worlds.world import call  # noqa: E402
 from switch.native.fabric import NativeFabric  # noqa: E402
+from topo.graph import links  # noqa: E402
 from topo.plan import Links, Plan  # noqa: E402
 from topo.planfile import load_plan  # noqa: E402
 
@@ -48,11 +49,12 @@ HTSIM_ARGUMENTS = (
     " -load_balancing_algo mixed -linkspeed 100000 -mtu 4096 -paths 64 -q 88 -ecn 20 70 -end 2000"
 )
 HOSTS_A_LEAF = 32
+MESSAGE_BYTES = 65536
 
 
-def make_world(plan: Plan, directory: str) -> SimulatedWorld:
+def make_world(plan: Plan, directory: str, settings: Mapping[str, Any] | None = None) -> SimulatedWorld:
     run = RunDirectory.create(Path(directory), "benchmark", SEED)
-    return SimulatedWorld(plan, transport("mrc"), SEED, run, lambda event: None)
+    return SimulatedWorld(plan, transport("mrc", settings or {}), SEED, run, lambda event: None)
 
 
 def data_packets(world: SimulatedWorld) -> int:
@@ -107,25 +109,29 @@ def collision(trips: int, directory: str) -> dict[str, Any]:
     return measure(world, list(scenario.workloads(setting)), time.process_time(), plan, trips)
 
 
-def permutation(hosts: int, size: int, directory: str) -> dict[str, Any]:
+def permutation(
+    hosts: int, size: int, directory: str, planes: int = 4, settings: Mapping[str, Any] | None = None, losses: int = 0
+) -> dict[str, Any]:
+    """Ports share 100 Gb/s; `losses` links of the fabric lose 1 % each, all the time."""
     leaves = max(2, hosts // HOSTS_A_LEAF)
-    rate_bps, delay_ns = 25_000_000_000, 1_000
-    plan = Plan(
-        "permutation", 4, leaves, HOSTS_A_LEAF, hosts // leaves, links=Links(rate_bps, rate_bps, delay_ns, delay_ns)
-    )
-    world = make_world(plan, directory)
+    rate_bps, delay_ns = 100_000_000_000 // planes, 1_000
+    rates = Links(rate_bps, rate_bps, delay_ns, delay_ns)
+    plan = Plan("permutation", planes, leaves, HOSTS_A_LEAF, hosts // leaves, links=rates)
+    world = make_world(plan, directory, settings)
     for client in world.clients.values():
         call(client, "sample", interval_ns=0, paths=False)
-    message = 65536
-    stream = {"size": message, "depth": 4, "messages": -(-size // message), "shift": hosts // 2 + 1}
+    cables = [link for link in links(plan) if link.kind == "fabric"]
+    for number in range(losses):
+        cable = cables[number * len(cables) // losses]
+        world.inject("loss", f"{cable.a.node}-{cable.b.node}", 1.0, seed=number)
+    stream = {"size": MESSAGE_BYTES, "depth": 4, "messages": -(-size // MESSAGE_BYTES), "shift": hosts // 2 + 1}
     return measure(world, [Workload("permutation", stream)], time.process_time(), plan, 0)
 
 
-def own_row(name: str, arguments: Sequence[str]) -> dict[str, Any]:
+def own_row(program: str, name: str, *arguments: str) -> dict[str, Any]:
     """A run in a process of its own, so that its memory is its own."""
-    done = subprocess.run(
-        [sys.executable, __file__, "--row", name, *arguments], stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT
-    )
+    words = [sys.executable, program, "--row", name, *arguments]
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
     row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return row
 
@@ -180,13 +186,13 @@ def main() -> None:
                 print(json.dumps(permutation(options.hosts, options.bytes, directory)))
         return
     print(f"{'':24} {'hosts':>6} {'data':>10} {'CPU, s':>9} {'data/s':>12} {'packet-hops/s':>14} {'MB':>8}")
-    rows = {"collision on rack": own_row("collision", ["--round-trips", str(options.round_trips)])}
+    rows = {"collision on rack": own_row(__file__, "collision", "--round-trips", str(options.round_trips))}
     show("collision on rack", rows["collision on rack"])
     theirs = None
     if options.htsim:
         theirs = htsim_row(options.htsim)
         show("uet-htsim permutation", theirs)
-    ours = own_row("permutation", ["--hosts", str(options.hosts), "--bytes", str(options.bytes)])
+    ours = own_row(__file__, "permutation", "--hosts", str(options.hosts), "--bytes", str(options.bytes))
     show("our permutation", ours)
     print(
         f"{ours['switches']} switches and {ours['hosts']} hosts built and provisioned in {ours['build_s']:.1f} s, the"

@@ -11,62 +11,25 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.simulation import HOSTS_A_LEAF, SEED, measure  # noqa: E402
-from scenarios.running.directory import RunDirectory  # noqa: E402
-from scenarios.running.transport_choice import transport  # noqa: E402
-from scenarios.scenario import Workload  # noqa: E402
-from scenarios.worlds.simulated import SimulatedWorld  # noqa: E402
-from scenarios.worlds.world import call  # noqa: E402
-from topo.graph import links  # noqa: E402
-from topo.plan import Links, Plan  # noqa: E402
+from benchmarks.simulation import own_row, permutation  # noqa: E402
 
 USUAL = {"hosts": 64, "planes": 4, "evs": 128, "faults": 0}
 AXES = {"hosts": (16, 64, 256, 1024), "planes": (1, 2, 4, 8), "evs": (8, 32, 128), "faults": (0, 16, 64)}
 NAMES = {"hosts": "hosts", "planes": "planes", "evs": "EVs a QP", "faults": "faults in force"}
-MESSAGE_BYTES = 65536
 
 
 def run(case: dict[str, int], size: int, directory: str) -> dict[str, Any]:
     """One permutation of a case of `USUAL`'s shape."""
-    hosts, leaves = case["hosts"], max(2, case["hosts"] // HOSTS_A_LEAF)
-    rate_bps, delay_ns = 100_000_000_000 // case["planes"], 1_000
-    plan = Plan(
-        "permutation",
-        case["planes"],
-        leaves,
-        HOSTS_A_LEAF,
-        hosts // leaves,
-        links=Links(rate_bps, rate_bps, delay_ns, delay_ns),
-    )
     settings = {"evs_active": case["evs"]}
-    journals = RunDirectory.create(Path(directory), "benchmark", SEED)
-    world = SimulatedWorld(plan, transport("mrc", settings), SEED, journals, lambda event: None)
-    for client in world.clients.values():
-        call(client, "sample", interval_ns=0, paths=False)
-    cables = [link for link in links(plan) if link.kind == "fabric"]
-    for number in range(case["faults"]):
-        cable = cables[number * len(cables) // case["faults"]]
-        world.inject("loss", f"{cable.a.node}-{cable.b.node}", 1.0, seed=number)
-    stream = {"size": MESSAGE_BYTES, "depth": 4, "messages": -(-size // MESSAGE_BYTES), "shift": hosts // 2 + 1}
-    return measure(world, [Workload("permutation", stream)], time.process_time(), plan, 0)
-
-
-def row(case: dict[str, int], size: int) -> dict[str, Any]:
-    """A case in a process of its own, so that its memory is its own."""
-    words = [sys.executable, __file__, "--row", json.dumps(case), "--bytes", str(size)]
-    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    return permutation(case["hosts"], size, directory, case["planes"], settings, case["faults"])
 
 
 def draw(curves: dict[str, list[tuple[int, float, float]]], file: Path) -> None:
@@ -112,7 +75,7 @@ def main() -> None:
     for axis, numbers in {**AXES, "hosts": options.hosts}.items():
         for number in numbers:
             case = {**USUAL, axis: number}
-            found = row(case, options.bytes)
+            found = own_row(__file__, json.dumps(case), "--bytes", str(options.bytes))
             rate = found["data"] / found["seconds"]
             curves.setdefault(axis, []).append((number, rate, found["megabytes"]))
             place = "".join(f"{value:16,}" for value in case.values())

@@ -38,9 +38,10 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.rig.processor import cpu_ns  # noqa: E402
 from benchmarks.switch_leaf import FRAME_HEADER_BYTES, compile_leaf, frame, install, simple_switch_entries  # noqa: E402
 from switch.native.build import RUNTIME, compiler  # noqa: E402
-from topo.emulation.namespace import entered, offloads_off  # noqa: E402
+from topo.emulation.namespace import entered, offloads_off, path_of  # noqa: E402
 
 LOSS_MAX = 0.01
 COMMON_RATE = 10_000
@@ -78,14 +79,6 @@ class Wires:
                 with entered(namespace):
                     offloads_off([end])
 
-    @property
-    def device_path(self) -> str:
-        return f"/run/netns/{self.device}"
-
-    @property
-    def hosts_path(self) -> str:
-        return f"/run/netns/{self.hosts}"
-
 
 def run(*words: str, text: str | None = None) -> str:
     done = subprocess.run(words, check=False, capture_output=True, text=True, input=text, timeout=120)
@@ -103,13 +96,8 @@ def build_tool(directory: Path) -> Path:
     return tool
 
 
-def cpu_ns(pid: int) -> int:
-    """CPU time of another process (the kernel's per-process clock)."""
-    return time.clock_gettime_ns(~pid << 3 | 2)
-
-
 @contextmanager
-def process(*words: str, ready: str | None) -> Iterator[subprocess.Popen[str]]:
+def process(*words: str | Path, ready: str | None) -> Iterator[subprocess.Popen[str]]:
     child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert child.stdout
@@ -125,13 +113,13 @@ def process(*words: str, ready: str | None) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def native(wires: Wires, program: Path, tool: Path) -> Iterator[int]:
-    with process(sys.executable, __file__, "--serve", str(program), wires.device_path, ready="ready") as child:
+    with process(sys.executable, __file__, "--serve", str(program), path_of(wires.device), ready="ready") as child:
         yield child.pid
 
 
 @contextmanager
 def bare(wires: Wires, program: Path, tool: Path) -> Iterator[int]:
-    with process(str(tool), "forward", wires.device_path, "s1", "s2", ready="ready") as child:
+    with process(tool, "forward", path_of(wires.device), "s1", "s2", ready="ready") as child:
         yield child.pid
 
 
@@ -179,7 +167,16 @@ class Device:
 
     def trial(self, size: int, rate: float, seconds: float) -> Trial:
         before = cpu_ns(self.pid)
-        words = (str(self.tool), "generate", self.wires.hosts_path, "h1", "h2", str(size), f"{rate:.0f}", f"{seconds}")
+        words = (
+            str(self.tool),
+            "generate",
+            path_of(self.wires.hosts),
+            "h1",
+            "h2",
+            str(size),
+            f"{rate:.0f}",
+            f"{seconds}",
+        )
         done = subprocess.run(words, input=frame(size), capture_output=True, check=True, timeout=120)
         used = cpu_ns(self.pid) - before
         counts = json.loads(done.stdout)
