@@ -12,7 +12,7 @@ from topo.draw import draw_svg, draw_text
 from topo.emulation import labname, state
 from topo.plan import Plan
 from topo.planfile import PlanError, load_plan, plan_document, shipped_plans
-from topo.show import chosen_paths, paths_json, show_paths, show_plan
+from topo.show import add_format, chosen_paths, paths_json, show_paths, show_plan
 
 EXAMPLES = """\
 examples:
@@ -41,7 +41,7 @@ def register(subparsers: Any) -> None:
     show = commands.add_parser("show", help="switches, links, optics, paths, bisection, thresholds")
     show.add_argument("plan", nargs="?", metavar="PLAN", help=f"one of {', '.join(shipped_plans())}, or a .toml file")
     show.add_argument("--single-plane", action="store_true", help="the plan's single-plane equivalent")
-    _add_format(show)
+    add_format(show)
     labname.add_option(show)
     show.set_defaults(run=run_show)
 
@@ -63,7 +63,7 @@ def add_paths(subparsers: Any) -> None:
     paths.add_argument("destination", metavar="TO")
     paths.add_argument("--plan", metavar="PLAN")
     paths.add_argument("--ev", type=_ev, help="only this EV, decimal or 0x…")
-    _add_format(paths)
+    add_format(paths)
     labname.add_option(paths)
     paths.set_defaults(run=run_paths)
 
@@ -114,10 +114,6 @@ def chosen_plan(name: str | None) -> Plan:
     if name is not None:
         return load_plan(name)
     return state.running_plan() or load_plan("lab")
-
-
-def _add_format(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
 def _ev(text: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -12,6 +13,11 @@ from topo.fault import Condition, Fault, arrival, conditions
 from topo.node import Host
 from topo.path import Path, hops, path_da, path_of_ev, paths
 from topo.plan import Plan
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """`--format`, for a word that prints for people or for programs."""
+    parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
 def rate(bps: float) -> str:

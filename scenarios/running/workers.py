@@ -15,6 +15,8 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from topo.emulation.process import start_ticks
+
 P = ParamSpec("P")
 T = TypeVar("T")
 WORKERS_MAX = 256
@@ -79,17 +81,8 @@ def remove_leftovers(folder: Path, prefix: str) -> None:
     """The folders `PREFIX<process>…` of owners that are no more, killed together with their workers."""
     for path in folder.glob(f"{prefix}*"):
         owner = path.name.removeprefix(prefix).partition("-")[0]
-        if owner.isdigit() and not alive(int(owner)):
+        if owner.isdigit() and start_ticks(int(owner)) is None:
             shutil.rmtree(path, ignore_errors=True)
-
-
-def alive(process: int) -> bool:
-    """Whether there is a process of this number, and not only its exit status."""
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
 
 
 @contextmanager

@@ -99,14 +99,9 @@ class Bmv2Driver:
             process.end(self._pids(switch))
         elif before == "crashed":
             self._launch([switch], lambda *_: None)
-        program = tc.loss_program(1.0) if state == "stopped" else None
-        if program or before == "stopped":
-            lines = [
-                line
-                for ref in ports(self.site.plan, switch)
-                for line in tc.filter_commands(ref.interface, tc.STOP_PREF, program)
-            ]
-            namespace.run_ip(lines, self.site.netns(switch), tool="tc")
+        if "stopped" in (state, before):
+            interfaces = [ref.interface for ref in ports(self.site.plan, switch)]
+            tc.set_stopped(self.site.netns(switch), interfaces, state == "stopped")
 
     def alive(self, switches: Sequence[Switch]) -> list[str]:
         inodes = process.namespaces(process.find(self.site.token))

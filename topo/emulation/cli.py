@@ -22,11 +22,11 @@ from topo.emulation import driver, labname, labs, state
 from topo.emulation.doctor import Finding, examine
 from topo.emulation.lab import Lab, Provision, down
 from topo.emulation.labname import DEFAULT_LAB, LabName
-from topo.emulation.shell import open_shell, parse_injection, show_faults, undo_faults
+from topo.emulation.shell import done, open_shell, parse_injection, show_faults, undo_faults
 from topo.fault import VERBS, Fault, verb_table
 from topo.plan import SWITCH_KINDS, Plan
 from topo.planfile import load_plan, shipped_plans
-from topo.show import switch_words
+from topo.show import add_format, switch_words
 
 Check = Callable[[Plan], None]
 Examine = Callable[[], list[Finding]]
@@ -64,12 +64,12 @@ def register(
     status = _add(
         subparsers, "status", "what is running, since when, and with which faults", "status\n  status --format json"
     )
-    _add_format(status)
+    add_format(status)
     labname.add_option(status)
     status.set_defaults(run=run_status)
 
     doctor = _add(subparsers, "doctor", "what this machine has, what each absence costs, how to mend it", "doctor")
-    _add_format(doctor)
+    add_format(doctor)
     doctor.set_defaults(run=lambda arguments: run_doctor(arguments, also))
 
     shell = _add(subparsers, "shell", "Mininet's prompt on the running lab, with the fault verbs", "shell")
@@ -84,7 +84,7 @@ def register(
     fault.add_argument("verb", nargs="?", choices=tuple(VERBS), metavar="VERB", help="none: list faults in force")
     fault.add_argument("words", nargs="*", metavar="TARGET [NUMBER]")
     fault.add_argument("--seed", type=int, default=0, help="the seed of random loss on embedded switches")
-    _add_format(fault)
+    add_format(fault)
     labname.add_option(fault)
     fault.set_defaults(run=lambda arguments: run_fault(arguments, provision))
 
@@ -100,10 +100,6 @@ def _add(subparsers: Any, name: str, summary: str, examples: str, more: str = ""
         name, help=summary, description=summary, epilog=epilog, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     return parser
-
-
-def _add_format(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
 def run_up(arguments: argparse.Namespace, provision: Provision | None, check: Check | None = None) -> int:
@@ -231,7 +227,7 @@ def run_fault(arguments: argparse.Namespace, provision: Provision | None) -> int
     if arguments.format == "json":
         print(json.dumps(fault_json(fault), indent=1))
     else:
-        print(fault.words() + ("" if VERBS[fault.verb].lasting else ": done"))
+        print(done(fault))
     return 0
 
 

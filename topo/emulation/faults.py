@@ -14,7 +14,6 @@ from topo.emulation import hosts, namespace, state, tc
 from topo.emulation.driver import Site, SwitchDriver
 from topo.emulation.state import LabError
 from topo.fault import (
-    Board,
     CarrierChange,
     Change,
     DenialChange,
@@ -79,7 +78,7 @@ class LabFabric:
     def _set_carrier(self, change: CarrierChange) -> None:
         ref = change.ref
         with namespace.entered(self.site.netns(ref.node)):
-            (namespace.set_up if change.on else namespace.set_down)([ref.interface])
+            namespace.set_up([ref.interface], change.on)
         if not change.on:
             return
         if isinstance(ref.node, Switch):
@@ -131,36 +130,9 @@ class LabRecord:
             journal.write("fault", verb=fault.verb, target=fault.target, state=which, arguments=arguments)
 
 
-class LabBoard:
-    """The board of a running lab, for threads and processes together. A refusal is a LabError."""
-
-    def __init__(
-        self, site: Site, driver: Callable[[Switch], SwitchDriver], provision: Callable[[Sequence[Switch]], None]
-    ) -> None:
-        self._board = Board(site.plan, LabFabric(site, driver, provision), LabRecord(site))
-
-    def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
-        """Put a fault in force. FaultError: there is no such fault; LabError: not now. Either leaves all as it was."""
-        with _refusals():
-            return self._board.inject(verb, target, value, seed)
-
-    def undo(self, fault: Fault) -> None:
-        """End a fault; the others stay in force. LabError when it is not in force."""
-        with _refusals():
-            self._board.undo(fault)
-
-    def heal(self) -> None:
-        """Undo every fault in force, the last one first."""
-        with _refusals():
-            self._board.heal()
-
-    def faults(self) -> list[Fault]:
-        """The faults in force, the oldest first."""
-        return self._board.faults()
-
-
 @contextmanager
-def _refusals() -> Iterator[None]:
+def refusals() -> Iterator[None]:
+    """Makes a refusal of the board a LabError."""
     try:
         yield
     except RefusedFaultError as error:

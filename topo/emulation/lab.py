@@ -14,11 +14,11 @@ from topo.emulation.bmv2 import Bmv2Driver
 from topo.emulation.doctor import missing_programs
 from topo.emulation.driver import Progress, Site, SwitchDriver
 from topo.emulation.embedded import EmbeddedDriver
-from topo.emulation.faults import LabBoard
+from topo.emulation.faults import LabFabric, LabRecord, refusals
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.linux import LinuxDriver
 from topo.emulation.state import LabError, LabRunningError, NoLabError, Record
-from topo.fault import Fault
+from topo.fault import Board, Fault
 from topo.graph import PortRef, port_count, ports
 from topo.node import Host, Node, Switch, leaf, spine
 from topo.path import Path as FabricPath
@@ -59,7 +59,7 @@ class Lab:
         self.site = site
         kinds = {record.plan.kind_of(switch) for switch in record.plan.switches()}
         self.drivers = {kind: DRIVERS[kind](site) for kind in DRIVERS if kind in kinds}
-        self.board = LabBoard(site, self.driver, self.provision)
+        self.board = Board(site.plan, LabFabric(site, self.driver, self.provision), LabRecord(site))
 
     # --- life cycle ---------------------------------------------------------------------------------------
 
@@ -218,16 +218,20 @@ class Lab:
     # --- faults and kernel paths ------------------------------------------------------------------------------
 
     def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
-        """Put a fault in force (`topo.fault.VERBS`), journalled. LabError when it cannot be; then nothing changed."""
-        return self.board.inject(verb, target, value, seed)
+        """Put a fault in force (`topo.fault.VERBS`), journalled. FaultError: there is no such fault; LabError: not now.
+        Either leaves all as it was."""
+        with refusals():
+            return self.board.inject(verb, target, value, seed)
 
     def undo(self, fault: Fault) -> None:
-        """End a fault. LabError when it is not in force."""
-        self.board.undo(fault)
+        """End a fault; the others stay in force. LabError when it is not in force."""
+        with refusals():
+            self.board.undo(fault)
 
     def heal(self) -> None:
         """Undo every fault in force, the last one first."""
-        self.board.heal()
+        with refusals():
+            self.board.heal()
 
     def faults(self) -> list[Fault]:
         """The faults in force, the oldest first."""

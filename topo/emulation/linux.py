@@ -51,14 +51,9 @@ class LinuxDriver:
             namespace.run_ip(["route flush table main"], self.site.netns(switch))
         elif before == "crashed":
             self._provision(switch)
-        program = tc.loss_program(1.0) if state == "stopped" else None
-        lines = [
-            line
-            for ref in ports(self.site.plan, switch)
-            for line in tc.filter_commands(ref.interface, tc.STOP_PREF, program)
-        ]
-        if program or before == "stopped":
-            namespace.run_ip(lines, self.site.netns(switch), tool="tc")
+        if "stopped" in (state, before):
+            interfaces = [ref.interface for ref in ports(self.site.plan, switch)]
+            tc.set_stopped(self.site.netns(switch), interfaces, state == "stopped")
 
     def alive(self, switches: Sequence[Switch]) -> list[str]:
         return [switch.name for switch in switches if not namespace.exists(self.site.netns(switch))]

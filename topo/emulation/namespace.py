@@ -132,25 +132,15 @@ def set_sysctls(settings: dict[str, str]) -> None:
             path.write_text(value)
 
 
-@contextmanager
-def _control_socket() -> Iterator[socket.socket]:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        yield sock
+def _control_socket() -> socket.socket:
+    return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
 
-def set_up(interfaces: Iterable[str]) -> None:
-    """Switch interfaces on."""
+def set_up(interfaces: Iterable[str], up: bool = True) -> None:
+    """Switch interfaces on; or off, and the far ends lose their carrier."""
     with _control_socket() as sock:
         for name in interfaces:
-            flags = _flags(sock, name) | _IFF_UP
-            fcntl.ioctl(sock, _SIOCSIFFLAGS, struct.pack("16sH14x", name.encode(), flags))
-
-
-def set_down(interfaces: Iterable[str]) -> None:
-    """Switch interfaces off: the far ends lose their carrier."""
-    with _control_socket() as sock:
-        for name in interfaces:
-            flags = _flags(sock, name) & ~_IFF_UP
+            flags = _flags(sock, name) & ~_IFF_UP | _IFF_UP * up
             fcntl.ioctl(sock, _SIOCSIFFLAGS, struct.pack("16sH14x", name.encode(), flags))
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from topo.emulation.lab import Lab
-from topo.fault import VERBS, FaultError, targets, verb_table
+from topo.fault import VERBS, Fault, FaultError, targets, verb_table
 from topo.node import parse_node
 from topo.path import path_of_ev, paths
 from topo.show import show_paths
@@ -46,11 +47,15 @@ def words(lab: Lab) -> dict[str, Word]:
 
     usages = {row[0].split()[0]: usage(row[0], row[1]) for row in verb_table()}
     return {
-        **{name: Word(usages[name], _injector(lab, name), fault(name)) for name in VERBS},
+        **{name: Word(usages[name], partial(inject, lab, name), fault(name)) for name in VERBS},
         "faults": Word(usage("faults", "those in force, numbered"), lambda _: show_faults(lab)),
-        "undo": Word(usage("undo [NUMBER|all]", "the last fault, one by its number, or all"), _undoer(lab), numbers),
-        "paths": Word(usage("paths H1 H2", "the paths between two hosts"), _paths(lab), hosts),
-        "steer": Word(usage("steer H1 H2 EV|off", "H1's kernel sends to H2 along one path"), _steer(lab), evs),
+        "undo": Word(
+            usage("undo [NUMBER|all]", "the last fault, one by its number, or all"),
+            lambda given: undo_faults(lab, *given[:1]),
+            numbers,
+        ),
+        "paths": Word(usage("paths H1 H2", "the paths between two hosts"), partial(_paths, lab), hosts),
+        "steer": Word(usage("steer H1 H2 EV|off", "H1's kernel sends to H2 along one path"), partial(_steer, lab), evs),
     }
 
 
@@ -87,23 +92,17 @@ def _is_node(word: str) -> bool:
     return True
 
 
-def _injector(lab: Lab, verb: str) -> Callable[[list[str]], str]:
-    def inject(given: list[str]) -> str:
-        target, value = parse_injection(given, verb)
-        fault = lab.inject(verb, target, value)
-        return fault.words() + ("" if VERBS[verb].lasting else ": done")
-
-    return inject
+def inject(lab: Lab, verb: str, given: list[str]) -> str:
+    target, value = parse_injection(given, verb)
+    return done(lab.inject(verb, target, value))
 
 
-def _undoer(lab: Lab) -> Callable[[list[str]], str]:
-    def undo(given: list[str]) -> str:
-        return undo_faults(lab, given[0] if given else None)
-
-    return undo
+def done(fault: Fault) -> str:
+    """What is said of a fault that was injected."""
+    return fault.words() + ("" if VERBS[fault.verb].lasting else ": done")
 
 
-def undo_faults(lab: Lab, which: str | None) -> str:
+def undo_faults(lab: Lab, which: str | None = None) -> str:
     """`which`: a number of `show_faults`, `all`, or None for the last one."""
     faults = lab.faults()
     if which == "all":
@@ -118,26 +117,20 @@ def undo_faults(lab: Lab, which: str | None) -> str:
     return f"undone: {faults[number - 1].words()}"
 
 
-def _paths(lab: Lab) -> Callable[[list[str]], str]:
-    def show(given: list[str]) -> str:
-        if len(given) != 2:
-            raise FaultError("usage: paths H1 H2")
-        chosen = list(paths(lab.plan, lab.plan.host(given[0]), lab.plan.host(given[1])))
-        return show_paths(lab.plan, chosen, lab.faults())
-
-    return show
+def _paths(lab: Lab, given: list[str]) -> str:
+    if len(given) != 2:
+        raise FaultError("usage: paths H1 H2")
+    chosen = list(paths(lab.plan, *map(lab.plan.host, given)))
+    return show_paths(lab.plan, chosen, lab.faults())
 
 
-def _steer(lab: Lab) -> Callable[[list[str]], str]:
-    def steer(given: list[str]) -> str:
-        if len(given) != 3:
-            raise FaultError("usage: steer H1 H2 EV, or steer H1 H2 off")
-        source, destination = lab.plan.host(given[0]), lab.plan.host(given[1])
-        if given[2] == "off":
-            lab.unsteer(source, destination)
-            return f"{source} → {destination}: by routes again"
-        path = path_of_ev(lab.plan, source, destination, int(given[2], 0))
-        lab.steer(path)
-        return f"{source} → {destination}: by plane {path.plane}, {path.via or 'same leaf'}"
-
-    return steer
+def _steer(lab: Lab, given: list[str]) -> str:
+    if len(given) != 3:
+        raise FaultError("usage: steer H1 H2 EV, or steer H1 H2 off")
+    source, destination = map(lab.plan.host, given[:2])
+    if given[2] == "off":
+        lab.unsteer(source, destination)
+        return f"{source} → {destination}: by routes again"
+    path = path_of_ev(lab.plan, source, destination, int(given[2], 0))
+    lab.steer(path)
+    return f"{source} → {destination}: by plane {path.plane}, {path.via or 'same leaf'}"

@@ -6,6 +6,8 @@ Only egress counts: packet sockets see a frame before tc ingress does. A filter'
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from common.bpf import JUMP_AT_LEAST, JUMP_EQUAL, LOAD_HALF, LOAD_WORD, RANDOM, RETURN, Line, assemble, tc_bytecode
 from topo.emulation.namespace import run_ip
 
@@ -39,6 +41,12 @@ def filter_commands(interface: str, pref: int, program: str | None) -> list[str]
         f"qdisc replace dev {interface} clsact",
         f"filter replace dev {interface} egress pref {pref} handle 1 protocol all bpf da bytecode '{program}'",
     ]
+
+
+def set_stopped(netns: str, interfaces: Iterable[str], stopped: bool) -> None:
+    """Nothing leaves these ports, or again what left them before."""
+    program = loss_program(1.0) if stopped else None
+    run_ip([line for name in interfaces for line in filter_commands(name, STOP_PREF, program)], netns, tool="tc")
 
 
 def set_loss(netns: str, interface: str, loss: float) -> None:
