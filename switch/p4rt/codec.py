@@ -33,21 +33,19 @@ def decode_matches(table: TableInfo, messages: Iterable[Any]) -> tuple[Match, ..
         field = table.field_by_id.get(message.field_id)
         if field is None:
             known = choices(f"{f.id} {f}" for f in table.fields)
-            raise invalid(f"table {table.name}: no match field with id {message.field_id}; fields: {known}")
+            raise invalid(f"{table}: no match field with id {message.field_id}; fields: {known}")
         if field.id in found:
-            raise invalid(f"table {table.name}: field {field}: given twice; each field may occur once")
+            raise invalid(f"{table}: field {field}: given twice; each field may occur once")
         given = message.WhichOneof("field_match_type")
         assert field.kind is not None
         if given != field.kind.word:
-            raise invalid(
-                f"table {table.name}: field {field}: the match is {given or 'not set'}, but must be {field.kind.word}"
-            )
+            raise invalid(f"{table}: field {field}: the match is {given or 'not set'}, but must be {field.kind.word}")
         found[field.id] = _DECODERS[field.kind](table, field, getattr(message, given))
     if len(found) != len(table.fields):
         for field in table.fields:
             if field.id not in found:
                 if field.kind is MatchKind.EXACT:
-                    raise invalid(f"table {table.name}: field {field}: is missing; an exact field must always be given")
+                    raise invalid(f"{table}: field {field}: is missing; an exact field must always be given")
                 found[field.id] = wildcard(field)
     return tuple([found[field.id] for field in table.fields])
 
@@ -66,7 +64,7 @@ def wildcard(field: Field) -> Match:
 def _integer(table: TableInfo, field: Field, value: bytes, part: str = "") -> int:
     result = int.from_bytes(value, "big")
     if not value or result >> field.bits:
-        raise misfit(value, field.bits, f"table {table.name}: field {field}{part}")
+        raise misfit(value, field.bits, f"{table}: field {field}{part}")
     return result
 
 
@@ -78,11 +76,11 @@ def _lpm(table: TableInfo, field: Field, message: Any) -> Match:
     length = message.prefix_len
     if not 0 < length <= field.bits:
         hint = "; leave the field out to match anything" if length == 0 else ""
-        raise invalid(f"table {table.name}: field {field}: prefix length {length} must be 1..{field.bits}{hint}")
+        raise invalid(f"{table}: field {field}: prefix length {length} must be 1..{field.bits}{hint}")
     value = _integer(table, field, message.value)
     if value & ((1 << field.bits - length) - 1):
         raise invalid(
-            f"table {table.name}: field {field}: 0x{value:x} has bits set behind its prefix of {length} bits; "
+            f"{table}: field {field}: 0x{value:x} has bits set behind its prefix of {length} bits; "
             f"they must be 0 (0x{value >> field.bits - length << field.bits - length:x})"
         )
     return Lpm(value, length)
@@ -92,10 +90,10 @@ def _ternary(table: TableInfo, field: Field, message: Any) -> Match:
     value = _integer(table, field, message.value)
     mask = _integer(table, field, message.mask, " mask")
     if not mask:
-        raise invalid(f"table {table.name}: field {field}: the mask is 0; leave the field out to match anything")
+        raise invalid(f"{table}: field {field}: the mask is 0; leave the field out to match anything")
     if value & ~mask:
         raise invalid(
-            f"table {table.name}: field {field}: value 0x{value:x} has bits set outside its mask 0x{mask:x}; "
+            f"{table}: field {field}: value 0x{value:x} has bits set outside its mask 0x{mask:x}; "
             f"they must be 0 (0x{value & mask:x})"
         )
     return Ternary(value, mask)
@@ -105,11 +103,9 @@ def _range(table: TableInfo, field: Field, message: Any) -> Match:
     low = _integer(table, field, message.low, " low")
     high = _integer(table, field, message.high, " high")
     if low > high:
-        raise invalid(f"table {table.name}: field {field}: low 0x{low:x} must not exceed high 0x{high:x}")
+        raise invalid(f"{table}: field {field}: low 0x{low:x} must not exceed high 0x{high:x}")
     if low == 0 and high == field.max:
-        raise invalid(
-            f"table {table.name}: field {field}: the range holds every value; leave the field out to match anything"
-        )
+        raise invalid(f"{table}: field {field}: the range holds every value; leave the field out to match anything")
     return Range(low, high)
 
 

@@ -26,10 +26,10 @@ def decode_key(table: TableInfo, message: Any) -> RowKey:
     if table.needs_priority:
         if priority <= 0:
             kinds = choices(f for f in table.fields if f.kind in PRIORITISED)
-            raise invalid(f"table {table.name}: priority must be above 0, not {priority}, because of {kinds}")
+            raise invalid(f"{table}: priority must be above 0, not {priority}, because of {kinds}")
     elif priority:
         raise invalid(
-            f"table {table.name}: priority must be 0, not {priority}: no field is ternary, range or optional "
+            f"{table}: priority must be 0, not {priority}: no field is ternary, range or optional "
             f"(fields: {choices(table.fields)})"
         )
     return priority, decode_matches(table, message.match)
@@ -39,7 +39,7 @@ def find_row(store: Store, table: TableInfo, key: RowKey) -> Row:
     """The entry with this key. Raises P4RuntimeError (NOT_FOUND)."""
     row = store.rows[table.id].get(key)
     if row is None:
-        raise not_found(f"table {table.name}: no entry with {key_words(table, key)}")
+        raise not_found(f"{table}: no entry with {key_words(table, key)}")
     return row
 
 

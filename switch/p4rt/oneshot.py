@@ -21,16 +21,16 @@ def create(store: Store, table: TableInfo, action_set: Any) -> int:
     """Give the engine a group for `action_set`; returns its id. Raises P4RuntimeError, leaving nothing behind."""
     profile = table.profile
     if profile is None or not profile.selector:
-        raise invalid(f"table {table.name}: has no action selector, so the action cannot be a set")
+        raise invalid(f"{table}: has no action selector, so the action cannot be a set")
     state = store.profiles[profile.id]
     if not state.one_shots and (state.members or state.groups):
         raise invalid(
-            f"table {table.name}: action profile {profile.name} is programmed with members and groups; "
+            f"{table}: action profile {profile.name} is programmed with members and groups; "
             "its tables cannot also have action sets"
         )
     actions = []
     for number, item in enumerate(action_set.action_profile_actions):
-        owner = f"table {table.name}: action set: action {number}"
+        owner = f"{table}: action set: action {number}"
         check_weight(owner, profile, item.weight)
         check_watch(owner, item)
         call = decode_action(
@@ -38,12 +38,12 @@ def create(store: Store, table: TableInfo, action_set: Any) -> int:
         )
         actions.append((call, item.weight))
     if not actions:
-        raise invalid(f"table {table.name}: the action set is empty")
+        raise invalid(f"{table}: the action set is empty")
     weights = [weight for _, weight in actions]
-    check_total_weight(f"table {table.name}: action set", weights)
+    check_total_weight(f"{table}: action set", weights)
     size = group_size(profile, weights)
     if profile.max_group_size and size > profile.max_group_size:
-        raise invalid(f"table {table.name}: the action set's size {size} exceeds the most, {profile.max_group_size}")
+        raise invalid(f"{table}: the action set's size {size} exceeds the most, {profile.max_group_size}")
     if profile.size and len(state.members) + len(actions) > profile.size:
         raise exhausted(f"action profile {profile.name}: is full: its size is {profile.size} members")
     group_id = state.one_shot_next

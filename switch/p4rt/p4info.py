@@ -103,6 +103,9 @@ class TableInfo(Frozen):
     idle_timeout: bool  # the program asks for it
     field_by_id: dict[int, Field] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        return f"table {self.name}"
+
     @property
     def default_changeable(self) -> bool:
         return not self.const_default_action and self.profile is None

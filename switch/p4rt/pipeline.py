@@ -103,22 +103,20 @@ def check_names(p4info: P4Info, program: Program) -> None:
     for table in p4info.tables.values():
         compiled = tables.get(table.name)
         if compiled is None:
-            raise invalid(f"pipeline config: P4Info's table {table.name} is not in the program: {choices(tables)}")
+            raise invalid(f"pipeline config: P4Info's {table} is not in the program: {choices(tables)}")
         if len(compiled.keys) != len(table.fields):
             raise invalid(
-                f"pipeline config: table {table.name} has {len(table.fields)} match fields in P4Info "
+                f"pipeline config: {table} has {len(table.fields)} match fields in P4Info "
                 f"and {len(compiled.keys)} in the program"
             )
         for field, key in zip(table.fields, compiled.keys, strict=True):
             if field.bits != key.width_bits:
-                raise invalid(
-                    f"pipeline config: table {table.name}: field {field} is bit<{key.width_bits}> in the program"
-                )
+                raise invalid(f"pipeline config: {table}: field {field} is bit<{key.width_bits}> in the program")
         actions = {action.name: action for action in compiled.actions}
         for action in table.actions.values():
             if action.name not in actions:
                 raise invalid(
-                    f"pipeline config: table {table.name}: action {action.name} of P4Info is not in the program: "
+                    f"pipeline config: {table}: action {action.name} of P4Info is not in the program: "
                     f"{choices(actions)}"
                 )
             widths = [parameter.width_bits for parameter in actions[action.name].parameters]

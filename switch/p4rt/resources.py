@@ -81,7 +81,7 @@ def only_modify(owner: str, kind: int) -> None:
 
 def _require_direct(table: TableInfo, kind: str) -> None:
     if (table.direct_counter if kind == "counter" else table.direct_meter) is None:
-        raise invalid(f"table {table.name}: has no direct {kind}")
+        raise invalid(f"{table}: has no direct {kind}")
 
 
 def find_direct(store: Store, entry: Any, kind: str) -> tuple[TableInfo, Row]:
@@ -89,7 +89,7 @@ def find_direct(store: Store, entry: Any, kind: str) -> tuple[TableInfo, Row]:
     table = find_table(store, entry.table_id)
     _require_direct(table, kind)
     if entry.is_default_action:
-        raise unimplemented(f"table {table.name}: the default entry has no direct {kind}")
+        raise unimplemented(f"{table}: the default entry has no direct {kind}")
     return table, find_row(store, table, decode_key(table, entry))
 
 

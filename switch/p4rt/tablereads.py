@@ -52,7 +52,7 @@ def read(store: Store, message: Any) -> Iterator[bytes]:
 def _select(store: Store, table: TableInfo, message: Any) -> Iterator[Row]:
     if message.is_default_action:
         if message.match or message.priority:
-            raise invalid(f"table {table.name}: the default entry has neither match fields nor priority")
+            raise invalid(f"{table}: the default entry has neither match fields nor priority")
         yield default_row(store, table)
         return
     if message.match:
@@ -78,12 +78,11 @@ def _wanted_action(table: TableInfo, message: Any) -> str | None:
     if not message.HasField("action"):
         return None
     if message.action.WhichOneof("type") != "action" or table.profile is not None:
-        raise invalid(f"table {table.name}: reads can be filtered by action only, in tables without an action profile")
+        raise invalid(f"{table}: reads can be filtered by action only, in tables without an action profile")
     action = table.actions.get(message.action.action.action_id)
     if action is None:
         raise invalid(
-            f"table {table.name}: no action with id {message.action.action.action_id}; "
-            f"actions: {choices(table.actions.values())}"
+            f"{table}: no action with id {message.action.action.action_id}; actions: {choices(table.actions.values())}"
         )
     return action.name
 
@@ -146,4 +145,4 @@ def _action_named(table: TableInfo, name: str) -> Any:
     for action in table.actions.values():
         if action.name == name:
             return action
-    raise P4RuntimeError(Code.INTERNAL, f"table {table.name}: action {name} is not in its P4Info")
+    raise P4RuntimeError(Code.INTERNAL, f"{table}: action {name} is not in its P4Info")

@@ -33,14 +33,14 @@ def write(store: Store, kind: int, message: Any) -> None:
     """One update. Raises P4RuntimeError and changes nothing when it is refused."""
     table = find_table(store, message.table_id)
     if message.is_const and kind != DELETE:
-        raise invalid(f"table {table.name}: is_const must not be set: only the P4 program has constant entries")
+        raise invalid(f"{table}: is_const must not be set: only the P4 program has constant entries")
     if message.is_default_action:
         _write_default(store, table, kind, message)
         return
     if not table.fields:
-        raise invalid(f"table {table.name}: has no match fields, so it can have no entries; modify its default action")
+        raise invalid(f"{table}: has no match fields, so it can have no entries; modify its default action")
     if table.const and kind != MODIFY:
-        raise denied(f"table {table.name}: is constant: its entries are fixed by the P4 program")
+        raise denied(f"{table}: is constant: its entries are fixed by the P4 program")
     key = decode_key(table, message)
     if kind == INSERT:
         _insert(store, table, key, message)
@@ -52,16 +52,16 @@ def write(store: Store, kind: int, message: Any) -> None:
 
 def _insert(store: Store, table: TableInfo, key: RowKey, message: Any) -> None:
     if not message.HasField("action"):
-        raise invalid(f"table {table.name}: the action is missing; actions: {choices(table.entry_actions())}")
+        raise invalid(f"{table}: the action is missing; actions: {choices(table.entry_actions())}")
     _check_unsupported(table, message)
     counter, meter, meter_bytes = _decode_resources(table, message)
     one_shot = message.action.WhichOneof("type") == "action_profile_action_set"
     action = None if one_shot else _decode_entry_action(store, table, message.action)
     rows = store.rows[table.id]
     if key in rows:
-        raise exists(f"table {table.name}: there is an entry with {key_words(table, key)} already")
+        raise exists(f"{table}: there is an entry with {key_words(table, key)} already")
     if table.size and len(rows) >= table.size:
-        raise exhausted(f"table {table.name}: is full: its size is {table.size} entries")
+        raise exhausted(f"{table}: is full: its size is {table.size} entries")
     if action is None:
         row = _insert_one_shot(store, table, key, message)
     else:
@@ -95,7 +95,7 @@ def _modify(store: Store, table: TableInfo, key: RowKey, message: Any) -> None:
     row = find_row(store, table, key)
     if row.const and message.HasField("action"):
         raise denied(
-            f"table {table.name}: the entry is constant: only its direct counter and meter may be modified, "
+            f"{table}: the entry is constant: only its direct counter and meter may be modified, "
             "so the action must be left out"
         )
     _check_unsupported(table, message)
@@ -143,7 +143,7 @@ def _modify_action(store: Store, table: TableInfo, row: Row, message: Any) -> No
 def _delete(store: Store, table: TableInfo, key: RowKey) -> None:
     row = find_row(store, table, key)
     if row.const:
-        raise denied(f"table {table.name}: the entry is constant: it is fixed by the P4 program")
+        raise denied(f"{table}: the entry is constant: it is fixed by the P4 program")
     assert row.handle is not None
     store.engine.delete_entry(table.name, row.handle)
     del store.rows[table.id][key]
@@ -155,30 +155,28 @@ def _delete(store: Store, table: TableInfo, key: RowKey) -> None:
 
 def _write_default(store: Store, table: TableInfo, kind: int, message: Any) -> None:
     if kind != MODIFY:
-        raise invalid(f"table {table.name}: the default entry always exists; it can only be modified")
+        raise invalid(f"{table}: the default entry always exists; it can only be modified")
     if message.match:
-        raise invalid(f"table {table.name}: the default entry must not have match fields")
+        raise invalid(f"{table}: the default entry must not have match fields")
     if message.priority:
-        raise invalid(f"table {table.name}: the default entry's priority must be 0, not {message.priority}")
+        raise invalid(f"{table}: the default entry's priority must be 0, not {message.priority}")
     if table.const_default_action:
         name = store.pipeline.p4info.actions[table.const_default_action].name
-        raise denied(f"table {table.name}: the default action is constant: always {name}")
+        raise denied(f"{table}: the default action is constant: always {name}")
     if table.profile is not None:
-        raise denied(
-            f"table {table.name}: the default action of a table with action profile {table.profile.name} is fixed"
-        )
+        raise denied(f"{table}: the default action of a table with action profile {table.profile.name} is fixed")
     _check_unsupported(table, message)
     for name in ("meter_config", "counter_data"):
         if message.HasField(name):
-            raise unimplemented(f"table {table.name}: the default entry has no direct counter or meter")
+            raise unimplemented(f"{table}: the default entry has no direct counter or meter")
     if not message.HasField("action"):
         store.engine.set_default_action(table.name, None)
         store.defaults.pop(table.id, None)
         return
     if message.action.WhichOneof("type") != "action":
-        raise invalid(f"table {table.name}: the default action must be one of {choices(table.default_actions())}")
+        raise invalid(f"{table}: the default action must be one of {choices(table.default_actions())}")
     action = decode_action(
-        f"table {table.name}",
+        str(table),
         table.actions,
         message.action.action,
         table.table_only,
@@ -196,11 +194,10 @@ def _decode_entry_action(store: Store, table: TableInfo, message: Any, replaced_
     if profile is None:
         if kind != "action":
             raise invalid(
-                f"table {table.name}: has no action profile, so the action must be given directly, "
-                f"not as {kind or 'nothing'}"
+                f"{table}: has no action profile, so the action must be given directly, not as {kind or 'nothing'}"
             )
         return decode_action(
-            f"table {table.name}",
+            str(table),
             table.actions,
             message.action,
             table.default_only,
@@ -210,28 +207,26 @@ def _decode_entry_action(store: Store, table: TableInfo, message: Any, replaced_
     if kind == "action_profile_member_id" or (kind == "action_profile_group_id" and profile.selector):
         if state.one_shots > replaced_one_shots:
             raise invalid(
-                f"table {table.name}: action profile {profile.name} is programmed with action sets; "
+                f"{table}: action profile {profile.name} is programmed with action sets; "
                 "its tables cannot also refer to members or groups"
             )
         member = kind == "action_profile_member_id"
         noun, known = ("member", sorted(state.members)) if member else ("group", sorted(state.groups))
         id_ = getattr(message, kind)
         if id_ not in known:
-            where = f"table {table.name}: action profile {profile.name}"
+            where = f"{table}: action profile {profile.name}"
             raise not_found(f"{where} has no {noun} {id_}; {noun}s: {choices(known)}")
         return MemberRef(id_) if member else GroupRef(id_)
     valid = "a member id, a group id or an action set" if profile.selector else "a member id"
-    raise invalid(
-        f"table {table.name}: has action profile {profile.name}, so the action must be {valid}, not {kind or 'nothing'}"
-    )
+    raise invalid(f"{table}: has action profile {profile.name}, so the action must be {valid}, not {kind or 'nothing'}")
 
 
 def _check_unsupported(table: TableInfo, message: Any) -> None:
     if message.idle_timeout_ns or message.HasField("time_since_last_hit"):
         code = Code.UNIMPLEMENTED if table.idle_timeout else Code.INVALID_ARGUMENT
-        raise P4RuntimeError(code, f"table {table.name}: idle timeouts are not supported")
+        raise P4RuntimeError(code, f"{table}: idle timeouts are not supported")
     if message.HasField("meter_counter_data"):
-        raise unimplemented(f"table {table.name}: counters per meter colour are not supported")
+        raise unimplemented(f"{table}: counters per meter colour are not supported")
 
 
 def _decode_resources(table: TableInfo, message: Any) -> tuple[Any, Any, bytes]:
@@ -240,11 +235,11 @@ def _decode_resources(table: TableInfo, message: Any) -> tuple[Any, Any, bytes]:
     meter_bytes = b""
     if message.HasField("counter_data"):
         if table.direct_counter is None:
-            raise invalid(f"table {table.name}: has no direct counter, so counter_data must be left out")
-        counter = decode_counter(f"table {table.name}", message.counter_data)
+            raise invalid(f"{table}: has no direct counter, so counter_data must be left out")
+        counter = decode_counter(str(table), message.counter_data)
     if message.HasField("meter_config"):
         if table.direct_meter is None:
-            raise invalid(f"table {table.name}: has no direct meter, so meter_config must be left out")
-        meter = decode_meter_config(f"table {table.name}", message.meter_config)
+            raise invalid(f"{table}: has no direct meter, so meter_config must be left out")
+        meter = decode_meter_config(str(table), message.meter_config)
         meter_bytes = message.meter_config.SerializeToString()
     return counter, meter, meter_bytes
