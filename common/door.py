@@ -98,6 +98,20 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class EvEvent:
+    """An EV is GOOD (1) or ASSUMED_BAD (2) now; `drop_count` events were lost between the last one and this. An EV has
+    a state in each queue pair: `qp_num` and `host`, its peer, are ours beside the API's fields."""
+
+    profile_id: int
+    ev: int
+    port: int
+    drop_count: int
+    state: int
+    qp_num: int
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """What one program may have at a time. The agent says its own in the answer to `open`."""
 
@@ -161,9 +175,7 @@ def pack_wait(seen: int, until_ns: int | None) -> bytes:
 
 def unpack_wait(message: bytes) -> tuple[int, int | None]:
     """`seen` and `until_ns`. Raises `FormatError`."""
-    if len(message) != _WAIT.size:
-        raise FormatError(f"a wait of {len(message)} bytes; it has {_WAIT.size}")
-    _, seen, until_ns = _WAIT.unpack(message)
+    _, seen, until_ns = _unpacked(_WAIT, message)
     return seen, None if until_ns == _FOR_EVER else until_ns
 
 
@@ -183,9 +195,7 @@ def pack_arm(arm: Arm) -> bytes:
 
 def unpack_arm(message: bytes) -> Arm:
     """Raises `FormatError` for a message of another length."""
-    if len(message) != _ARM.size:
-        raise FormatError(f"a message of {len(message)} bytes that arms a queue; {_ARM.size} are right")
-    _, solicited, cq, seen = _ARM.unpack(message)
+    _, solicited, cq, seen = _unpacked(_ARM, message)
     return Arm(cq, seen, bool(solicited))
 
 
@@ -196,10 +206,13 @@ def pack_event(cq: int) -> bytes:
 
 def unpack_event(message: bytes) -> int:
     """Raises `FormatError` for a message of another length."""
-    if len(message) != _EVENT.size:
-        raise FormatError(f"an event of {len(message)} bytes; {_EVENT.size} are right")
-    (cq,) = _EVENT.unpack(message)
-    return int(cq)
+    return int(_unpacked(_EVENT, message)[0])
+
+
+def _unpacked(layout: struct.Struct, message: bytes) -> tuple[int, ...]:
+    if len(message) != layout.size:
+        raise FormatError(f"a message of {len(message)} bytes; {layout.size} are right for its kind")
+    return layout.unpack(message)
 
 
 def _rows(message: bytes, size: int) -> tuple[int, bytes]:

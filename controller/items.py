@@ -28,17 +28,12 @@ TABLE_ENTRY, DEFAULT, MEMBER, GROUP, METER = "entry", "default action", "member"
 WRITE_ORDER = (MEMBER, GROUP, TABLE_ENTRY, DEFAULT, METER)
 INSERTED = (MEMBER, GROUP, TABLE_ENTRY)  # the others always exist and are only modified
 
-_TABLE_ENTRY = wire.tag(p4rt.Entity, "table_entry")
-_MEMBER = wire.tag(p4rt.Entity, "action_profile_member")
-_METER = wire.tag(p4rt.Entity, "meter_entry")
-_TABLE_ID = wire.tag(p4rt.TableEntry, "table_id")
-_IS_DEFAULT = wire.tag(p4rt.TableEntry, "is_default_action")
-_MEMBER_PROFILE = wire.tag(p4rt.ActionProfileMember, "action_profile_id")
-_MEMBER_ID = wire.tag(p4rt.ActionProfileMember, "member_id")
-_MEMBER_ACTION = wire.tag(p4rt.ActionProfileMember, "action")
-_METER_ID = wire.tag(p4rt.MeterEntry, "meter_id")
-_METER_INDEX = wire.tag(p4rt.MeterEntry, "index")
-_METER_CONFIG = wire.tag(p4rt.MeterEntry, "config")
+_TABLE_ENTRY, _MEMBER, _METER = wire.tags(p4rt.Entity, "table_entry", "action_profile_member", "meter_entry")
+_TABLE_ID, _IS_DEFAULT = wire.tags(p4rt.TableEntry, "table_id", "is_default_action")
+_MEMBER_PROFILE, _MEMBER_ID, _MEMBER_ACTION = wire.tags(
+    p4rt.ActionProfileMember, "action_profile_id", "member_id", "action"
+)
+_METER_ID, _METER_INDEX, _METER_CONFIG = wire.tags(p4rt.MeterEntry, "meter_id", "index", "config")
 _INDEX = wire.tag(p4rt.Index, "index")
 _RATES = {name: wire.tag(p4rt.MeterConfig, name) for name in ("cir", "cburst", "pir", "pburst")}
 

@@ -5,18 +5,11 @@ from __future__ import annotations
 import select
 import socket
 from collections.abc import Mapping
-from typing import Protocol
 
 from common import door
 from mrclab.connection import Connection
+from mrclab.cq import ArmedQueue
 from mrclab.errors import DeviceGoneError, RefusedError
-
-
-class Queue(Protocol):
-    """A queue that can have a channel: `CQ` or `EvEventCQ`."""
-
-    number: int
-    unacknowledged: int
 
 
 class CompChannel:
@@ -26,7 +19,7 @@ class CompChannel:
     the queue is to be armed again *before* it is polled until it is empty. Nothing is missed in that order.
     """
 
-    def __init__(self, connection: Connection, queues: Mapping[int, Queue]) -> None:
+    def __init__(self, connection: Connection, queues: Mapping[int, ArmedQueue]) -> None:
         made, descriptor = connection.call_for_descriptor("create_comp_channel")
         if descriptor is None:
             raise RefusedError("create_comp_channel: the answer came without a descriptor")
@@ -40,7 +33,7 @@ class CompChannel:
         """Readable when there is an event: for `select` and its like."""
         return self._socket.fileno()
 
-    def get_cq_event(self, timeout_s: float | None = None) -> Queue | None:
+    def get_cq_event(self, timeout_s: float | None = None) -> ArmedQueue | None:
         """The queue that has an event; sleeps until there is one, None after `timeout_s` seconds without.
 
         Each event is to be acknowledged some time, by the queue's `ack_events`. Raises `DeviceGoneError`.

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from common import door
-from mrclab.channel import CompChannel, Queue
+from mrclab.channel import CompChannel
 from mrclab.connection import Connection
 from mrclab.control import Control, EvEventCQ
-from mrclab.cq import CQ, WC
+from mrclab.cq import CQ, WC, ArmedQueue
 from mrclab.memory import MR
 from mrclab.qp import QP
 
@@ -50,7 +50,7 @@ class Context(Control):
     def __init__(self, name: str | None = None, *, program: str | None = None) -> None:
         """`program` is the name that the lab's journal and counters show; by default the name of the script."""
         self._cqs: dict[int, CQ] = {}
-        self._queues: dict[int, Queue] = {}
+        self._queues: dict[int, ArmedQueue] = {}
         self._channels: list[CompChannel] = []
         self._qps: dict[int, QP] = {}
         self._connection = Connection(name, self._completed)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from common import door
+from common.door import EvEvent as EvEvent
 from mrclab.connection import Connection
-from mrclab.errors import RefusedError
+from mrclab.cq import ArmedQueue
 
 PROBES_TOGETHER = 128
 ROWS_TOGETHER = 256
@@ -21,19 +22,6 @@ class EvState(enum.IntFlag):
     GOOD = 1
     ASSUMED_BAD = 2
     DENIED = 4
-
-
-@dataclass(frozen=True, slots=True)
-class EvEvent:
-    """An EV has changed its state; `drop_count` events were lost between the last one and this."""
-
-    profile_id: int
-    ev: int
-    port: int
-    drop_count: int
-    state: int
-    qp_num: int
-    host: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +69,11 @@ class QPHint:
         self._connection.call("destroy_qp_hint", hint=self.number)
 
 
-class EvEventCQ:
+class EvEventCQ(ArmedQueue):
     """A queue of EV events, of at most `cqe`; made by `Context.create_ev_event_cq`."""
 
     def __init__(self, connection: Connection, cqe: int, channel: int | None) -> None:
-        self.number: int = connection.call("create_ev_event_cq", cqe=cqe, channel=channel)["cq"]
-        self.unacknowledged = 0
-        self._connection = connection
+        super().__init__(connection, "create_ev_event_cq", cqe, channel)
 
     def poll(self, num_entries: int = 16) -> list[EvEvent]:
         """Take up to so many events (64 at a time), the oldest first."""
@@ -97,18 +83,6 @@ class EvEventCQ:
     def req_notify(self, solicited_only: bool = False) -> None:
         """The next event is to be one on the queue's channel; so is any that was not polled."""
         self._connection.arm(door.Arm(self.number, 0, solicited_only))
-
-    def ack_events(self, count: int = 1) -> None:
-        """Acknowledge events of the channel. Raises `RefusedError` for more than there were."""
-        if not 0 <= count <= self.unacknowledged:
-            raise RefusedError(f"{count} events acknowledged of {self.unacknowledged} that were got")
-        self.unacknowledged -= count
-
-    def close(self) -> None:
-        """Raises `RefusedError` while events of it are not acknowledged."""
-        if self.unacknowledged:
-            raise RefusedError(f"{self.unacknowledged} events of CQ {self.number} are not acknowledged")
-        self._connection.call("destroy_cq", cq=self.number)
 
 
 class Control:

@@ -46,21 +46,40 @@ class WC:
 _STATUSES = tuple(WCStatus(name) for name in door.STATUSES)
 
 
-class CQ:
+class ArmedQueue:
+    """A queue that may have a channel: each event that was got from there is to be acknowledged."""
+
+    def __init__(self, connection: Connection, verb: str, cqe: int, channel: int | None) -> None:
+        self.number: int = connection.call(verb, cqe=cqe, channel=channel)["cq"]
+        self.unacknowledged = 0
+        """Events of a channel that were got and not acknowledged."""
+        self._connection = connection
+
+    def ack_events(self, count: int = 1) -> None:
+        """Acknowledge events of the channel. Raises `RefusedError` for more than there were."""
+        if not 0 <= count <= self.unacknowledged:
+            raise RefusedError(f"{count} events acknowledged of {self.unacknowledged} that were got")
+        self.unacknowledged -= count
+
+    def close(self) -> None:
+        """Destroy the queue. Raises `RefusedError` while a QP uses it, or events of it are not acknowledged."""
+        if self.unacknowledged:
+            raise RefusedError(f"{self.unacknowledged} events of CQ {self.number} are not acknowledged")
+        self._connection.call("destroy_cq", cq=self.number)
+
+
+class CQ(ArmedQueue):
     """A completion queue for at most `cqe` requests that are posted and not yet polled; made by `Context.create_cq`.
 
     It never overflows: posting fails before. `outstanding` says how many of the places are taken.
     """
 
     def __init__(self, connection: Connection, cqe: int, channel: int | None = None) -> None:
-        self.number: int = connection.call("create_cq", cqe=cqe, channel=channel)["cq"]
+        super().__init__(connection, "create_cq", cqe, channel)
         self.cqe = cqe
         self.outstanding = 0
         self.polled: Callable[[WC], None] = lambda completion: None
         """Called with each completion that is taken: the QPs count by it."""
-        self.unacknowledged = 0
-        """Events of a channel that were got and not acknowledged."""
-        self._connection = connection
         self._seen = 0
         self._ready: deque[WC] = deque()
 
@@ -87,12 +106,6 @@ class CQ:
         asked attention for, or that failed. For one event only. What has come before and was not polled is none."""
         self._connection.arm(door.Arm(self.number, self._seen, solicited_only))
 
-    def ack_events(self, count: int = 1) -> None:
-        """Acknowledge events of the channel. Raises `RefusedError` for more than there were."""
-        if not 0 <= count <= self.unacknowledged:
-            raise RefusedError(f"{count} events acknowledged of {self.unacknowledged} that were got")
-        self.unacknowledged -= count
-
     def push(self, row: door.Row) -> None:
         """A completion has come."""
         self._seen += 1
@@ -105,12 +118,6 @@ class CQ:
         kept = deque(completion for completion in self._ready if completion.qp_num != qp_num)
         self.outstanding -= unfinished
         self._ready = kept
-
-    def close(self) -> None:
-        """Destroy the queue. Raises `RefusedError` while a QP uses it, or events of it are not acknowledged."""
-        if self.unacknowledged:
-            raise RefusedError(f"{self.unacknowledged} events of CQ {self.number} are not acknowledged")
-        self._connection.call("destroy_cq", cq=self.number)
 
     def _take(self, limit: int) -> list[WC]:
         taken = [self._ready.popleft() for _ in range(min(limit, len(self._ready)))]

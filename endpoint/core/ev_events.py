@@ -7,28 +7,12 @@ next event that does fit says how many were lost before it.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 
+from common.door import EvEvent
 from endpoint.core.ev_profile import EVENT_ASSUMED_BAD, EVENT_GOOD
 from endpoint.core.ev_state import SENDABLE, EvState
 
 _LOST_MAX = (1 << 32) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class EvEvent:
-    """`state` is GOOD (1) or ASSUMED_BAD (2); `drop_count` events were lost since the one before in the queue.
-
-    An EV has a state in each queue pair: `qp_num` and `host`, its peer, are ours beside the API's fields.
-    """
-
-    profile_id: int
-    ev: int
-    port: int
-    drop_count: int
-    state: int
-    qp_num: int
-    host: str
 
 
 def event_state(old: EvState, new: EvState) -> int:

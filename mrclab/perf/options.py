@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NoReturn
 
 SIZE_MAX = 1 << 23
@@ -22,22 +22,22 @@ _REFUSED = {
 
 @dataclass(frozen=True, slots=True)
 class PerfOptions:
-    """What both ends must agree on; `servername` is None at the server."""
+    """What both ends must agree on; `servername` is None at the server. A test may lack those with a default."""
 
     servername: str | None
     port: int
     device: str | None
     size: int
     iters: int
-    qps: int
-    tx_depth: int
-    duration_s: int
     all_sizes: bool
-    bidirectional: bool
-    post_list: int
-    gbits: bool
-    histogram: bool
     json: bool
+    qps: int = 1
+    tx_depth: int = 1
+    duration_s: int = 0
+    bidirectional: bool = False
+    post_list: int = 1
+    gbits: bool = False
+    histogram: bool = False
 
     def sizes(self) -> list[int]:
         """What is measured, one after the other, in bytes."""
@@ -67,48 +67,36 @@ def parse(program: str, what: str, arguments: list[str] | None) -> PerfOptions:
     add = parser.add_argument
     add("servername", nargs="?", help="the server's host; without it, be the server")
     add("-p", "--port", type=int, default=18515, help="TCP port for the exchange (18515)")
-    add("-d", "--ib-dev", metavar="NAME", help="the NIC, by its host (the one of this network namespace)")
+    add(
+        "-d", "--ib-dev", dest="device", metavar="NAME", help="the NIC, by its host (the one of this network namespace)"
+    )
     add("-s", "--size", type=int, default=65536 if bandwidth else 2, help="bytes of a message")
     add("-n", "--iters", type=int, default=5000 if bandwidth else 1000, help="messages, of each queue pair")
-    add("-a", "--all", action="store_true", help=f"sizes from 2 to {SIZE_MAX}")
+    add("-a", "--all", dest="all_sizes", action="store_true", help=f"sizes from 2 to {SIZE_MAX}")
     add("-c", "--connection", choices=["RC"], default="RC", help="RC, the only kind")
     add("-F", "--CPU-freq", action="store_true", help="accepted; time is the clock's, not the processor's")
-    add("--out_json", action="store_true", help="print the rows as JSON")
+    add("--out_json", dest="json", action="store_true", help="print the rows as JSON")
     if bandwidth:
-        add("-q", "--qp", type=int, default=1, help="queue pairs")
+        add("-q", "--qp", dest="qps", type=int, default=1, help="queue pairs")
         add("-t", "--tx-depth", type=int, default=128, help="writes under way of each queue pair")
         add("-l", "--post_list", type=int, default=1, help="writes that are posted together")
         add("-b", "--bidirectional", action="store_true", help="both ends write; both rates are added")
-        add("-D", "--duration", type=int, default=0, help="seconds, in place of --iters")
-        add("--report_gbits", action="store_true", help="Gb/s (10^9 bits) in place of MB/s (2^20 bytes)")
+        add("-D", "--duration", dest="duration_s", type=int, default=0, help="seconds, in place of --iters")
+        add("--report_gbits", dest="gbits", action="store_true", help="Gb/s (10^9 bits) in place of MB/s (2^20 bytes)")
     else:
-        add("-H", "--report-histogram", action="store_true", help="print every latency, sorted")
-    found = vars(parser.parse_args(arguments))
+        add("-H", "--report-histogram", dest="histogram", action="store_true", help="print every latency, sorted")
+    given = vars(parser.parse_args(arguments))
+    found = {field.name: given.get(field.name, field.default) for field in fields(PerfOptions)}
     limits = {
-        "size": (1, 1 << 28),
-        "iters": (1, 1 << 31),
-        "port": (1, 65535),
-        "qp": (1, 128),
-        "tx_depth": (1, 4096),
-        "post_list": (1, 4096),
-        "duration": (0, 86400),
+        "--size": ("size", 1, 1 << 28),
+        "--iters": ("iters", 1, 1 << 31),
+        "--port": ("port", 1, 65535),
+        "--qp": ("qps", 1, 128),
+        "--tx-depth": ("tx_depth", 1, 4096),
+        "--post-list": ("post_list", 1, 4096),
+        "--duration": ("duration_s", 0, 86400),
     }
-    for name, (low, high) in limits.items():
-        if name in found and not low <= found[name] <= high:
-            parser.error(f"--{name.replace('_', '-')} is {found[name]}; it must be from {low} to {high}")
-    return PerfOptions(
-        servername=found["servername"],
-        port=found["port"],
-        device=found["ib_dev"],
-        size=found["size"],
-        iters=found["iters"],
-        qps=found.get("qp", 1),
-        tx_depth=found.get("tx_depth", 1),
-        duration_s=found.get("duration", 0),
-        all_sizes=found["all"],
-        bidirectional=found.get("bidirectional", False),
-        post_list=min(found.get("post_list", 1), found.get("tx_depth", 1)),
-        gbits=found.get("report_gbits", False),
-        histogram=found.get("report_histogram", False),
-        json=found["out_json"],
-    )
+    for option, (name, low, high) in limits.items():
+        if not low <= found[name] <= high:
+            parser.error(f"{option} is {found[name]}; it must be from {low} to {high}")
+    return PerfOptions(**{**found, "post_list": min(found["post_list"], found["tx_depth"])})

@@ -28,23 +28,19 @@ class EmulatedWorld:
         self, plan: Plan, transport: TransportChoice, seed: int, directory: RunDirectory, tell: Callable[[str], None]
     ) -> None:
         self._pause = threading.Event()  # never set: a wait that Ctrl-C ends
-        self._clients: dict[str, ControlClient] = {}
+        self.clients: Mapping[str, ControlClient] = {}
         with ExitStack() as stack:
             tell(f"building {plan.switch_count} switches and {plan.host_count} hosts")
             scenario = directory.path.parent.name
             self.lab = Lab.up(plan, provision=provision.install, journals=directory.journals, run=scenario)
             stack.callback(self.lab.down)
             tell("starting an agent in every host")
-            self._clients = start_agents(
+            self.clients = start_agents(
                 self.lab, transport.agent, transport.settings, seed, lambda host: directory.journal(host.name)
             )
-            for client in self._clients.values():
+            for client in self.clients.values():
                 stack.callback(client.close)
             self._open = stack.pop_all()
-
-    @property
-    def clients(self) -> Mapping[str, ControlClient]:
-        return self._clients
 
     def now_ns(self) -> int:
         return time.monotonic_ns()

@@ -87,9 +87,7 @@ class SimulatedHost:
     def set_denied(self, change: DenialChange) -> None:
         """Change which paths the NIC denies because of faults; the NIC's own reasons to deny stay apart."""
         rows = call(self, "denylist.get", owner=FAULTS)["denied"]
-        denied = {(row["host"], row["ev"]) for row in rows}
-        wanted = sorted((denied - change.remove) | change.add)
-        call(self, "denylist.set", owner=FAULTS, denied=[{"host": name, "ev": ev} for name, ev in wanted])
+        call(self, "denylist.set", owner=FAULTS, denied=change.applied(rows))
 
     def _act(self) -> None:
         """Have the NIC act at once on a change that was made to it between turns."""

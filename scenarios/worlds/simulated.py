@@ -7,7 +7,7 @@ processes beside it, for which the clock waits. A seed repeats a run to the last
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import assert_never
@@ -105,7 +105,7 @@ class SimulatedWorld:
         self.time.settle([host.turns for host in self._hosts.values() if host.turns is not None], self._settle)
         self._packet_log: PacketLog | None = None
         self._dialect = dialect.parse(str(transport.settings.get("dialect", "")))
-        self._by_name = {host.name: simulated for host, simulated in self._hosts.items()}
+        self.clients = {host.name: simulated for host, simulated in self._hosts.items()}
 
     def _nic(
         self, host: Host, clock: Callable[[], int], transport: TransportChoice, seed: int, directory: RunDirectory
@@ -122,10 +122,6 @@ class SimulatedWorld:
         return made, entrance
 
     # scenarios.worlds.world.World
-
-    @property
-    def clients(self) -> Mapping[str, SimulatedHost]:
-        return self._by_name
 
     def now_ns(self) -> int:
         return self.time.now_ns
@@ -162,7 +158,7 @@ class SimulatedWorld:
 
     def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
         """The process computes in no time at all: time stands still until it waits in a call of `mrclab`."""
-        simulated = self._by_name[host]
+        simulated = self.clients[host]
         log_file = self._directory.path / "logs" / f"{log}.log"
         log_file.parent.mkdir(exist_ok=True)
         process = SteppedProcess(host, argv, log_file, simulated.door, self._settle)

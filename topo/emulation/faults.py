@@ -94,9 +94,7 @@ class LabFabric:
         try:
             with ControlClient(path) as client:
                 rows = client.call("denylist.get", owner=DENIAL_OWNER)["denied"]
-                denied = {(row["host"], row["ev"]) for row in rows}
-                wanted = [{"host": name, "ev": ev} for name, ev in sorted((denied - change.remove) | change.add)]
-                client.call("denylist.set", owner=DENIAL_OWNER, denied=wanted)
+                client.call("denylist.set", owner=DENIAL_OWNER, denied=change.applied(rows))
         except ControlError as error:
             raise LabError(f"the agent of {change.host} did not take its denylist: {error}") from None
 

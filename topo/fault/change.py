@@ -5,8 +5,9 @@ A world carries out each change and knows no verbs. Changes are absolute, so car
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from topo.fault.fault import Fault
 from topo.fault.meaning import carriers_off, dead_links, denied_evs, healthy, port_states, switch_state
@@ -60,6 +61,11 @@ class DenialChange:
     host: Host
     add: frozenset[tuple[str, int]]
     remove: frozenset[tuple[str, int]]
+
+    def applied(self, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The rows of agent control's `denylist.set` from those of its `denylist.get`."""
+        denied = {(row["host"], row["ev"]) for row in rows}
+        return [{"host": name, "ev": ev} for name, ev in sorted((denied - self.remove) | self.add)]
 
 
 @dataclass(frozen=True, slots=True)
