@@ -27,6 +27,7 @@ from scapy.fields import (
     BitField,
     ByteEnumField,
     ByteField,
+    Field,
     IntField,
     ShortField,
     SignedShortField,
@@ -102,6 +103,20 @@ def use_dialect(text: str = "") -> dialects.Dialect:
     return chosen
 
 
+def _stamp(after_tsr: str, before_ftype: str) -> list[Field[Any, Any]]:
+    """A timestamp, its resolution and the type of the flow, with reserved bits of these names."""
+    bits = [("tsr", 0, 1), (after_tsr, 0, 7), (before_ftype, 0, 4), ("ftype", 1, 4)]
+    return [ShortField("tx_timestamp", 0), *(BitField(*one) for one in bits)]
+
+
+class _WithPorts(Packet):
+    """What has a mask of ports; which bit is which port, depends on the dialect."""
+
+    def ports(self) -> list[int]:
+        """The ports that can be reached, from 1."""
+        return _ports(self.port_status_mask)
+
+
 class _IcrcField(XLEIntField):
     """The last four bytes of the datagram, unless it was trimmed: not where the header's other fields are."""
 
@@ -171,11 +186,7 @@ class Tseth(Packet):
 
     name = "MRC TSETH"
     fields_desc = [  # noqa: RUF012
-        ShortField("tx_timestamp", 0),
-        BitField("tsr", 0, 1),
-        BitField("res1", 0, 7),
-        BitField("res2", 0, 4),
-        BitField("ftype", 1, 4),
+        *_stamp("res1", "res2"),
     ]
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
@@ -255,15 +266,11 @@ class CcState(Packet):
         return PortStates if _dialect.ports_in_sacks and len(payload) >= 4 else Raw
 
 
-class PortStates(Packet):
+class PortStates(_WithPorts):
     """Behind the CC_STATE of a SACK, in a dialect that has port states there."""
 
     name = "MRC port states"
     fields_desc = [XIntField("port_status_mask", 0)]  # noqa: RUF012
-
-    def ports(self) -> list[int]:
-        """The ports that can be reached, from 1."""
-        return _ports(self.port_status_mask)
 
 
 class Neth(Packet):
@@ -296,15 +303,11 @@ class Peth(Packet):
         ShortField("res3", 0),
         ShortField("spdcid", 0),
         ShortField("dpdcid", 0),
-        ShortField("tx_timestamp", 0),
-        BitField("tsr", 0, 1),
-        BitField("res4", 0, 7),
-        BitField("res5", 0, 4),
-        BitField("ftype", 1, 4),
+        *_stamp("res4", "res5"),
     ]
 
 
-class Erth(Packet):
+class Erth(_WithPorts):
     """The request id is BTH.psn[15:0]. Which bit of `port_status_mask` is which port, depends on the dialect."""
 
     name = "MRC ERTH"
@@ -316,19 +319,11 @@ class Erth(Packet):
         XByteField("vendor_info", 0),
         XIntField("port_status_mask", 0),
         IntField("res4", 0),
-        ShortField("tx_timestamp", 0),
-        BitField("tsr", 0, 1),
-        BitField("res5", 0, 7),
-        BitField("res6", 0, 4),
-        BitField("ftype", 1, 4),
+        *_stamp("res5", "res6"),
     ]
 
-    def ports(self) -> list[int]:
-        """The ports that can be reached, from 1."""
-        return _ports(self.port_status_mask)
 
-
-class Eeth(Packet):
+class Eeth(_WithPorts):
     """Which bits of its second byte are `op`, depends on the dialect."""
 
     name = "MRC EETH"
@@ -341,17 +336,9 @@ class Eeth(Packet):
         XByteField("vendor_info", 0),
         XIntField("port_status_mask", 0),
         StrFixedLenField("res5", bytes(20), 20),
-        ShortField("tx_timestamp", 0),
-        BitField("tsr", 0, 1),
-        BitField("res6", 0, 7),
-        BitField("res7", 0, 4),
-        BitField("ftype", 1, 4),
+        *_stamp("res6", "res7"),
         IntField("res8", 0),
     ]
-
-    def ports(self) -> list[int]:
-        """The ports that can be reached, from 1."""
-        return _ports(self.port_status_mask)
 
 
 class Cnp(Packet):

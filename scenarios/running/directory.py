@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +29,16 @@ class RunDirectory:
     @classmethod
     def create(cls, root: Path, scenario: str, seed: int) -> RunDirectory:
         """Make a new, empty folder; `latest` points to it at once."""
-        stamp = time.strftime("%Y%m%d-%H%M%S")
-        path = root / scenario / f"{stamp}-{seed}"
-        number = 1
-        while path.exists():
-            number += 1
-            path = root / scenario / f"{stamp}-{seed}-{number}"
+        (root / scenario).mkdir(parents=True, exist_ok=True)
+        stamp = f"{time.strftime('%Y%m%d-%H%M%S')}-{seed}"
+        for number in count(1):
+            path = root / scenario / (stamp if number == 1 else f"{stamp}-{number}")
+            with suppress(FileExistsError):  # of another run that began in this second
+                path.mkdir()
+                break
         directory = cls(path)
-        directory.journals.mkdir(parents=True)
-        link = root / f".latest-{os.getpid()}"
+        directory.journals.mkdir()
+        link = root / f".latest-{scenario}-{path.name}"
         link.symlink_to(path.relative_to(root))
         link.replace(root / "latest")
         return directory

@@ -24,7 +24,8 @@ def rehearse(scenario: Scenario, choices: Choices) -> None:
     check_times(faults, {phase.name: phase.seconds for phase in runner.phases})
     rehearsed(plan, moments(faults, starts_s))
     check_workloads(list(scenario.workloads(runner.setting)), plan, list(starts_s))
-    check_programs(list(scenario.programs(runner.setting)), plan, list(starts_s))
+    for program in scenario.programs(runner.setting):
+        check_place("program", program, plan, list(starts_s))
     scenario.checks(runner.setting)
     check_settings(choices, plan)
 
@@ -34,19 +35,15 @@ def check_workloads(workloads: Sequence[Workload], plan: Plan, phases: Sequence[
     for workload in workloads:
         if workload.kind not in KINDS:
             raise ValueError(f"workload {workload.name}: no kind {workload.kind!r}: valid are {', '.join(KINDS)}")
-        if workload.phase not in phases:
-            raise ValueError(f"workload {workload.name}: no phase {workload.phase!r}: there is {', '.join(phases)}")
-        for name in workload.ranks or ():
-            plan.host(name)
+        check_place("workload", workload, plan, phases)
 
 
-def check_programs(programs: Sequence[Program], plan: Plan, phases: Sequence[str]) -> None:
-    """Checks phases and hosts."""
-    for program in programs:
-        if program.phase not in phases:
-            raise ValueError(f"program {program.name}: no phase {program.phase!r}: there is {', '.join(phases)}")
-        for name in program.ranks or ():
-            plan.host(name)
+def check_place(what: str, one: Workload | Program, plan: Plan, phases: Sequence[str]) -> None:
+    """Checks phase and hosts."""
+    if one.phase not in phases:
+        raise ValueError(f"{what} {one.name}: no phase {one.phase!r}: there is {', '.join(phases)}")
+    for name in one.ranks or ():
+        plan.host(name)
 
 
 def check_settings(choices: Choices, plan: Plan) -> None:

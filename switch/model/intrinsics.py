@@ -2,55 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import MISSING, field, fields
 
 from switch.model.expressions import FieldRef
 from switch.records import Frozen
 
-# Names that simple_switch uses; `field_aliases` maps them to v1model's standard_metadata.
-NAMES: dict[str, str] = {
-    "ingress_port": "standard_metadata.ingress_port",
-    "packet_length": "standard_metadata.packet_length",
-    "egress_spec": "standard_metadata.egress_spec",
-    "egress_port": "standard_metadata.egress_port",
-    "instance_type": "standard_metadata.instance_type",
-    "parser_error": "standard_metadata.parser_error",
-    "checksum_error": "standard_metadata.checksum_error",
-    "ingress_global_timestamp": "intrinsic_metadata.ingress_global_timestamp",
-    "egress_global_timestamp": "intrinsic_metadata.egress_global_timestamp",
-    "mcast_grp": "intrinsic_metadata.mcast_grp",
-    "egress_rid": "intrinsic_metadata.egress_rid",
-    "priority": "intrinsic_metadata.priority",
-    "enq_timestamp": "queueing_metadata.enq_timestamp",
-    "enq_qdepth": "queueing_metadata.enq_qdepth",
-    "deq_timedelta": "queueing_metadata.deq_timedelta",
-    "deq_qdepth": "queueing_metadata.deq_qdepth",
-    "qid": "queueing_metadata.qid",
-}
+# The headers of the names that simple_switch uses; `field_aliases` maps these names to v1model's standard_metadata.
+STANDARD, INTRINSIC, QUEUEING = ({"of": f"{name}_metadata"} for name in ("standard", "intrinsic", "queueing"))
 
 
 class Intrinsics(Frozen):
     """The field of this program that holds each metadatum; None when the program has no such field."""
 
-    ingress_port: FieldRef
-    packet_length: FieldRef
-    egress_spec: FieldRef
-    egress_port: FieldRef
-    instance_type: FieldRef
-    parser_error: FieldRef | None = None
-    checksum_error: FieldRef | None = None
-    ingress_global_timestamp: FieldRef | None = None
-    egress_global_timestamp: FieldRef | None = None
-    mcast_grp: FieldRef | None = None
-    egress_rid: FieldRef | None = None
-    priority: FieldRef | None = None
-    enq_timestamp: FieldRef | None = None
-    enq_qdepth: FieldRef | None = None
-    deq_timedelta: FieldRef | None = None
-    deq_qdepth: FieldRef | None = None
-    qid: FieldRef | None = None
+    ingress_port: FieldRef = field(metadata=STANDARD)
+    packet_length: FieldRef = field(metadata=STANDARD)
+    egress_spec: FieldRef = field(metadata=STANDARD)
+    egress_port: FieldRef = field(metadata=STANDARD)
+    instance_type: FieldRef = field(metadata=STANDARD)
+    parser_error: FieldRef | None = field(default=None, metadata=STANDARD)
+    checksum_error: FieldRef | None = field(default=None, metadata=STANDARD)
+    ingress_global_timestamp: FieldRef | None = field(default=None, metadata=INTRINSIC)
+    egress_global_timestamp: FieldRef | None = field(default=None, metadata=INTRINSIC)
+    mcast_grp: FieldRef | None = field(default=None, metadata=INTRINSIC)
+    egress_rid: FieldRef | None = field(default=None, metadata=INTRINSIC)
+    priority: FieldRef | None = field(default=None, metadata=INTRINSIC)
+    enq_timestamp: FieldRef | None = field(default=None, metadata=QUEUEING)
+    enq_qdepth: FieldRef | None = field(default=None, metadata=QUEUEING)
+    deq_timedelta: FieldRef | None = field(default=None, metadata=QUEUEING)
+    deq_qdepth: FieldRef | None = field(default=None, metadata=QUEUEING)
+    qid: FieldRef | None = field(default=None, metadata=QUEUEING)
 
 
-REQUIRED = ("ingress_port", "packet_length", "egress_spec", "egress_port", "instance_type")
-
-assert {f.name for f in fields(Intrinsics)} == set(NAMES)
+NAMES: dict[str, str] = {one.name: f"{one.metadata['of']}.{one.name}" for one in fields(Intrinsics)}
+REQUIRED = tuple(one.name for one in fields(Intrinsics) if one.default is MISSING)

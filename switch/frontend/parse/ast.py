@@ -6,7 +6,7 @@ names and calls, `target` (what is meant). Everything else is as written.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, fields
 from typing import Any
 
 from switch.frontend.diagnostics import Span
@@ -160,18 +160,11 @@ def alike(a: Expression, b: Expression) -> bool:
     match a, b:
         case (Name(), Name()):
             return a.name == b.name
-        case (Member(), Member()):
-            return a.name == b.name and alike(a.base, b.base)
-        case (Index(), Index()):
-            return alike(a.base, b.base) and alike(a.index, b.index)
-        case (Slice(), Slice()):
-            return alike(a.base, b.base) and alike(a.high, b.high) and alike(a.low, b.low)
-        case (Unary(), Unary()):
-            return a.op == b.op and alike(a.operand, b.operand)
-        case (Binary(), Binary()):
-            return a.op == b.op and alike(a.left, b.left) and alike(a.right, b.right)
         case (Cast(), Cast()):
             return a.type == b.type and alike(a.operand, b.operand)
+        case (Member() | Index() | Slice() | Unary() | Binary(), _):
+            pairs = [(getattr(a, part.name), getattr(b, part.name)) for part in fields(a) if part.init]
+            return all(alike(x, y) if isinstance(x, Expression) else x == y for x, y in pairs if type(x) is not Span)
     return a.value is not None and a.value == b.value and a.type == b.type
 
 
