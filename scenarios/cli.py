@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from scenarios.commands.root import NeedsRootError, need_root
-from scenarios.commands.words import WORDS
+from scenarios.commands.words import WORDS, place
 
 DESCRIPTION = "A laboratory for Multipath Reliable Connection (MRC) over an SRv6, packet-trimming P4 fabric."
 EXAMPLES = """examples:
@@ -40,7 +40,7 @@ def parser(word: str | None = None) -> argparse.ArgumentParser:
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
     subparsers = whole.add_subparsers(metavar="COMMAND", required=True, dest="command")
     if word is not None and word in WORDS:
-        module, _, function = WORDS[word].place.partition(":")
+        module, function = place(word)
         getattr(importlib.import_module(module), function)(subparsers)
     else:
         for name, known in WORDS.items():

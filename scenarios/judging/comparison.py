@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from scenarios.judging import contrast, counters, flows, goodput, page, paths, plots, recovery, report, steps
@@ -44,51 +44,39 @@ def verdict_word(run: Run) -> str:
 
 def rows(runs: Sequence[Run]) -> list[list[str]]:
     """A row for each number, a column for each run; the first row has the runs' own verdicts."""
-    result = [["verdict by itself", *map(verdict_word, runs)]]
+    result: list[list[str]] = []
+
+    def row(title: str, values: Iterable[Any], word: Callable[[Any], str]) -> None:
+        """No row where no run has a value."""
+        found = list(values)
+        if any(value is not None for value in found):
+            result.append([title, *("–" if value is None else word(value) for value in found)])
+
+    row("verdict by itself", map(verdict_word, runs), str)
     for phase in dict.fromkeys(name for run in runs for name in run.phases):
         if phase in report.UNJUDGED:
             continue
-        spans = [run.phases.get(phase) for run in runs]
-        rates = [
-            report.rate(goodput.of_phase(run, span)) if span else "–" for run, span in zip(runs, spans, strict=True)
-        ]
-        result.append([f"goodput, {phase}", *rates])
-        times = [
-            steps.times(steps.of_phase(steps.steps(run), span)) if span else None
-            for run, span in zip(runs, spans, strict=True)
-        ]
-        if any(times):
-            for title, field in (("median", "median_ns"), ("p99", "p99_ns"), ("slowest", "slowest_ns")):
-                values = [brief(getattr(time, field)) if time else "–" for time in times]
-                result.append([f"step time {title}, {phase}", *values])
+        spans = [(run, run.phases.get(phase)) for run in runs]
+        row(f"goodput, {phase}", (span and goodput.of_phase(run, span) for run, span in spans), report.rate)
+        times = [span and steps.times(steps.of_phase(steps.steps(run), span)) for run, span in spans]
+        for title, field in (("median", "median_ns"), ("p99", "p99_ns"), ("slowest", "slowest_ns")):
+            row(f"step time {title}, {phase}", (one and getattr(one, field) for one in times), brief)
         for workload in dict.fromkeys(name for run in runs for name in flows.workloads(run)):
-            seen = [flows.within(run, span, workload) if span else None for run, span in zip(runs, spans, strict=True)]
-            if not any(seen):
-                continue
+            seen = [span and flows.within(run, span, workload) for run, span in spans]
             title = f"{workload} flows, {phase}"
-            result.append(
-                [f"{title}: slowest", *(report.rate(min(one.rates.values())) if one else "–" for one in seen)]
-            )
-            silences = [brief(one.silence_ns) if one else "–" for one in seen]
-            result.append([f"{title}: longest silence", *silences])
-            if any(one and one.first_ns is not None for one in seen):
-                firsts = [brief(one.first_ns) if one and one.first_ns is not None else "–" for one in seen]
-                result.append([f"{title}: all began after", *firsts])
+            row(f"{title}: slowest", (one and min(one.rates.values()) for one in seen), report.rate)
+            row(f"{title}: longest silence", (one and one.silence_ns for one in seen), brief)
+            row(f"{title}: all began after", (one and one.first_ns for one in seen), brief)
     totals = [counters.qp_totals(run) for run in runs]
     for field, title in report.COUNTER_TITLES.items():
-        result.append([title, *(f"{total[field]:,}" for total in totals)])
-    given_up = [paths.given_up(run) for run in runs]
-    result.append(["paths given up", *(f"{count:,}" for count, _ in given_up)])
-    result.append(
-        [
-            "for so long, all of them together",
-            *(run.lasting(for_ns) for run, (_, for_ns) in zip(runs, given_up, strict=True)),
-        ]
-    )
+        row(title, (total[field] for total in totals), "{:,}".format)
+    given_up = [(run, *paths.given_up(run)) for run in runs]
+    row("paths given up", (count for _, count, _ in given_up), "{:,}".format)
+    row("for so long, all of them together", (run.lasting(for_ns) for run, _, for_ns in given_up), str)
     drops = [counters.switch_drops(run) for run in runs]
     for reason in sorted({reason for counted in drops for reason, count in counted.items() if count}):
-        result.append([f"switch drops: {report.drop_title(reason)}", *(f"{counted[reason]:,}" for counted in drops)])
-    result.append(["queue pairs that failed", *(str(len(qp_errors(run))) for run in runs)])
+        row(f"switch drops: {report.drop_title(reason)}", (counted[reason] for counted in drops), "{:,}".format)
+    row("queue pairs that failed", (len(qp_errors(run)) for run in runs), str)
     return result
 
 

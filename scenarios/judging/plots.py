@@ -130,13 +130,19 @@ def whole(run: Run) -> Span:
     return Span("run", run.start_ns, max(ends, default=run.end_ns))
 
 
-def goodput_over_time(runs: Sequence[tuple[str, Run]], bin_ns: int) -> str:
-    """Goodput of all hosts together; several runs are overlaid, the first one's faults are marked."""
-    drawing, axes = figure(3.5)
+def overlaid(runs: Sequence[tuple[str, Run]], height: float) -> tuple[Figure, Axes]:
+    """A drawing for several runs: the first one's faults and phases, the stalls of all."""
+    drawing, axes = figure(height)
     mark_faults(axes, runs[0][1])
     mark_phases(axes, runs[0][1])
     for _, run in runs:
         mark_stalls(axes, run)
+    return drawing, axes
+
+
+def goodput_over_time(runs: Sequence[tuple[str, Run]], bin_ns: int) -> str:
+    """Goodput of all hosts together; several runs are overlaid, the first one's faults are marked."""
+    drawing, axes = overlaid(runs, 3.5)
     for index, (name, run) in enumerate(runs):
         centres, rates = goodput.series(run, bin_ns, whole(run))
         axes.plot(
@@ -156,11 +162,7 @@ def step_times(runs: Sequence[tuple[str, Run]]) -> str | None:
     """Every training step as a dot: when it ended, how long it took."""
     if not any(steps.steps(run) for _, run in runs):
         return None
-    drawing, axes = figure(3.2)
-    mark_faults(axes, runs[0][1])
-    mark_phases(axes, runs[0][1])
-    for _, run in runs:
-        mark_stalls(axes, run)
+    drawing, axes = overlaid(runs, 3.2)
     for index, (name, run) in enumerate(runs):
         all_steps = steps.steps(run)
         ends = [run.place(step.end_ns) for step in all_steps]

@@ -228,22 +228,14 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
             plots.goodput_over_time([(str(options.get("transport", "run")), run)], step_ns),
             page.table(["phase", "length", "goodput", "of the reference"], goodput_rows(run)),
         ),
-        page.section(
-            "Recovery",
-            page.paragraph(RECOVERY, soft=True) if recovery_rows(run) else None,
-            rows_or_none(RECOVERY_HEAD, recovery_rows(run)),
-        ),
+        page.section("Recovery", *noted(RECOVERY, RECOVERY_HEAD, recovery_rows(run))),
         page.section(
             "Training steps",
             plots.step_times([(str(options.get("transport", "run")), run)]),
             plots.loss_curves(run),
             rows_or_none(["phase", "steps", "median", "p99", "slowest"], step_rows(run)),
         ),
-        page.section(
-            "Flows",
-            page.paragraph(FLOWS_NOTE, soft=True) if flow_rows(run) else None,
-            rows_or_none(FLOW_HEAD, flow_rows(run)),
-        ),
+        page.section("Flows", *noted(FLOWS_NOTE, FLOW_HEAD, flow_rows(run))),
         page.section(
             "Path health",
             *((page.paragraph(PATHS, soft=True), strips) if (strips := plots.path_health(run)) else ()),
@@ -253,11 +245,7 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
             plots.plane_load(run, step_ns),
             rows_or_none(["phase", *plane_titles(run)], plane_rows(run)),
         ),
-        page.section(
-            "Stalls",
-            page.paragraph(STALLS, soft=True) if stall_rows(run) else None,
-            rows_or_none(["at", "for", "round trips", "who was late"], stall_rows(run)),
-        ),
+        page.section("Stalls", *noted(STALLS, ["at", "for", "round trips", "who was late"], stall_rows(run))),
         page.section("Counters", page.table(["over the whole run", "packets"], counter_rows(run))),
         page.section(
             "What the paper measured",
@@ -278,6 +266,11 @@ def replay(run: Run) -> str:
 def rows_or_none(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str | None:
     """A table, or nothing where there are no rows."""
     return page.table(head, rows) if rows else None
+
+
+def noted(note: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """A table below its note, or neither where there are no rows."""
+    return [page.paragraph(note, soft=True), page.table(head, rows)] if rows else []
 
 
 def plane_titles(run: Run) -> list[str]:

@@ -267,10 +267,8 @@ class Runner:
         if (fault in world.faults()) == moment.begin and VERBS[fault.verb].lasting:
             self.tell(f"{what}: by hand already")
             return
-        state = "begin" if moment.begin else "end"
-        arguments = {} if fault.value is None else {"value": fault.value}
         # Written first, because hosts and switches journal the fault's effects before `inject` returns.
-        journal.write("fault", verb=fault.verb, target=fault.target, state=state, arguments=arguments)
+        journal.write("fault", **fault.line("begin" if moment.begin else "end"))
         if moment.begin:
             world.inject(fault.verb, fault.target, fault.value, fault.seed)
         elif VERBS[fault.verb].lasting:

@@ -17,7 +17,7 @@ from scenarios.running.directory import RunDirectory
 from scenarios.scenario import SAMPLE_S
 from scenarios.viewing.desk import Desk
 from scenarios.viewing.microscope import Microscope
-from scenarios.viewing.pacing import OVER, PacedHands, PacedWorld, Pacer
+from scenarios.viewing.pacing import OVER, Closing, PacedHands, PacedWorld, Pacer
 from scenarios.viewing.played import played
 from scenarios.viewing.stage import Stage, title
 from scenarios.viewing.viewer import Viewer
@@ -129,21 +129,6 @@ class Counting:
             self._journal.write("sample", t_ns=t_ns, node=switch.name, device=switch.name, ports=ports)
 
 
-class Closing:
-    """A world that says when it is taken down; all else is the world's own."""
-
-    def __init__(self, world: World, closed: Callable[[], None]) -> None:
-        self._world = world
-        self._closed = closed
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._world, name)
-
-    def close(self) -> None:
-        self._closed()
-        self._world.close()
-
-
 class Hands:
     """A running lab's faults, one change at a time."""
 
@@ -231,13 +216,9 @@ class LabView:
 
     def _faults(self) -> None:
         now = self._lab.faults()
-        for state, faults in (
-            ("end", [f for f in self._seen if f not in now]),
-            ("begin", [f for f in now if f not in self._seen]),
-        ):
-            for fault in faults:
-                arguments = {} if fault.value is None else {"value": fault.value}
-                self._journal.write("fault", verb=fault.verb, target=fault.target, state=state, arguments=arguments)
+        ended = [fault.line("end") for fault in self._seen if fault not in now]
+        for line in ended + [fault.line("begin") for fault in now if fault not in self._seen]:
+            self._journal.write("fault", **line)
         self._seen = now
 
     def _counters(self) -> None:

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Any
 
 from common.journal import Journal
-from endpoint.group import Client
-from scenarios.worlds.world import Process, World
+from scenarios.worlds.world import World
 from topo.fault import VERBS, Fault
 
 ASK_S = 30.0
@@ -94,24 +92,32 @@ class Pacer:
             result.set_exception(error)
 
 
-class PacedWorld:
-    """`scenarios.worlds.world.World`, whose time passes in slices of `slice_ns` with a pacer's work between them."""
+class Closing:
+    """A world that says when it is taken down; all else is the world's own."""
+
+    def __init__(self, world: World, closed: Callable[[], None]) -> None:
+        self._world = world
+        self._closed = closed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._world, name)
+
+    def close(self) -> None:
+        self._closed()
+        self._world.close()
+
+
+class PacedWorld(Closing):
+    """A world whose time passes in slices of `slice_ns` with a pacer's work between them."""
 
     def __init__(
         self, world: World, pacer: Pacer, slice_ns: int, after_slice: Callable[[], None] = lambda: None
     ) -> None:
         """`after_slice` looks at the world; it must not change it."""
-        self._world = world
+        super().__init__(world, pacer.end)
         self._after_slice = after_slice
         self._pacer = pacer
         self._slice_ns = max(1, slice_ns)
-
-    @property
-    def clients(self) -> Mapping[str, Client]:
-        return self._world.clients
-
-    def now_ns(self) -> int:
-        return self._world.now_ns()
 
     def wait_until(self, t_ns: int) -> None:
         while self._world.now_ns() < t_ns:
@@ -119,34 +125,6 @@ class PacedWorld:
             self._world.wait_until(min(t_ns, self._world.now_ns() + self._slice_ns))
             self._after_slice()
         self._world.wait_until(t_ns)
-
-    def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
-        return self._world.inject(verb, target, value, seed)
-
-    def undo(self, fault: Fault) -> None:
-        self._world.undo(fault)
-
-    def faults(self) -> list[Fault]:
-        return self._world.faults()
-
-    def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
-        self._world.reconverge(dead_links)
-
-    def verify(self) -> int:
-        return self._world.verify()
-
-    def record_packets(self, start_ns: int, stop_ns: int, path: Path) -> None:
-        self._world.record_packets(start_ns, stop_ns, path)
-
-    def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
-        return self._world.spawn(host, argv, log)
-
-    def is_up(self) -> bool:
-        return self._world.is_up()
-
-    def close(self) -> None:
-        self._pacer.end()
-        self._world.close()
 
 
 class PacedHands:
@@ -164,9 +142,9 @@ class PacedHands:
         def act() -> Fault:
             t_ns = self._world.now_ns()
             fault = self._world.inject(verb, target, value, seed)
-            self._tell(t_ns, fault, "begin")
+            self._journal.write("fault", t_ns=t_ns, **fault.line("begin"))
             if not VERBS[verb].lasting:
-                self._tell(t_ns, fault, "end")
+                self._journal.write("fault", t_ns=t_ns, **fault.line("end"))
             return fault
 
         done = self._pacer.do(act)
@@ -177,13 +155,9 @@ class PacedHands:
         def act() -> None:
             t_ns = self._world.now_ns()
             self._world.undo(fault)
-            self._tell(t_ns, fault, "end")
+            self._journal.write("fault", t_ns=t_ns, **fault.line("end"))
 
         self._pacer.do(act)
 
     def faults(self) -> list[Fault]:
         return list(self._pacer.do(self._world.faults))
-
-    def _tell(self, t_ns: int, fault: Fault, state: str) -> None:
-        arguments = {} if fault.value is None else {"value": fault.value}
-        self._journal.write("fault", t_ns=t_ns, verb=fault.verb, target=fault.target, state=state, arguments=arguments)

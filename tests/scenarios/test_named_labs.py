@@ -14,7 +14,7 @@ import pytest
 
 from scenarios import cli
 from scenarios.commands import root
-from scenarios.commands.words import WORDS
+from scenarios.commands.words import WORDS, place
 from topo.emulation import labname
 from topo.emulation.labname import LabName
 
@@ -30,7 +30,7 @@ LAB_IN_SOURCE = re.compile(r"Lab\.attach|chosen_plan|running_plan|topo\.emulatio
 
 def touches_a_lab(word: str) -> bool:
     """By the module that adds the word; `doctor` is with those that do, and looks at the machine alone."""
-    module = WORDS[word].place.partition(":")[0]
+    module = place(word)[0]
     source = (Path(cli.__file__).parents[1] / f"{module.replace('.', '/')}.py").read_text()
     return word != "doctor" and LAB_IN_SOURCE.search(source) is not None
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Literal, assert_never
+from typing import Literal, assert_never
 
 from common.client import ControlClient, ControlError
 from common.journal import Journal
@@ -123,9 +123,8 @@ class LabRecord:
     def tell(self, fault: Fault, which: Literal["begin", "end"]) -> None:
         if self.site.journals is None:
             return
-        arguments: dict[str, Any] = {} if fault.value is None else {"value": fault.value}
         with closing(Journal(self.site.journals / "faults.jsonl", "lab")) as journal:
-            journal.write("fault", verb=fault.verb, target=fault.target, state=which, arguments=arguments)
+            journal.write("fault", **fault.line(which))
 
 
 @contextmanager

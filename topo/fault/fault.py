@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from topo.fault.verb import VERBS, FaultError, Verb
 from topo.graph import PortRef, link_at, link_between, links, peer
@@ -28,6 +29,11 @@ class Fault:
     def __str__(self) -> str:
         """Verb and target, as messages name a fault."""
         return f"{self.verb} {self.target}"
+
+    def line(self, state: Literal["begin", "end"]) -> dict[str, Any]:
+        """What a journal's `fault` line says of it."""
+        arguments = {} if self.value is None else {"value": self.value}
+        return {"verb": self.verb, "target": self.target, "state": state, "arguments": arguments}
 
     def words(self) -> str:
         """The same with its number, as `fault` takes it."""
