@@ -64,7 +64,7 @@ def provision(
     report = push(
         fabric.plan,
         addresses(fabric, switches),
-        pipelines=compiled_pipelines() if pipelines is None else pipelines,
+        pipelines=pipelines,
         journal=journal,
         progress=progress,
     )

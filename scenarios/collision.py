@@ -9,7 +9,7 @@ from scenarios.judging.check import Check, check
 from scenarios.judging.run import Run
 from scenarios.judging.story import PaperRow
 from scenarios.judging.verdict import Finding
-from scenarios.scenario import Scenario, Setting, TimedFault, Workload, phases
+from scenarios.scenario import Scenario, Setting, Workload, phases
 
 
 def workloads(setting: Setting) -> Sequence[Workload]:
@@ -21,10 +21,6 @@ def workloads(setting: Setting) -> Sequence[Workload]:
         "shift": setting.plan.hosts_per_leaf,
     }
     return [Workload("permutation", options)]
-
-
-def timeline(setting: Setting) -> list[TimedFault]:
-    return []
 
 
 @check
@@ -65,7 +61,6 @@ SCENARIO = Scenario(
     ),
     plan="rack",
     workloads=workloads,
-    timeline=timeline,
     checks=judge,
     phases=phases(warmup_s=4.0, reference_s=20.0, faults_s=0.0, heal_s=0.0),
     short=phases(warmup_s=3.0, reference_s=8.0, faults_s=0.0, heal_s=0.0),

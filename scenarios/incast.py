@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from scenarios.judging import checks
 from scenarios.judging.checks import Check
 from scenarios.judging.story import PaperRow
-from scenarios.scenario import Scenario, Setting, TimedFault, Workload, phases
+from scenarios.scenario import Scenario, Setting, Workload, phases
 
 SENDERS = 7
 
@@ -34,10 +34,6 @@ def workloads(setting: Setting) -> Sequence[Workload]:
     ]
 
 
-def timeline(setting: Setting) -> list[TimedFault]:
-    return []  # the incast itself is what happens
-
-
 def judge(setting: Setting) -> Sequence[Check]:
     own = [checks.flow_kept("victim", 0.95), checks.flows_even("incast", 0.10)]
     if not setting.single_plane and setting.plan.trimming.enabled:
@@ -55,7 +51,6 @@ SCENARIO = Scenario(
     ),
     plan="rack",
     workloads=workloads,
-    timeline=timeline,
     checks=judge,
     phases=phases(warmup_s=3.0, reference_s=12.0, faults_s=20.0, heal_s=3.0),
     paper=(

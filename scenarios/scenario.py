@@ -131,8 +131,8 @@ class Scenario:
     description: str
     plan: str
     workloads: Callable[[Setting], Sequence[Workload]]
-    timeline: Callable[[Setting], Sequence[TimedFault]]
     checks: Callable[[Setting], Sequence[Check]]
+    timeline: Callable[[Setting], Sequence[TimedFault]] = lambda setting: ()
     phases: tuple[Phase, ...] = phases()
     programs: Callable[[Setting], Sequence[Program]] = lambda setting: ()
     paper: tuple[PaperRow, ...] = ()

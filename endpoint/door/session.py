@@ -89,11 +89,6 @@ class Session:
             **self._control.operations,
         }
 
-    @property
-    def answering(self) -> bool:
-        """Whether answers wait to be taken."""
-        return bool(self._answers)
-
     # --- messages ----------------------------------------------------------------------------------------------
 
     def receive(self, message: bytes, now_ns: int) -> None:

@@ -22,7 +22,7 @@ class Link:
         self, transport: Transport, cq: CompletionQueue, peer: str, qps: int, inbox_bytes: int, now_ns: int
     ) -> None:
         self.peer = peer
-        self.remote_va = self.remote_rkey = self.remote_length = 0
+        self.remote_va = self.remote_rkey = 0
         self._transport = transport
         self.inbox = bytearray(inbox_bytes)
         self._region: MemoryRegion | None = transport.register_memory(self.inbox) if inbox_bytes else None
@@ -61,7 +61,7 @@ class Link:
                 f"{self.peer} offers {len(infos)} QPs and {length} bytes, but this rank needs "
                 f"{len(self.qps)} and {needed_bytes}: both must be prepared with the same options"
             )
-        self._infos, self.remote_va, self.remote_rkey, self.remote_length = infos, va, rkey, length
+        self._infos, self.remote_va, self.remote_rkey = infos, va, rkey
 
     def _check(self, info: QPInfo) -> None:
         if info.host != self.peer:

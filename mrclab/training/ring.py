@@ -30,7 +30,6 @@ class RingAllReduce:
     def __init__(self, context: Context, rank: int, ranks: int, items: int) -> None:
         self.rank = rank
         self.ranks = ranks
-        self.sent_bytes = 0
         self._items = items
         self._chunk = -(-items // ranks)
         self._steps = 2 * (ranks - 1)
@@ -93,7 +92,6 @@ class RingAllReduce:
         )
         self._right.post_send(request)
         self._unacknowledged += 1
-        self.sent_bytes += size
 
     def _receive(self) -> None:
         """Wait for the next write of the left neighbour; they complete in the order of posting."""

@@ -80,7 +80,6 @@ def under(scenario: Scenario) -> Scenario:
         description="What a scenario sends, at line rate and without faults, while the processor is watched.",
         plan=scenario.plan,
         workloads=partial(busiest, scenario),
-        timeline=lambda setting: [],
         checks=lambda setting: [],
         phases=PHASES,
         settings=scenario.settings,

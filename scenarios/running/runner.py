@@ -79,7 +79,6 @@ class Runner:
         self.directory = directory
         self.tell = tell
         self._clock: Callable[[], float] | None = None
-        self._late_ns = 0  # how late the present moment of the timeline is carried out
         factor = choices.time_factor
         self.phases = [replace(phase, seconds=phase.seconds * factor) for phase in scenario.phases]
         lengths = {phase.name: phase.seconds for phase in self.phases}
@@ -228,9 +227,7 @@ class Runner:
                 world.wait_until(origin_ns + self._ns(until_s))
                 self.tell("broken off, as --until says")
                 break
-            due_ns = origin_ns + self._ns(at_s)
-            world.wait_until(due_ns)
-            self._late_ns = world.now_ns() - due_ns
+            world.wait_until(origin_ns + self._ns(at_s))
             act()
         self.tell("draining workloads")
         for running in groups.values():

@@ -19,10 +19,6 @@ class Metric:
     better: str  # "high" or "low"
     of: Callable[[Run], float | None]
 
-    @property
-    def worse_is_lower(self) -> bool:
-        return self.better == "high"
-
 
 def goodput_kept(run: Run) -> float | None:
     """Goodput under faults as a share of the reference phase's."""

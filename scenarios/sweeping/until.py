@@ -11,7 +11,6 @@ known after 332 runs; looking once, after a number of runs fixed in advance, nee
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import log
 
@@ -49,11 +48,6 @@ class Until:
             self.known = True
         elif self._stakes[1] >= -log(ERROR):
             self.known = False
-        return self.known
-
-    def add_all(self, verdicts: Iterable[str]) -> bool | None:
-        for verdict in verdicts:
-            self.add(verdict)
         return self.known
 
     def words(self) -> str:

@@ -61,6 +61,7 @@ def _long_lived() -> Iterator[None]:
 class SimulatedWorld:
     """`scenarios.worlds.world.World` in virtual time, from 0 on."""
 
+    @_long_lived()
     def __init__(
         self,
         plan: Plan,
@@ -74,18 +75,6 @@ class SimulatedWorld:
     ) -> None:
         """`answer_s` is how much real time a program may take between two waits."""
         self._answer_s = answer_s
-        with _long_lived():
-            self._build(plan, transport, seed, directory, tell, make_fabric)
-
-    def _build(
-        self,
-        plan: Plan,
-        transport: TransportChoice,
-        seed: int,
-        directory: RunDirectory,
-        tell: Callable[[str], None],
-        make_fabric: MakeFabric,
-    ) -> None:
         self.plan = plan
         self.board = Board(plan, self)
         tell(f"simulating {plan.switch_count} switches and {plan.host_count} hosts in virtual time")

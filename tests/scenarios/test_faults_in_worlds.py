@@ -291,7 +291,7 @@ def test_what_is_refused_is_refused_in_the_same_words_as_on_paper(world: World) 
 
 
 def rehearsal_of(*timeline: TimedFault) -> None:
-    scenario = Scenario("mine", "", "", "tiny", lambda s: [], lambda s: timeline, lambda s: [], phases=phases())
+    scenario = Scenario("mine", "", "", "tiny", lambda s: [], lambda s: [], lambda s: timeline, phases=phases())
     rehearse(scenario, Choices(transport("mrc"), TINY, seed=1))
 
 

@@ -107,14 +107,11 @@ def test_a_stopping_rule_finds_out_what_is_far_from_the_target() -> None:
 
 def test_unknown_runs_are_never_passes_and_refute_nothing() -> None:
     test = Until(0.99)
-    test.add_all(["unknown"] * 2000)
-    assert test.known is None
+    assert [test.add("unknown") for _ in range(2000)][-1] is None
     mixed = Until(0.99)
-    mixed.add_all(["true"] * 331 + ["unknown"])
-    assert mixed.known is None
-    mixed.add_all(["true"] * 200)
-    assert mixed.known is None
-    assert mixed.add_all(["true"] * 60) is True
+    assert [mixed.add(verdict) for verdict in ["true"] * 331 + ["unknown"]][-1] is None
+    assert [mixed.add("true") for _ in range(200)][-1] is None
+    assert [mixed.add("true") for _ in range(60)][-1] is True
 
 
 def test_words_for_a_share_are_read_and_refused() -> None:
