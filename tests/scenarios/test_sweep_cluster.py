@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from scenarios.sweeping.store import Store
 from scenarios.sweeping.subject import Subject
 from scenarios.sweeping.sweep import Sweep
 from scenarios.sweeping.task import VersionError
+from tests.helpers.door_rig import eventually
 from tests.helpers.quick_sweep import choose_and_die_once, quick_subjects, write_quick
 
 pytest.importorskip("distributed", reason="needs the extra 'cluster'")
@@ -113,6 +115,26 @@ def test_the_command_line_takes_the_address_of_a_scheduler(
     words = ["sweep", str(write_quick(tmp_path)), "--seeds", "3", "--runs", str(tmp_path / "runs"), "--format", "json"]
     assert main([*words, "--cluster", address]) == 0
     assert json.loads(capsys.readouterr().out)["variants"][0]["verdicts"]["true"]["count"] == 3
+
+
+def test_hosts_are_reached_by_ssh_and_nothing_of_the_sweep_is_left_on_them(tmp_path: Path) -> None:
+    """The first host gets the scheduler, each a worker; the user's own SSH configuration says how to reach them."""
+    home = tmp_path / ".ssh"
+    home.mkdir(mode=0o700)
+    server = [sys.executable, "-m", "tests.helpers.ssh_server", str(home)]
+    with subprocess.Popen(server, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "listening\n"
+        words = ["sweep", str(write_quick(tmp_path)), "--seeds", "3", "--runs", str(tmp_path / "runs")]
+        command = [sys.executable, "-m", "scenarios", *words, "--format", "json", "--cluster", "node,node"]
+        environment = {**os.environ, "HOME": str(tmp_path)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=10 * LIMIT_S)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["variants"][0]["verdicts"]["true"]["count"] == 3
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        eventually(lambda: not children.read_text().split(), "the end of all that ssh has started")
+        assert process.stdin is not None
+        process.stdin.close()
 
 
 def test_no_cluster_at_an_address_is_one_clear_line(
