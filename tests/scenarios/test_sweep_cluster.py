@@ -128,7 +128,9 @@ def test_hosts_are_reached_by_ssh_and_nothing_of_the_sweep_is_left_on_them(tmp_p
         words = ["sweep", str(write_quick(tmp_path)), "--seeds", "3", "--runs", str(tmp_path / "runs")]
         command = [sys.executable, "-m", "scenarios", *words, "--format", "json", "--cluster", "node,node"]
         environment = {**os.environ, "HOME": str(tmp_path)}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=10 * LIMIT_S)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, timeout=10 * LIMIT_S
+        )
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["variants"][0]["verdicts"]["true"]["count"] == 3
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
