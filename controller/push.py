@@ -80,15 +80,13 @@ def push(
     Without `pipelines` the programs of p4/ are compiled. A switch that cannot be reached, or that refuses, is a
     difference; the others are provisioned all the same.
     """
-    pipelines = compiled_pipelines() if pipelines is None else pipelines
 
-    def one(client: Client, switch: Switch) -> _Result:
-        pipeline = pipelines[switch.role]
+    def one(client: Client, switch: Switch, pipeline: Pipeline) -> _Result:
         wanted = _wanted(plan, switch, pipeline.p4info, dead_links)
         with client.as_primary():
             return _push_one(client, pipeline, wanted)
 
-    return _each(plan, addresses, one, "push", journal, progress)
+    return _each(plan, addresses, one, "push", pipelines, journal, progress)
 
 
 def verify(
@@ -100,17 +98,15 @@ def verify(
     progress: Progress | None = None,
 ) -> Report:
     """Read everything back and compare; changes nothing and needs no session."""
-    pipelines = compiled_pipelines() if pipelines is None else pipelines
 
-    def one(client: Client, switch: Switch) -> _Result:
-        pipeline = pipelines[switch.role]
+    def one(client: Client, switch: Switch, pipeline: Pipeline) -> _Result:
         wanted = _wanted(plan, switch, pipeline.p4info)
         if client.cookie() != pipeline.cookie:
             return _Result(len(wanted), 0, (_wrong_pipeline(client, pipeline),))
         changes = items.compare(pipeline.p4info, wanted, client.read(_filters(pipeline.p4info)))
         return _Result(len(wanted), 0, tuple(_differences(client.name, pipeline.p4info, changes)))
 
-    return _each(plan, addresses, one, "verify", journal, progress)
+    return _each(plan, addresses, one, "verify", pipelines, journal, progress)
 
 
 def reconverge(
@@ -139,11 +135,13 @@ def read_switch(name: str, address: Address, p4info: P4Info) -> list[Item]:
 def _each(
     plan: Plan,
     addresses: Mapping[str, Address],
-    one: Callable[[Client, Switch], _Result],
+    one: Callable[[Client, Switch, Pipeline], _Result],
     action: str,
+    pipelines: Pipelines | None,
     journal: Path | None,
     progress: Progress | None,
 ) -> Report:
+    programs = compiled_pipelines() if pipelines is None else pipelines
     start_ns = time.monotonic_ns()
     log = Journal(str(journal) if journal else None, node="controller")
     results: list[_Result] = []
@@ -151,7 +149,8 @@ def _each(
 
         def guarded(name: str) -> tuple[str, _Result]:
             try:
-                return name, one(Client(channels, name, addresses[name]), plan.switch_node(name))
+                switch = plan.switch_node(name)
+                return name, one(Client(channels, name, addresses[name]), switch, programs[switch.role])
             except UnreachableError as error:
                 return name, _Result(differences=(Difference(name, "unreachable", str(error)),))
             except ClientError as error:

@@ -10,8 +10,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from common.pairs import json_or_text, parse_pair
 from endpoint import outside
-from scenarios.commands.pairs import json_or_text, parse_pair
 from scenarios.running import calibration
 from scenarios.running.added import parse
 from scenarios.running.runner import Choices

@@ -9,9 +9,9 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from common.pairs import json_or_text, parse_pair
 from scenarios.commands.columns import aligned
 from scenarios.commands.interrupts import held_back
-from scenarios.commands.pairs import json_or_text, parse_pair
 from scenarios.commands.root import need_root
 from scenarios.commands.words import add
 from topo.emulation import labname

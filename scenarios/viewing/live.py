@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from common.client import ControlClient, ControlError
@@ -75,10 +74,8 @@ class RunView:
         self.viewer.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.viewer.__exit__(kind, error, trace)
+    def __exit__(self, *raised: Any) -> None:
+        self.viewer.__exit__(*raised)
 
     def opened(self, make_world: Callable[[], World]) -> Callable[[], World]:
         """Makes the same world, which the page may break from then on."""
@@ -193,9 +190,7 @@ class LabView:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ending.set()
         self._thread.join()
         self._open.close()

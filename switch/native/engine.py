@@ -66,7 +66,7 @@ class NativeEngine:
         self._groups: set[int] = set()
         self._sessions: set[int] = set()
         self._buffer: ctypes.Array[ctypes.c_char] | None = None
-        self._recorder: NativeRecorder | None = None
+        self._recorder = NativeRecorder()
 
     @property
     def device(self) -> int:
@@ -81,9 +81,7 @@ class NativeEngine:
             if self._device:
                 self._c.device_destroy(self._device)
                 self._device = None
-            if self._recorder is not None:
-                self._recorder.close()
-                self._recorder = None
+            self._recorder.close()
             if self._own_pool:
                 self._c.pool_destroy(self._own_pool)
                 self._own_pool = None
@@ -367,12 +365,8 @@ class NativeEngine:
 
     def record_packets(self, start_ns: int, stop_ns: int) -> None:
         with self._guard:
-            recorder = NativeRecorder(start_ns, stop_ns)
-            self._c.device_record(self.device, recorder.address, 0)
-            if self._recorder is not None:
-                self._recorder.close()
-            self._recorder = recorder
+            self._recorder.begin(start_ns, stop_ns, lambda address: self._c.device_record(self.device, address, 0))
 
     def take_records(self) -> list[PacketRecord]:
         with self._guard:
-            return [] if self._recorder is None else self._recorder.take()
+            return self._recorder.take()

@@ -84,7 +84,7 @@ class NativeFabric:
         for number, switch in enumerate(self._switches):
             self._check(self._c.fabric_attach(self._address, number, switch.device), f"switch {number}")
         self._reached_ns = 0
-        self._recorder: NativeRecorder | None = None
+        self._recorder = NativeRecorder()
         self._buffer = ctypes.create_string_buffer(COLLECT_BYTES)
         self._view = memoryview(self._buffer).cast("B")
 
@@ -104,9 +104,7 @@ class NativeFabric:
         if self._address:
             self._c.fabric_destroy(self._address)
             self._address = None
-        if self._recorder is not None:
-            self._recorder.close()
-            self._recorder = None
+        self._recorder.close()
 
     def __del__(self) -> None:
         if getattr(self, "_address", None):
@@ -198,11 +196,7 @@ class NativeFabric:
     # --- packet log -------------------------------------------------------------------------------------------
 
     def record_packets(self, start_ns: int, stop_ns: int) -> None:
-        recorder = NativeRecorder(start_ns, stop_ns)
-        self._c.fabric_record(self.address, recorder.address)
-        if self._recorder is not None:
-            self._recorder.close()
-        self._recorder = recorder
+        self._recorder.begin(start_ns, stop_ns, lambda address: self._c.fabric_record(self.address, address))
 
     def take_records(self) -> list[PacketRecord]:
-        return [] if self._recorder is None else self._recorder.take()
+        return self._recorder.take()

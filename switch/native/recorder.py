@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 
 from switch.engine import EngineError
 from switch.native import binding
@@ -13,29 +14,32 @@ TAKE_RECORDS = 4096
 
 
 class NativeRecorder:
-    """A `struct recorder`. What it is attached to must let go of it before `close`."""
+    """A `struct recorder`, once it has begun. What it is attached to must let go of it before `close`."""
 
-    def __init__(self, start_ns: int, stop_ns: int) -> None:
+    def __init__(self) -> None:
         self._c = binding.runtime()
-        self._address: int | None = self._c.recorder_create(min(start_ns, NEVER), min(stop_ns, NEVER))
-        if not self._address:
-            raise EngineError("out of memory for a packet log")
+        self._address: int | None = None
 
-    @property
-    def address(self) -> int:
-        if self._address is None:
-            raise EngineError("the packet log is closed")
-        return self._address
+    def begin(self, start_ns: int, stop_ns: int, attach: Callable[[int], object]) -> None:
+        """Attach a new one, and drop the one before with all that it has taken down."""
+        address = self._c.recorder_create(min(start_ns, NEVER), min(stop_ns, NEVER))
+        if not address:
+            raise EngineError("out of memory for a packet log")
+        attach(address)
+        self.close()
+        self._address = address
 
     def take(self) -> list[PacketRecord]:
         """What was taken down since the last call. Raises EngineError when memory was too short for all of it."""
         records: list[PacketRecord] = []
+        if self._address is None:
+            return records
         room = TAKE_RECORDS * LAYOUT.size
         buffer = ctypes.create_string_buffer(room)
-        while count := self._c.recorder_take(self.address, buffer, room):
+        while count := self._c.recorder_take(self._address, buffer, room):
             data = buffer.raw[: count * LAYOUT.size]
             records += [PacketRecord.unpack(data, at) for at in range(0, len(data), LAYOUT.size)]
-        missing = self._c.recorder_missing(self.address)
+        missing = self._c.recorder_missing(self._address)
         if missing:
             raise EngineError(f"out of memory for {missing} records of packets: record a shorter stretch of time")
         return records

@@ -18,6 +18,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from common.pairs import parse_pair
 from topo.emulation import driver, labname, labs, state
 from topo.emulation.doctor import Finding, examine
 from topo.emulation.lab import Lab, Provision, down
@@ -103,7 +104,9 @@ def _add(subparsers: Any, name: str, summary: str, examples: str, more: str = ""
 
 
 def run_up(arguments: argparse.Namespace, provision: Provision | None, check: Check | None = None) -> int:
-    plan = load_plan(arguments.plan, dict(map(_key_value, arguments.set)))
+    plan = load_plan(
+        arguments.plan, dict(parse_pair(pair, "--set", "trimming.enabled=false") for pair in arguments.set)
+    )
     kind = arguments.switch or os.environ.get("MRCLAB_SWITCH")
     if kind:
         if kind not in SWITCH_KINDS:
@@ -131,13 +134,6 @@ def run_up(arguments: argparse.Namespace, provision: Provision | None, check: Ch
         f" {switch_words(plan)}{note}"
     )
     return 0
-
-
-def _key_value(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise ValueError(f"--set: KEY=VALUE is wanted, such as trimming.enabled=false, not {text!r}")
-    return key, value
 
 
 def run_down(arguments: argparse.Namespace) -> int:
