@@ -98,20 +98,6 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class EvEvent:
-    """An EV is GOOD (1) or ASSUMED_BAD (2) now; `drop_count` events were lost between the last one and this. An EV has
-    a state in each queue pair: `qp_num` and `host`, its peer, are ours beside the API's fields."""
-
-    profile_id: int
-    ev: int
-    port: int
-    drop_count: int
-    state: int
-    qp_num: int
-    host: str
-
-
-@dataclass(frozen=True, slots=True)
 class Limits:
     """What one program may have at a time. The agent says its own in the answer to `open`."""
 

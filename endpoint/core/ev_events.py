@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from common.door import EvEvent
+from common.ev_event import EvEvent
 from endpoint.core.ev_profile import EVENT_ASSUMED_BAD, EVENT_GOOD
 from endpoint.core.ev_state import SENDABLE, EvState
 

@@ -41,6 +41,7 @@ ALLOWED = {
     "typing",
     "zlib",
     "common.bpf",
+    "common.ev_event",
     "common.fields",
     "common.latency",
     "endpoint.profile",
