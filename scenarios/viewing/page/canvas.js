@@ -1,11 +1,16 @@
 // A canvas as large as its parent, in the screen's own pixels; and the theme's colours as canvases want them.
+// Browsers without a graphics processor copy a whole canvas whenever anything is drawn on it: what changes at every
+// frame has a canvas or an element of its own, and what does not is left alone.
 
 const NAMES = ["paper", "sheet", "ink", "soft", "line", "idle", "busy", "broken", "warn", "gone", "good", "pick"];
 
 export class Sized {
-  constructor(parent, label) {
+  // Without a label, a layer above another canvas: clicks go through it. `opaque` ones must be filled, and cost less.
+  constructor(parent, label, opaque = false) {
     this.canvas = document.createElement("canvas");
-    this.canvas.setAttribute("aria-label", label);
+    if (label) this.canvas.setAttribute("aria-label", label);
+    else this.canvas.className = "over";
+    this.ctx = this.canvas.getContext("2d", { alpha: !opaque });
     parent.append(this.canvas);
     this.width = this.height = 0;
     new ResizeObserver(() => this.fit(parent)).observe(parent);
@@ -18,7 +23,7 @@ export class Sized {
     this.height = parent.clientHeight;
     this.canvas.width = Math.max(1, Math.round(this.width * ratio));
     this.canvas.height = Math.max(1, Math.round(this.height * ratio));
-    this.canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.version = (this.version ?? 0) + 1;
   }
 }

@@ -56,10 +56,7 @@ export class Charts {
   // The present, in every chart.
   cursor(share) {
     this.boxes?.forEach((box, index) => {
-      const { style } = this.cursors[index];
-      style.left = `${box.x + box.w * Math.max(0, Math.min(1, share))}px`;
-      style.top = `${box.y}px`;
-      style.height = `${box.h}px`;
+      this.cursors[index].style.transform = `translateX(${Math.round(box.x + box.w * Math.max(0, Math.min(1, share)))}px)`;
     });
   }
 
@@ -84,6 +81,7 @@ export class Charts {
     line(ctx, boxes[1], unit, colours, "load by plane", series.flatMap((one) => one.planes), rate, this.names(series));
     dots(ctx, boxes[2], unit, colours, "training steps", series.map((one) => one.steps), length);
     this.boxes = boxes;
+    boxes.forEach((box, index) => Object.assign(this.cursors[index].style, { top: `${box.y}px`, height: `${box.h}px` }));
     this.busyUntil = performance.now() + 8 * (performance.now() - begun); // a live run's charts take at most a ninth of the time
   }
 

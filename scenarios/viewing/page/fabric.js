@@ -3,18 +3,17 @@
 import { dropped, load, looks, pathStates, queue } from "./look.js";
 import { usable } from "./fold.js";
 import { CONDITIONS, shape } from "./shapes.js";
-import { drawPackets } from "./packets.js";
 
 export function draw(ctx, place, scene, state, view) {
   const { colours, verbs } = view;
   const look = looks(scene, state, verbs);
-  ctx.clearRect(0, 0, place.width, place.height);
+  ctx.fillStyle = colours.paper;
+  ctx.fillRect(0, 0, place.width, place.height);
   ctx.lineCap = "butt";
   lanes(ctx, place, scene, view, colours);
   const paths = chosenPaths(scene, state, view);
   cables(ctx, place, scene, state, look, view);
   for (const path of paths) trail(ctx, place, path, colours, paths.length > 64);
-  drawPackets(ctx, place, scene, view);
   nodes(ctx, place, scene, state, look, view);
   folded(ctx, place, scene, look, view);
   counts(ctx, place, look, colours);

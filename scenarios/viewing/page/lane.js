@@ -3,8 +3,11 @@
 import { Sized } from "./canvas.js";
 import { draw } from "./fabric.js";
 import { hit, layout } from "./layout.js";
+import { drawPackets, shownPackets } from "./packets.js";
 import { Record } from "./record.js";
 import { Scene } from "./scene.js";
+
+const LOOK_MS = 100; // while time passes, loads and counts are drawn anew so often at most: nobody reads faster
 
 export class Lane {
   constructor(parent, told, title) {
@@ -14,9 +17,11 @@ export class Lane {
     this.title = title;
     this.scene = new Scene(told);
     this.record = new Record();
-    this.sized = new Sized(box, `${title}: the fabric`);
+    this.sized = new Sized(box, `${title}: the fabric`, true);
+    this.over = new Sized(box); // packets on their way
     this.unfolded = new Set();
-    this.sign = "";
+    this.sign = this.drawn = this.overDrawn = "";
+    this.drawnMs = 0;
   }
 
   // The state at `t` since the first phase.
@@ -33,10 +38,26 @@ export class Lane {
     return this.placed;
   }
 
+  // Draws what has changed since the last call: `view.sign` stands for what people chose, `view.passing` for a clock
+  // that goes on.
   draw(t, unit, view) {
-    const state = this.at(t);
-    draw(this.sized.canvas.getContext("2d"), this.place(unit), this.scene, state, { ...view, record: this.record, t: this.record.start + t });
+    const state = this.at(t), place = this.place(unit), ms = performance.now();
+    const chosen = [this.sign, view.sign].join(), sign = [chosen, this.record.version, this.record.now.count].join();
+    if (sign !== this.drawn && (!view.passing || chosen !== this.chosen || ms - this.drawnMs >= LOOK_MS)) {
+      [this.drawn, this.chosen, this.drawnMs] = [sign, chosen, ms];
+      draw(this.sized.ctx, place, this.scene, state, view);
+    }
+    this.packets({ ...view, record: this.record, t: this.record.start + t }, place);
     return state;
+  }
+
+  packets(view, place) {
+    const packets = shownPackets(place, this.scene, view);
+    const sign = packets.length ? [view.t, this.sign, view.sign].join() : "";
+    if (sign === this.overDrawn && this.over.version === this.overVersion) return;
+    [this.overDrawn, this.overVersion] = [sign, this.over.version];
+    this.over.ctx.clearRect(0, 0, place.width, place.height);
+    drawPackets(this.over.ctx, place, packets, view.colours);
   }
 
   hit(event, unit) {

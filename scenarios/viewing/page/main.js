@@ -18,7 +18,7 @@ import { Slider } from "./slider.js";
 import { Events, unpacked } from "./source.js";
 import { Toolbar } from "./toolbar.js";
 
-const PANEL_MS = 200;
+const PANEL_MS = 200, WORDS_MS = 100; // nobody reads faster
 const find = (id) => document.getElementById(id);
 
 class Page {
@@ -39,8 +39,9 @@ class Page {
     this.microscope = new MicroscopePanel(this);
     this.clockwork = new Clockwork(this, this.breaking);
     this.frames = 0;
-    this.panelMs = 0;
+    this.panelMs = this.wordsMs = 0;
     this.restyle();
+    this.measure();
     this.name();
     this.hear();
   }
@@ -66,6 +67,7 @@ class Page {
     find("pick").addEventListener("change", (event) => this.pick(event.target));
     find("theme").addEventListener("click", () => this.turnTheme());
     find("ask").addEventListener("click", () => help(find("help")));
+    addEventListener("resize", () => this.measure());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.restyle());
   }
 
@@ -90,7 +92,12 @@ class Page {
   }
 
   changed() {
-    this.panelMs = 0;
+    this.panelMs = this.wordsMs = -Infinity;
+  }
+
+  // Letters follow the window's height.
+  measure() {
+    this.unit = letter();
   }
 
   turnTheme() {
@@ -121,15 +128,20 @@ class Page {
   frame(ms) {
     this.player.tick(Math.min(ms - (this.lastMs ?? ms), 250));
     this.lastMs = ms;
-    this.unit = letter();
     const { node, cable, pair, ev } = this.choice;
-    const view = { colours: this.colours, verbs: this.verbs, chosen: { node, cable }, pair, ev };
+    const sign = [this.choice.target, ev, this.colours.paper].join();
+    const passing = this.player.playing || this.player.following;
+    const view = { colours: this.colours, verbs: this.verbs, chosen: { node, cable }, pair, ev, sign, passing };
     const states = this.lanes.map((lane) => lane.draw(this.player.t, this.unit, view));
     const dark = document.documentElement.classList.contains("dark");
     this.chart.draw(this.charts.width, this.charts.height, this.unit, this.player.length, this.colours, dark);
     this.chart.cursor(this.player.t / this.player.length);
-    this.slider.draw(this.slid.width, this.slid.height, this.unit, this.colours);
-    this.toolbar.draw(states[0]);
+    this.slider.draw(this.slid, this.unit, this.colours);
+    if (ms - this.wordsMs > WORDS_MS) {
+      this.wordsMs = ms;
+      this.toolbar.draw(states[0]);
+      this.slider.tell();
+    }
     if (ms - this.panelMs > PANEL_MS) {
       this.panelMs = ms;
       this.panel(states);

@@ -6,17 +6,20 @@ import { shape } from "./shapes.js";
 const SHOWN_MAX = 400;
 const ENDED = new Set(["sent", "received"]);
 
-export function drawPackets(ctx, place, scene, view) {
-  const { record, t, pair } = view;
-  if (!record?.packets.length) return;
-  const rtt = scene.plan.base_rtt_ns;
-  let shown = 0;
-  for (const line of record.packetsBetween(t - rtt, t)) {
+// The packets to be drawn at an instant, each with its spot on the screen.
+export function shownPackets(place, scene, view) {
+  const { record, t, pair } = view, shown = [];
+  if (!record.packets.length) return shown;
+  for (const line of record.packetsBetween(t - scene.plan.base_rtt_ns, t)) {
     if (pair && !(line.src === pair[0] && line.dst === pair[1]) && !(line.src === pair[1] && line.dst === pair[0])) continue;
     const spot = ENDED.has(line.fate) ? onCable(place, line, t) : place.at.get(line.node);
-    if (!spot || ++shown > SHOWN_MAX) continue;
-    sign(ctx, line, spot, place.unit, view.colours);
+    if (spot && shown.push({ line, spot }) === SHOWN_MAX) break;
   }
+  return shown;
+}
+
+export function drawPackets(ctx, place, packets, colours) {
+  for (const { line, spot } of packets) sign(ctx, line, spot, place.unit, colours);
 }
 
 // Where the first bits are: between leaving a node and arriving, in full, at the next one.

@@ -23,6 +23,10 @@ export class Slider {
     this.canvas = canvas;
     this.player = player;
     this.lanes = lanes;
+    this.drawn = "";
+    this.cursor = document.createElement("i");
+    this.cursor.className = "cursor";
+    canvas.after(this.cursor);
     canvas.tabIndex = 0;
     canvas.setAttribute("role", "slider");
     canvas.setAttribute("aria-label", "time");
@@ -38,8 +42,14 @@ export class Slider {
     canvas.addEventListener("pointerup", () => held = false);
   }
 
-  draw(width, height, unit, colours) {
-    const ctx = this.canvas.getContext("2d"), { length, t } = this.player;
+  // The present, and all else when something has come, or the size or the colours have changed.
+  draw({ width, height, version }, unit, colours) {
+    const { length, t } = this.player;
+    this.cursor.style.transform = `translateX(${Math.round(t / length * width - 2)}px)`;
+    const sign = [version, unit, colours.paper, length, ...this.lanes.map((lane) => lane.record.version)].join();
+    if (sign === this.drawn) return;
+    this.drawn = sign;
+    const ctx = this.canvas.getContext("2d");
     ctx.clearRect(0, 0, width, height);
     this.lanes.forEach(({ record }, index) => {
       const top = height * index / this.lanes.length, tall = height / this.lanes.length;
@@ -51,12 +61,11 @@ export class Slider {
         ctx.fillRect(x, top + tall * 0.5, 2, tall * 0.42);
       }
     });
-    const x = t / length * width;
-    ctx.fillStyle = colours.pick;
-    ctx.fillRect(x - 1.5, 0, 3, height);
-    ctx.strokeStyle = colours.ink;
-    ctx.lineWidth = 1;
-    ctx.strokeRect(x - 2, 0.5, 4, height - 1);
+  }
+
+  // The present in words, for readers of the screen.
+  tell() {
+    const { length, t } = this.player;
     this.canvas.setAttribute("aria-valuetext", clock(t, length));
   }
 }
