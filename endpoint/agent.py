@@ -101,6 +101,7 @@ class _Agent:
             on_shutdown=self._driver.stop,
             now_ns=time.monotonic_ns(),
         )
+        self._host.sample_packets(str(options.settings.get("dialect", "")))
         stack.callback(lambda: self._host.close(time.monotonic_ns()))
         server = ControlServer(Path(options.socket), self._driver, self._control, line_bytes_max=LINE_BYTES_MAX)
         stack.callback(server.close)

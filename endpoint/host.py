@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from common.fields import Fields
 from endpoint.census import census
 from endpoint.denylist import BY_REQUEST, CONTROL, OWNERS, PROBER, Denylist
+from endpoint.postcards import Postcards
 from endpoint.prober import Prober, ProberError
 from endpoint.profile import NicProfile
 from endpoint.transport import QueuePair, Transport
@@ -68,6 +69,8 @@ class Host:
         self.on_shutdown = on_shutdown
         self.on_sample: Callable[[int], None] = lambda now_ns: None
         self.guest: Guest | None = None
+        self.postcards: Postcards | None = None
+        """What samples packets, where somebody wants to see them (`sample_packets`)."""
         self._journal = journal
         self._transport_name = transport_name
         self._clock = clock
@@ -102,6 +105,8 @@ class Host:
     # driver.Device
 
     def receive(self, port: int, frames: Sequence[bytes | memoryview], now_ns: int) -> None:
+        if self.postcards is not None:
+            self.postcards.received(port, frames, now_ns)
         self.transport.receive(port, frames, now_ns)
         self._step(now_ns)
 
@@ -155,6 +160,8 @@ class Host:
 
     def packets_to_send(self, now_ns: int, limit: int) -> Sequence[tuple[int, bytes]]:
         frames = self.transport.packets_to_send(now_ns, limit)
+        if self.postcards is not None:
+            self.postcards.sent(frames, now_ns)
         if self._prober is not None and (probes := self._prober.packets_to_send(now_ns)):
             frames = [*frames, *probes]
         return frames
@@ -180,6 +187,15 @@ class Host:
             return
         reply({"id": ident, "ok": True, "result": result})
         self._step(now_ns)
+
+    def sample_packets(self, dialect: str = "") -> None:
+        """Journal what is seen of one data packet in `endpoint.postcards.ONE_IN`, and memory that peers write to."""
+        if self.postcards is not None:
+            return
+        self.postcards = Postcards(self.profile, self._journal, dialect)
+        for name, workload in self._workloads.items():
+            self._tell_memory(name, {peer: link.offer() for peer, link in workload.links.items()})
+            self._tell_pairs(workload)
 
     def counters(self) -> dict[str, Any]:
         """The fields of a `sample` line."""
@@ -276,10 +292,29 @@ class Host:
             workload = self._workloads[name] = make(setup, options)
         except MemoryError as error:
             raise RequestError(f"there is not enough memory for workload {name!r} with {options}") from error
-        return {"offers": {peer: link.offer() for peer, link in workload.links.items()}}
+        offers = {peer: link.offer() for peer, link in workload.links.items()}
+        if self.postcards is not None:
+            self._tell_memory(name, offers)
+        return {"offers": offers}
+
+    def _tell_pairs(self, workload: Workload) -> None:
+        """Which queue pairs belong together, for who looks at acknowledgements."""
+        if self.postcards is not None:
+            for peer, link in workload.links.items():
+                for own, qpn in link.pairs():
+                    self.postcards.joined(peer, own, qpn)
+
+    def _tell_memory(self, name: str, offers: Mapping[str, Mapping[str, Any]]) -> None:
+        """Where peers' payloads are placed."""
+        for peer, offer in offers.items():
+            if offer["length"]:
+                fields = {"workload": name, "peer": peer, "va": offer["va"], "length": offer["length"]}
+                self._journal(self._clock(), "memory", fields)
 
     def _connect(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        self._named(request).connect(_fields(request).fields("offers").values, self._now_ns)
+        workload = self._named(request)
+        workload.connect(_fields(request).fields("offers").values, self._now_ns)
+        self._tell_pairs(workload)
         return {}
 
     def _start(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -87,6 +87,10 @@ class Link:
             except (ValueError, QueueFull) as error:
                 raise WorkloadError(f"QP to {self.peer}: {error}") from error
 
+    def pairs(self) -> list[tuple[int, int]]:
+        """The numbers of the QPs here and of the peer's QPs that they are joined with."""
+        return [(qp.qpn, info.qpn) for qp, info in zip(self.qps, self._infos, strict=False)]
+
     def close(self, now_ns: int) -> None:
         """Destroy the QPs and give the memory back."""
         for qp in self.qps:

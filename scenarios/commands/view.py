@@ -48,6 +48,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def view_command(arguments: argparse.Namespace) -> int:
     from scenarios.viewing import export
+    from scenarios.viewing.answers import Answers
     from scenarios.viewing.desk import Desk
     from scenarios.viewing.microscope import Microscope
     from scenarios.viewing.stage import plan_stage, replay_stage, what_is
@@ -73,7 +74,7 @@ def view_command(arguments: argparse.Namespace) -> int:
         size = export.write(runs, arguments.export)
         sys.stdout.write(f"wrote {arguments.export}, {size / 1e6:.1f} MB\n")
         return 0
-    desk = Desk(stage.plans, Microscope(stage.plans), why_not=WHY_NOT[stage.mode])
+    desk = Desk(stage.plans, Microscope(stage.plans), answer=Answers(stage.runs), why_not=WHY_NOT[stage.mode])
     with Viewer(stage.document(), stage.runs, desk, tell, arguments.port) as viewer:
         say(stage.title, viewer.address)
         threading.Event().wait()

@@ -18,14 +18,20 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "resume": (),
     "step": (),
     "trace": ("lane", "source", "destination", "ev", "bytes", "trimmed_at"),
+    "answer": ("lane", "packet"),
     "scenario": (),
 }
 """Every operation with the names of its arguments."""
 TEXT_MAX = 80
 PAYLOAD_MAX = 4096
+NUMBER_MAX = 1 << 53
+"""The largest whole number that the page's JSON holds exactly."""
 
 Trace = Callable[[int, str, str, int, int, str | None], dict[str, Any]]
 """Follows a packet: lane, source, destination, EV, payload bytes, the switch whose queue is full."""
+
+Answer = Callable[[int, int], dict[str, Any]]
+"""What the receiver did with a packet of the packet log: lane, the packet's number there."""
 
 
 class DeskError(ValueError):
@@ -61,6 +67,7 @@ class Desk:
         breakable: Breakable | None = None,
         clockwork: Clockwork | None = None,
         played: Callable[[], Mapping[str, Any]] | None = None,
+        answer: Answer | None = None,
         why_not: str = "nothing runs here that could be broken",
     ) -> None:
         """`played` writes what was done by hand as a scenario. Without `breakable`, `why_not` says why not."""
@@ -70,6 +77,7 @@ class Desk:
         self.why_not = why_not
         self._clockwork = clockwork
         self._played = played
+        self._answer_to = answer
 
     def do(self, request: Mapping[str, Any]) -> Any:
         """Carries out one request."""
@@ -146,6 +154,12 @@ class Desk:
         source, destination = plan.host(text(fields, "source")).name, plan.host(text(fields, "destination")).name
         ev, size = fields.integer("ev", 0, 0xFFFFFFFF), fields.integer("bytes", 0, PAYLOAD_MAX, 64)
         return self._trace_packet(lane, source, destination, ev, size, trimmed_at)
+
+    def _answer(self, fields: Fields) -> dict[str, Any]:
+        if self._answer_to is None:
+            raise DeskError("nothing is recorded here")
+        lane, packet = fields.integer("lane", 0, len(self._plans) - 1, 0), fields.integer("packet", 1, NUMBER_MAX)
+        return self._answer_to(lane, packet)
 
     def _scenario(self, fields: Fields) -> dict[str, Any]:
         if self._played is None:

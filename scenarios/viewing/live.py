@@ -14,6 +14,7 @@ from common.journal import Journal
 from scenarios.judging.run import Run
 from scenarios.running.directory import RunDirectory
 from scenarios.scenario import SAMPLE_S
+from scenarios.viewing.answers import Answers
 from scenarios.viewing.desk import Desk
 from scenarios.viewing.microscope import Microscope
 from scenarios.viewing.pacing import OVER, Closing, PacedHands, PacedWorld, Pacer
@@ -66,6 +67,7 @@ class RunView:
             self._microscope,
             clockwork=self._pacer,
             played=lambda: written(directory.path, file, hand_over),
+            answer=Answers(stage.runs),
             why_not=NOT_YET,
         )
         self.viewer = Viewer(stage.document(), stage.runs, self._desk, tell, port)
@@ -91,6 +93,7 @@ class RunView:
             assert isinstance(world, SimulatedWorld)
             journal = Journal(self._directory.journal("faults"), "lab", world.now_ns)
             self._desk.breakable = PacedHands(world, self._pacer, journal)
+            world.sample_packets()
             counting = Counting(
                 world, Journal(self._directory.journal("counters"), "switches", world.now_ns), self._slice_ns
             )

@@ -7,17 +7,12 @@ holds no more than what happened since the last look.
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from common import bpf
-from endpoint import prober
-from endpoint.core import frame as frames
-from endpoint.core import wire
-from endpoint.core.dialect import UDP_PORTS, Dialect
-from endpoint.roce import wire as roce
+from endpoint.core.dialect import Dialect
+from endpoint.decoder import Decoder
 from switch.fabric import Fabric
 from switch.packet_log import NO_PORT, Fate, Kind, PacketRecord, in_order
 from topo.address import host_address
@@ -29,57 +24,6 @@ Line = dict[str, Any]
 
 FORMAT, VERSION = "mrclab packet log", 1
 LOOKS = 256  # in the recorded stretch: how often lines are written
-OPERATIONS: dict[int, str] = {code.value: code.name for code in (*roce.Opcode, *wire.Opcode)}
-NOTHING: Line = dict.fromkeys(
-    ("src", "dst", "op", "qpn", "psn", "ev", "echo_ev", "retransmission", "marked", "trimmed")
-)
-
-
-class Decoder:
-    """What a frame's first bytes say, in the words of the transports."""
-
-    def __init__(self, plan: Plan, dialect: Dialect) -> None:
-        self._dialect = dialect
-        self._udp_ports = {*UDP_PORTS, plan.packets.udp_port}
-        self._hosts = {host_address(plan, host).packed: host.name for host in plan.hosts()}
-        self._trimmed = {plan.dscp.trimmed, plan.dscp.trimmed_lasthop}
-
-    def fields(self, head: bytes) -> Line:
-        """src to trimmed of a line; all None for a frame that is none of a transport's."""
-        try:
-            frame = frames.parse(head, self._dialect)
-            return {**NOTHING, **self._outside(frame), **self._inside(head, frame)}
-        except (frames.MalformedFrame, struct.error):
-            return dict(NOTHING)
-
-    def _outside(self, frame: frames.Frame) -> Line:
-        return {
-            "src": self._hosts.get(bytes(frame.src)),
-            "dst": self._hosts.get(bytes(frame.dst)),
-            "marked": frame.marked,
-            "trimmed": frame.dscp in self._trimmed,
-        }
-
-    def _inside(self, head: bytes, frame: frames.Frame) -> Line:
-        if bpf.run(prober.FRAMES, head):
-            return {"op": "PATH_PROBE"}
-        if frame.udp_dport not in self._udp_ports:
-            return {}
-        bth = wire.Bth.unpack(head, frame.bth)
-        body = frame.bth + wire.BTH_BYTES
-        told: Line = {
-            "op": OPERATIONS.get(bth.opcode, f"{bth.opcode:#04x}"),
-            "qpn": bth.dest_qpn,
-            "psn": bth.psn,
-            "ev": frame.ev,
-            "retransmission": bool(bth.flags & wire.RETRANSMISSION),
-        }
-        if bth.opcode == wire.Opcode.SACK:
-            told["echo_ev"] = wire.Seth.unpack(head, body).entropy
-        elif bth.opcode == wire.Opcode.NACK:
-            nack = wire.Neth.unpack(head, body)
-            told |= {"psn": nack.nack_psn, "echo_ev": nack.entropy}
-        return told
 
 
 class PacketLog:
@@ -99,7 +43,9 @@ class PacketLog:
         """Raises OSError when there is no room for the file, or there is one."""
         fabric.record_packets(start_ns, stop_ns)
         self._fabric = fabric
-        self._decode = Decoder(plan, dialect).fields
+        names = {host_address(plan, host).packed: host.name for host in plan.hosts()}
+        trimmed = (plan.dscp.trimmed, plan.dscp.trimmed_lasthop)
+        self._decode = Decoder(names, trimmed, plan.packets.udp_port, dialect).fields
         nodes: dict[tuple[Kind, int], Node] = {(Kind.SWITCH, i): node for i, node in enumerate(switches)}
         nodes |= {(Kind.HOST, i): node for i, node in enumerate(hosts)}
         self._names = {at: str(node) for at, node in nodes.items()}

@@ -93,7 +93,8 @@ class SimulatedWorld:
             simulated.attach(*self._nic(host, simulated.clock, transport, seed, directory))
         self.time.settle([host.turns for host in self._hosts.values() if host.turns is not None], self._settle)
         self._packet_log: PacketLog | None = None
-        self._dialect = dialect.parse(str(transport.settings.get("dialect", "")))
+        self._dialect_text = str(transport.settings.get("dialect", ""))
+        self._dialect = dialect.parse(self._dialect_text)
         self.clients = {host.name: simulated for host, simulated in self._hosts.items()}
 
     def _nic(
@@ -140,7 +141,13 @@ class SimulatedWorld:
     def verify(self) -> int:
         return self.fabric.differences()
 
+    def sample_packets(self) -> None:
+        """Have every host write postcards, as on real links they always do."""
+        for simulated in self._hosts.values():
+            simulated.nic.sample_packets(self._dialect_text)
+
     def record_packets(self, start_ns: int, stop_ns: int, path: Path) -> None:
+        self.sample_packets()
         fabric = self.fabric
         switches, hosts = fabric.switches, fabric.host_numbers
         self._packet_log = PacketLog(self.plan, fabric.fabric, switches, hosts, path, self._dialect, start_ns, stop_ns)

@@ -76,6 +76,7 @@ def test_faults_come_into_force_and_are_undone() -> None:
         ({"op": "trace", "source": "h0", "destination": "h3", "ev": -1}, "ev"),
         ({"op": "trace", "source": "h0", "destination": "h3", "ev": 1, "bytes": 1 << 40}, "bytes"),
         ({"op": "trace", "source": "h0", "destination": "h3", "ev": 1, "trimmed_at": "h0"}, "h0 is a host"),
+        ({"op": "answer", "packet": 1}, "nothing is recorded here"),
         ({"op": "__init__"}, "no operation"),
         ({"op": "do"}, "no operation"),
         ({"op": ["fault"]}, "no operation"),

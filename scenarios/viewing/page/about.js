@@ -53,7 +53,7 @@ export function legend(colours, draw) {
     return element("span", {}, canvas, ` ${SHAPES[kind].name} `);
   });
   return [element("h2", {}, "signs"), element("div", { className: "row" }, shapes),
-    element("p", { className: "why" }, "Numbers at hosts: since the sample before. Lines: thicker and bluer with load; ✕ dead, % lossy, … late, ▾ slow, ■ stopped, ⊘ drained. ● data and ○ answers on their way: from the packet log of a run, a sample.")];
+    element("p", { className: "why" }, "Numbers at hosts: since the sample before. Lines: thicker and bluer with load; ✕ dead, % lossy, … late, ▾ slow, ■ stopped, ⊘ drained. ● data and ○ answers on their way: one in 8 of the packet log; elsewhere, in a ring, those that both ends sampled, on the path that the EV names.")];
 }
 
 function plain(rows) {

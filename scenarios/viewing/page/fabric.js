@@ -189,7 +189,7 @@ function counts(ctx, place, look, colours) {
 // The paths of the chosen pair: all of them thin, the chosen one thick.
 function chosenPaths(scene, state, view) {
   if (!view.pair) return [];
-  const states = pathStates(state, ...view.pair);
+  const states = pathStates(scene, state, ...view.pair);
   return scene.paths(...view.pair).map((path) => ({ ...path, chosen: path.ev === view.ev, state: states.get(path.ev)?.new ?? "good" }))
     .sort((one, other) => one.chosen - other.chosen);
 }

@@ -33,7 +33,7 @@ export function apply(state, line) {
 }
 
 // What people step to: everything but counters and the packets themselves.
-const QUIET = new Set(["sample", "cpu", "hiccup", "step", "process", "options", "packet", "transfer", "tables", "workload", "port", "program"]);
+const QUIET = new Set(["sample", "cpu", "hiccup", "step", "process", "options", "packet", "sampled", "memory", "transfer", "tables", "workload", "port", "program"]);
 export function isEvent(line) {
   return !QUIET.has(line.kind);
 }

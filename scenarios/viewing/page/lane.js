@@ -7,6 +7,7 @@ import { drawPackets, shownPackets } from "./packets.js";
 import { Record } from "./record.js";
 import { Scene } from "./scene.js";
 
+const LAG_RTTS = 8;
 const LOOK_MS = 100; // while time passes, loads and counts are drawn anew so often at most: nobody reads faster
 
 export class Lane {
@@ -47,8 +48,21 @@ export class Lane {
       [this.drawn, this.chosen, this.drawnMs] = [sign, chosen, ms];
       draw(this.sized.ctx, place, this.scene, state, view);
     }
-    this.packets({ ...view, record: this.record, t: this.record.start + t }, place);
+    this.packets({ ...view, record: this.record, t: this.record.start + this.flowing(t, view, ms) }, place);
     return state;
+  }
+
+  // The time of packets on their way. A live run's lines come in heaps, and the answer to a packet comes last: packets
+  // are shown some round trips late, and move evenly.
+  flowing(t, view, ms) {
+    const lag = LAG_RTTS * this.scene.plan.base_rtt_ns;
+    if (!view.following) this.flow = t;
+    else {
+      const aim = t - lag, passed = (ms - (this.flowMs ?? ms)) * 1e6 * view.pace;
+      this.flow = Math.min(t - lag / 2, Math.max(aim - lag, (this.flow ?? aim) + passed));
+    }
+    this.flowMs = ms;
+    return this.flow;
   }
 
   packets(view, place) {

@@ -91,13 +91,13 @@ export function dropped(state, cable) {
 }
 
 // The state of each path of a pair, over all its queue pairs: the worst counts.
-export function pathStates(state, source, destination) {
+export function pathStates(scene, state, source, destination) {
   const rank = ["good", "skip", "assumed_bad", "denied"];
   const found = new Map();
   for (const line of state.evs.values()) {
     if (line.node !== source || line.peer !== destination) continue;
-    const before = found.get(line.ev);
-    if (!before || rank.indexOf(line.new) > rank.indexOf(before.new)) found.set(line.ev, line);
+    const ev = scene.knownEv(source, destination, line.ev), before = found.get(ev);
+    if (!before || rank.indexOf(line.new) > rank.indexOf(before.new)) found.set(ev, line);
   }
   return found;
 }

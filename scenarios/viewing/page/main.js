@@ -131,7 +131,7 @@ class Page {
     const { node, cable, pair, ev } = this.choice;
     const sign = [this.choice.target, ev, this.colours.paper].join();
     const passing = this.player.playing || this.player.following;
-    const view = { colours: this.colours, verbs: this.verbs, chosen: { node, cable }, pair, ev, sign, passing };
+    const view = { colours: this.colours, verbs: this.verbs, chosen: { node, cable }, pair, ev, sign, passing, following: this.player.following && this.player.live, pace: this.player.pace };
     const states = this.lanes.map((lane) => lane.draw(this.player.t, this.unit, view));
     const dark = document.documentElement.classList.contains("dark");
     this.chart.draw(this.charts.width, this.charts.height, this.unit, this.player.length, this.colours, dark);

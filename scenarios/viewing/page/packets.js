@@ -1,21 +1,34 @@
-// Packets on their way, from the packet log of a run in virtual time (docs/contracts.md, "Packet log"): where each of
-// its bits was at every instant is recorded. Without a log there are none: nothing is made up.
+// Packets on their way. From the packet log of a run in virtual time (docs/contracts.md, "Packet log"): where each of
+// its bits was at every instant is recorded. Elsewhere from what both ends sampled: the EV names the path, and the
+// place on it is between the times at its ends. Those wear a ring.
 
+import { underWay } from "./flights.js";
 import { shape } from "./shapes.js";
 
 const SHOWN_MAX = 400;
+const LONGEST_RTTS = 8; // of a sampled packet and its answer, through full queues
 const ENDED = new Set(["sent", "received"]);
 
 // The packets to be drawn at an instant, each with its spot on the screen.
 export function shownPackets(place, scene, view) {
-  const { record, t, pair } = view, shown = [];
-  if (!record.packets.length) return shown;
-  for (const line of record.packetsBetween(t - scene.plan.base_rtt_ns, t)) {
-    if (pair && !(line.src === pair[0] && line.dst === pair[1]) && !(line.src === pair[1] && line.dst === pair[0])) continue;
+  const { record, t, pair } = view, shown = [], rtt = scene.plan.base_rtt_ns;
+  const logged = record.packets.length ? record.packetsBetween(t - rtt, t) : [];
+  if (!logged.length) {
+    for (const flight of record.flights.between(t - LONGEST_RTTS * rtt, t)) {
+      const found = of(pair, flight.source, flight.destination) && underWay(place, scene, flight, t);
+      if (found && shown.push(found) === SHOWN_MAX) break;
+    }
+  }
+  for (const line of logged) {
+    if (!of(pair, line.src, line.dst)) continue;
     const spot = ENDED.has(line.fate) ? onCable(place, line, t) : place.at.get(line.node);
     if (spot && shown.push({ line, spot }) === SHOWN_MAX) break;
   }
   return shown;
+}
+
+function of(pair, one, other) {
+  return !pair || (one === pair[0] && other === pair[1]) || (one === pair[1] && other === pair[0]);
 }
 
 export function drawPackets(ctx, place, packets, colours) {
@@ -46,6 +59,13 @@ function sign(ctx, line, spot, unit, colours) {
     ctx.strokeStyle = colours.ink;
     ctx.lineWidth = 1.2;
     ctx.fill();
+    ctx.stroke();
+  }
+  if (line.derived) {
+    ctx.beginPath();
+    ctx.arc(spot.x, spot.y, unit * 0.42, 0, 7);
+    ctx.strokeStyle = colours.busy;
+    ctx.lineWidth = 1.2;
     ctx.stroke();
   }
 }

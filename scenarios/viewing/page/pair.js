@@ -9,7 +9,7 @@ const ROWS_MAX = 256;
 
 export function pairPanel(scene, state, view, choose) {
   const [source, destination] = view.pair;
-  const states = pathStates(state, source, destination);
+  const states = pathStates(scene, state, source, destination);
   const paths = scene.paths(source, destination).slice(0, ROWS_MAX);
   const chosen = paths.find((path) => path.ev === view.ev) ?? paths[0];
   const rows = paths.map((path) => {

@@ -1,5 +1,6 @@
 // All lines of a run by time, with the state at any instant: folded from the nearest checkpoint.
 
+import { Flights } from "./flights.js";
 import { apply, begin, copy, isEvent } from "./fold.js";
 
 const CHECKPOINT_LINES = 1500;
@@ -12,7 +13,9 @@ export class Record {
   clear() {
     this.lines = [];
     this.events = []; // those that people step to
-    this.packets = []; // sampled packets
+    this.packets = []; // lines of the packet log
+    this.flights = new Flights(); // packets that both ends sampled
+    this.memories = []; // that peers write to
     this.phases = [];
     this.options = {};
     this.over = false; // nothing more will come
@@ -37,6 +40,8 @@ export class Record {
       first = Math.min(first, place(this.lines, line));
       if (isEvent(line)) place(this.events, line);
       if (line.kind === "packet") place(this.packets, line);
+      else if (line.kind === "sampled") this.flights.add(line);
+      else if (line.kind === "memory") this.memories.push(line);
       if (line.kind === "phase") this.addPhase(line);
       if (line.kind === "options") Object.assign(this.options, line);
     }
@@ -82,7 +87,12 @@ export class Record {
     return this.events[upTo(this.events, t - 1) - 1] ?? null;
   }
 
-  // Sampled packets of which a line was written between two instants.
+  // The registered memory of a host that holds an address; null when none was journalled.
+  memoryAt(node, va) {
+    return this.memories.find((one) => one.node === node && va >= one.va && va < one.va + one.length) ?? null;
+  }
+
+  // Packets of the log of which a line was written between two instants.
   packetsBetween(from, to) {
     return this.packets.slice(upTo(this.packets, from), upTo(this.packets, to));
   }

@@ -58,6 +58,11 @@ export class Scene {
     return this.path(source, destination, plane, local ? null : spine);
   }
 
+  // The EV by which this page knows a path: under one leaf as many EVs as there are spines name the same one.
+  knownEv(source, destination, ev) {
+    return this.pathOfEv(source, destination, ev)?.ev ?? ev;
+  }
+
   // The outer destination as the packet leaves each node of the path: the uSID list, which loses one at each switch.
   uSidLists(path) {
     const usids = [...path.switches.map((name) => this.byName.get(name).usid), this.byName.get(path.destination).usid];

@@ -1,0 +1,137 @@
+"""Postcards: what both ends of a connection saw of one data packet in so many, as `sampled` lines of the journal.
+
+A host writes when it sends such a packet, when one arrives, and when its answer comes. Both ends choose by the PSN, so
+that they choose the same packets without a word; a byte of each frame is looked at, and nothing more. What happened
+inside the fabric is not seen: an EV names the path, and the times at both ends bound the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from endpoint.core import frame as frames
+from endpoint.core import wire
+from endpoint.core.dialect import Dialect
+from endpoint.core.dialect import parse as parse_dialect
+from endpoint.decoder import Decoder, acknowledges
+from endpoint.profile import NicProfile
+from endpoint.roce import wire as roce
+
+ONE_IN: Final = 128
+"""Of the PSNs of each queue pair; a power of two up to 256, because the lowest byte decides."""
+OPEN_MAX: Final = 256
+"""Packets that wait for their answer; the oldest are forgotten first."""
+HEAD_BYTES: Final = 160
+PSN_BYTE: Final = 11
+"""Of a BTH: the lowest byte of the PSN."""
+SOURCE_BYTE: Final = 8
+"""Of an IPv6 header: where its source address begins."""
+MODULUS: Final = 1 << wire.PSN_BITS
+DATA: Final = frozenset([*map(int, wire.WRITES), *map(int, roce.WRITES)])
+ANSWERS: Final = frozenset((int(wire.Opcode.SACK), int(wire.Opcode.NACK)))
+
+Journal = Callable[[int, str, Mapping[str, Any]], None]
+Buffer = bytes | memoryview
+
+
+class Postcards:
+    """Looks at the frames of one host."""
+
+    def __init__(self, profile: NicProfile, journal: Journal, dialect: str = "") -> None:
+        """`dialect` is the setting of that name (`endpoint.core.dialect`)."""
+        self._journal = journal
+        read: Dialect = parse_dialect(dialect)
+        hosts = {row.address.packed: name for name, row in profile.destinations.items()}
+        trimmed = (profile.dscp.trimmed, profile.dscp.trimmed_lasthop)
+        self._decode = Decoder({**hosts, profile.address.packed: profile.host}, trimmed, profile.udp_port, read).fields
+        self._bth = frames.ETHERNET + frames.IPV6 + frames.UDP + (
+            frames.IPV6 if profile.encapsulation == "srv6" else 0
+        )  # fmt: skip
+        self._addresses = {name: row.address.packed for name, row in profile.destinations.items()}
+        self._source = self._bth - frames.UDP - frames.IPV6 + SOURCE_BYTE
+        self._open: dict[bytes, dict[tuple[int, int], int]] = {}
+        """Of what was sent and is not answered, by the peer's address: the peer's QP and PSN, with the EV."""
+        self._qps: dict[tuple[bytes, int], int] = {}
+        """Peer and own QP: the peer's QP, which a SACK does not name."""
+
+    def joined(self, peer: str, own: int, qpn: int) -> None:
+        """A queue pair of this host is connected to that one. Others are learned from SACKs that tell their cause."""
+        self._qps[self._addresses[peer], own] = qpn
+
+    def sent(self, outgoing: Sequence[tuple[int, bytes]], now_ns: int) -> None:
+        """Frames that are handed to the ports."""
+        bth, mask = self._bth, ONE_IN - 1
+        low = bth + PSN_BYTE
+        for port, frame in outgoing:
+            if len(frame) > low and not frame[low] & mask and frame[bth] in DATA:
+                seen = self._decode(frame[:HEAD_BYTES])
+                if seen["psn"] is None or seen["dst"] is None:
+                    continue
+                self._write(now_ns, "sent", seen["dst"], port, len(frame), seen)
+                there = self._open.setdefault(self._addresses[seen["dst"]], {})
+                there[int(seen["qpn"]), int(seen["psn"])] = int(seen["ev"])
+                if len(there) > OPEN_MAX:
+                    del there[next(iter(there))]
+
+    def received(self, port: int, incoming: Sequence[Buffer], now_ns: int) -> None:
+        """Frames that have arrived, and are still to be handed to the transport."""
+        bth, mask, source = self._bth, ONE_IN - 1, self._source
+        low, waiting = bth + PSN_BYTE, self._open
+        for frame in incoming:
+            if len(frame) <= low:
+                continue
+            if not frame[low] & mask and frame[bth] in DATA:
+                seen = self._decode(bytes(frame[:HEAD_BYTES]))
+                if seen["psn"] is not None and seen["src"] is not None:
+                    self._write(now_ns, "received", seen["src"], port, len(frame), seen)
+            elif waiting and frame[bth] in ANSWERS and (peer := bytes(frame[source : source + 16])) in waiting:
+                self._answered(peer, port, bytes(frame[:HEAD_BYTES]), now_ns)
+
+    def _answered(self, peer: bytes, port: int, head: bytes, now_ns: int) -> None:
+        """A SACK or NACK of a peer: whatever of the open packets it speaks of is closed."""
+        there = self._open[peer]
+        if head[self._bth] == wire.Opcode.SACK and not self._may_close(peer, head, there):
+            return
+        seen = self._decode(head)
+        if seen["cause_psn"] is None and seen["sacked"] is None:
+            return  # cut, or none of the transport's
+        for (qpn, psn), ev in list(there.items()):
+            causing = seen["cause_psn"] == psn and seen["echo_ev"] == ev
+            if causing:
+                self._qps[peer, seen["qpn"]] = qpn
+            if seen["op"] == "NACK":
+                if not causing:
+                    continue
+            elif self._qps.get((peer, seen["qpn"])) != qpn or not acknowledges(seen, psn):
+                continue
+            del there[qpn, psn]
+            fields = {"qp": qpn, "psn": psn, "ev": ev, "op": seen["op"], "answer_ev": seen["ev"]}
+            more = {"cumulative_psn": seen["psn"], "sacked": seen["sacked"]} if seen["op"] == "SACK" else {}
+            self._journal(now_ns, "sampled", {"what": "answered", "peer": seen["src"], "port": port, **fields, **more})
+        if not there:
+            del self._open[peer]
+
+    def _may_close(self, peer: bytes, head: bytes, there: Mapping[tuple[int, int], int]) -> bool:
+        """A first look at a SACK, which nearly always speaks of other packets."""
+        at = self._bth + wire.BTH_BYTES
+        if len(head) < at + wire.SETH_BYTES:
+            return False
+        sack = wire.Seth.unpack(head, at)
+        known = self._qps.get((peer, int.from_bytes(head[self._bth + 5 : self._bth + 8], "big")))
+        for (qpn, psn), ev in there.items():
+            ahead = (psn - sack.cack_psn) % MODULUS
+            if known is None:
+                if ev == sack.entropy and ahead == sack.ack_psn_offset % MODULUS:
+                    return True
+            elif known == qpn:
+                bit = (ahead - sack.sack_offset) % MODULUS
+                if ahead == 0 or ahead > MODULUS // 2 or (bit < wire.SACK_BITS and sack.bitmap >> bit & 1):
+                    return True
+        return False
+
+    def _write(self, now_ns: int, what: str, peer: str, port: int, length: int, seen: Mapping[str, Any]) -> None:
+        fields = {name: seen[name] for name in ("psn", "ev", "op", "va", "payload", "retransmission")}
+        marks = {name: True for name in ("marked", "trimmed") if seen[name]}
+        head = {"what": what, "peer": peer, "port": port, "bytes": length, "qp": seen["qpn"]}
+        self._journal(now_ns, "sampled", {**head, **fields, **marks})

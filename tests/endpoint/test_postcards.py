@@ -1,0 +1,112 @@
+"""What a frame says, read from frames that Scapy makes; and postcards, of whatever bytes arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import IPv6Address
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.rig.profiles import profile as example
+from endpoint.core.dialect import DEFAULT
+from endpoint.decoder import Decoder, acknowledges
+from endpoint.postcards import ONE_IN, Postcards
+from endpoint.profile import NicProfile, parse
+
+pytest.importorskip("scapy", reason="needs the optional package scapy")
+
+from scapy.packet import Packet, Raw
+
+from endpoint import scapy as layers
+
+DA, HERE, THERE = "fcbb:bbbb:1000:2003:1001:3002::", "fd00::1", "fd00::2"
+NAMES = {IPv6Address(HERE).packed: "h0", IPv6Address(THERE).packed: "h9"}
+DECODER = Decoder(NAMES, {20, 22}, 4791, DEFAULT)
+
+
+def framed(bth: Packet, *rest: Packet, ev: int = 0x0001C003, dscp: int = 10) -> bytes:
+    head = layers.encapsulate(DA, HERE, THERE, ev=ev, dscp=dscp, ecn=2, outer_src="fd00:1::1")
+    for part in (bth, *rest):
+        head = head / part
+    return bytes(head)
+
+
+def test_a_write_says_where_its_payload_goes_and_how_long_it_is() -> None:
+    write = framed(
+        layers.Mrc(opcode=0xC7, dqpn=0x105, psn=0xABCD80, ts=1), layers.Meth(msn=7), layers.Tseth(tx_timestamp=9),
+        layers.Reth(va=0x1_0020_3000, rkey=5, length=1 << 20), Raw(bytes(1000)),
+    )  # fmt: skip
+    told = DECODER.fields(write[:160])
+    assert (told["src"], told["dst"], told["op"]) == ("h0", "h9", "WRITE_MIDDLE")
+    assert (told["qpn"], told["psn"], told["ev"]) == (0x105, 0xABCD80, 0x0001C003)
+    assert (told["va"], told["payload"]) == (0x1_0020_3000, 1000)
+    # A switch that trims cuts bytes off and changes the outer length alone.
+    assert DECODER.fields(write[:142])["payload"] == 1000
+    assert DECODER.fields(write[:128]) == {**told, "va": None}  # in the middle of the RETH
+
+
+def test_a_sack_says_what_has_arrived_in_ranges_of_psns() -> None:
+    """By hand: bit i of the bitmap is PSN 0xFFFFF0 + 2 + i; bits 0, 1, 2, 5 and 20 are set; PSNs have 24 bits."""
+    sack = framed(
+        layers.Mrc(opcode=0xDC, dqpn=0x11, psn=0),
+        layers.Seth(cack_psn=0xFFFFF0, sack_offset=2, sack_bitmap=0x100027, entropy=0x2C001, ack_psn_offset=22),
+    )
+    told = DECODER.fields(sack)
+    assert (told["op"], told["psn"], told["echo_ev"], told["qpn"]) == ("SACK", 0xFFFFF0, 0x2C001, 0x11)
+    assert told["cause_psn"] == 6
+    assert told["sacked"] == [[0xFFFFF2, 0xFFFFF4], [0xFFFFF7, 0xFFFFF7], [6, 6]]
+    arrived = [*range(0xFFFFE0, 0xFFFFF1), 0xFFFFF2, 0xFFFFF3, 0xFFFFF4, 0xFFFFF7, 6]
+    around = [psn % (1 << 24) for psn in range(0xFFFFE0, 0x1000040)]
+    assert [psn for psn in around if acknowledges(told, psn)] == arrived
+
+
+def test_a_range_that_crosses_the_end_of_the_psns_is_one_range() -> None:
+    sack = framed(layers.Mrc(opcode=0xDC), layers.Seth(cack_psn=0xFFFFFD, sack_offset=1, sack_bitmap=0b1111, pr=1))
+    told = DECODER.fields(sack)
+    assert told["sacked"] == [[0xFFFFFE, 1]]
+    assert told["cause_psn"] is None  # the answer to a probe
+    assert [psn for psn in (0xFFFFFE, 0xFFFFFF, 0, 1, 2) if acknowledges(told, psn)] == [0xFFFFFE, 0xFFFFFF, 0, 1]
+
+
+def card(profile: NicProfile) -> tuple[Postcards, list[tuple[int, str, Mapping[str, Any]]]]:
+    written: list[tuple[int, str, Mapping[str, Any]]] = []
+    return Postcards(profile, lambda t_ns, kind, fields: written.append((t_ns, kind, fields))), written
+
+
+@given(st.lists(st.binary(max_size=200), max_size=20), st.binary(min_size=1, max_size=64), st.integers(0, 160))
+def test_whatever_bytes_arrive_nothing_breaks(frames: list[bytes], noise: bytes, at: int) -> None:
+    postcards, written = card(parse(example(1)))
+    front = layers.encapsulate(DA, THERE, HERE, ev=7, dscp=10, ecn=2, outer_src="fd00:1::1")
+    postcards.sent([(1, bytes(front / layers.Mrc(opcode=0xC7, dqpn=5, psn=ONE_IN) / layers.Meth() / layers.Reth()))], 0)
+    assert [one[2]["what"] for one in written] == ["sent"]
+    good = framed(layers.Mrc(opcode=0xDC, dqpn=1), layers.Seth(cack_psn=ONE_IN, entropy=7, sack_bitmap=1))
+    spoiled = good[:at] + noise + good[at + len(noise) :]
+    postcards.received(1, [*frames, spoiled, memoryview(spoiled)[:at]], 1)
+    postcards.sent([(1, frame) for frame in [*frames, spoiled]], 2)
+
+
+def test_the_first_answer_that_speaks_of_a_packet_closes_it_and_no_other_queue_pairs() -> None:
+    postcards, written = card(parse(example(1)))
+    postcards.joined("h0", 1, 5)
+    postcards.joined("h0", 2, 6)
+    front = layers.encapsulate(DA, THERE, HERE, ev=7, dscp=10, ecn=2, outer_src="fd00:1::1")
+    for psn in range(250, 520):
+        postcards.sent(
+            [(1, bytes(front / layers.Mrc(opcode=0xC7, dqpn=5, psn=psn) / layers.Meth() / layers.Reth()))], psn
+        )
+    assert [one[2]["psn"] for one in written] == [256, 384, 512]
+
+    def sack(t_ns: int, own: int, **fields: Any) -> None:
+        postcards.received(1, [framed(layers.Mrc(opcode=0xDC, dqpn=own), layers.Seth(**fields))], t_ns)
+
+    sack(1000, 2, cack_psn=600)  # of the other queue pair
+    sack(1001, 1, cack_psn=255)
+    sack(1002, 1, cack_psn=250, sack_offset=1, sack_bitmap=1 << 5)
+    sack(1003, 1, cack_psn=300)
+    sack(1004, 1, cack_psn=512)
+    sack(1005, 1, cack_psn=700)
+    answers = [(one[0], one[2]["psn"]) for one in written if one[2]["what"] == "answered"]
+    assert answers == [(1002, 256), (1004, 384), (1004, 512)]
