@@ -30,6 +30,7 @@ EXAMPLES = """examples:
   ./lab run link-flap                        the main demonstration, about two minutes
   ./lab run link-flap --short                the same in half a minute
   ./lab run link-flap --view                 the same on a page in the browser, where cables are cut by clicks
+  ./lab run link-flap --world simulated --view --transport mrc,roce   two runs side by side, stepped together
   ./lab run link-flap --transport roce       the same faults under RoCE, on one plane
   ./lab run incast --set trimming.enabled=false
   ./lab run my_experiment.py --seed 7
@@ -63,7 +64,12 @@ def chosen(words: Sequence[str]) -> tuple[Scenario, Choices]:
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run = add(subparsers, "run", run_command, EXAMPLES, DESCRIPTION)
     run.add_argument("scenario", help="a name from 'list', or the path of a .py file of your own")
-    run.add_argument("--transport", default="mrc", metavar="NAME", help=f"one of {', '.join(TRANSPORTS)} (mrc)")
+    run.add_argument(
+        "--transport",
+        default="mrc",
+        metavar="NAME",
+        help=f"one of {', '.join(TRANSPORTS)} (mrc); two, with a comma, race on a page",
+    )
     run.add_argument("--plan", metavar="PLAN", help="another plan than the scenario's: a name or a .toml file")
     run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one key of the plan")
     run.add_argument(
@@ -128,17 +134,10 @@ def shown(
     if not arguments.view:
         yield None
         return
-    from scenarios.viewing.live import RunView
+    from scenarios.viewing.live import Going, RunView
 
-    options = {
-        "scenario": directory.path.parent.name,
-        "transport": choices.transport.name,
-        "seed": choices.seed,
-        "world": choices.world,
-        "plan": choices.plan.name,
-        "pace": choices.pace,
-    }
-    with RunView(choices.running_plan, options, directory, tell, hand_over=hand_over, paused=arguments.paused) as view:
+    going = Going.of(choices, directory)
+    with RunView([going], tell, hand_over=hand_over, paused=arguments.paused) as view:
         sys.stderr.write(f"view: {view.viewer.address}\n")
         sys.stderr.flush()
         yield view
@@ -164,6 +163,10 @@ def run_command(arguments: argparse.Namespace) -> int:
 
     if arguments.paused and not (arguments.view and arguments.world == "simulated"):
         raise ValueError("--paused: only with --view and --world simulated, where the page can let the run go on")
+    if "," in arguments.transport:
+        from scenarios.commands.race import race_command
+
+        return race_command(arguments)
     scenario = library.find(arguments.scenario)
     if arguments.short:
         scenario = scenario.shortened()

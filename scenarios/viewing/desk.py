@@ -11,8 +11,8 @@ from topo.plan import Plan
 
 OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "state": (),
-    "fault": ("verb", "target", "value"),
-    "undo": ("verb", "target"),
+    "fault": ("lane", "verb", "target", "value"),
+    "undo": ("lane", "verb", "target"),
     "heal": (),
     "pause": (),
     "resume": (),
@@ -70,10 +70,13 @@ class Desk:
         answer: Answer | None = None,
         why_not: str = "nothing runs here that could be broken",
     ) -> None:
-        """`played` writes what was done by hand as a scenario. Without `breakable`, `why_not` says why not."""
+        """`played` writes what was done by hand as a scenario. Without `breakable`, `why_not` says why not.
+
+        `breakable` is that of lane 0; `breakables` takes those of further lanes.
+        """
         self._plans = plans
         self._trace_packet = trace
-        self.breakable = breakable
+        self.breakables: dict[int, Breakable] = {} if breakable is None else {0: breakable}
         self.why_not = why_not
         self._clockwork = clockwork
         self._played = played
@@ -89,13 +92,15 @@ class Desk:
 
     def _state(self, fields: Fields) -> dict[str, Any]:
         """What can be done here, and what is in force."""
-        there = self.breakable
-        faults = (
-            [] if there is None else [{"verb": f.verb, "target": f.target, "value": f.value} for f in there.faults()]
-        )
+        there = dict(self.breakables)
+        faults = [
+            {"lane": lane, "verb": fault.verb, "target": fault.target, "value": fault.value}
+            for lane, one in sorted(there.items())
+            for fault in one.faults()
+        ]
         return {
-            "breakable": there is not None,
-            "why_not": self.why_not if there is None else "",
+            "breakable": bool(there),
+            "why_not": "" if there else self.why_not,
             "faults": faults,
             "clockwork": self._clockwork is not None,
             "paused": self._clockwork is not None and self._clockwork.paused,
@@ -104,11 +109,11 @@ class Desk:
 
     def _fault(self, fields: Fields) -> dict[str, Any]:
         value = fields.number("value", 0, 1e9) if fields.has("value") else None
-        fault = self._broken().inject(text(fields, "verb"), text(fields, "target"), value)
+        fault = self._broken(fields).inject(text(fields, "verb"), text(fields, "target"), value)
         return {"done": fault.words()}
 
     def _undo(self, fields: Fields) -> dict[str, Any]:
-        there, verb, target = self._broken(), text(fields, "verb"), text(fields, "target")
+        there, verb, target = self._broken(fields), text(fields, "verb"), text(fields, "target")
         for fault in reversed(there.faults()):
             if (fault.verb, fault.target) == (verb, target):
                 there.undo(fault)
@@ -117,16 +122,22 @@ class Desk:
         raise DeskError(f"{verb} {target} is not in force; faults in force: {in_force}")
 
     def _heal(self, fields: Fields) -> dict[str, Any]:
-        there = self._broken()
-        faults = there.faults()
-        for fault in reversed(faults):
-            there.undo(fault)
-        return {"done": f"{len(faults)} undone"}
-
-    def _broken(self) -> Breakable:
-        if self.breakable is None:
+        there = list(self.breakables.values())
+        if not there:
             raise DeskError(self.why_not)
-        return self.breakable
+        count = 0
+        for one in there:
+            for fault in reversed(one.faults()):
+                one.undo(fault)
+                count += 1
+        return {"done": f"{count} undone"}
+
+    def _broken(self, fields: Fields) -> Breakable:
+        """The fabric of a request's lane."""
+        there = self.breakables.get(fields.integer("lane", 0, len(self._plans) - 1, 0))
+        if there is None:
+            raise DeskError(self.why_not)
+        return there
 
     def _pause(self, fields: Fields) -> dict[str, Any]:
         self._held().pause()

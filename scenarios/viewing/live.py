@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,12 @@ from common.client import ControlClient, ControlError
 from common.journal import Journal
 from scenarios.judging.run import Run
 from scenarios.running.directory import RunDirectory
+from scenarios.running.runner import Choices
 from scenarios.scenario import SAMPLE_S
 from scenarios.viewing.answers import Answers
 from scenarios.viewing.desk import Desk
 from scenarios.viewing.microscope import Microscope
-from scenarios.viewing.pacing import OVER, Closing, PacedHands, PacedWorld, Pacer
+from scenarios.viewing.pacing import OVER, Abreast, Closing, PacedHands, PacedWorld, Pacer, Pacers
 from scenarios.viewing.played import played
 from scenarios.viewing.stage import Stage, title
 from scenarios.viewing.viewer import Viewer
@@ -38,35 +41,65 @@ COUNTED_SLICES = 5
 """Switches are looked at every so many slices: twice a second of lab time."""
 
 
+@dataclass(frozen=True, slots=True)
+class Going:
+    """One run that goes on, for a lane of the page. `options` are those that the page needs from the beginning."""
+
+    plan: Plan
+    options: Mapping[str, Any]
+    directory: RunDirectory
+
+    @classmethod
+    def of(cls, choices: Choices, directory: RunDirectory) -> Going:
+        """A run that has not begun yet."""
+        options = {
+            "scenario": directory.path.parent.name,
+            "transport": choices.transport.name,
+            "seed": choices.seed,
+            "world": choices.world,
+            "plan": choices.plan.name,
+            "pace": choices.pace,
+        }
+        return cls(choices.running_plan, options, directory)
+
+
 class RunView:
-    """The page of one run, from before its world is there until the run is judged."""
+    """The page of a run, or of two that race in virtual time: from before a world is there until all are judged."""
 
     def __init__(
         self,
-        plan: Plan,
-        options: Mapping[str, Any],
-        directory: RunDirectory,
+        runs: Sequence[Going],
         tell: Callable[[str], None],
         *,
         hand_over: HandOver,
         paused: bool = False,
         port: int = 0,
     ) -> None:
-        """`paused`: a run in virtual time begins held. It is stepped by the interval of samples."""
-        self._directory = directory
-        self._slice_ns = round(SAMPLE_S * float(options["pace"]) * 1e9)
-        virtual = options["world"] == "simulated"
-        self._pacer = Pacer(paused) if virtual else None
-        self._microscope = Microscope([plan])
+        """`paused`: runs in virtual time begin held. They are stepped by the interval of samples."""
+        first = runs[0]
+        self._runs = runs
+        virtual = first.options["world"] == "simulated"
+        self.pacers = [Pacer(paused) for _ in runs] if virtual else []
+        self.abreast = Abreast(len(runs))
+        self._microscope = Microscope([run.plan for run in runs])
         words = f"live, {'in virtual time' if virtual else 'on real links'}"
-        name = title(options)
-        stage = Stage(name, words, "live", (plan,), (directory.path,), (options,), (name,), virtual)
-        file = directory.path / "played.py"
+        titles = [title(run.options) for run in runs]
+        stage = Stage(
+            " against ".join(titles),
+            words,
+            "live",
+            tuple(run.plan for run in runs),
+            tuple(run.directory.path for run in runs),
+            tuple(run.options for run in runs),
+            tuple(titles),
+            virtual,
+        )
+        file = first.directory.path / "played.py"
         self._desk = Desk(
-            [plan],
+            [run.plan for run in runs],
             self._microscope,
-            clockwork=self._pacer,
-            played=lambda: written(directory.path, file, hand_over),
+            clockwork=Pacers(self.pacers) if virtual else None,
+            played=lambda: written(first.directory.path, file, hand_over),
             answer=Answers(stage.runs),
             why_not=NOT_YET,
         )
@@ -79,31 +112,35 @@ class RunView:
     def __exit__(self, *raised: Any) -> None:
         self.viewer.__exit__(*raised)
 
-    def opened(self, make_world: Callable[[], World]) -> Callable[[], World]:
+    def opened(self, make_world: Callable[[], World], lane: int = 0) -> Callable[[], World]:
         """Makes the same world, which the page may break from then on."""
 
         def make() -> World:
             world = make_world()
-            if self._pacer is None:
+            if not self.pacers:
                 assert isinstance(world, EmulatedWorld)
                 if world.lab.switch_control is not None:
                     self._microscope.lab = world.lab
-                self._desk.breakable = Hands(world.lab)
-                return Closing(world, self._closed)
+                self._desk.breakables[lane] = Hands(world.lab)
+                return Closing(world, partial(self._closed, lane))
             assert isinstance(world, SimulatedWorld)
-            journal = Journal(self._directory.journal("faults"), "lab", world.now_ns)
-            self._desk.breakable = PacedHands(world, self._pacer, journal)
-            world.sample_packets()
-            counting = Counting(
-                world, Journal(self._directory.journal("counters"), "switches", world.now_ns), self._slice_ns
-            )
-            return Closing(PacedWorld(world, self._pacer, self._slice_ns, counting.look), self._closed)
+            return Closing(self._paced(world, lane), partial(self._closed, lane))
 
         return make
 
-    def _closed(self) -> None:
+    def _paced(self, world: SimulatedWorld, lane: int) -> PacedWorld:
+        directory, pacer = self._runs[lane].directory, self.pacers[lane]
+        journal = Journal(directory.journal("faults"), "lab", world.now_ns)
+        self._desk.breakables[lane] = PacedHands(world, pacer, journal)
+        world.sample_packets()
+        slice_ns = round(SAMPLE_S * min(float(run.options["pace"]) for run in self._runs) * 1e9)
+        counting = Counting(world, Journal(directory.journal("counters"), "switches", world.now_ns), slice_ns)
+        return PacedWorld(world, pacer, slice_ns, counting.look, partial(self.abreast.arrive, lane))
+
+    def _closed(self, lane: int) -> None:
+        self.abreast.leave(lane)
         self._desk.why_not = OVER
-        self._desk.breakable = None
+        self._desk.breakables.pop(lane, None)
         self._microscope.lab = None
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -28,6 +28,7 @@ class Pacer:
         self._steps = 0
         self._lock = threading.Lock()
         self._over = False
+        self._interrupted = False
 
     @property
     def paused(self) -> bool:
@@ -66,6 +67,8 @@ class Pacer:
         while True:
             while not self._work.empty():
                 self._one(self._work.get())
+            if self._interrupted:
+                raise KeyboardInterrupt
             with self._lock:
                 if not self._paused:
                     return
@@ -73,6 +76,11 @@ class Pacer:
                     self._steps -= 1
                     return
             self._one(self._work.get())
+
+    def interrupt(self) -> None:
+        """Have the run's thread raise KeyboardInterrupt between two slices, as Ctrl-C does in the main thread."""
+        self._interrupted = True
+        self._work.put(None)
 
     def end(self) -> None:
         """The run is over: whoever waits is told so."""
@@ -107,20 +115,77 @@ class Closing:
         self._world.close()
 
 
+class Pacers:
+    """The pacers of runs that are held and stepped together: `scenarios.viewing.desk.Clockwork`."""
+
+    def __init__(self, pacers: Sequence[Pacer]) -> None:
+        self._pacers = pacers
+
+    @property
+    def paused(self) -> bool:
+        return any(pacer.paused for pacer in self._pacers)
+
+    def pause(self) -> None:
+        for pacer in self._pacers:
+            pacer.pause()
+
+    def resume(self) -> None:
+        for pacer in self._pacers:
+            pacer.resume()
+
+    def step(self) -> None:
+        for pacer in self._pacers:
+            pacer.step()
+
+
+class Abreast:
+    """Keeps runs of several threads within a slice of each other: whichever is ahead waits for the others."""
+
+    def __init__(self, runs: int) -> None:
+        self._at_ns = [0] * runs
+        self._gone = [False] * runs
+        self._changed = threading.Condition()
+
+    def arrive(self, run: int, t_ns: int) -> None:
+        """A run has come to this time; returns when all others that go on have, too."""
+        with self._changed:
+            self._at_ns[run] = t_ns
+            self._changed.notify_all()
+            self._changed.wait_for(
+                lambda: (
+                    self._gone[run]
+                    or all(gone or at_ns >= t_ns for gone, at_ns in zip(self._gone, self._at_ns, strict=True))
+                )
+            )
+
+    def leave(self, run: int) -> None:
+        """A run is over: nobody waits for it any more, and it waits for nobody."""
+        with self._changed:
+            self._gone[run] = True
+            self._changed.notify_all()
+
+
 class PacedWorld(Closing):
     """A world whose time passes in slices of `slice_ns` with a pacer's work between them."""
 
     def __init__(
-        self, world: World, pacer: Pacer, slice_ns: int, after_slice: Callable[[], None] = lambda: None
+        self,
+        world: World,
+        pacer: Pacer,
+        slice_ns: int,
+        after_slice: Callable[[], None] = lambda: None,
+        arrive: Callable[[int], None] = lambda t_ns: None,
     ) -> None:
-        """`after_slice` looks at the world; it must not change it."""
+        """`after_slice` looks at the world; it must not change it. `arrive` is called before each slice."""
         super().__init__(world, pacer.end)
+        self._arrive = arrive
         self._after_slice = after_slice
         self._pacer = pacer
         self._slice_ns = max(1, slice_ns)
 
     def wait_until(self, t_ns: int) -> None:
         while self._world.now_ns() < t_ns:
+            self._arrive(self._world.now_ns())
             self._pacer.serve()
             self._world.wait_until(min(t_ns, self._world.now_ns() + self._slice_ns))
             self._after_slice()

@@ -38,9 +38,8 @@ class Stage:
             "mode": self.mode,
             "virtual": self.virtual,
             "verbs": verbs(),
-            "refusals": all_refusals(self.plans[0]),
             "lanes": [
-                {"title": title, "scene": scene(plan, options)}
+                {"title": title, "scene": scene(plan, options), "refusals": all_refusals(plan)}
                 for title, plan, options in zip(self.titles, self.plans, self.options, strict=True)
             ],
         }

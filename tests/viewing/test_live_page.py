@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +17,7 @@ import pytest
 
 from benchmarks.rig.browser import Page
 from scenarios import library
+from scenarios.cli import main
 from scenarios.judging.run import Run
 from scenarios.running.directory import find
 
@@ -102,6 +106,113 @@ def test_a_cable_is_cut_by_a_click_in_virtual_time_and_healed_and_saved(page: Op
     assert scenario.plan == "tiny"
 
 
+RACE = ["link-flap", "--plan", "tiny", "--world", "simulated", "--seed", "5", "--transport", "mrc,roce"]
+
+
+def click_in(page: Page, lane: int, name: str) -> None:
+    """A click of the mouse on a node of one of a race's fabrics."""
+    x, y = page.value(
+        f"(() => {{ const lane = lab.lanes[{lane}], at = lane.placed.at.get('{name}');"
+        " const box = lane.sized.canvas.getBoundingClientRect(); return [box.left + at.x, box.top + at.y]; })()"
+    )
+    page.page.mouse.click(x, y)
+    page.until(f"lab.choice.node?.name === '{name}' && lab.choice.lane === {lane}")
+
+
+def test_two_transports_race_in_virtual_time_and_are_held_stepped_and_broken_together(
+    page: Open, tmp_path: Path
+) -> None:
+    with going_on(tmp_path, *RACE, "--paused", "--until", "4") as (address, process):
+        opened = page()
+        opened.open(address)
+        opened.until("lab.breaking.state?.breakable && lab.breaking.state.paused")
+        opened.until("lab.lanes.every((lane) => lane.record.lines.length > 3)")
+        for _ in range(8):
+            before = opened.value("lab.lanes.map((lane) => lane.record.length)")
+            opened.page.click("[data-op=step]")
+            opened.until(f"lab.lanes.every((lane, index) => lane.record.length > {before}[index])")
+            one, other = opened.value("lab.lanes.map((lane) => lane.record.end)")
+            assert abs(one - other) < 101e6  # a slice, of which each has some lines
+        click_in(opened, 1, "p0s0")
+        opened.until("document.querySelector('#panel').textContent.includes('break p0s0 in link-flap, roce')")
+        opened.page.click("[data-verb=switch-stop]")
+        opened.until("Object.keys(lab.picture(1).faults).length === 1")
+        assert opened.value("lab.picture(0).faults") == {}
+        opened.page.click("[data-op=resume]")
+        opened.until_read()
+        assert opened.console == []
+        assert process.stdout is not None
+        told = process.stdout.read()
+        assert process.wait(120) in (0, 1, 3)
+    again = re.search(r"again: ./lab view (\S+) (\S+)", told)
+    assert again is not None
+    mrc, roce = (Run.open(Path(path)) for path in again.groups())
+    assert (mrc.options["transport"], roce.options["transport"]) == ("mrc", "roce")
+    assert mrc.options["seed"] == roce.options["seed"] == 5
+    assert [fault.verb for fault in roce.faults if fault.by_hand] == ["switch-stop"]
+    assert not any(fault.by_hand for fault in mrc.faults)
+
+
+def test_a_race_has_the_journals_of_each_run_alone(tmp_path: Path) -> None:
+    pytest.importorskip("uvicorn")
+    with going_on(tmp_path / "race", *RACE, "--until", "3") as (_, process):
+        assert process.stdout is not None
+        process.stdout.read()
+    for name in ("mrc", "roce"):
+        words = [*RACE[:-1], name, "--until", "3", "--plain", "--runs", str(tmp_path / name)]
+        subprocess.run([sys.executable, "-m", "scenarios", "run", *words], cwd=ROOT, capture_output=True, check=False)
+        alone = Run.open(find(tmp_path / name, "latest"))
+        (raced,) = [
+            run
+            for run in map(Run.open, sorted((tmp_path / "race" / "link-flap").iterdir()))
+            if run.options["transport"] == name
+        ]
+        assert told(raced) == told(alone)
+
+
+def test_sigterm_ends_both_runs_of_a_race_and_both_are_judged(tmp_path: Path) -> None:
+    pytest.importorskip("uvicorn")
+    with going_on(tmp_path, *RACE, "--paused") as (_, process):
+        runner = [
+            tmp_path / "link-flap" / path / "journal" / "faults.jsonl" for path in os.listdir(tmp_path / "link-flap")
+        ]
+        end_s = time.monotonic() + 60
+        while not all(path.exists() for path in runner):
+            assert time.monotonic() < end_s
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=60)
+        assert process.returncode != 0, said
+    for path in (tmp_path / "link-flap").iterdir():
+        assert json.loads((path / "verdict.json").read_text())["verdict"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--world", "simulated", "--transport", "mrc,roce"], "race with --world simulated --view"),
+        (["--view", "--transport", "mrc,roce"], "race with --world simulated --view"),
+        (["--world", "simulated", "--view", "--transport", "mrc,mrc"], "two different transports"),
+        (["--world", "simulated", "--view", "--transport", "mrc,roce,roce-8qp"], "two different transports"),
+        (["--world", "simulated", "--view", "--transport", "mrc,tcp"], "no transport 'tcp'"),
+        (["--world", "simulated", "--view", "--transport", "mrc,"], "no transport ''"),
+        (["--world", "simulated", "--view", "--transport", "mrc,roce", "--format", "json"], "a race has two"),
+    ],
+)
+def test_a_race_that_cannot_be_is_refused_before_anything_is_made(
+    words: list[str], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "smoke", *words, "--runs", str(tmp_path)]) == 2
+    assert why in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def told(run: Run) -> list[dict[str, object]]:
+    """All but the runner's process id, how it was called, and what a page wants to know of switches and packets."""
+    others = ("process", "options", "sampled", "memory")
+    return [line for line in run.lines if line["kind"] not in others and "device" not in line]
+
+
 def test_the_same_run_without_a_viewer_has_the_same_journal(tmp_path: Path) -> None:
     pytest.importorskip("uvicorn")
     words = ["smoke", "--world", "simulated", "--seed", "5", "--until", "3"]
@@ -111,12 +222,6 @@ def test_the_same_run_without_a_viewer_has_the_same_journal(tmp_path: Path) -> N
     plain = [sys.executable, "-m", "scenarios", "run", *words, "--plain", "--runs", str(tmp_path / "without")]
     subprocess.run(plain, cwd=ROOT, capture_output=True, check=False, timeout=120)
     with_page, without = (Run.open(find(tmp_path / name, "latest")) for name in ("with", "without"))
-
-    def told(run: Run) -> list[dict[str, object]]:
-        """All but the runner's process id, how it was called, and what a page wants to know of switches and packets."""
-        others = ("process", "options", "sampled", "memory")
-        return [line for line in run.lines if line["kind"] not in others and "device" not in line]
-
     assert told(with_page) == told(without)
     last = [
         {name: samples[-1]["ports"] for name, samples in run.switch_samples.items()} for run in (with_page, without)

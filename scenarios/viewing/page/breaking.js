@@ -61,13 +61,14 @@ export class Breaking {
   }
 
   buttons(title, target, key, lane) {
-    const refusals = this.page.told.refusals[key] ?? {};
+    const refusals = lane.refusals[key] ?? {};
     const rows = [...this.page.verbs.values()].filter((verb) => verb.name in refusals).map((verb) => {
       const refusal = this.state.breakable ? refusals[verb.name].replaceAll(/\bh\d+\b|\bp\d+[ls]\d+\b/g, "it") : this.state.why_not;
       return this.button(verb, target, refusal, lane);
     });
     const turn = /[->]/.test(target) ? element("button", { onclick: () => this.turn(lane, target), "data-key": "turn" }, target.includes(">") ? "this direction only" : "both directions") : null;
-    return [element("h2", {}, title), turn && element("div", { className: "row" }, turn), ...rows];
+    const whose = this.page.lanes.length > 1 ? ` in ${lane.title}` : "";
+    return [element("h2", {}, `${title}${whose}`), turn && element("div", { className: "row" }, turn), ...rows];
   }
 
   // Both directions, one, the other, and both again.
@@ -85,7 +86,7 @@ export class Breaking {
       "data-key": `value ${field}`, oninput: (event) => this.values.set(field, event.target.value),
     });
     if (input) input.style.width = "6em";
-    const press = () => this.act("fault", { verb: verb.name, target, ...(verb.argument ? { value: value() } : {}) });
+    const press = () => this.act("fault", { lane: this.page.lanes.indexOf(lane), verb: verb.name, target, ...(verb.argument ? { value: value() } : {}) });
     const button = element("button", { disabled: Boolean(refusal), onclick: press, "data-key": field, "data-verb": verb.name }, verb.name);
     return element("div", {},
       element("div", { className: "row" }, button, input, input && element("span", { className: "soft" }, verb.argument.name), element("span", { className: "soft" }, verb.meaning)),
@@ -94,11 +95,11 @@ export class Breaking {
   }
 
   inForce() {
-    const { faults } = this.state;
+    const { faults } = this.state, race = this.page.lanes.length > 1;
     if (!faults.length) return [];
     const rows = faults.map((fault) => element("div", { className: "row" },
-      element("button", { onclick: () => this.act("undo", { verb: fault.verb, target: fault.target }), "data-key": `undo ${fault.verb} ${fault.target}`, "data-undo": fault.target }, "undo"),
-      `${fault.verb} ${fault.target}${fault.value === null ? "" : ` ${fault.value}`}`));
+      element("button", { onclick: () => this.act("undo", { lane: fault.lane, verb: fault.verb, target: fault.target }), "data-key": `undo ${fault.lane} ${fault.verb} ${fault.target}`, "data-undo": fault.target }, "undo"),
+      `${fault.verb} ${fault.target}${fault.value === null ? "" : ` ${fault.value}`}${race ? ` in ${this.page.lanes[fault.lane].title}` : ""}`));
     return [element("h2", {}, "in force"), ...rows, faults.length > 1 ? element("button", { onclick: () => this.act("heal"), "data-key": "heal" }, "undo all") : null,
       element("div", { className: "why" }, element("code", {}, "./lab undo"), " does the same in a lab that is up")];
   }

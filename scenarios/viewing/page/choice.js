@@ -8,6 +8,7 @@ export class Choice {
   clear() {
     this.node = this.cable = this.pair = null;
     this.ev = null;
+    this.lane = 0; // in a race: whose node or cable it is
   }
 
   get target() {
@@ -17,7 +18,7 @@ export class Choice {
   // A click on something; a host after another host makes a pair.
   take(found, scene) {
     const before = this.node;
-    if (found?.node?.tier === 0 && before?.tier === 0 && before !== found.node) this.choosePair(scene, before.name, found.node.name);
+    if (found?.node?.tier === 0 && before?.tier === 0 && before.name !== found.node.name) this.choosePair(scene, before.name, found.node.name);
     else {
       this.clear();
       this.node = found?.node ?? null;
@@ -26,7 +27,9 @@ export class Choice {
   }
 
   choosePair(scene, source, destination) {
+    const { lane } = this;
     this.clear();
+    this.lane = lane;
     this.pair = [source, destination];
     this.ev = scene.paths(source, destination)[0].ev;
   }

@@ -11,12 +11,13 @@ const LAG_RTTS = 8;
 const LOOK_MS = 100; // while time passes, loads and counts are drawn anew so often at most: nobody reads faster
 
 export class Lane {
-  constructor(parent, told, title) {
+  constructor(parent, { scene, title, refusals }) {
     const box = document.createElement("div");
     box.className = "lane";
     parent.append(box);
     this.title = title;
-    this.scene = new Scene(told);
+    this.refusals = refusals;
+    this.scene = new Scene(scene);
     this.record = new Record();
     this.sized = new Sized(box, `${title}: the fabric`, true);
     this.over = new Sized(box); // packets on their way

@@ -25,7 +25,7 @@ class Page {
   constructor(told) {
     this.told = told;
     this.verbs = new Map(told.verbs.map((verb) => [verb.name, verb]));
-    this.lanes = told.lanes.map((lane) => new Lane(find("lanes"), lane.scene, lane.title));
+    this.lanes = told.lanes.map((lane) => new Lane(find("lanes"), lane));
     this.player = new Player(this.lanes.map((lane) => lane.record));
     this.player.following = told.mode === "live";
     this.choice = new Choice();
@@ -72,7 +72,8 @@ class Page {
   }
 
   pick(input) {
-    const found = this.choice.find(input.value, this.lanes[0].scene);
+    const index = this.lanes.findIndex((lane) => this.choice.find(input.value, lane.scene)), found = index >= 0;
+    if (found) this.choice.lane = index;
     input.setCustomValidity(found ? "" : "no such node, cable or pair");
     input.reportValidity();
     if (found) input.blur();
@@ -82,7 +83,12 @@ class Page {
   click(lane, event) {
     const found = lane.hit(event, this.unit);
     if (found?.lane && this.lanes.every((one) => one.placed.crowded)) for (const one of this.lanes) one.fold(found.lane.plane);
-    else this.choice.take(found, lane.scene);
+    else {
+      const index = this.lanes.indexOf(lane);
+      if (index !== this.choice.lane) this.choice.clear();
+      this.choice.take(found, lane.scene);
+      this.choice.lane = index;
+    }
     this.changed();
   }
 
@@ -129,7 +135,7 @@ class Page {
     this.player.tick(Math.min(ms - (this.lastMs ?? ms), 250));
     this.lastMs = ms;
     const { node, cable, pair, ev } = this.choice;
-    const sign = [this.choice.target, ev, this.colours.paper].join();
+    const sign = [this.choice.target, this.choice.lane, ev, this.colours.paper].join();
     const passing = this.player.playing || this.player.following;
     const view = { colours: this.colours, verbs: this.verbs, chosen: { node, cable }, pair, ev, sign, passing, following: this.player.following && this.player.live, pace: this.player.pace };
     const states = this.lanes.map((lane) => lane.draw(this.player.t, this.unit, view));
@@ -151,8 +157,8 @@ class Page {
   }
 
   panel(states) {
-    const { choice } = this, lane = this.lanes[0], state = states[0];
-    const sign = [choice.target, choice.ev, this.player.t, lane.record.version, this.breaking.sign, this.microscope.sign, this.colours.paper].join();
+    const { choice } = this, lane = this.lanes[choice.lane], state = states[choice.lane];
+    const sign = [choice.target, choice.lane, choice.ev, this.player.t, lane.record.version, this.breaking.sign, this.microscope.sign, this.colours.paper].join();
     replace(find("panel"), sign, () => {
       const parts = [];
       if (choice.pair) parts.push(...pairPanel(lane.scene, state, choice, (ev) => this.choose(ev)));

@@ -23,7 +23,7 @@ export class MicroscopePanel {
     this.said = "looking …";
     this.page.changed();
     try {
-      this.seen = await ask("trace", { lane: 0, ...fields });
+      this.seen = await ask("trace", { lane: this.page.choice.lane, ...fields });
       this.count = (this.count ?? 0) + 1;
       this.said = "";
     } catch (error) {
@@ -63,7 +63,7 @@ export class MicroscopePanel {
   // What the receiver did with a packet of the log: the lab's process looks it up.
   async hearAnswer(line) {
     try {
-      const answer = await ask("answer", { lane: 0, packet: line.packet });
+      const answer = await ask("answer", { lane: this.page.choice.lane, packet: line.packet });
       if (this.packet === line) this.answer = answer;
     } catch (error) {
       if (this.packet === line) this.said = error.message;
