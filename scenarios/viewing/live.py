@@ -9,13 +9,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from common.client import ControlClient, ControlError
 from common.journal import Journal
 from scenarios.judging.run import Run
 from scenarios.running.directory import RunDirectory
-from scenarios.running.runner import Choices
 from scenarios.scenario import SAMPLE_S
 from scenarios.viewing.answers import Answers
 from scenarios.viewing.desk import Desk
@@ -32,6 +31,9 @@ from topo.emulation.state import LabError
 from topo.fault import Fault
 from topo.graph import device_id
 from topo.plan import Plan
+
+if TYPE_CHECKING:
+    from scenarios.running.runner import Choices
 
 HandOver = Callable[[Path], None]
 """Gives a file that root has written to the user who called sudo."""
