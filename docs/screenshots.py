@@ -1,6 +1,6 @@
 """The screenshots of the page in docs/, from runs in virtual time.
 
-    python docs/screenshots.py [--size 1280x720 2560x1440] [--to docs]
+    python docs/screenshots.py [--size 1280x720 2560x1440] [--to docs] [--both]
 
 Needs Chromium and the extra `browser`. Runs are the same on every machine, and so are the pictures, but for its fonts.
 """
@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.rig.browser import MISSING, Page, browser
 from scenarios.running.directory import find
+from scenarios.viewing.answers import Answers
 from scenarios.viewing.desk import Desk
 from scenarios.viewing.microscope import Microscope
 from scenarios.viewing.stage import Stage, plan_stage, replay_stage
@@ -60,6 +61,7 @@ def microscope(page: Page) -> None:
     pick(page, "h4 h0")
     page.page.click("[data-key=trimmed]")
     page.until("document.querySelector('#panel').textContent.includes('trim_beyond')")
+    page.until("document.querySelector('#receiver')")
     page.value("document.querySelector('[data-key=trimmed]').scrollIntoView()")
 
 
@@ -77,7 +79,7 @@ def wide(page: Page) -> None:
 
 def taken(stage: Stage, pose: Callable[[Page], Any], size: tuple[int, int], scheme: Any, path: Path) -> None:
     """One picture; RuntimeError when the page complained on its console."""
-    desk = Desk(stage.plans, Microscope(stage.plans))
+    desk = Desk(stage.plans, Microscope(stage.plans), answer=Answers(stage.runs))
     with Viewer(stage.document(), stage.runs, desk, print) as viewer, browser(*size, scheme) as opened:
         page = opened()
         page.open(viewer.address)
@@ -96,6 +98,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", nargs="+", default=["1280x720"], help="WIDTHxHEIGHT; the first has plain names")
     parser.add_argument("--to", type=Path, default=DOCS)
+    parser.add_argument("--both", action="store_true", help="each picture dark and light, for a look at all of them")
     arguments = parser.parse_args()
     if MISSING:
         sys.exit(MISSING)
@@ -113,6 +116,9 @@ def main() -> None:
                 width, height = map(int, size.split("x"))
                 suffix = "" if size == arguments.size[0] else f"-{size}"
                 taken(stage, pose, (width, height), scheme, arguments.to / f"{name}{suffix}.png")
+                if arguments.both:
+                    other = "dark" if scheme == "light" else "light"
+                    taken(stage, pose, (width, height), other, arguments.to / f"{name}-{other}{suffix}.png")
 
 
 if __name__ == "__main__":

@@ -106,6 +106,49 @@ def test_a_cable_is_cut_by_a_click_in_virtual_time_and_healed_and_saved(page: Op
     assert scenario.plan == "tiny"
 
 
+def test_the_keyboard_alone_breaks_and_heals(page: Open, tmp_path: Path) -> None:
+    words = ["link-flap", "--plan", "tiny", "--world", "simulated", "--seed", "5", "--paused", "--until", "2"]
+    with going_on(tmp_path, *words) as (address, _):
+        opened = page()
+        opened.open(address)
+        opened.until("lab.breaking.state?.breakable && lab.breaking.state.paused")
+        keys = opened.page.keyboard
+
+        def to(selector: str) -> None:
+            """Tab from the panel's first button on."""
+            keys.press("b")
+            for _ in range(60):
+                if opened.value(f"document.activeElement.matches('{selector}')"):
+                    return
+                keys.press("Tab")
+            raise AssertionError(f"no way to {selector}")
+
+        keys.press("/")
+        keys.type("p0l0-p0s1")
+        keys.press("Enter")
+        opened.until("document.querySelector('[data-verb=loss]')")
+        to("[data-key^='value loss']")
+        keys.press("Control+A")
+        keys.type("25")
+        keys.press("Enter")
+        to("[data-verb=loss]")
+        keys.press("Enter")
+        opened.until("lab.breaking.state.faults.length === 1")
+        assert opened.value("lab.breaking.state.faults[0].value") == 25
+        to("[data-undo]")
+        keys.press("Enter")
+        opened.until("lab.breaking.state.faults.length === 0")
+        keys.press("?")
+        opened.until("document.querySelector('dialog[open]').textContent.includes('next or previous event')")
+        keys.press("Escape")
+        opened.until("!document.querySelector('dialog[open]')")
+        dark = "document.documentElement.classList.contains('dark')"
+        before = opened.value(dark)
+        keys.press("d")
+        opened.until(f"{dark} === {str(not before).lower()}")
+        assert opened.console == []
+
+
 RACE = ["link-flap", "--plan", "tiny", "--world", "simulated", "--seed", "5", "--transport", "mrc,roce"]
 
 
@@ -269,13 +312,27 @@ def test_a_cable_is_cut_by_a_click_on_real_links_and_healed(page: Open, tmp_path
         opened.open(address)
         opened.until("lab.breaking.state?.breakable", 120)
         opened.until("lab.picture().steps > 4", 120)
+        opened.until("lab.loadOf('p1l0-p1s1') > 0.05")
+        opened.until("lab.picture().goodput_bps > 1e6")
         click_cable(opened, "p1l0-p1s1")
         opened.page.click("[data-verb=link-down]")
         opened.until("lab.picture().faults['link-down p1l0-p1s1']")
         opened.until(f"{left_by('p1s1')} > 0")
+        opened.until("lab.loadOf('p1l0-p1s1') === 0")  # goodput goes over other paths
+        opened.until("lab.picture().goodput_bps > 1e6")
         opened.page.click("[data-undo='p1l0-p1s1']")
         opened.until("!lab.picture().faults['link-down p1l0-p1s1']")
         opened.until(f"{left_by('p1s1')} === 0")
+        opened.until("lab.loadOf('p1l0-p1s1') > 0.05")
+        before = opened.until("lab.picture().goodput_bps")
+        opened.page.keyboard.press("/")
+        opened.page.keyboard.type("h0-p1l0")
+        opened.page.keyboard.press("Enter")
+        opened.page.click("[data-verb=port-down]")  # one of two ports of a ring's host: its bound is half as high
+        opened.until(f"lab.picture().goodput_bps < {0.75 * before} && lab.picture().goodput_bps > 0")
+        opened.page.click("[data-undo='h0.p1']")
+        opened.until("Object.keys(lab.picture().faults).every((key) => !key.includes('port-down'))")
+        opened.until("lab.lanes[0].record.flights.all.filter((flight) => flight.answered).length > 5")
         opened.until("lab.lanes[0].record.over", 180)
         run = Run.open(find(tmp_path, "latest"))
         opened.page.keyboard.press("End")

@@ -2,7 +2,7 @@
 
 import { element, table } from "./element.js";
 import { dropped, load, queue } from "./look.js";
-import { counted, portRate } from "./fold.js";
+import { counted, goodput, portRate } from "./fold.js";
 import { SHAPES } from "./shapes.js";
 import { rate, span } from "./words.js";
 
@@ -38,6 +38,8 @@ export function aboutRun(lane, state) {
   if (options.scenario) rows.push(["scenario", `${options.scenario}, ${options.transport}, seed ${options.seed}`], ["world", options.world === "simulated" ? "virtual time" : "real links"]);
   let left = 0;
   for (const line of state.evs.values()) left += line.new !== "good" && line.new !== "skip";
+  const now = goodput(state);
+  if (now !== null) rows.push(["goodput", rate(now)]);
   if (record.lines.length) rows.push(["phase", state.phase ?? "—"], ["steps", `${state.steps} ranks' steps done`], ["paths left", String(left)]);
   const faults = [...state.faults.values()].map((line) => `${line.verb} ${line.target}${line.by_hand ? " (by hand)" : ""}`);
   rows.push(["faults", faults.length ? faults.join(", ") : "none in force"]);

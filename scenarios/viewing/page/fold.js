@@ -77,6 +77,16 @@ export function portRate(pair, port, field) {
   return !late || !early || s <= 0 ? null : Math.max(0, ((late[field] ?? 0) - (early[field] ?? 0)) * 8 / s);
 }
 
+// What all hosts had acknowledged between their last two samples, bit/s; null before there are two.
+export function goodput(state) {
+  let sum = null;
+  for (const pair of state.samples.values()) {
+    const s = seconds(pair), acked = ({ qps }) => (qps ?? []).reduce((bytes, qp) => bytes + (qp.acked_bytes ?? 0), 0);
+    if (s > 0) sum = (sum ?? 0) + Math.max(0, acked(pair[1]) - acked(pair[0])) * 8 / s;
+  }
+  return sum;
+}
+
 // How often something was counted between the two samples, over all queue pairs of a host.
 export function counted(pair, field) {
   const before = new Map((pair[0].qps ?? []).map((qp) => [qp.qp, qp[field] ?? 0]));

@@ -8,6 +8,7 @@ export function listen(page) {
     " ": () => player.toggle(), n: () => player.step(true), p: () => player.step(false),
     ArrowLeft: () => player.nudge(-0.01), ArrowRight: () => player.nudge(0.01), "+": () => player.faster(1), "=": () => player.faster(1),
     "-": () => player.faster(-1), Home: () => player.go(0), End: () => player.go(player.length), l: () => player.live && player.follow(),
+    r: () => page.turnLane(),
     b: () => document.querySelector("#panel button")?.focus(),
     "[": () => choice.nextPath(page.lanes[choice.lane].scene, -1), "]": () => choice.nextPath(page.lanes[choice.lane].scene, 1),
     u: () => page.lanes.forEach((lane) => lane.foldAll()), d: () => page.turnTheme(), Escape: () => choice.clear(),

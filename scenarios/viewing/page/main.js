@@ -12,6 +12,8 @@ import { listen } from "./keys.js";
 import { Lane } from "./lane.js";
 import { MicroscopePanel } from "./microscope.js";
 import { pairPanel } from "./pair.js";
+import { goodput } from "./fold.js";
+import { load } from "./look.js";
 import { Player } from "./player.js";
 import { shape } from "./shapes.js";
 import { Slider } from "./slider.js";
@@ -106,6 +108,14 @@ class Page {
     this.unit = letter();
   }
 
+  // In a race: the same in the other run.
+  turnLane() {
+    const { choice } = this, next = (choice.lane + 1) % this.lanes.length, { ev } = choice;
+    if (!choice.target || next === choice.lane || !choice.find(choice.target, this.lanes[next].scene)) return;
+    choice.lane = next;
+    if (choice.pair) choice.ev = this.lanes[next].scene.pathOfEv(...choice.pair, ev)?.ev ?? choice.ev;
+  }
+
   turnTheme() {
     this.dark = !document.documentElement.classList.contains("dark");
     this.restyle();
@@ -175,6 +185,12 @@ class Page {
     this.shownEv = choice.ev;
   }
 
+  // The load of a cable as the picture has it, as a share of its rate; null where nothing was measured.
+  loadOf(name, index = 0) {
+    const { scene } = this.lanes[index];
+    return load(scene, this.lanes[index].at(this.player.t), scene.cableOf(name));
+  }
+
   // The picture at the present time in plain values: for a reader at the console, and for tests.
   picture(index = 0) {
     const state = this.lanes[index].at(this.player.t);
@@ -182,7 +198,7 @@ class Page {
     const { faults, evs, planes, qps, samples, steps, phase } = state;
     return {
       t_ns: state.t, lines: this.lanes[index].record.lines.length, steps, phase,
-      faults: plain(faults), evs: plain(evs), planes: plain(planes), qps: plain(qps),
+      goodput_bps: goodput(state), faults: plain(faults), evs: plain(evs), planes: plain(planes), qps: plain(qps),
       samples: plain(new Map([...samples].map(([name, pair]) => [name, pair[1]]))),
     };
   }
