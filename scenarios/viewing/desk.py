@@ -94,7 +94,7 @@ class Desk:
         """What can be done here, and what is in force."""
         there = dict(self.breakables)
         faults = [
-            {"lane": lane, "verb": fault.verb, "target": fault.target, "value": fault.value}
+            {**({"lane": lane} if lane else {}), "verb": fault.verb, "target": fault.target, "value": fault.value}
             for lane, one in sorted(there.items())
             for fault in one.faults()
         ]
