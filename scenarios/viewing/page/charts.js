@@ -77,12 +77,17 @@ export class Charts {
     const gap = unit * 0.7, each = (width - 4 * gap) / 3;
     const series = this.lanes.map((lane) => this.series(lane, length));
     const boxes = [0, 1, 2].map((index) => ({ x: gap + index * (each + gap), y: unit * 1.5, w: each, h: height - unit * 2 }));
-    line(ctx, boxes[0], unit, colours, "goodput", series.map((one) => one.goodput), rate);
+    line(ctx, boxes[0], unit, colours, "goodput", series.map((one) => one.goodput), rate, this.runs(), 4.5, 3.6);
     line(ctx, boxes[1], unit, colours, "load by plane", series.flatMap((one) => one.planes), rate, this.names(series));
-    dots(ctx, boxes[2], unit, colours, "training steps", series.map((one) => one.steps), length);
+    dots(ctx, boxes[2], unit, colours, ["training steps", ...this.runs().map((name, run) => `${run ? "□" : "■"} ${name}`)].join("  "), series.map((one) => one.steps), length);
     this.boxes = boxes;
     boxes.forEach((box, index) => Object.assign(this.cursors[index].style, { top: `${box.y}px`, height: `${box.h}px` }));
     this.busyUntil = performance.now() + 8 * (performance.now() - begun); // a live run's charts take at most a ninth of the time
+  }
+
+  // What the lines of a race are called.
+  runs() {
+    return this.lanes.length > 1 ? this.lanes.map((lane, run) => lane.scene.options.transport ?? `run ${run + 1}`) : [];
   }
 
   // What the lines of a chart by plane are called, where there is room to say so.
@@ -113,7 +118,7 @@ function frame(ctx, box, unit, colours, title, top) {
   ctx.fillText(top, box.x + box.w, box.y - unit * 0.35);
 }
 
-function line(ctx, box, unit, colours, title, all, words, names = []) {
+function line(ctx, box, unit, colours, title, all, words, names = [], first = 6.8, each = 1.9) {
   const top = Math.max(1, ...all.map((values) => Math.max(...values)));
   frame(ctx, box, unit, colours, title, `up to ${words(top)}`);
   const inks = [colours.busy, colours.broken, colours.good, colours.gone, colours.warn, colours.ink, colours.soft, colours.idle];
@@ -128,7 +133,7 @@ function line(ctx, box, unit, colours, title, all, words, names = []) {
     });
     ctx.stroke();
     if (names[index]) {
-      const x = box.x + unit * (6.8 + index * 1.9);
+      const x = box.x + unit * (first + index * each);
       ctx.beginPath();
       ctx.moveTo(x, box.y - unit * 0.6);
       ctx.lineTo(x + unit * 0.9, box.y - unit * 0.6);

@@ -57,8 +57,9 @@ export class Slider {
       for (const { start, stop } of spansOfFaults(record)) {
         const x = start / length * width, w = Math.max(2, ((stop ?? record.length) - start) / length * width);
         ctx.fillStyle = colours.broken;
-        ctx.fillRect(x, top + tall * 0.62, w, tall * 0.3);
-        ctx.fillRect(x, top + tall * 0.5, 2, tall * 0.42);
+        const low = this.lanes.length > 1 ? 0.8 : 0.62; // in a race there is less room beneath a phase's name
+        ctx.fillRect(x, top + tall * low, w, tall * (0.92 - low));
+        ctx.fillRect(x, top + tall * (low - 0.1), 2, tall * (1.02 - low));
       }
     });
   }
