@@ -34,7 +34,7 @@ export function aboutCable(scene, state, cable) {
 
 export function aboutRun(lane, state) {
   const { record, scene } = lane, options = { ...scene.options, ...record.options };
-  const rows = [["plan", `${scene.plan.name}: ${scene.plan.planes} planes × ${scene.plan.leaves} leaves × ${scene.plan.spines} spines, ${scene.hosts.length} hosts`]];
+  const rows = [["plan", `${scene.plan.name}: ${scene.plan.planes} plane${scene.plan.planes > 1 ? "s" : ""} × ${scene.plan.leaves} leaves × ${scene.plan.spines} spines, ${scene.hosts.length} hosts`]];
   if (options.scenario) rows.push(["scenario", `${options.scenario}, ${options.transport}, seed ${options.seed}`], ["world", options.world === "simulated" ? "virtual time" : "real links"]);
   let left = 0;
   for (const line of state.evs.values()) left += line.new !== "good" && line.new !== "skip";

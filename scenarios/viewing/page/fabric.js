@@ -14,6 +14,10 @@ export function draw(ctx, place, scene, state, view) {
   const paths = chosenPaths(scene, state, view);
   cables(ctx, place, scene, state, look, view);
   for (const path of paths) trail(ctx, place, path, colours, paths.length > 64);
+  for (const [name, { kind }] of look.cables) { // above the paths, which would hide them
+    const { a, b } = scene.byCable.get(name);
+    sign(ctx, place, place.at.get(a), place.at.get(b), CONDITIONS[kind], colours);
+  }
   nodes(ctx, place, scene, state, look, view);
   folded(ctx, place, scene, look, view);
   counts(ctx, place, look, colours);
@@ -61,7 +65,6 @@ function cables(ctx, place, scene, state, look, view) {
     ctx.stroke();
     ctx.setLineDash([]);
     ctx.globalAlpha = 1;
-    if (found) sign(ctx, place, a, b, CONDITIONS[found.kind], colours);
     signs(ctx, place, scene, state, cable, a, b, colours);
   }
 }
