@@ -137,7 +137,7 @@ def test_the_keyboard_alone_breaks_and_heals(page: Open, tmp_path: Path) -> None
         keys.type("p0l0-p0s1")
         keys.press("Enter")
         opened.until("document.querySelector('[data-verb=loss]')")
-        to("[data-key^='value loss']")
+        to('[data-key^="value loss"]')
         keys.press("Control+A")
         keys.type("25")
         keys.press("Enter")
