@@ -16,6 +16,7 @@ from scenarios.worlds.world import World
 from topo.fault import VERBS, Fault
 
 ASK_S = 30.0
+MOMENT_S = 0.02
 OVER = "the run is over: nothing can be broken any more"
 
 
@@ -65,10 +66,7 @@ class Pacer:
     def serve(self) -> None:
         """Do what others want; returns when time may pass."""
         while True:
-            while not self._work.empty():
-                self._one(self._work.get())
-            if self._interrupted:
-                raise KeyboardInterrupt
+            self.work()
             with self._lock:
                 if not self._paused:
                     return
@@ -76,6 +74,13 @@ class Pacer:
                     self._steps -= 1
                     return
             self._one(self._work.get())
+
+    def work(self) -> None:
+        """Do what others want by now. KeyboardInterrupt when the run was interrupted."""
+        while not self._work.empty():
+            self._one(self._work.get())
+        if self._interrupted:
+            raise KeyboardInterrupt
 
     def interrupt(self) -> None:
         """Have the run's thread raise KeyboardInterrupt between two slices, as Ctrl-C does in the main thread."""
@@ -146,17 +151,15 @@ class Abreast:
         self._gone = [False] * runs
         self._changed = threading.Condition()
 
-    def arrive(self, run: int, t_ns: int) -> None:
-        """A run has come to this time; returns when all others that go on have, too."""
+    def arrive(self, run: int, t_ns: int) -> bool:
+        """A run has come to this time. Whether all others that go on have come as far, after a moment's wait."""
         with self._changed:
             self._at_ns[run] = t_ns
             self._changed.notify_all()
-            self._changed.wait_for(
-                lambda: (
-                    self._gone[run]
-                    or all(gone or at_ns >= t_ns for gone, at_ns in zip(self._gone, self._at_ns, strict=True))
-                )
-            )
+            return self._changed.wait_for(lambda: self._gone[run] or self._abreast(t_ns), MOMENT_S)
+
+    def _abreast(self, t_ns: int) -> bool:
+        return all(gone or at_ns >= t_ns for gone, at_ns in zip(self._gone, self._at_ns, strict=True))
 
     def leave(self, run: int) -> None:
         """A run is over: nobody waits for it any more, and it waits for nobody."""
@@ -174,9 +177,9 @@ class PacedWorld(Closing):
         pacer: Pacer,
         slice_ns: int,
         after_slice: Callable[[], None] = lambda: None,
-        arrive: Callable[[int], None] = lambda t_ns: None,
+        arrive: Callable[[int], bool] = lambda t_ns: True,
     ) -> None:
-        """`after_slice` looks at the world; it must not change it. `arrive` is called before each slice."""
+        """`after_slice` looks at the world; it must not change it. `arrive` says whether the next slice may begin."""
         super().__init__(world, pacer.end)
         self._arrive = arrive
         self._after_slice = after_slice
@@ -185,7 +188,8 @@ class PacedWorld(Closing):
 
     def wait_until(self, t_ns: int) -> None:
         while self._world.now_ns() < t_ns:
-            self._arrive(self._world.now_ns())
+            while not self._arrive(self._world.now_ns()):
+                self._pacer.work()  # whoever is held behind may stay so for long
             self._pacer.serve()
             self._world.wait_until(min(t_ns, self._world.now_ns() + self._slice_ns))
             self._after_slice()
