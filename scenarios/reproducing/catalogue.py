@@ -9,6 +9,10 @@ from pathlib import Path
 from scenarios.reproducing.figure import Figure
 
 MODULES: Mapping[str, str] = {
+    "4": "figure_4",
+    "5": "figure_5",
+    "6": "figure_6",
+    "8": "figure_8",
     "5.2.1": "table_5_2_1",
     "9a": "figure_9a",
     "9b": "figure_9b",
@@ -18,8 +22,12 @@ MODULES: Mapping[str, str] = {
     "11": "figure_11",
     "12": "figure_12",
     "14": "figure_14",
+    "15": "figure_15",
+    "16": "figure_16",
+    "17": "figure_17",
     "18": "figure_18",
     "19": "figure_19",
+    "htsim": "htsim",
 }
 """In the order of the page."""
 MISSING: Mapping[str, str] = {

@@ -81,4 +81,14 @@ D_SLOW = cluster(
     hosts_per_leaf=4,
 )
 
+JOB = cluster(
+    "job",
+    "a production job in small: 4 planes of 200 Gb/s",
+    planes=4,
+    port_gbps=200,
+    leaves=2,
+    spines=16,
+    hosts_per_leaf=4,
+)
+
 CLUSTERS = (A, B, C, D)

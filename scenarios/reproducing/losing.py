@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
-from scenarios.judging.run import SECOND_NS, Run
+from scenarios.judging.run import Run
 from scenarios.reproducing.cluster import C
 from scenarios.reproducing.figure import Chart, Measured, PaperCurve, Part, Quantity
 from scenarios.reproducing.parameters import MRC, ROCE, ROCE_16QP
@@ -20,7 +21,11 @@ SAMPLES = 20
 """Of the hosts' counters in a whole run: this figure looks at the collective's own times only."""
 SLACK = 6.0
 """A run may take so many times as long as the paper's rate says before it is broken off, and counts as unfinished."""
-SHORT_LOSSES = (0.0, 1.0)
+SHORT = replace(C, leaves=2, spines=2, hosts_per_leaf=2)
+SHORT_BYTES = 1 << 16
+SEGMENT = 32_768  # bytes of a collective's writes
+LEAST_GBPS = 0.5
+"""What the paper's axis shows as 0 stands for less than this."""
 
 Table = Mapping[tuple[str, float], Mapping[int, float]]
 """The paper's Gb/s by size in MB, for each transport and loss in percent."""
@@ -66,34 +71,40 @@ def lossy(plan: Plan, percent: float) -> list[TimedFault]:
     ]
 
 
-def part(kind: str, factor: float, transport: str, loss: float, size_mb: int, paper_gbps: float) -> Part:
-    """One collective of this size, once; it begins with idle lines and with every queue pair new."""
+def part(
+    kind: str, factor: float, transport: str, loss: float, size_mb: int, paper_gbps: float, short: bool = False
+) -> Part:
+    """One collective of this size, once; it begins with idle lines and with every queue pair new.
+
+    The short form has four hosts and little data under the same name.
+    """
     choice = TRANSPORTS[transport]
-    expected_s = size_mb * MB * 8 * factor / (max(paper_gbps, 0.5) * 1e9)
-    length_s = SLACK * expected_s / C.pace
-    options = {"size": size_mb * MB, "rounds": 1, "qps": choice.queue_pairs, "segment": 32_768}
+    plan, size = (SHORT, SHORT_BYTES) if short else (C, size_mb * MB)
+    expected_s = size_mb * MB * 8 * factor / (max(paper_gbps, LEAST_GBPS) * 1e9)
+    length_s = SLACK * expected_s / plan.pace
+    options = {"size": size, "rounds": 1, "qps": choice.queue_pairs, "segment": SEGMENT}
     return Part(
         name=part_name(transport, loss, size_mb),
-        plan=C,
+        plan=plan,
         transport=choice,
         workloads=[Workload(kind, options, phase="faults")],
         phases=[Phase("warmup", 0.1), Phase("faults", length_s)],
-        faults=lossy(C, loss),
+        faults=lossy(plan, loss),
         measure=partial(measure, factor),
         sample_s=length_s / SAMPLES,
     )
 
 
 def parts(kind: str, factor: float, paper: Table, sizes: Sequence[int], short: bool) -> list[Part]:
-    """All runs of a figure; the short form has the same with the smallest size in the place of all."""
+    """All runs of a figure, the smallest first."""
     return [
-        part(kind, factor, transport, loss, size, paper[transport, loss][size])
+        part(kind, factor, transport, loss, size, column[size], short)
         for size in sizes
-        for (transport, loss) in paper
+        for (transport, loss), column in paper.items()
     ]
 
 
-def quantities(paper: Table, sizes: Sequence[int], whys: Mapping[tuple[str, float], str]) -> list[Quantity]:
+def quantities(paper: Table, sizes: Sequence[int], whys: Callable[[str, float, int], str]) -> list[Quantity]:
     """A quantity a run."""
     return [
         Quantity(
@@ -103,11 +114,32 @@ def quantities(paper: Table, sizes: Sequence[int], whys: Mapping[tuple[str, floa
             f"{part_name(transport, loss, size)}:busbw",
             "nccl-tests' bus bandwidth of one collective, until the last of 64 ranks has everything",
             scale=max(column[size], 1.0),
-            why=whys.get((transport, loss), ""),
+            why=whys(transport, loss, size),
         )
         for (transport, loss), column in paper.items()
         for size in sizes
     ]
 
 
-__all__ = ["LOSSES", "SECOND_NS", "Chart", "PaperCurve", "parts", "quantities", "table"]
+def charts(paper: Table, sizes: Sequence[int]) -> list[Chart]:
+    """A chart for each loss."""
+    return [
+        Chart(
+            x="MB",
+            y="bus bandwidth, Gb/s",
+            ours={},
+            points={
+                transport: [(size, f"{part_name(transport, own, size)}:busbw") for size in sizes]
+                for transport, own in paper
+                if own == loss
+            },
+            paper=[
+                PaperCurve(transport, [(size, max(gbps, LEAST_GBPS)) for size, gbps in column.items()])
+                for (transport, own), column in paper.items()
+                if own == loss
+            ],
+            title=f"{loss:g} % loss on every NIC",
+            logarithmic=True,
+        )
+        for loss in LOSSES
+    ]

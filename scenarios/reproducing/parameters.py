@@ -55,6 +55,8 @@ def links(port_bps: int, fabric_bps: int | None = None) -> Links:
 
 
 MRC = transport("mrc")
+# Production has 4 planes of some 256 spines and 256 EVs a queue pair: an EV to four paths. A small fabric keeps that.
+MRC_JOB = transport("mrc", {"evs_active": 16, "evs_backup": 8})
 ROCE = TRANSPORTS["roce"]
 ROCE_16QP = TransportChoice("roce-16qp", "RoCEv2 RC on sixteen queue pairs", "roce", single_plane=True, queue_pairs=16)
 
@@ -63,6 +65,11 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("link with its cable and switch", f"{LINK_NS} ns", "calibrated by the same table"),
     Parameter("payload of a data packet", f"{PMTU_BYTES} bytes", "default of the OCP MRC API's benchmarks"),
     Parameter("around a frame on the wire", f"{WIRE_OVERHEAD_BYTES} bytes", "IEEE 802.3: preamble, FCS, gap"),
+    Parameter(
+        "EVs of a queue pair, production in small",
+        "16 in rotation, 8 to replace them, of 64 paths",
+        f"the share of paths that 256 EVs are in production; {ASSUMED}",
+    ),
     Parameter(
         "EVs of a queue pair", "128 in rotation, 64 to replace them", f"128 to 256: {PAPER}, 2.1; backup {ASSUMED}"
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import tempfile
 import time
@@ -24,7 +25,7 @@ MEASURING = (
     "scenarios/judging",
     *(
         f"scenarios/reproducing/{name}.py"
-        for name in ("clock", "figure", "incast", "losing", "measuring", "pair", "streams")
+        for name in ("clock", "incast", "job", "losing", "measuring", "pair", "streams")
     ),
 )
 MADE = "made"
@@ -43,14 +44,26 @@ def part_of(words: Sequence[str]) -> tuple[Figure, Part]:
 def choose(words: Sequence[str]) -> Chosen:
     """What a task's words choose, as the runner takes it."""
     figure, part = part_of(words)
-    source = str(catalogue.file_of(figure.name))
-    choices = Choices(part.transport, part.plan, part.seed, world="simulated", short=SHORT in words, source=source)
+    choices = Choices(part.transport, part.plan, part.seed, world="simulated", short=SHORT in words)
     return part.scenario(figure.name), choices
 
 
 def hashes(words: Sequence[str]) -> dict[str, str]:
     """What decides a row, by name: the run's key with all that is in it, and the code that measures."""
-    return {"run": identity.key(options_of(choose(words))), "measuring": identity.code_digest(MEASURING)}
+    return {
+        "run": identity.key(options_of(choose(words))),
+        "figure": identity.digest(deciding(catalogue.file_of(words[0]).read_text()).encode()),
+        "measuring": identity.code_digest(MEASURING),
+    }
+
+
+def deciding(source: str) -> str:
+    """What of a figure's file decides its runs: everything but comments and `FIGURE`, which compares and describes."""
+    tree = ast.parse(source)
+    tree.body = [
+        one for one in tree.body if not (isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "FIGURE")
+    ]
+    return ast.dump(tree)
 
 
 def task(figure: Figure, part: Part, short: bool) -> Task:

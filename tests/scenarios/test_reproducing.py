@@ -125,6 +125,12 @@ def test_a_key_changes_with_the_form_and_the_part() -> None:
     assert len(keys) == 2 * len(figure.parts(False))
 
 
+def test_words_about_a_figure_do_not_make_its_runs_again() -> None:
+    source = "A = 1\nFIGURE = Figure(why='because')\n"
+    assert perform.deciding(source) == perform.deciding(source.replace("because", "of old"))
+    assert perform.deciding(source) != perform.deciding(source.replace("A = 1", "A = 2"))
+
+
 def test_a_worker_with_other_code_refuses() -> None:
     figure = catalogue.find("5.2.1")
     good = perform.task(figure, figure.parts(True)[0], True)

@@ -1,0 +1,53 @@
+"""Figure 16: ring all-reduce of 64 NICs with random loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scenarios.reproducing import losing
+from scenarios.reproducing.figure import Figure, Part
+
+RANKS = 64
+FACTOR = 2 * (RANKS - 1) / RANKS  # nccl-tests: bus bandwidth over size a time
+SIZES = (2, 8)  # MB that are run here
+PAPER = losing.table(
+    (2, 8, 32, 64),
+    {
+        ("MRC", 0.0): (23, 69, 149, 183),
+        ("RoCE 1 QP", 0.0): (23, 68, 145, 178),
+        ("RoCE 16 QP", 0.0): (22, 65, 142, 179),
+        ("MRC", 0.1): (8, 20, 50, 81),
+        ("RoCE 1 QP", 0.1): (1, 5, 9, 20),
+        ("RoCE 16 QP", 0.1): (1, 3, 8, 13),
+        ("MRC", 1.0): (4, 9, 27, 45),
+        ("RoCE 1 QP", 1.0): (0, 1, 2, 3),
+        ("RoCE 16 QP", 1.0): (0, 1, 1, 2),
+    },
+)
+
+
+def why(transport: str, loss: float, size_mb: int) -> str:
+    return ""
+
+
+def parts(short: bool) -> Sequence[Part]:
+    return losing.parts("all_reduce", FACTOR, PAPER, SIZES, short)
+
+
+FIGURE = Figure(
+    name="16",
+    title="Ring all-reduce of 64 NICs with random loss",
+    caption=(
+        "64 hosts of cluster C in one ring, each of 126 steps waits for the one before. Every NIC port loses 0, 0.1"
+        " or 1 %"
+        " of what it sends. MRC runs on 4 planes of 100 Gb/s, RoCE on one of 400 with ECMP. Both axes are logarithmic."
+    ),
+    parts=parts,
+    quantities=losing.quantities(PAPER, SIZES, why),
+    charts=losing.charts(PAPER, SIZES),
+    compression=(
+        "Time is not compressed, but sizes end at 8 MB: the ring's memory grows with size and ranks (3 GB for 8 MB),"
+        " and a"
+        " run with the packets. The paper goes on to 16 GB."
+    ),
+)

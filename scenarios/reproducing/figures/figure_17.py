@@ -1,0 +1,49 @@
+"""Figure 17: all-to-all of 64 NICs with random loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scenarios.reproducing import losing
+from scenarios.reproducing.figure import Figure, Part
+
+RANKS = 64
+FACTOR = (RANKS - 1) / RANKS  # nccl-tests: bus bandwidth over size a time
+SIZES = (2, 8)  # MB that are run here
+PAPER = losing.table(
+    (2, 8, 32),
+    {
+        ("MRC", 0.0): (150, 281, 362),
+        ("RoCE 1 QP", 0.0): (149, 264, 317),
+        ("RoCE 16 QP", 0.0): (138, 261, 323),
+        ("MRC", 0.1): (51, 124, 229),
+        ("RoCE 1 QP", 0.1): (5, 17, 39),
+        ("RoCE 16 QP", 0.1): (5, 17, 35),
+        ("MRC", 1.0): (33, 90, 176),
+        ("RoCE 1 QP", 1.0): (1, 3, 8),
+        ("RoCE 16 QP", 1.0): (1, 3, 7),
+    },
+)
+
+
+def why(transport: str, loss: float, size_mb: int) -> str:
+    return ""
+
+
+def parts(short: bool) -> Sequence[Part]:
+    return losing.parts("all_to_all", FACTOR, PAPER, SIZES, short)
+
+
+FIGURE = Figure(
+    name="17",
+    title="All-to-all of 64 NICs with random loss",
+    caption=(
+        "Each of 64 hosts of cluster C sends a 64th of its data to every other. Every NIC port loses 0, 0.1 or 1 %"
+        " of what it"
+        " sends. MRC runs on 4 planes of 100 Gb/s, RoCE on one of 400 with ECMP. Both axes are logarithmic."
+    ),
+    parts=parts,
+    quantities=losing.quantities(PAPER, SIZES, why),
+    charts=losing.charts(PAPER, SIZES),
+    compression="Time is not compressed, but sizes end at 8 MB: a run takes seconds. The paper goes on to 16 GB.",
+)

@@ -1,0 +1,59 @@
+"""Figures 6 and 7: a transceiver of a leaf flaps and takes a port from each of three NICs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scenarios.judging.run import Run
+from scenarios.reproducing import measuring
+from scenarios.reproducing.figure import Chart, Figure, Measured, PaperCurve, Part, Quantity
+from scenarios.reproducing.job import SMALL, clock, failed_qps, job
+
+DOWN, UP, LENGTH = 2.0, 5.0, 7.0
+
+
+def parts(short: bool) -> Sequence[Part]:
+    time = clock(short)
+
+    def measure(run: Run) -> Measured:
+        before = measuring.rate(run, time, 0, DOWN)
+        numbers = {
+            "kept": measuring.rate(run, time, DOWN + 0.5, UP) / before,
+            "after": measuring.rate(run, time, UP + 0.5, LENGTH) / before,
+            "failed": float(failed_qps(run)),
+        }
+        points = [(x, y / before) for x, y in measuring.curve(run, time, 0, LENGTH, 2 * time.sample)]
+        return Measured(numbers, {"rate": points})
+
+    faults = [time.fault(DOWN, "link-down", f"h{host}-p0l0", until=UP) for host in range(3)]
+    return [job(time, LENGTH, faults, measure)]
+
+
+FIGURE = Figure(
+    name="6",
+    title="6 and 7: a T0 transceiver flaps under a job",
+    caption=SMALL
+    + " Three hosts lose their port in one of four planes from 2 to 5, as the paper's transceiver took four links"
+    " of three active nodes. The ring goes at the pace of its slowest NIC.",
+    parts=parts,
+    quantities=(
+        Quantity(
+            "goodput kept",
+            5.08 / 7.0,
+            "of before",
+            "job:kept",
+            "payload of all hosts, half a unit after the failure on",
+        ),
+        Quantity("goodput after", 1, "of before", "job:after", "the same, half a unit after the return on"),
+        Quantity("queue pairs failed", 0, "", "job:failed", "queue pairs that went to ERROR", scale=1),
+    ),
+    charts=(
+        Chart(
+            x="units of 30 round trips; the paper's minute is 2 to 5",
+            y="goodput over that before",
+            ours={"job:rate": "MRC"},
+            paper=[PaperCurve("MRC", [(1, 1.0), (3, 5.08 / 7.0), (4.5, 5.08 / 7.0), (6, 1.0)])],
+        ),
+    ),
+    compression="The paper's minute of flapping takes 90 round trips.",
+)
