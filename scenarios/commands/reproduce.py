@@ -57,7 +57,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     from rich.console import Console  # late, like all below: the help needs none of them
 
     from common import files
-    from scenarios.reproducing import catalogue, document, page, perform, table
+    from scenarios.reproducing import catalogue, document, page, perform, table, text
     from scenarios.reproducing.progress import Told
     from scenarios.reproducing.reproduction import Reproduction
     from scenarios.sweeping.pool import Pool
@@ -88,8 +88,9 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
             files.write(folder / "reproduction.md", document.markdown(whole))
             if arguments.markdown is not None:
                 files.write(arguments.markdown, document.markdown(whole))
-    console.print(table.verdict(outcomes), highlight=False)
-    console.print(f"page: {folder / 'reproduction.html'}", highlight=False, soft_wrap=True)
+    shown = text.quantities(outcomes) if arguments.figures else text.summary(outcomes)
+    sys.stdout.write(f"{shown}{table.verdict(outcomes)}\n")
+    sys.stdout.write(f"page: {folder / 'reproduction.html'}\n")
     for error in (error for outcome in outcomes for error in outcome.errors):
         console.print(f"broken off: {error}", highlight=False, soft_wrap=True, markup=False)
     return 1 if any(outcome.errors for outcome in outcomes) else 0

@@ -88,7 +88,7 @@ JOB = cluster(
     port_gbps=200,
     leaves=2,
     spines=16,
-    hosts_per_leaf=4,
+    hosts_per_leaf=2,
 )
 
 CLUSTERS = (A, B, C, D)

@@ -11,13 +11,14 @@ from scenarios.reproducing.figure import Measured, Part
 from scenarios.reproducing.parameters import MRC_JOB
 from scenarios.scenario import TimedFault, Workload
 
-SIZE = 2_097_152
+SIZE = 8_388_608
+"""Large enough that the ring waits for bandwidth and not for latency."""
+QPS = 8
 SMALL = (
-    "The paper's job has tens of thousands of NICs on four planes of some 256 spines; here 8 NICs run a ring"
-    " all-reduce without"
-    " pauses on four planes of 16 spines, and a queue pair has 16 EVs, as many to a path as there."
+    "The paper's job has tens of thousands of NICs on four planes of some 256 spines; here 4 NICs run a ring all-reduce"
+    " without pauses on four planes of 16 spines, each on 8 queue pairs, and a queue pair has an EV to four paths."
 )
-UNIT = 30
+UNIT = 20
 """Round trips in a unit of these figures' time."""
 
 
@@ -32,7 +33,7 @@ def job(time: Clock, length: float, faults: Sequence[TimedFault], measure: Calla
         name="job",
         plan=JOB,
         transport=MRC_JOB,
-        workloads=[Workload("all_reduce", {"size": SIZE, "rounds": 0})],
+        workloads=[Workload("all_reduce", {"size": SIZE, "rounds": 0, "qps": QPS})],
         phases=time.phases(length),
         faults=faults,
         measure=measure,

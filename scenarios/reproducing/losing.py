@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -104,7 +104,7 @@ def parts(kind: str, factor: float, paper: Table, sizes: Sequence[int], short: b
     ]
 
 
-def quantities(paper: Table, sizes: Sequence[int], whys: Callable[[str, float, int], str]) -> list[Quantity]:
+def quantities(paper: Table, sizes: Sequence[int], whys: Mapping[tuple[str, float], str]) -> list[Quantity]:
     """A quantity a run."""
     return [
         Quantity(
@@ -114,7 +114,7 @@ def quantities(paper: Table, sizes: Sequence[int], whys: Callable[[str, float, i
             f"{part_name(transport, loss, size)}:busbw",
             "nccl-tests' bus bandwidth of one collective, until the last of 64 ranks has everything",
             scale=max(column[size], 1.0),
-            why=whys(transport, loss, size),
+            why=whys.get((transport, loss), ""),
         )
         for (transport, loss), column in paper.items()
         for size in sizes

@@ -36,8 +36,7 @@ FIGURE = Figure(
     title="A T0 switch goes down",
     caption=(
         "Two hosts under one leaf of cluster B, both ways, 4 queue pairs. The leaf of one plane dies, and both"
-        " hosts' ports"
-        " lose carrier."
+        " hosts' ports lose carrier."
     ),
     parts=parts,
     quantities=(
@@ -52,10 +51,8 @@ FIGURE = Figure(
             scale=1533,
             why=(
                 "In the paper one sample of 0.22 s is empty. The NIC takes so long to remap the EVs of a dead port,"
-                " as the"
-                " paper says itself of figure 9a; here NICs act on a carrier at once, and a failure costs"
-                " microseconds. The"
-                " time is a NIC's firmware, which no network model has."
+                " as the paper says itself of figure 9a; here NICs act on a carrier at once, and a failure costs"
+                " microseconds. The time is a NIC's firmware, which no network model has."
             ),
         ),
     ),

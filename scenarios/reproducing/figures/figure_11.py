@@ -31,8 +31,7 @@ FIGURE = Figure(
     title="A T1 switch goes down, and comes back",
     caption=(
         "Two hosts under different leaves of cluster B, both ways, 4 queue pairs. A spine forwards nothing for a"
-        " while, and"
-        " no host sees a link go down."
+        " while, and no host sees a link go down."
     ),
     parts=parts,
     quantities=(

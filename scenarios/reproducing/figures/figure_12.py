@@ -47,8 +47,7 @@ FIGURE = Figure(
     title="12 and 13: a path loses packets, another takes over",
     caption=(
         "Two hosts of cluster B on 16 paths, two in each of 8 planes, both ways, 4 queue pairs. At 51 s the path of"
-        " EV-A"
-        " begins to lose 20 % of its packets. EV-A and EV-B are the two paths of that plane."
+        " EV-A begins to lose 20 % of its packets. EV-A and EV-B are the two paths of that plane."
     ),
     parts=parts,
     quantities=(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from scenarios.reproducing import losing
 from scenarios.reproducing.figure import Figure, Part
+from scenarios.reproducing.whys import GO_BACK, REPAIR, SOFTWARE
 
 RANKS = 64
 FACTOR = 2 * (RANKS - 1) / RANKS  # nccl-tests: bus bandwidth over size a time
@@ -26,10 +27,6 @@ PAPER = losing.table(
 )
 
 
-def why(transport: str, loss: float, size_mb: int) -> str:
-    return ""
-
-
 def parts(short: bool) -> Sequence[Part]:
     return losing.parts("all_reduce", FACTOR, PAPER, SIZES, short)
 
@@ -39,15 +36,25 @@ FIGURE = Figure(
     title="Ring all-reduce of 64 NICs with random loss",
     caption=(
         "64 hosts of cluster C in one ring, each of 126 steps waits for the one before. Every NIC port loses 0, 0.1"
-        " or 1 %"
-        " of what it sends. MRC runs on 4 planes of 100 Gb/s, RoCE on one of 400 with ECMP. Both axes are logarithmic."
+        " or 1 % of what it sends. MRC runs on 4 planes of 100 Gb/s, RoCE on one of 400 with ECMP. Both axes are"
+        " logarithmic."
     ),
     parts=parts,
-    quantities=losing.quantities(PAPER, SIZES, why),
+    quantities=losing.quantities(
+        PAPER,
+        SIZES,
+        {
+            ("MRC", 0.0): SOFTWARE,
+            ("RoCE 1 QP", 0.0): SOFTWARE,
+            ("RoCE 16 QP", 0.0): SOFTWARE,
+            ("MRC", 0.1): REPAIR,
+            ("MRC", 1.0): REPAIR,
+            **{(roce, loss): GO_BACK for roce in ("RoCE 1 QP", "RoCE 16 QP") for loss in (0.1, 1.0)},
+        },
+    ),
     charts=losing.charts(PAPER, SIZES),
     compression=(
         "Time is not compressed, but sizes end at 8 MB: the ring's memory grows with size and ranks (3 GB for 8 MB),"
-        " and a"
-        " run with the packets. The paper goes on to 16 GB."
+        " and a run with the packets. The paper goes on to 16 GB."
     ),
 )

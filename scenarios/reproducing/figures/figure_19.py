@@ -63,9 +63,8 @@ FIGURE = Figure(
     title="T0–T1 failures under a NIC of one plane",
     caption=(
         "One flow of 4 queue pairs from rack to rack of cluster D. (a) Links of 400 Gb/s above the leaves, three of"
-        " four down"
-        " one after the other. (b) Links of 100 Gb/s, three down one by one and back. (c) Two of them down at once"
-        " and back."
+        " four down one after the other. (b) Links of 100 Gb/s, three down one by one and back. (c) Two of them down"
+        " at once and back."
     ),
     parts=parts,
     quantities=(

@@ -10,7 +10,7 @@ from scenarios.reproducing.figure import Chart, Figure, Measured, Part, Quantity
 from scenarios.reproducing.job import SMALL, clock, hit_qps, job, lost_packets, qps
 from scenarios.scenario import TimedFault
 
-LENGTH = 5.0
+LENGTH = 3.0
 BAD_LINKS = tuple(f"p{plane}l0-p{plane}s{spine}" for plane, spine in ((0, 3), (1, 7), (2, 11), (3, 15)))
 
 
@@ -46,8 +46,7 @@ FIGURE = Figure(
             "packets taken for lost over queue pairs that sent; the paper says fewer than 5 in the first minute",
             why=(
                 "The paper gives a bound, not a number. Here each bad path costs a queue pair the packets that it"
-                " sends there"
-                " in a round trip or so, one or two, and most queue pairs have one bad path or none."
+                " sends there in a round trip or so, one or two, and most queue pairs have one bad path or none."
             ),
         ),
         Quantity(
@@ -67,6 +66,6 @@ FIGURE = Figure(
             why="One in 25 million packets: a run here has under a million.",
         ),
     ),
-    charts=(Chart("units of 30 round trips after the start", "all NICs, Gb/s", {"job:rate": "MRC"}),),
+    charts=(Chart("units of 20 round trips after the start", "all NICs, Gb/s", {"job:rate": "MRC"}),),
     compression="The first minutes of the paper are the first round trips here: paths are given up within them.",
 )

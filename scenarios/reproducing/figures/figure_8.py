@@ -52,11 +52,9 @@ FIGURE = Figure(
             "job:minute",
             "what a sample of 60 real seconds would show: the rate before less the bits that the failure cost",
             why=(
-                "Here the failure costs a ring of 8 NICs some round trips, and 60 s hide them. The paper's dip is 11"
-                " s of full rate"
-                " for a loss that its own transport mends in microseconds, so the job stood still for other reasons"
-                " than the network"
-                " (the paper does not say which); no network model has them."
+                "Here the failure costs a ring of 4 NICs some round trips, and 60 s hide them. The paper's dip is 11"
+                " s of full rate for a loss that its own transport mends in microseconds, so the job stood still for"
+                " other reasons than the network (the paper does not say which); no network model has them."
             ),
         ),
         Quantity(
@@ -78,10 +76,10 @@ FIGURE = Figure(
     ),
     charts=(
         Chart(
-            x="units of 30 round trips",
+            x="units of 20 round trips",
             y="goodput over that before",
             ours={"job:rate": "MRC"},
         ),
     ),
-    compression="The paper's twelve minutes between failure and reboot take 60 round trips.",
+    compression="The paper's twelve minutes between failure and reboot take 40 round trips.",
 )

@@ -43,9 +43,8 @@ def dip_s(run: Run, clock: Clock, at: float) -> float:
 
 FIRMWARE = (
     "The paper itself calls the remapping of a dead port's EVs not instantaneous on its NIC. Here a NIC stops using"
-    " a port"
-    " in the packet time after it loses carrier, and its peer a status update (half a round trip) later, so there is no"
-    " glitch to see. The time is a NIC's firmware, which no network model has."
+    " a port in the packet time after it loses carrier, and its peer a status update (half a round trip) later, so"
+    " there is no glitch to see. The time is a NIC's firmware, which no network model has."
 )
 
 FIGURE = Figure(
@@ -53,8 +52,8 @@ FIGURE = Figure(
     title="NIC–T0 links down one by one, and back",
     caption=(
         "Two hosts of cluster B write to each other both ways on 4 queue pairs. The first host loses a port a step"
-        " until one"
-        " of eight is left, then gets them back in reverse order. Rates are payload of both directions together."
+        " until one of eight is left, then gets them back in reverse order. Rates are payload of both directions"
+        " together."
     ),
     parts=parts,
     quantities=(

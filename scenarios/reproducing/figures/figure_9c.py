@@ -40,8 +40,7 @@ FIGURE = Figure(
     title="20 T0–T1 links down, a second apart",
     caption=(
         "Two hosts of cluster B, both ways, 4 queue pairs. From 4 s on one link a second between the first host's"
-        " leaves"
-        " and their spines goes down and stays down: 20 of 128."
+        " leaves and their spines goes down and stays down: 20 of 128."
     ),
     parts=parts,
     quantities=(

@@ -104,11 +104,9 @@ FIGURE = Figure(
     title="The validation set of uet-htsim",
     caption=(
         "Not of the paper: flows of 2 MB on links of 100 Gb/s, 12 µs there and back. The column for the paper has"
-        " what uet-htsim"
-        " gives. Links are this set's own; transport and queues are those of all figures. uet-htsim's fabric has"
-        " three tiers,"
-        " this one two with the same round trip, and 64 bytes of headers to a packet of 4096 where MRC over SRv6 has"
-        " 138."
+        " what uet-htsim gives. Links are this set's own; transport and queues are those of all figures. uet-htsim's"
+        " fabric has three tiers, this one two with the same round trip, and 64 bytes of headers to a packet of 4096"
+        " where MRC over SRv6 has 138."
     ),
     parts=parts,
     quantities=(

@@ -58,8 +58,8 @@ FIGURE = Figure(
     title="Latency of 2-byte writes, rate of 32 KB writes",
     caption=(
         "Two hosts of cluster A, idle otherwise, under one leaf or across a spine. The two latencies set the model's"
-        " two"
-        " latency constants, so they agree by construction and count as calibration; everything else follows from them."
+        " two latency constants, so they agree by construction and count as calibration; everything else follows"
+        " from them."
     ),
     parts=parts,
     quantities=(
