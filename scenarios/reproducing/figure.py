@@ -72,6 +72,7 @@ class Quantity:
     how: str
     scale: float | None = None
     calibrates: bool = False
+    at_most: bool = False  # the paper gives an upper bound, and anything below it agrees
     why: str = ""
 
 

@@ -24,10 +24,12 @@ class Comparison:
 
     @property
     def difference(self) -> float | None:
-        """(ours − paper) / scale."""
+        """(ours − paper) / scale; 0 below an upper bound."""
         if self.ours is None:
             return None
         quantity = self.quantity
+        if quantity.at_most and self.ours <= quantity.paper:
+            return 0.0
         scale = quantity.scale if quantity.scale is not None else quantity.paper
         if scale == 0:
             raise ValueError(f"{quantity.name}: the paper's number is 0, so `scale` must say what is much")

@@ -47,12 +47,13 @@ def summary(outcomes: Sequence[Outcome]) -> Rows:
     for outcome in outcomes:
         found = count([outcome])
         name = outcome.figure.name
-        if not outcome.whole:
-            rows.append([name, outcome.figure.title, *[""] * 4, "broken off" if outcome.errors else "not run"])
+        if not outcome.rows:
+            rows.append([name, outcome.figure.title, *[""] * 4, "not run"])
             continue
         near, far = found[WITHIN_NEAR], found[WITHIN_NEAR] + found[WITHIN_FAR]
         cells = [str(near), str(far), str(found[BEYOND]), str(found[IMPOSSIBLE])]
-        rows.append([name, outcome.figure.title, *cells, f"{outcome.seconds:.0f}"])
+        ended = f"{outcome.seconds:.0f}" if outcome.whole else f"{len(outcome.rows)} of {len(outcome.parts)} runs"
+        rows.append([name, outcome.figure.title, *cells, "broken off" if outcome.errors else ended])
     rows += [[name, f"needs {wanted}", *[""] * 4, "missing"] for name, wanted in catalogue.MISSING.items()]
     return rows
 

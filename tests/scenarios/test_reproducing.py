@@ -9,7 +9,7 @@ import pytest
 
 from scenarios import cli
 from scenarios.judging.run import Run
-from scenarios.reproducing import catalogue, document, page, perform
+from scenarios.reproducing import catalogue, document, page, perform, text
 from scenarios.reproducing.clock import Clock
 from scenarios.reproducing.cluster import CLUSTERS, A, B
 from scenarios.reproducing.figure import Chart, Figure, Measured, PaperCurve, Part, Quantity
@@ -56,6 +56,11 @@ def test_a_number_that_the_paper_gives_as_zero_needs_a_scale() -> None:
     assert Comparison(quantity(0.0, scale=100.0), 4.0).difference == pytest.approx(0.04)
     with pytest.raises(ValueError, match="`scale` must say"):
         _ = Comparison(quantity(0.0), 4.0).difference
+
+
+def test_what_is_below_an_upper_bound_agrees() -> None:
+    assert Comparison(quantity(5.0, at_most=True), 2.5).verdict == WITHIN_NEAR
+    assert Comparison(quantity(5.0, at_most=True), 6.0).verdict == BEYOND
 
 
 def test_a_calibrating_number_counts_for_nothing_however_near_it_is() -> None:
@@ -183,24 +188,30 @@ def measured(run: Run) -> Measured:
 
 
 def test_the_page_stands_alone_and_says_what_differs() -> None:
-    text = page.html([made(["one"], own_figure())])
-    assert "A &lt;b&gt;figure" in text
-    assert "half of it is missing" in text
-    assert "no model" in text
-    assert text.count("<svg") == 1
-    assert "MRC, paper" in text
-    assert not [tag for tag in ("<script", "<link", "src=", 'href="http') if tag in text]
-    assert "−20.0%" in text
+    shown = page.html([made(["one"], own_figure())])
+    assert "A &lt;b&gt;figure" in shown
+    assert "half of it is missing" in shown
+    assert "no model" in shown
+    assert shown.count("<svg") == 1
+    assert "MRC, paper" in shown
+    assert not [tag for tag in ("<script", "<link", "src=", 'href="http') if tag in shown]
+    assert "−20.0%" in shown
 
 
 def test_markdown_has_the_same_rows_as_the_page() -> None:
-    text = document.markdown([made(["one"], own_figure())])
-    assert "| rate | Gb/s | 100 | 80 | −20.0% | farther off |" in text
-    assert "| none | s | 3 | – | – | not reproduced |" in text
-    assert "half of it is missing" in text
-    assert all(len(line) <= 150 or line.startswith("|") for line in text.splitlines())
+    shown = document.markdown([made(["one"], own_figure())])
+    assert "| rate | Gb/s | 100 | 80 | −20.0% | farther off |" in shown
+    assert "| none | s | 3 | – | – | not reproduced |" in shown
+    assert "half of it is missing" in shown
+    assert all(len(line) <= 150 or line.startswith("|") for line in shown.splitlines())
 
 
 def test_a_figure_that_was_not_run_keeps_its_place() -> None:
-    text = document.markdown([made([], own_figure())])
-    assert "| rate | Gb/s | 100 | – | – | not run |" in text
+    shown = document.markdown([made([], own_figure())])
+    assert "| rate | Gb/s | 100 | – | – | not run |" in shown
+
+
+def test_the_terminal_shows_the_papers_number_beside_ours() -> None:
+    shown = text.quantities([made(["one"], own_figure())])
+    assert "rate    100    80  Gb/s  −20.0%  farther off" in shown
+    assert "none      3  –     s     –       not reproduced" in shown

@@ -39,15 +39,12 @@ FIGURE = Figure(
     parts=parts,
     quantities=(
         Quantity(
-            "lost packets a QP at the start",
+            "lost packets a QP at the start, at most",
             5,
             "packets",
             "job:lost a QP",
             "packets taken for lost over queue pairs that sent; the paper says fewer than 5 in the first minute",
-            why=(
-                "The paper gives a bound, not a number. Here each bad path costs a queue pair the packets that it"
-                " sends there in a round trip or so, one or two, and most queue pairs have one bad path or none."
-            ),
+            at_most=True,
         ),
         Quantity(
             "lost packets a QP later",

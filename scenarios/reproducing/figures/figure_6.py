@@ -25,7 +25,7 @@ def parts(short: bool) -> Sequence[Part]:
         points = [(x, y / before) for x, y in measuring.curve(run, time, 0, LENGTH, 2 * time.sample)]
         return Measured(numbers, {"rate": points})
 
-    faults = [time.fault(DOWN, "link-down", f"h{host}-p0l0", until=UP) for host in range(3)]
+    faults = [time.fault(DOWN, "link-down", f"h{host}-p0l0", until=UP) for host in range(2)]
     return [job(time, LENGTH, faults, measure)]
 
 
@@ -33,8 +33,8 @@ FIGURE = Figure(
     name="6",
     title="6 and 7: a T0 transceiver flaps under a job",
     caption=SMALL
-    + " Three hosts lose their port in one of four planes from 2 to 4, as the paper's transceiver took four links"
-    " of three active nodes. The ring goes at the pace of its slowest NIC.",
+    + " Two hosts under one leaf lose their port in one of four planes from 2 to 4; the paper's transceiver took four"
+    " links of three active nodes. The ring goes at the pace of its slowest NIC.",
     parts=parts,
     quantities=(
         Quantity(
