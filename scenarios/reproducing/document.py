@@ -11,7 +11,7 @@ from scenarios.reproducing.outcome import Outcome
 INTRODUCTION = (
     "Every figure of Araujo et al., “Resilient AI Supercomputer Networking using MRC and SRv6” (arXiv:2605.04333), run"
     " here in virtual time at the paper's own rates, beside the paper's numbers. A quantity that is more than 15 % off"
-    " keeps its row with the reason that experiments have found, and nothing is fitted to a figure."
+    " keeps its row, with what experiments (one knob at a time) or the paper say of the reason; nothing is fitted."
 )
 ONE_SET = (
     "One set for all figures. No figure has a parameter of its own but its cluster, transport, workload and faults."
@@ -32,9 +32,7 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
     ]
     if whys := table.whys(outcomes):
         parts += ["## What differs, and why\n"]
-        parts += [
-            wrapped(f"- **{figure}, {name}** ({difference}): {why}", "  ") for figure, name, difference, why in whys
-        ]
+        parts += [wrapped(f"- **{figure}: {names}.** {why}", "  ") for figure, names, why in whys]
     for outcome in outcomes:
         parts += section(outcome)
     parts += ["## Parameters of the model\n", wrapped(ONE_SET), rows(table.PARAMETER_HEAD, table.parameters())]

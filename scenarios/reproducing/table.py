@@ -23,7 +23,7 @@ Rows = list[list[str]]
 QUANTITY_HEAD = ["quantity", "unit", "paper", "here", "difference", "verdict"]
 SUMMARY_HEAD = ["figure", "", "within 5 %", "within 15 %", "farther off", "not reproduced", "seconds"]
 PARAMETER_HEAD = ["parameter", "value", "source"]
-WHY_HEAD = ["figure", "quantity", "difference", "why, by experiment"]
+WHY_HEAD = ["figure", "quantities", "why"]
 
 
 def quantities(outcome: Outcome) -> Rows:
@@ -72,13 +72,16 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
 
 
 def whys(outcomes: Sequence[Outcome]) -> Rows:
-    """Every quantity that is farther off or was not reproduced, with the reason, or "unknown"."""
-    return [
-        [outcome.figure.name, one.quantity.name, share(one.difference), one.quantity.why or "unknown"]
-        for outcome in outcomes
-        for one in outcome.comparisons
-        if one.verdict in (BEYOND, IMPOSSIBLE)
-    ]
+    """Quantities that are farther off or were not reproduced, those of one reason together; "unknown" without one."""
+    named: dict[tuple[str, str], list[str]] = {}
+    for outcome in outcomes:
+        for one in outcome.comparisons:
+            if one.verdict in (BEYOND, IMPOSSIBLE):
+                off = "" if one.difference is None else f" ({share(one.difference)})"
+                named.setdefault((outcome.figure.name, one.quantity.why or "unknown"), []).append(
+                    one.quantity.name + off
+                )
+    return [[figure, "; ".join(names), why] for (figure, why), names in named.items()]
 
 
 def parameters() -> Rows:

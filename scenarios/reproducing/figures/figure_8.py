@@ -44,7 +44,7 @@ FIGURE = Figure(
             "job:hit",
             "queue pairs that gave a path up, over those that sent",
             why=(
-                "Of the four neighbours in this ring two are under one leaf, and their queue pairs never cross a spine. Of"
+                "Of four neighbours in this ring two are under one leaf, and their queue pairs never cross a spine. Of"
                 " the 16 that do, 3 were hit, where a quarter would be 4."
             ),
         ),
