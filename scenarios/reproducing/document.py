@@ -53,7 +53,7 @@ def section(outcome: Outcome) -> list[str]:
 
 def rows(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     """A Markdown table."""
-    lines = ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *body)]
+    lines = ["| " + " | ".join(cells).strip() + " |" for cells in (head, ["---"] * len(head), *body)]
     return "\n".join(lines) + "\n"
 
 

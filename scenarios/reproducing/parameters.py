@@ -68,7 +68,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         "EVs of a queue pair, production in small",
         "16 in rotation, 8 to replace them, of 64 paths",
-        f"the share of paths that 256 EVs are in production; {ASSUMED}",
+        f"256 EVs' share of production's paths; {ASSUMED}",
     ),
     Parameter(
         "EVs of a queue pair", "128 in rotation, 64 to replace them", f"128 to 256: {PAPER}, 2.1; backup {ASSUMED}"

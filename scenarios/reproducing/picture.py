@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from scenarios.judging.plots import RUNS, figure, svg
-from scenarios.reproducing.figure import Chart
+from scenarios.reproducing.figure import Chart, Points
 from scenarios.reproducing.outcome import Outcome
+
+SPREAD = 20.0  # values this much farther apart than the smallest are drawn on a logarithmic axis
 
 
 def draw(outcome: Outcome, chart: Chart, number: int = 0) -> str | None:
@@ -32,6 +34,8 @@ def draw(outcome: Outcome, chart: Chart, number: int = 0) -> str | None:
         )  # fmt: skip
     if chart.logarithmic:
         axes.set_xscale("log", base=2)
+    low, high = ends([*curves.values(), *(curve.points for curve in chart.paper)])
+    if chart.logarithmic and low > 0 and high / low > SPREAD:
         axes.set_yscale("log")
     else:
         axes.set_ylim(0, axes.get_ylim()[1] * 1.08)
@@ -41,6 +45,12 @@ def draw(outcome: Outcome, chart: Chart, number: int = 0) -> str | None:
         axes.set_title(chart.title, loc="left", fontsize=11)
     axes.legend(loc="best", fontsize=9, ncols=2 if len(labels) > 2 else 1)
     return svg(drawing, f"Figure {outcome.figure.name} chart {number}")
+
+
+def ends(curves: Sequence[Points]) -> tuple[float, float]:
+    """The lowest and the highest of all values."""
+    values = [y for points in curves for _, y in points]
+    return min(values), max(values)
 
 
 def known(outcome: Outcome, points: Sequence[tuple[float, str]]) -> Iterator[tuple[float, float]]:

@@ -53,7 +53,7 @@ FIGURE = Figure(
     ),
     charts=(Chart("units of 20 round trips", "all NICs, Gb/s", {"job:rate": "MRC"}),),
     compression=(
-        "The paper has 4.2 flaps a minute among some hundred thousand links; here a link of 128 flaps every 15 round"
+        "The paper has 4.2 flaps a minute among some hundred thousand links; here a link of 128 flaps every 10 round"
         " trips, which is far more for each queue pair."
     ),
     source="text and figure 5 of arXiv:2605.04333; the impact is given in words only",
