@@ -87,6 +87,7 @@ class _Agent:
             ring_bytes=options.ring_bytes,
             moderation_ns=_moderation_ns(profile) if options.moderation_ns is None else options.moderation_ns,
             stall_ns=profile.base_rtt_ns // _STALLS_A_ROUND_TRIP,
+            mac_control=bool(profile.pfc_classes),
         )
         stack.callback(self._driver.close)
         interfaces = [port.interface for port in profile.ports]

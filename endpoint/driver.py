@@ -96,6 +96,7 @@ class Driver:
         ring_bytes: int = RING_BYTES,
         moderation_ns: int = 0,
         stall_ns: int = STALL_NS,
+        mac_control: bool = False,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._clock = clock
@@ -104,9 +105,10 @@ class Driver:
         self.late_ns = 0
         self._stopped = False
         self._readers: dict[int, Callable[[], None] | None] = {}
-        programs = tuple(
-            frame_filter.udp_over_ipv6(udp_ports, frame_filter.ACCEPT_WHOLE, frame_filter.REJECT)
-            for udp_ports in (data_udp_ports, probe_udp_ports)
+        keep, leave = frame_filter.ACCEPT_WHOLE, frame_filter.REJECT
+        programs = (
+            frame_filter.udp_over_ipv6(data_udp_ports, keep, leave, mac_control=mac_control),
+            frame_filter.udp_over_ipv6(probe_udp_ports, keep, leave),
         )
         self._carrier = CarrierWatch()
         self._ports: dict[int, _OpenPort] = {}

@@ -11,13 +11,18 @@ from collections.abc import Sequence
 from common.bpf import JUMP, JUMP_EQUAL, LOAD_BYTE, LOAD_HALF, RETURN, Line, Program, assemble
 
 ACCEPT_WHOLE, REJECT = 0x40000, 0
+MAC_CONTROL = 0x8808
 
 
-def udp_over_ipv6(ports: Sequence[int], matched: int, otherwise: int) -> Program:
-    """Return `matched` for frames whose UDP destination port, inner if encapsulated, is one of `ports`."""
+def udp_over_ipv6(ports: Sequence[int], matched: int, otherwise: int, *, mac_control: bool = False) -> Program:
+    """Return `matched` for frames whose UDP destination port, inner if encapsulated, is one of `ports`.
+
+    With `mac_control` also for MAC control frames (IEEE 802.3, clause 31), whatever they ask for.
+    """
     return assemble(
         [
             Line(LOAD_HALF, 12),  # EtherType
+            *([Line(JUMP_EQUAL, MAC_CONTROL, true="hit")] if mac_control else []),
             Line(JUMP_EQUAL, 0x86DD, false="miss"),
             Line(LOAD_BYTE, 20),  # outer next header
             Line(JUMP_EQUAL, 17, true="plain"),

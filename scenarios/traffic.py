@@ -77,6 +77,8 @@ class Traffic:
         if chosen.single_plane != (self.lab.plan.encapsulation == "none"):
             needed = "./lab up PLAN --single-plane" if chosen.single_plane else "a lab without --single-plane"
             raise TrafficError(f"transport {chosen.name} needs {needed}")
+        if chosen.pfc and not self.lab.plan.pfc.enabled:
+            raise TrafficError(f"transport {chosen.name} needs a lossless lab: ./lab up PLAN --single-plane --pfc")
         journals = self.lab.site.journals or self.lab.root / "agents"
         journals.mkdir(exist_ok=True)
         both = {**chosen.settings, **settings}

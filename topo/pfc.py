@@ -10,6 +10,8 @@ from topo.node import Switch
 from topo.plan import PRIORITY_LOSSLESS, Plan
 
 PFC_FRAME_BYTES = 64  # with FCS
+# How late a process may be scheduled on a machine whose few cores run a whole fabric.
+EMULATED_JITTER_NS = 20_000_000
 CLASSES = 1 << PRIORITY_LOSSLESS  # as in a class-enable vector
 
 

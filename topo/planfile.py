@@ -175,7 +175,7 @@ def check_plan(plan: Plan) -> None:
             " set planes = 1 or encapsulation = 'srv6'"
         )
     _check_mtu(plan)
-    _check_pfc(plan)
+    check_pfc(plan)
     q = plan.queues
     order = [("ecn_min", q.ecn_min), ("ecn_max", q.ecn_max)]
     if not q.ecn_min <= q.ecn_max:
@@ -212,7 +212,8 @@ def _check_mtu(plan: Plan) -> None:
         )
 
 
-def _check_pfc(plan: Plan) -> None:
+def check_pfc(plan: Plan) -> None:
+    """The rules of flow control; also for a plan that was changed in code. PlanError on a broken one."""
     pfc = plan.pfc
     if pfc.xon > pfc.xoff:
         raise PlanError(f"pfc.xon must not exceed pfc.xoff: {pfc.xon} > {pfc.xoff} (multiples of Plane_BDP)")
@@ -221,7 +222,8 @@ def _check_pfc(plan: Plan) -> None:
     if plan.encapsulation != "none":
         raise PlanError(
             "pfc.enabled: flow control is the single-plane baseline's, and MRC runs without it: set"
-            " encapsulation = 'none' and fabric.planes = 1 as well, or run with --transport roce-pfc"
+            " encapsulation = 'none' and fabric.planes = 1 as well, or leave it out and take --transport roce-pfc, or"
+            " up --single-plane --pfc"
         )
     kinds = {plan.kind_of(switch) for switch in plan.switches()} - {"embedded"}
     if kinds:

@@ -25,10 +25,19 @@ EXAMPLES = """examples:
 
 Columns have SONiC's names: RX_OK and TX_OK are packets, RX_DRP and TX_DRP those that died in the switch, by cause in
 DROPS; TRIM_PKTS were cut and sent on, ECN_MARKED marked; QUEUE is packets waiting now, QUEUE_MAX the most ever.
+With flow control: pauses received and sent, microseconds paused, pauses longer than the watchdog allows (PAUSE_WD),
+and MAC control frames that were ignored (PAUSE_BAD).
 Only what is not zero is shown. Totals count from the switch's start; --watch shows what was added in each interval."""
 # The traffic manager counts a drop at the port by which the packet came, or at the port by which it was to leave.
-RX_DROPS = ("drop_no_program", "drop_no_port", "drop_passes", "drop_socket")
+RX_DROPS = ("drop_no_program", "drop_no_port", "drop_passes", "drop_socket", "drop_headroom")
 TX_DROPS = ("drop_queue_full", "drop_port_down", "drop_loss", "drop_wiped")
+PAUSES = {  # columns of flow control, where there is any
+    "RX_PAUSE": "pause_received",
+    "TX_PAUSE": "pause_sent",
+    "PAUSED_US": "paused_ns",
+    "PAUSE_WD": "pause_watchdog",
+    "PAUSE_BAD": "pause_ignored",
+}
 P4_RX_DROPS = ("not_ipv6", "hop_limit", "list_ended", "unknown_usid", "no_route", "no_next_hop")
 GAUGES = ("QUEUE", "QUEUE_MAX")
 Row = dict[str, Any]
@@ -93,6 +102,8 @@ def read(lab: Lab, chosen: Sequence[PortRef]) -> dict[str, list[Row]]:
         else:
             row |= {"RX_OK": manager["rx_packets"], "TX_OK": manager["tx_packets"]}
             row |= {"QUEUE": manager["queue_packets"], "QUEUE_MAX": manager["queue_packets_max"]}
+            row |= {column: manager[name] for column, name in PAUSES.items()}
+            row["PAUSED_US"] //= 1000
         drops = {name.removeprefix("drop_"): count for name, count in (manager or {}).items() if name in RX_DROPS}
         out = {name.removeprefix("drop_"): count for name, count in (manager or {}).items() if name in TX_DROPS}
         for name, cell in classes.items():
@@ -151,7 +162,19 @@ def show(found: Mapping[str, Sequence[Row]], form: str) -> None:
     if form == "json":
         sys.stdout.write(json.dumps({"unit": "packets", **found}) + "\n")
         return
-    port_columns = ("IFACE", "PEER", "RX_OK", "RX_DRP", "TX_OK", "TX_DRP", "TRIM_PKTS", "ECN_MARKED", *GAUGES, "DROPS")
+    port_columns = (
+        "IFACE",
+        "PEER",
+        "RX_OK",
+        "RX_DRP",
+        "TX_OK",
+        "TX_DRP",
+        "TRIM_PKTS",
+        "ECN_MARKED",
+        *GAUGES,
+        *PAUSES,
+        "DROPS",
+    )
     class_columns = ("IFACE", "CLASS", "RX", "TX", "TRIM_PKTS", "ECN_MARKED", "DROPS")
     tables = [table(found["ports"], port_columns), table(found["classes"], class_columns)]
     sys.stdout.write("\n\n".join(filter(None, tables)) + "\n" if any(tables) else "all counters are zero\n")

@@ -37,7 +37,15 @@ def qp_totals_in(run: Run, spans: Sequence[Span]) -> dict[str, int]:
 
 # A packet that a switch received and neither sent nor lost in these ways was dropped by its P4 program. A port that is
 # down also counts packets that it never received, so with such faults the result is a lower bound.
-AFTER_RECEIVING = ("drop_queue_full", "drop_port_down", "drop_wiped", "drop_no_port", "drop_passes", "queue_packets")
+AFTER_RECEIVING = (
+    "drop_queue_full",
+    "drop_port_down",
+    "drop_wiped",
+    "drop_no_port",
+    "drop_passes",
+    "drop_headroom",
+    "queue_packets",
+)
 
 
 def switch_drops(run: Run) -> Counter[str]:

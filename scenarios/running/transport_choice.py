@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from topo.plan import Plan
+from topo.planfile import check_pfc
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +23,15 @@ class TransportChoice:
     pfc: bool = False  # priority-based flow control (IEEE 802.1Qbb) in every switch and NIC
 
     def fabric(self, plan: Plan) -> Plan:
-        """The plan that is built for this transport: `plan`, or its single-plane equivalent, lossless with `pfc`."""
+        """The plan that is built for this transport: `plan`, or its single-plane equivalent, lossless with `pfc`.
+
+        Raises PlanError for a lossless one with switches that have no flow control.
+        """
         built = plan.single_plane() if self.single_plane else plan
-        return built.with_pfc() if self.pfc else built
+        if self.pfc:
+            built = built.with_pfc()
+            check_pfc(built)
+        return built
 
 
 LOSSLESS: Mapping[str, Any] = {"dcqcn": False, "window_bdps": 16.0, "timeout_rtts": 256}

@@ -40,3 +40,10 @@ def test_any_bytes_end_in_one_of_the_two_verdicts_or_in_a_short_load(frame):
 def test_tc_is_given_the_number_of_instructions_first():
     count, *instructions = bpf.tc_bytecode(PROGRAM).split(",")
     assert int(count) == len(instructions) == len(PROGRAM)
+
+
+def test_frames_of_flow_control_match_only_where_they_are_asked_for():
+    pause = bytes.fromhex("0180c200000102100000000188080101") + bytes(44)
+    assert bpf.run(PROGRAM, pause) == 3
+    assert bpf.run(udp_over_ipv6((4791,), 7, 3, mac_control=True), pause) == 7
+    assert bpf.run(udp_over_ipv6((4791,), 7, 3, mac_control=True), packet(inner=False, port=4792)) == 3

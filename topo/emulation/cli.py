@@ -26,7 +26,7 @@ from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.shell import done, open_shell, parse_injection, show_faults, undo_faults
 from topo.fault import VERBS, Fault, verb_table
 from topo.plan import SWITCH_KINDS, Plan
-from topo.planfile import load_plan, shipped_plans
+from topo.planfile import check_pfc, load_plan, shipped_plans
 from topo.show import add_format, switch_words
 
 Check = Callable[[Plan], None]
@@ -50,6 +50,7 @@ def register(
     )
     up.add_argument("--switch", choices=SWITCH_KINDS, help="this kind of switch instead of the plan's")
     up.add_argument("--single-plane", action="store_true", help="the plan's single-plane equivalent (ECMP)")
+    up.add_argument("--pfc", action="store_true", help="with --single-plane: lossless by flow control (802.1Qbb)")
     up.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one key of the plan")
     up.add_argument("--rate", type=float, metavar="MBPS", help="this rate of host ports; delays scale along")
     up.add_argument("--journals", type=Path, metavar="DIR", help="where switches and faults write their journals")
@@ -118,6 +119,9 @@ def run_up(arguments: argparse.Namespace, provision: Provision | None, check: Ch
         plan = plan.at_rate(round(arguments.rate * 1e6))
     if arguments.single_plane:
         plan = plan.single_plane()
+    if arguments.pfc:
+        plan = plan.with_pfc()
+        check_pfc(plan)
     if check is not None:
         check(plan)
     started = time.monotonic()

@@ -19,10 +19,9 @@ from topo.emulation.wiring import (
 from topo.graph import PortRef, ports
 from topo.node import Host
 from topo.path import Path as FabricPath
+from topo.pfc import EMULATED_JITTER_NS
 from topo.profile import write_profile
 
-# How late a process may be scheduled on a machine whose few cores run a whole fabric.
-EMULATED_JITTER_NS = 20_000_000
 _COUNTER_COLUMNS = {"rx_bytes": 0, "rx_packets": 1, "tx_bytes": 8, "tx_packets": 9}
 
 
