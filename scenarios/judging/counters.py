@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -48,21 +48,36 @@ AFTER_RECEIVING = (
 )
 
 
+def last_ports(run: Run) -> Iterator[Collection[Mapping[str, Any]]]:
+    """The last counters of every port, switch by switch."""
+    for samples in run.switch_samples.values():
+        last: dict[Any, Mapping[str, Any]] = {}
+        for line in samples:
+            last.update({port.get("port"): port for port in line["ports"]})
+        yield last.values()
+
+
 def switch_drops(run: Run) -> Counter[str]:
     """What switches dropped, by reason, over the whole run: the traffic managers, and (`drop_program`) P4 programs."""
     drops: Counter[str] = Counter()
-    for samples in run.switch_samples.values():
-        last: dict[Any, dict[str, Any]] = {}
-        for line in samples:
-            last.update({port.get("port"): port for port in line["ports"]})
-        for port in last.values():
+    for ports in last_ports(run):
+        for port in ports:
             drops.update({field: int(value) for field, value in port.items() if field.startswith("drop_")})
-        received, sent = (
-            sum(int(port.get(field, 0)) for port in last.values()) for field in ("rx_packets", "tx_packets")
-        )
-        otherwise = sum(int(port.get(field, 0)) for port in last.values() for field in AFTER_RECEIVING)
+        received, sent = (sum(int(port.get(field, 0)) for port in ports) for field in ("rx_packets", "tx_packets"))
+        otherwise = sum(int(port.get(field, 0)) for port in ports for field in AFTER_RECEIVING)
         drops["drop_program"] += max(0, received - sent - otherwise)
     return drops
+
+
+PAUSES = ("pause_sent", "paused_ns", "pause_watchdog", "pause_ignored")
+
+
+def switch_pauses(run: Run) -> Counter[str]:
+    """What switches counted of flow control over the whole run, all ports together; nothing where there is none."""
+    found: Counter[str] = Counter()
+    for port in (port for ports in last_ports(run) for port in ports):
+        found.update({field: int(port.get(field, 0)) for field in PAUSES})
+    return +found
 
 
 def host_socket_drops(run: Run) -> dict[str, int]:

@@ -67,6 +67,7 @@ def figures(run: Run) -> dict[str, Any]:
             **{name: count for name, count in counters.qp_totals(run).items() if name != "acked_bytes"},
             **dict(sorted(counters.switch_drops(run).items())),
         },
+        "flow_control": dict(sorted(counters.switch_pauses(run).items())),
         "acked_bytes": counters.qp_totals(run)["acked_bytes"],
         "paths_given_up": left,
         "paths_given_up_ns": for_ns,

@@ -42,6 +42,14 @@ FLOWS_NOTE = "Bytes that receivers have verified, message by message, looked at 
 FLOW_HEAD = ["workload", "phase", "flows", "mean", "slowest", "fastest", "longest silence", "all began after"]
 
 
+PAUSE_TITLES = {
+    "pause_sent": "pauses sent by switches",
+    "paused_ns": "ports of switches paused, together",
+    "pause_watchdog": "pauses longer than the watchdog allows",
+    "pause_ignored": "MAC control frames ignored by switches",
+}
+
+
 def baseline(options: Mapping[str, Any]) -> str:
     """What the baseline of a run was, in a sentence."""
     rate = "DCQCN" if options.get("settings", {}).get("dcqcn", True) else "no rate control"
@@ -161,6 +169,11 @@ def counter_rows(run: Run) -> list[list[str]]:
     for reason, count in sorted(counters.switch_drops(run).items()):
         if count:
             rows.append([f"switch drops: {drop_title(reason)}", f"{count:,}"])
+    pauses = counters.switch_pauses(run)
+    for field, title in PAUSE_TITLES.items():
+        if pauses[field]:
+            told = run.lasting(pauses[field]) if field == "paused_ns" else f"{pauses[field]:,}"
+            rows.append([title, told])
     return rows
 
 

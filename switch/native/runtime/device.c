@@ -300,7 +300,7 @@ static void ingress_pass(struct device *d, struct packet *p, u64 now_ns)
 
 static void egress_pass(struct device *d, struct port *port, u64 t_ns)
 {
-    if (port->pfc.due_ns <= t_ns) {
+    if (port->control_ns <= t_ns) {
         pfc_send(d, port, t_ns);
         return;
     }
@@ -385,7 +385,7 @@ static struct port *open_port(struct device *d, u32 number, const u8 *frame, u32
             traffic_note_refused(d, number, FATE_NO_PROGRAM, frame, length);
         return NULL;
     }
-    if (port->pfc.classes && pfc_receive(d, port, frame, length)) {
+    if (d->lossless && pfc_receive(d, port, frame, length)) {
         work(d, d->now_ns);
         return NULL;
     }

@@ -60,6 +60,7 @@ struct port {
     u64 random;
     u64 free_ns;    /* the last bit of the last packet leaves */
     u64 service_ns; /* the next dequeue, NEVER when nothing waits or it is being served */
+    u64 control_ns; /* when its MAC sends the next frame of flow control, NEVER when there is nothing to say */
     struct queue queue[PRIORITIES];
     struct port_counters counters;
     int index; /* of the driver's interface, or -1 */

@@ -24,11 +24,11 @@ static void plan(struct port *port, u64 now_ns)
 {
     struct pfc *pfc = &port->pfc;
     if (!port->up || !pfc->classes)
-        pfc->due_ns = NEVER;
+        port->control_ns = NEVER;
     else if (pfc->want != pfc->told)
-        pfc->due_ns = pfc->due_ns < now_ns ? pfc->due_ns : now_ns;
+        port->control_ns = port->control_ns < now_ns ? port->control_ns : now_ns;
     else
-        pfc->due_ns = pfc->want ? pfc->sent_ns + repeat_ns(port) : NEVER;
+        port->control_ns = pfc->want ? pfc->sent_ns + repeat_ns(port) : NEVER;
 }
 
 /* --- being paused ---------------------------------------------------------------------------------------------- */
@@ -87,7 +87,7 @@ static bool is_pfc(const u8 *frame, u32 length)
 
 bool pfc_receive(struct device *d, struct port *port, const u8 *frame, u32 length)
 {
-    if (length < OPCODE_AT || load16(frame + TYPE_AT) != MAC_CONTROL)
+    if (!port->pfc.classes || length < OPCODE_AT || load16(frame + TYPE_AT) != MAC_CONTROL)
         return false;
     u32 classes = is_pfc(frame, length) ? load16(frame + VECTOR_AT) & port->pfc.classes : 0;
     bool pauses = false;
@@ -205,7 +205,7 @@ void pfc_send(struct device *d, struct port *port, u64 t_ns)
 
 void pfc_init(struct port *port)
 {
-    port->pfc.due_ns = NEVER;
+    port->control_ns = NEVER;
     for (u32 i = 0; i < PRIORITIES; i++)
         port->pfc.pause[i].since_ns = NEVER;
 }
@@ -242,5 +242,5 @@ void pfc_forget(struct port *port, u64 now_ns)
         pfc->held[i] = 0;
     }
     pfc->want = pfc->told = 0;
-    pfc->due_ns = port->service_ns = NEVER;
+    port->control_ns = port->service_ns = NEVER;
 }

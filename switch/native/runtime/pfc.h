@@ -29,7 +29,6 @@ struct pfc {
     u16 quanta;
     u64 xoff_bytes, xon_bytes, headroom_bytes, watchdog_ns, mac;
     u64 held[8]; /* bytes that came by this port and wait, by priority */
-    u64 due_ns;  /* when this port sends its next frame; NEVER: there is nothing to say */
     u64 sent_ns;
     struct pfc_pause pause[8];
 };

@@ -21,8 +21,8 @@ static void schedule(struct device *d, struct port *port, u64 from_ns)
     for (u32 i = 0; i < PRIORITIES; i++)
         if (port->queue[i].head && port->queue[i].next_ns < eligible_ns)
             eligible_ns = port->queue[i].next_ns;
-    if (port->pfc.due_ns < eligible_ns)
-        eligible_ns = port->pfc.due_ns;
+    if (port->control_ns < eligible_ns)
+        eligible_ns = port->control_ns;
     u64 service_ns = eligible_ns == NEVER ? NEVER : later(later(port->free_ns, from_ns), eligible_ns);
     if (service_ns == port->service_ns)
         return;
