@@ -89,8 +89,12 @@ class Fabric(Protocol):
         frame that reaches a host before it is there to be collected, so hosts may live until then.
         """
 
-    def collect(self, before_ns: int) -> list[HostFrame]:
-        """Frames that reach hosts before `before_ns`, in order of time, then of host, port and sending."""
+    def gather(self, before_ns: int) -> list[int]:
+        """Let frames that reach hosts before `before_ns` arrive; returns the hosts for which there are frames to
+        collect, in order of their first frames: of its time, then of the host's number."""
+
+    def collect(self, host: int) -> list[HostFrame]:
+        """The frames that were gathered for a host, in order of time, then of port and sending."""
 
     @property
     def reached_ns(self) -> int:

@@ -22,6 +22,7 @@ from endpoint.core.config import NEVER
 from endpoint.core.ev_state import SENDABLE, EvCause, EvState, transition
 from endpoint.core.packet import Route
 from endpoint.core.port import Port
+from endpoint.core.shuffling import shuffle
 
 PROBES_NEEDED_MAX = 16
 PROBE_BACKOFF_MAX = 8
@@ -92,7 +93,7 @@ class PlaneEvs:
 
     __slots__ = (
         "_at",
-        "_rng",
+        "_bits",
         "active",
         "backups",
         "bit",
@@ -121,7 +122,7 @@ class PlaneEvs:
         """As of an EV, but of all of the plane's packets."""
         self.wanted = True
         """Whether the port is up and the peer has not said that its own is down."""
-        self._rng = rng
+        self._bits = rng.getrandbits
         self._at = 0
 
     def take(self) -> EvPath | None:
@@ -136,7 +137,7 @@ class PlaneEvs:
         at = self._at
         for _ in range(count):
             if at >= count:
-                self._rng.shuffle(active)
+                shuffle(active, self._bits)
                 at = 0
             path = active[at]
             at += 1

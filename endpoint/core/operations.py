@@ -138,6 +138,8 @@ class EndpointOperations:
 
     def handle_timer(self, now_ns: int) -> None:
         """Repeat the port status updates that are unanswered and due."""
+        if not self._peers.waiting:  # as nearly always
+            return
         for peer in self._peers:
             if peer.due_ns <= now_ns:
                 if peer.users and self._ports.up:

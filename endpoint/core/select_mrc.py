@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from endpoint.core.ev_set import EvPath, EvSet, PlaneEvs
+from endpoint.core.shuffling import shuffle
 
 
 class MrcSelection:
@@ -12,11 +13,11 @@ class MrcSelection:
     within its round, so shares never differ by more than one packet."""
 
     heeds_signals = True
-    __slots__ = ("_at", "_evs", "_order", "_rng", "_version")
+    __slots__ = ("_at", "_bits", "_evs", "_order", "_version")
 
     def __init__(self, evs: EvSet, rng: Random) -> None:
         self._evs = evs
-        self._rng = rng
+        self._bits = rng.getrandbits
         self._order: list[PlaneEvs] = []
         self._at = 0
         self._version = -1
@@ -27,7 +28,7 @@ class MrcSelection:
             order = self._order = self._evs.live.copy()
             if not order:
                 return None
-            self._rng.shuffle(order)
+            shuffle(order, self._bits)
             self._version = self._evs.version
             at = 0
         plane = order[at]

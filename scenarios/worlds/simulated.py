@@ -41,6 +41,11 @@ from topo.fault import (
 from topo.node import Host
 from topo.plan import Plan
 
+ORDINARY_GC_THRESHOLDS = gc.get_threshold()
+GC_THRESHOLDS = (20_000, 20, 100)
+"""For the collector of garbage, while there is a world. What a run throws away goes by its references: 200,000 packets
+left no cycle behind. With a thousand hosts the collector's search for cycles took 6 % of a run's time."""
+
 
 @contextmanager
 def _long_lived() -> Iterator[None]:
@@ -96,6 +101,7 @@ class SimulatedWorld:
         self._dialect_text = str(transport.settings.get("dialect", ""))
         self._dialect = dialect.parse(self._dialect_text)
         self.clients = {host.name: simulated for host, simulated in self._hosts.items()}
+        gc.set_threshold(*GC_THRESHOLDS)
 
     def _nic(
         self, host: Host, clock: Callable[[], int], transport: TransportChoice, seed: int, directory: RunDirectory
@@ -106,9 +112,7 @@ class SimulatedWorld:
         journal.write_process("agent", pid=0, realtime_ns=0)
         nic = factory.make(transport.agent, own, seed, transport.settings, 0)
         made = HostNic(own, nic, journal.write_at, transport_name=transport.agent, clock=clock, now_ns=0)
-        made.guest = entrance = SteppedDoor(
-            own, nic, transport.agent, journal=journal.write_at, answer_s=self._answer_s
-        )
+        entrance = SteppedDoor(own, nic, transport.agent, journal=journal.write_at, answer_s=self._answer_s)
         return made, entrance
 
     # scenarios.worlds.world.World
@@ -155,6 +159,7 @@ class SimulatedWorld:
     def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
         """The process computes in no time at all: time stands still until it waits in a call of `mrclab`."""
         simulated = self.clients[host]
+        simulated.nic.guest = simulated.door  # not before: a guest is asked after every packet
         log_file = self._directory.path / "logs" / f"{log}.log"
         log_file.parent.mkdir(exist_ok=True)
         process = SteppedProcess(host, argv, log_file, simulated.door, self._settle)
@@ -183,6 +188,7 @@ class SimulatedWorld:
             self._packet_log.close(self.time.now_ns)
         self.fabric.close()
         gc.unfreeze()
+        gc.set_threshold(*ORDINARY_GC_THRESHOLDS)
 
     # topo.fault.Fabric
 

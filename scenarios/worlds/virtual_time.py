@@ -7,7 +7,6 @@ that reaches it, each at its own time. Control operations happen between turns, 
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -58,23 +57,19 @@ class VirtualTime:
     def run_until(self, t_ns: int) -> None:
         """Let time pass up to `t_ns`, and have everything at that instant happen too."""
         self._before()
-        end_ns = t_ns + 1
-        while self._fabric.reached_ns < end_ns or not self._over(end_ns):
-            horizon_ns = min(self._fabric.run(self._alarm_ns(), end_ns), end_ns)
-            inboxes: dict[int, list[TimedFrame]] = defaultdict(list)
-            for arrival in self._fabric.collect(horizon_ns):
-                inboxes[arrival[1]].append(arrival)
-            for number in self._due(horizon_ns):
-                inboxes[number]  # makes an empty one
-            frames: list[TimedFrame] = []
-            for number, inbox in inboxes.items():
+        end_ns, fabric = t_ns + 1, self._fabric
+        while fabric.reached_ns < end_ns or not self._over(end_ns):
+            horizon_ns = min(fabric.run(self._alarm_ns(), end_ns), end_ns)
+            numbers = dict.fromkeys(fabric.gather(horizon_ns))
+            numbers.update(dict.fromkeys(self._due(horizon_ns)))
+            for number in numbers:  # one host after the other, so that its frames are still in caches
                 resident = self._residents[number]
                 before_ns = resident.due_ns
-                frames += resident.live(inbox, horizon_ns)
+                frames = resident.live(fabric.collect(number), horizon_ns)
                 if resident.due_ns != before_ns:
                     self.wake(number)
-            if frames:
-                self._fabric.send(frames)
+                if frames:
+                    fabric.send(frames)
             self.now_ns = max(self.now_ns, horizon_ns - 1)  # for who watches; no host is asked for anything earlier
         self.now_ns = max(self.now_ns, t_ns)
 

@@ -14,9 +14,11 @@ from switch.native.engine import LOSS_UNIT, NativeEngine
 from switch.native.recorder import NativeRecorder
 from switch.packet_log import PacketRecord
 
-COLLECT_BYTES = 1 << 20
+COLLECT_BYTES = 1 << 18
+"""Room for what one call collects: little enough to stay in a cache."""
 CLOSED = "the fabric is closed"
 _RECORD = struct.Struct("<QIHH")
+FRAME_ROOM = 1 << 16  # more than a record and a frame take
 _KINDS = {"switch": 1, "host": 2}
 _ERRORS = {
     -1: "its length is above the longest frame, or its record is cut short",
@@ -180,17 +182,24 @@ class NativeFabric:
         horizon_ns: int = self._c.fabric_horizon_ns(self.address)
         return horizon_ns
 
-    def collect(self, before_ns: int) -> list[HostFrame]:
+    def gather(self, before_ns: int) -> list[int]:
+        count = self._c.fabric_gather(self.address, before_ns)
+        gathered: list[int] = self._c.fabric_gathered(self.address)[:count]
+        return gathered
+
+    def collect(self, host: int) -> list[HostFrame]:
         arrived: list[HostFrame] = []
         view, size, new = self._view, _RECORD.size, tuple.__new__
-        while used := self._c.fabric_collect(self.address, before_ns, self._buffer, COLLECT_BYTES):
+        while used := self._c.fabric_collect(self.address, host, self._buffer, COLLECT_BYTES):
             at = 0
             while at < used:
-                t_ns, host, port, length = _RECORD.unpack_from(view, at)
+                t_ns, _, port, length = _RECORD.unpack_from(view, at)
                 at += size
                 # As HostFrame(…) would, without its `__new__` of Python: this is done for every frame.
                 arrived.append(new(HostFrame, (t_ns, host, port, bytes(view[at : at + length]))))
                 at += length
+            if used < COLLECT_BYTES - FRAME_ROOM:
+                break
         return arrived
 
     # --- packet log -------------------------------------------------------------------------------------------

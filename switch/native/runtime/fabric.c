@@ -21,6 +21,11 @@ struct place {
     struct fabric_end peer[PORTS];
 };
 
+/* Frames that were gathered for a host and not collected yet, in order. */
+struct inbox {
+    struct packet *first, *last;
+};
+
 struct fabric {
     u32 switches, hosts, host_ports;
     struct place *place;
@@ -28,6 +33,9 @@ struct fabric {
     struct nic_port *nic_port;
     struct heap to_hosts;
     u64 sent_to_hosts;
+    struct inbox *inbox;  /* of each host */
+    u32 *gathered;        /* the hosts whose inboxes are not empty, in order of their first frames */
+    u32 gathered_count;
     struct pool *pool;
     u64 now_ns;   /* everything before has happened */
     u64 bound_ns; /* of this run: a host may interfere from here */
@@ -155,9 +163,11 @@ struct fabric *fabric_create(u32 switches, u32 hosts, u32 host_ports)
     f->place = calloc((size_t)switches + 1, sizeof *f->place);
     f->due_ns = calloc((size_t)switches + 1, sizeof *f->due_ns);
     f->nic_port = calloc((size_t)hosts * host_ports + 1, sizeof *f->nic_port);
+    f->inbox = calloc((size_t)hosts + 1, sizeof *f->inbox);
+    f->gathered = calloc((size_t)hosts + 1, sizeof *f->gathered);
     f->pool = pool_create();
     f->changed = true;
-    if (!f->place || !f->due_ns || !f->nic_port || !f->pool) {
+    if (!f->place || !f->due_ns || !f->nic_port || !f->inbox || !f->gathered || !f->pool) {
         fabric_destroy(f);
         return NULL;
     }
@@ -174,13 +184,25 @@ static void give_all(struct fabric *f, struct heap *heap)
     heap_close(heap);
 }
 
+static void drop_first(struct fabric *f, struct inbox *inbox)
+{
+    struct packet *p = inbox->first;
+    inbox->first = p->next;
+    pool_give(f->pool, p);
+}
+
 void fabric_destroy(struct fabric *f)
 {
     for (u32 i = 0; f->place && i < f->switches; i++)
         give_all(f, &f->place[i].arrivals);
     give_all(f, &f->to_hosts);
+    for (u32 i = 0; f->inbox && i < f->hosts; i++)
+        while (f->inbox[i].first)
+            drop_first(f, &f->inbox[i]);
     if (f->pool)
         pool_destroy(f->pool);
+    free(f->inbox);
+    free(f->gathered);
     free(f->place);
     free(f->due_ns);
     free(f->nic_port);
@@ -405,24 +427,54 @@ u64 fabric_next_arrival_ns(const struct fabric *f)
     return f->to_hosts.count ? f->to_hosts.item[0].t_ns : NEVER;
 }
 
-u64 fabric_collect(struct fabric *f, u64 before_ns, u8 *out, u64 room)
+u32 fabric_gather(struct fabric *f, u64 before_ns)
 {
-    u64 used = 0;
+    u32 left = 0;
+    for (u32 i = 0; i < f->gathered_count; i++)
+        if (f->inbox[f->gathered[i]].first)
+            f->gathered[left++] = f->gathered[i];
+    f->gathered_count = left;
     while (fabric_next_arrival_ns(f) < before_ns) {
-        struct packet *p = f->to_hosts.item[0].what;
+        struct packet *p = heap_pop(&f->to_hosts).what;
         struct fabric_record record = {p->t_ns, (u32)p->order, p->port_in, (u16)p->length};
         bool up = nic_port_at(f, record.host, record.port)->config.up;
-        if (up && used + sizeof record + p->length > room)
-            return used;
-        heap_pop(&f->to_hosts);
         if (f->recorder)
             note_arrived(f, &record, up, p->data);
-        if (up) {
-            memcpy(out + used, &record, sizeof record);
-            memcpy(out + used + sizeof record, p->data, p->length);
-            used += sizeof record + p->length;
+        if (!up) {
+            pool_give(f->pool, p);
+            continue;
         }
-        pool_give(f->pool, p);
+        struct inbox *inbox = &f->inbox[record.host];
+        p->next = NULL;
+        if (inbox->first) {
+            inbox->last->next = p;
+        } else {
+            inbox->first = p;
+            f->gathered[f->gathered_count++] = record.host;
+        }
+        inbox->last = p;
+    }
+    return f->gathered_count;
+}
+
+const u32 *fabric_gathered(const struct fabric *f)
+{
+    return f->gathered;
+}
+
+u64 fabric_collect(struct fabric *f, u32 host, u8 *out, u64 room)
+{
+    struct inbox *inbox = &f->inbox[host];
+    struct packet *p;
+    u64 used = 0;
+    while ((p = inbox->first)) {
+        struct fabric_record record = {p->t_ns, host, p->port_in, (u16)p->length};
+        if (used + sizeof record + p->length > room)
+            break;
+        memcpy(out + used, &record, sizeof record);
+        memcpy(out + used + sizeof record, p->data, p->length);
+        used += sizeof record + p->length;
+        drop_first(f, inbox);
     }
     return used;
 }

@@ -66,9 +66,13 @@ u64 fabric_horizon_ns(const struct fabric *f);
 /* The next event in the fabric, the next arrival at a host; NEVER when there is none. */
 u64 fabric_next_ns(const struct fabric *f);
 u64 fabric_next_arrival_ns(const struct fabric *f);
-/* Frames that arrive at hosts before before_ns, in order of time, as records. Returns the bytes used; when the next does
- * not fit it stays for the next call. */
-u64 fabric_collect(struct fabric *f, u64 before_ns, u8 *out, u64 room);
+/* Put the frames that arrive at hosts before before_ns into their inboxes, in order of time. Returns the number of hosts
+ * whose inboxes are not empty, which fabric_gathered has, each once, in order of their first frames. */
+u32 fabric_gather(struct fabric *f, u64 before_ns);
+const u32 *fabric_gathered(const struct fabric *f);
+/* Take the frames out of a host's inbox, as records. Returns the bytes used; when the next does not fit it stays for the
+ * next call. */
+u64 fabric_collect(struct fabric *f, u32 host, u8 *out, u64 room);
 /* Frames that switches have put on cables, altogether. */
 u64 fabric_hops(const struct fabric *f);
 

@@ -72,11 +72,11 @@ class Side:
         """Everything up to and at `t_ns`, and nothing after."""
         while self.fabric.reached_ns <= t_ns or self._next_ns() <= t_ns:
             horizon_ns = min(self.fabric.run(self._first_speech_ns(), t_ns + 1), t_ns + 1)
-            inbox: dict[int, list[HostFrame]] = {}
-            for arrival in self.fabric.collect(horizon_ns):
-                inbox.setdefault(arrival.host, []).append(arrival)
+            waiting = self.fabric.gather(horizon_ns)
             for host in self.hosts:
-                self.fabric.send(list(self._serve(host, inbox.get(host.number, []), horizon_ns)))
+                arrivals = self.fabric.collect(host.number)
+                assert bool(arrivals) == (host.number in waiting)
+                self.fabric.send(list(self._serve(host, arrivals, horizon_ns)))
 
     def _next_ns(self) -> int:
         times = [self.fabric.next_ns, self._first_speech_ns()]

@@ -42,6 +42,7 @@ class SteppedFabric:
         self._switches = [_Switch(engine) for engine in engines]
         self._nic_ports = {(host, port): _NicPort() for host in range(hosts) for port in range(host_ports)}
         self._to_hosts: list[tuple[int, int, int, int, bytes]] = []  # time, host, port, number, frame
+        self._inboxes: dict[int, list[HostFrame]] = {}
         self._sent = 0
         self._closed = False
         self._reached_ns = 0
@@ -114,15 +115,17 @@ class SteppedFabric:
                 continue
             self._arrive(to, arrival_ns, frame)
 
-    def collect(self, before_ns: int) -> list[HostFrame]:
-        collected = []
+    def gather(self, before_ns: int) -> list[int]:
         while self._to_hosts and self._to_hosts[0][0] < before_ns:
             t_ns, host, port, _, frame = heapq.heappop(self._to_hosts)
             up = self._nic_ports[host, port].config.up
             self._note(Fate.RECEIVED if up else Fate.PORT_DOWN, t_ns, 0, t_ns, host, NO_PORT, port, frame)
             if up:
-                collected.append(HostFrame(t_ns, host, port, frame))
-        return collected
+                self._inboxes.setdefault(host, []).append(HostFrame(t_ns, host, port, frame))
+        return list(self._inboxes)
+
+    def collect(self, host: int) -> list[HostFrame]:
+        return self._inboxes.pop(host, [])
 
     # --- packet log -------------------------------------------------------------------------------------------
 
