@@ -123,7 +123,8 @@ class Scenario:
 
     `phases` begin with "reference" after any warm-up; `plan` is a shipped plan or the path of a .toml file;
     `sample_paths` has agents count packets by path, `census` count what they keep at the end of each phase; counters
-    are sampled every `sample_s` seconds of lab time.
+    are sampled every `sample_s` seconds of lab time. In virtual time switches' counters are sampled with
+    `sample_switches`, and once at the end without; elsewhere they always are.
     """
 
     name: str
@@ -139,6 +140,7 @@ class Scenario:
     prober: Prober | None = None
     sample_paths: bool = False
     sample_s: float = SAMPLE_S
+    sample_switches: bool = False
     census: bool = False
     short: tuple[Phase, ...] = ()  # the shortest phases in which the checks have enough evidence; () for none
     settings: Mapping[str, Any] = field(default_factory=dict)  # of MRC endpoints (endpoint/core/config.py)

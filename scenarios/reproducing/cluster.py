@@ -80,6 +80,17 @@ D_SLOW = cluster(
     spines=4,
     hosts_per_leaf=4,
 )
+PRODUCTION = cluster(
+    "production",
+    "a piece of the production fabrics: 4 planes of 200 Gb/s with 128 T1 each, under 2 of their T0 4 NICs each",
+    planes=4,
+    port_gbps=200,
+    leaves=2,
+    spines=128,
+    hosts_per_leaf=4,
+)
+"""What a run of two minutes can hold of fabrics of 42,000 to 75,000 GPUs. A switch of 51.2 Tb/s has 256 ports of 200
+Gb/s, half of them up (the rule of the paper's figure 1), so that a queue pair has as many paths as there, 512."""
 
 JOB = cluster(
     "job",

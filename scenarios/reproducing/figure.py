@@ -38,6 +38,7 @@ class Part:
     faults: Sequence[TimedFault] = ()
     sample_paths: bool = False
     sample_s: float = SAMPLE_S
+    sample_switches: bool = False
     seed: int = 1
 
     def scenario(self, figure: str) -> Scenario:
@@ -53,6 +54,7 @@ class Part:
             phases=tuple(self.phases),
             sample_paths=self.sample_paths,
             sample_s=self.sample_s,
+            sample_switches=self.sample_switches,
         )
 
 

@@ -67,6 +67,22 @@ def mean(values: Iterable[float]) -> float:
     return float(np.mean(found)) if found else 0.0
 
 
+def median(values: Iterable[float]) -> float:
+    """The median; 0 of nothing."""
+    found = list(values)
+    return float(np.median(found)) if found else 0.0
+
+
+def queue_curve(run: Run, clock: Clock, switch: str, port: int) -> Points:
+    """What waits at a switch's port: (instant in units, bytes) for each sample."""
+    return [
+        (round(clock.units(run, float(line["t_ns"])), 6), float(row["queue_bytes"]))
+        for line in run.switch_samples.get(switch, ())
+        for row in line["ports"]
+        if int(row["port"]) == port
+    ]
+
+
 def path_totals(run: Run, host: str, ev: int) -> tuple[Floats, Floats]:
     """When a host's counters were sampled (ns), and the packets that it had sent by this EV until then."""
     samples = [line for line in run.agent_samples.get(host, []) if "paths" in line]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scenarios.running.transport_choice import TRANSPORTS, TransportChoice, transport
-from topo.plan import Links, Packets, Queues, Trimming
+from scenarios.running.transport_choice import LOSSLESS, TRANSPORTS, TransportChoice, transport
+from topo.plan import Links, Packets, Pfc, Queues, Trimming
 
 PAPER = "Araujo et al., arXiv:2605.04333"
 UEC = "UEC guidance for switches"
@@ -37,6 +37,7 @@ WIRE_OVERHEAD_BYTES = 24
 
 QUEUES = Queues()
 TRIMMING = Trimming()
+PFC_RULE = Pfc()
 PACKETS = Packets(pmtu_bytes=PMTU_BYTES)
 
 
@@ -58,6 +59,10 @@ MRC = transport("mrc")
 # Production has 4 planes of some 256 spines and 256 EVs a queue pair: an EV to four paths. A small fabric keeps that.
 MRC_JOB = transport("mrc", {"evs_active": 16, "evs_backup": 8})
 ROCE = TRANSPORTS["roce"]
+PFC = TRANSPORTS["roce-pfc"]
+PFC_8QP = TRANSPORTS["roce-pfc-8qp"]
+PFC_DCQCN = TRANSPORTS["roce-pfc-dcqcn"]
+PFC_DCQCN_8QP = TRANSPORTS["roce-pfc-dcqcn-8qp"]
 ROCE_16QP = TransportChoice("roce-16qp", "RoCEv2 RC on sixteen queue pairs", "roce", single_plane=True, queue_pairs=16)
 
 PARAMETERS: tuple[Parameter, ...] = (
@@ -97,5 +102,11 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter("RoCE: window", "2 BDP a queue pair", ASSUMED),
     Parameter("RoCE: recovery", "go-back-N", f"{PAPER}, 5.2.7"),
+    Parameter(
+        "RoCE with PFC",
+        f"a port pauses at {PFC_RULE.xoff:g} Plane_BDP, resumes at {PFC_RULE.xon:g};"
+        f" window {LOSSLESS['window_bdps']:g} BDP",
+        f"form: IEEE 802.1Qbb; numbers {ASSUMED}",
+    ),
     Parameter("RoCE: congestion control", "DCQCN", f"{PAPER}, table 1; constants {ASSUMED}"),
 )

@@ -25,7 +25,7 @@ MEASURING = (
     "scenarios/judging",
     *(
         f"scenarios/reproducing/{name}.py"
-        for name in ("clock", "incast", "job", "losing", "measuring", "pair", "streams")
+        for name in ("clock", "incast", "job", "losing", "measuring", "pair", "production", "streams")
     ),
 )
 MADE = "made"

@@ -176,6 +176,8 @@ class Runner:
 
     def _sample(self, world: World) -> None:
         prober = self.scenario.prober if self.choices.transport.agent == "mrc" else None
+        if self.scenario.sample_switches:
+            world.sample_switches(self._ns(self.scenario.sample_s))
         for client in world.clients.values():
             call(client, "sample", interval_ns=self._ns(self.scenario.sample_s), paths=self.scenario.sample_paths)
             if prober is not None:

@@ -45,6 +45,9 @@ class EmulatedWorld:
     def now_ns(self) -> int:
         return time.monotonic_ns()
 
+    def sample_switches(self, interval_ns: int) -> None:
+        """Nothing: the lab's switches always do so."""
+
     def wait_until(self, t_ns: int) -> None:
         while (left_s := (t_ns - self.now_ns()) / 1e9) > 0:
             self._pause.wait(min(left_s, LOOK_S))

@@ -98,6 +98,7 @@ class SimulatedWorld:
             simulated.attach(*self._nic(host, simulated.clock, transport, seed, directory))
         self.time.settle([host.turns for host in self._hosts.values() if host.turns is not None], self._settle)
         self._packet_log: PacketLog | None = None
+        self._sample_interval_ns = self._sample_due_ns = 0
         self._dialect_text = str(transport.settings.get("dialect", ""))
         self._dialect = dialect.parse(self._dialect_text)
         self.clients = {host.name: simulated for host, simulated in self._hosts.items()}
@@ -121,6 +122,17 @@ class SimulatedWorld:
         return self.time.now_ns
 
     def wait_until(self, t_ns: int) -> None:
+        while self._sample_interval_ns and self._sample_due_ns <= t_ns:
+            self._run_until(self._sample_due_ns)
+            self._journal_switches()
+            self._sample_due_ns += self._sample_interval_ns
+        self._run_until(t_ns)
+
+    def sample_switches(self, interval_ns: int) -> None:
+        self._sample_interval_ns = interval_ns
+        self._sample_due_ns = self.time.now_ns + interval_ns
+
+    def _run_until(self, t_ns: int) -> None:
         log = self._packet_log
         if log is not None:  # the log is written piece by piece while it grows
             while (look_ns := max(self.time.now_ns, log.start_ns) + log.look_ns) < min(t_ns, log.stop_ns):
@@ -171,6 +183,10 @@ class SimulatedWorld:
         for host in self._hosts.values():
             host.settle()
 
+    def _journal_switches(self) -> None:
+        for switch, counters in self.fabric.counters():
+            self._switch_journal.write("sample", node=switch.name, device=switch.name, ports=counters)
+
     def is_up(self) -> bool:
         return True
 
@@ -180,8 +196,7 @@ class SimulatedWorld:
             process.end()
         for host in self._hosts.values():
             host.nic.close(self.time.now_ns)
-        for switch, counters in self.fabric.counters():
-            self._switch_journal.write("sample", node=switch.name, device=switch.name, ports=counters)
+        self._journal_switches()
         for journal in self._journals:
             journal.close()
         if self._packet_log is not None:

@@ -54,6 +54,9 @@ class World(Protocol):
     def verify(self) -> int:
         """Read all tables back; the number of differences from the plan's."""
 
+    def sample_switches(self, interval_ns: int) -> None:
+        """Journal the counters of all switches this often, where a world does not do so anyway."""
+
     def record_packets(self, start_ns: int, stop_ns: int, path: Path) -> None:
         """Write what becomes of every packet in this stretch of time (`packet_log.py`). ValueError where nobody can."""
 

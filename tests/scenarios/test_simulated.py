@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from scenarios.running.directory import RunDirectory
 from scenarios.running.runner import Choices, Runner
 from scenarios.running.setting import setting_of
 from scenarios.running.transport_choice import transport
+from scenarios.scenario import SAMPLE_S, Phase
 from scenarios.worlds.simulated import SimulatedWorld
 from tests.helpers.baseline import BASELINE
 from topo.planfile import load_plan
@@ -49,6 +52,26 @@ def test_smoke_ends_true_and_leaves_a_whole_run_directory(tmp_path: Path) -> Non
     assert json.loads((path / "verdict.json").read_text())["verdict"] == "true"
     assert (tmp_path / "latest").resolve() == path.resolve()
     assert load_plan(path / "plan.toml") == load_plan("tiny")
+
+
+def test_switches_are_sampled_as_often_as_a_scenario_says_and_once_otherwise(tmp_path: Path) -> None:
+    def samples(sampled: bool) -> list[int]:
+        scenario = replace(
+            library.find("smoke"),
+            phases=(Phase("warmup", 0.5), Phase("reference", 0.5), Phase("faults", 0.5)),
+            sample_switches=sampled,
+        )
+        choices = Choices(transport("mrc", scenario.settings), load_plan(scenario.plan), seed=3, world="simulated")
+        directory = RunDirectory.create(tmp_path, f"smoke-{sampled}", 3)
+        runner = Runner(scenario, choices, directory, tell=lambda event: None)
+        runner.run(lambda: SimulatedWorld(choices.running_plan, choices.transport, 3, directory, runner.tell))
+        return [int(line["t_ns"]) for line in Run.open(directory.path).switch_samples["p0l0"]]
+
+    often = samples(True)
+    assert len(samples(False)) == 1
+    interval_ns = often[1] - often[0]
+    assert interval_ns == pytest.approx(SAMPLE_S * load_plan("tiny").pace * 1e9, abs=1)
+    assert {later - earlier for earlier, later in pairwise(often[:-1])} == {interval_ns}
 
 
 def test_the_same_seed_gives_the_same_journal_and_another_seed_another(tmp_path: Path) -> None:

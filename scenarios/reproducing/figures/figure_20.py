@@ -1,0 +1,112 @@
+"""Figure 20: eight hosts write to eight others, each to one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scenarios.judging.run import Run
+from scenarios.reproducing import measuring
+from scenarios.reproducing.clock import Clock
+from scenarios.reproducing.cluster import D
+from scenarios.reproducing.figure import Chart, Figure, Measured, PaperCurve, Part, Quantity
+from scenarios.reproducing.parameters import MRC, PFC, PFC_8QP, PFC_DCQCN_8QP
+from scenarios.reproducing.streams import stream
+from scenarios.running.transport_choice import TransportChoice
+
+LENGTH, SHORT_LENGTH = 60.0, 10.0  # round trips
+FLOWS = 8
+PAPER = {
+    "mrc": (390.0,) * 8,
+    "pfc-1qp": (131.0, 131.0, 131.0, 196.0, 196.0, 391.0, 391.0, 391.0),
+    "pfc-8qp": (263.0, 263.0, 263.0, 314.0, 353.0, 353.0, 388.0, 392.0),
+    "dcqcn-8qp": (392.0,) * 8,
+}
+"""Gb/s of each flow, the slowest first."""
+TITLES = {
+    "mrc": "MRC",
+    "pfc-1qp": "RoCE with PFC, 1 QP",
+    "pfc-8qp": "RoCE with PFC, 8 QPs",
+    "dcqcn-8qp": "RoCE with PFC and DCQCN, 8 QPs",
+}
+
+
+def parts(short: bool) -> Sequence[Part]:
+    return [
+        permuted("mrc", MRC, 8, short),
+        permuted("pfc-1qp", PFC, 1, short),
+        permuted("pfc-8qp", PFC_8QP, 8, short),
+        permuted("dcqcn-8qp", PFC_DCQCN_8QP, 8, short),
+    ]
+
+
+def permuted(name: str, transport: TransportChoice, qps: int, short: bool) -> Part:
+    """The hosts of two racks write to those of the two others, so that each rack's four uplinks carry four flows."""
+    clock = Clock.round_trips(D)
+    length = SHORT_LENGTH if short else LENGTH
+    senders = [f"h{index}" for index in range(FLOWS)]
+
+    def measure(run: Run) -> Measured:
+        flows = sorted(measuring.rate(run, clock, 0, length, [sender]) for sender in senders)
+        numbers = {f"flow {number}": value for number, value in enumerate(flows)}
+        numbers["all"] = sum(flows)
+        return Measured(numbers, {"flows": list(enumerate(flows))})
+
+    return Part(
+        name=name,
+        plan=D,
+        transport=transport,
+        workloads=[stream(sender, f"h{number + FLOWS}", qps=qps, name=sender) for number, sender in enumerate(senders)],
+        phases=clock.phases(length),
+        measure=measure,
+    )
+
+
+HASH = (
+    "RoCE's rates are the luck of the hash. With one queue pair the paper's flows of 131 Gb/s share an uplink, its"
+    " two of 196 another; here four share one, with 97 Gb/s each, and two another. With eight queue pairs the same"
+    " luck decides how many of 32 meet on an uplink."
+)
+RECOVERING = "DCQCN is still recovering from the first cut of its rates, as in figures 18 and 22."
+WHY = {"pfc-1qp": HASH, "pfc-8qp": HASH, "dcqcn-8qp": RECOVERING}
+
+
+def quantities(part: str) -> list[Quantity]:
+    flows = PAPER[part]
+    title = TITLES[part]
+    return [
+        Quantity(f"{title}, all flows", sum(flows), "Gb/s", f"{part}:all", "sum of the means", why=WHY.get(part, "")),
+        *(
+            Quantity(
+                f"{title}, flow {number + 1}",
+                gbps,
+                "Gb/s",
+                f"{part}:flow {number}",
+                "mean; the slowest is 1",
+                why=WHY.get(part, ""),
+            )
+            for number, gbps in enumerate(flows)
+        ),
+    ]
+
+
+FIGURE = Figure(
+    name="20",
+    title="Permutation of 8 to 8 hosts",
+    caption=(
+        "Cluster D. Eight hosts of two racks write to the eight of the two others, one each. Four uplinks carry the"
+        " four flows of a rack; RoCE's flows or queue pairs are hashed to them."
+    ),
+    parts=parts,
+    quantities=tuple(quantity for part in PAPER for quantity in quantities(part)),
+    charts=tuple(
+        Chart(
+            x="flow, the slowest first",
+            y="Gb/s",
+            title=TITLES[part],
+            ours={f"{part}:flows": "flows"},
+            paper=[PaperCurve("flows", list(enumerate(flows)))],
+        )
+        for part, flows in PAPER.items()
+    ),
+    compression=f"The means are of {LENGTH:g} base round trips; the paper's are of seconds.",
+)
