@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from scenarios.judging.arrays import np
-from scenarios.judging.goodput import at, curve, total_of_qps
+from scenarios.judging.goodput import at
 from scenarios.judging.run import Run, Span
-
-QP_FIELDS = ("data_packets", "retransmits", "rto", "trims", "ecn", "nacks", "skips", "probes", "acked_bytes")
+from scenarios.judging.totals import QP_FIELDS, totals
 
 
 def qp_totals(run: Run, span: Span | None = None) -> dict[str, int]:
     """Sums over all QPs of all hosts of the counters that a reader asks about first."""
     span = span or Span("run", 0, run.end_ns)
     edges = np.array([span.start_ns, span.stop_ns], dtype=float)
-    totals: dict[str, int] = {}
+    counted = [totals(run, host) for host in run.agent_samples]
+    found: dict[str, int] = {}
     for field in QP_FIELDS:
         total = 0.0
-        for samples in run.agent_samples.values():
-            times, sums = curve(samples, partial(total_of_qps, field=field))
-            first, last = at(times, sums, edges)
-            total += last - (first if span.start_ns >= (times[0] if len(times) else 0) else 0)
-        totals[field] = round(total)
-    return totals
+        for host in counted:
+            first, last = at(host.times, host.qps[field], edges)
+            total += last - (first if span.start_ns >= host.times[0] else 0)
+        found[field] = round(total)
+    return found
 
 
 def qp_totals_in(run: Run, spans: Sequence[Span]) -> dict[str, int]:

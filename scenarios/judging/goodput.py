@@ -6,30 +6,12 @@ can be added up. A QP that is destroyed keeps its last total.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
 
-from common.journal import Line
 from scenarios.judging import steps
 from scenarios.judging.arrays import Floats, np
 from scenarios.judging.run import SECOND_NS, Run, Span
-
-
-def total_of_qps(line: Line, field: str) -> dict[Any, int]:
-    """A counter of each queue pair, by its number, from an agent's `sample` line."""
-    return {qp["qp"]: int(qp.get(field, 0)) for qp in line["qps"]}
-
-
-def curve(samples: Sequence[Line], totals: Callable[[Line], dict[Any, int]]) -> tuple[Floats, Floats]:
-    """Times (ns) and the sum of all totals at each; a queue pair that has gone counts with its last total."""
-    last: dict[Any, int] = {}
-    times, sums = [], []
-    for line in samples:
-        last.update(totals(line))
-        times.append(float(line["t_ns"]))
-        sums.append(float(sum(last.values())))
-    return np.array(times), np.array(sums)
+from scenarios.judging.totals import totals
 
 
 def at(times: Floats, sums: Floats, when: Floats) -> Floats:
@@ -39,12 +21,13 @@ def at(times: Floats, sums: Floats, when: Floats) -> Floats:
     return np.interp(when, times, sums)
 
 
-def acknowledged(run: Run, when: Floats, hosts: Sequence[str] | None = None, field: str = "acked_bytes") -> Floats:
+def acknowledged(run: Run, when: Floats, hosts: Sequence[str] | None = None) -> Floats:
     """Bytes acknowledged to all (or the named) hosts together, up to each instant of `when` (ns)."""
     total = np.zeros_like(when)
-    for host, samples in run.agent_samples.items():
+    for host in run.agent_samples:
         if hosts is None or host in hosts:
-            total += at(*curve(samples, partial(total_of_qps, field=field)), when)
+            counted = totals(run, host)
+            total += at(counted.times, counted.qps["acked_bytes"], when)
     return total
 
 

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import partial
 
-from common.journal import Line
 from scenarios.judging.arrays import Floats, np
-from scenarios.judging.goodput import at, curve
+from scenarios.judging.goodput import at
 from scenarios.judging.run import Run, Span
+from scenarios.judging.totals import totals
 
 FULL_PACKET_BYTES = 4300.0
 
 
-def sent_on(plane: int, line: Line) -> dict[int, int]:
-    """Bytes that each port of a plane had sent, by port, from a `sample` line."""
-    return {port["port"]: int(port["tx_bytes"]) for port in line["ports"] if port["plane"] == plane}
-
-
 def curves(run: Run, when: Floats) -> dict[int, Floats]:
     """Bytes by plane that all hosts together had sent, at each instant of `when` (ns)."""
-    totals: dict[int, Floats] = defaultdict(lambda: np.zeros_like(when))
-    for samples in run.agent_samples.values():
-        for plane in {int(port["plane"]) for line in samples for port in line["ports"]}:
-            totals[plane] = totals[plane] + at(*curve(samples, partial(sent_on, plane)), when)
-    return dict(sorted(totals.items()))
+    found: dict[int, Floats] = defaultdict(lambda: np.zeros_like(when))
+    for host in run.agent_samples:
+        counted = totals(run, host)
+        for plane, sent in counted.planes.items():
+            found[plane] = found[plane] + at(counted.times, sent, when)
+    return dict(sorted(found.items()))
 
 
 def bytes_sent(run: Run, span: Span) -> dict[int, float]:

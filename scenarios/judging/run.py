@@ -94,6 +94,7 @@ class Run:
         self.lines = lines
         self.directory = directory
         self.spoilt: list[Span] | None = None  # kept by `scenarios.judging.stalls`
+        self.totals: dict[str, Any] = {}  # by host, kept by `scenarios.judging.totals`
 
     @classmethod
     def open(cls, directory: Path) -> Run:
