@@ -32,6 +32,7 @@ WINDOWS = 2  # bandwidth-delay products of every host, in frames under way and i
 NEIGHBOURS = 2  # of a rank in a ring or a permutation; who has them all is in TO_ALL
 TO_ALL = ("all_to_all", "incast")
 SAMPLE_BYTES = 1_500  # a port or queue pair in a line of the journal, as the judge reads it
+JOURNAL_BYTES_MAX = 800 * MEGABYTE  # longer journals stay on disk; an hour of `link-flap`, 373 MB of text, took 0.9 GB
 SAMPLES_A_SECOND = 10
 PACKET_SECONDS = 60e-6  # of virtual time's one processor, for a data packet with its acknowledgement and every hop
 SWITCH_SECONDS = 0.03  # to build one in Mininet and install its tables
@@ -90,7 +91,7 @@ def estimate(scenario: Scenario, choices: Choices) -> Estimate:
     seconds *= choices.pace
     held = {workload.name: workload_bytes(workload, plan) for workload in workloads}
     ranks = {workload.name: len(ranks_of(workload, plan)) for workload in workloads}
-    memory = fabric_bytes(choices) + round(samples * SAMPLE_BYTES)
+    memory = fabric_bytes(choices) + min(round(samples * SAMPLE_BYTES), JOURNAL_BYTES_MAX)
     memory += sum(held[name] * count for name, count in ranks.items())
     if choices.world == "simulated":
         memory += sum(connections_bytes(workload, choices) for workload in workloads)
