@@ -13,28 +13,31 @@ SPREAD = 20.0  # values this much farther apart than the smallest are drawn on a
 
 def draw(outcome: Outcome, chart: Chart, number: int = 0) -> str | None:
     """The chart as SVG; None while none of its runs has been made."""
-    curves = {label: outcome.curve(name) for name, label in chart.ours.items()}
-    curves |= {label: list(known(outcome, points)) for label, points in chart.points.items()}
-    if not any(curves.values()):
+    curves: list[tuple[str, Points]] = [(label, outcome.curve(name)) for name, label in chart.ours.items()]
+    curves += [(label, list(known(outcome, points))) for label, points in chart.points.items()]
+    curves = [(label, points) for label, points in curves if points]
+    if not curves:
         return None
     drawing, axes = figure(3.6)
-    labels = list(dict.fromkeys([*curves, *(curve.label for curve in chart.paper)]))
+    labels = list(dict.fromkeys([*chart.ours.values(), *chart.points, *(curve.label for curve in chart.paper)]))
     colours = {label: RUNS[index % len(RUNS)] for index, label in enumerate(labels)}
-    for label, points in curves.items():
-        if points:
-            style = "o-" if label in chart.points else "-"
-            x, y = zip(*points, strict=True)
-            axes.plot(x, y, style, markersize=3.5, linewidth=1.5, color=colours[label], label=f"{label}, here")
+    named: set[str] = set()  # several curves may share a label, which the legend has once
+    for label, points in curves:
+        style = "o-" if label in chart.points else "-"
+        x, y = zip(*points, strict=True)
+        legend = "_" if label in named else f"{label}, here"
+        axes.plot(x, y, style, markersize=3.5, linewidth=1.5, color=colours[label], label=legend)
+        named.add(label)
     for curve in chart.paper:
         x, y = zip(*curve.points, strict=True)
-        colour = colours[curve.label] if curve.label in curves else "#1f2933"
+        colour = colours[curve.label] if curve.label in named else "#1f2933"
         axes.plot(
             x, y, "D", markersize=6, markerfacecolor="none", markeredgewidth=1.4, color=colour,
             label=f"{curve.label}, paper",
         )  # fmt: skip
     if chart.logarithmic:
         axes.set_xscale("log", base=2)
-    low, high = ends([*curves.values(), *(curve.points for curve in chart.paper)])
+    low, high = ends([points for _, points in curves] + [curve.points for curve in chart.paper])
     if chart.logarithmic and low > 0 and high / low > SPREAD:
         axes.set_yscale("log")
     else:
