@@ -178,6 +178,8 @@ class Connection:
                 message, descriptor = self._message()
             except BlockingIOError:
                 return taken
+            except ConnectionResetError:
+                continue  # told once, and before the messages that still wait: the reason may be among them
             except OSError as error:
                 raise DeviceGoneError(f"the agent of {self.host} is gone: {error.strerror}") from error
             if not message:

@@ -26,6 +26,7 @@ from endpoint.door.channel import make_channel
 from endpoint.door.session import Session
 from endpoint.door.shared_memory import make_shared
 from endpoint.door.violation import Violation
+from mrclab.connection import Connection
 from tests.helpers.door_rig import End, eventually, rig
 
 OPERATIONS = [
@@ -376,3 +377,18 @@ def test_two_hundred_thousand_mangled_messages_harm_nobody_else(pair):
     made, one, other = pair
     assert fuzz(made, one, other, 200_000, 8) > 1000
     eventually(lambda: len(made.doors[0]._programs) == 1, "all hostile programs are gone")
+
+
+def test_a_program_hears_why_it_was_cut_off_although_its_last_message_was_never_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The kernel tells of the reset before it hands out what the agent had said."""
+    agent, program = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    monkeypatch.setenv(door.STEPPED, f"{program.detach()}:h0")
+    connection = Connection(None, lambda row: None)
+    with contextlib.closing(connection), agent:
+        connection.arm(door.Arm(1, 0, False))
+        agent.send(door.refusal("nonsense"))
+        agent.close()
+        with pytest.raises(mrclab.DeviceGoneError, match="has cut this program off: nonsense"):
+            connection.receive()
