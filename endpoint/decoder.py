@@ -6,7 +6,7 @@ import struct
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from common import bpf
+from common.bpf import run as run_filter
 from endpoint import prober
 from endpoint.core import frame as frames
 from endpoint.core import wire
@@ -54,7 +54,7 @@ class Decoder:
         }
 
     def _inside(self, head: bytes, frame: frames.Frame) -> Fields:
-        if bpf.run(prober.FRAMES, head):
+        if run_filter(prober.FRAMES, head):
             return {"op": "PATH_PROBE"}
         if frame.udp_dport not in self._udp_ports:
             return {}

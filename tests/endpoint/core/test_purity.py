@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("core", "roce", "workloads")
-ALONE = ("blame", "census", "denylist", "host", "prober", "transport")
+ALONE = ("blame", "census", "decoder", "denylist", "host", "postcards", "prober", "transport")
 WORKLOADS = ROOT / "endpoint/workloads"
 FILES = sorted(
     [
@@ -47,7 +47,7 @@ ALLOWED = {
     "endpoint.profile",
 }
 IN_WORKLOADS = {"numpy", "numpy.typing", "statistics"}
-FROM_ENDPOINT = {"blame", "frame_filter"}
+FROM_ENDPOINT = {"blame", "frame_filter", "prober"}
 RANDOM_NAMES = {"Random"}
 
 
