@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Bools", "Floats", "np"]
+__all__ = ["Bools", "Floats", "Places", "np"]
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
     Bools = npt.NDArray[np.bool_]
+    Places = npt.NDArray[np.int64]
 else:
-    Floats = Bools = Any
+    Floats = Bools = Places = Any
 
     class _Numpy:
         def __getattr__(self, name: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from common.journal import Line
 from scenarios.journal import merge
 from scenarios.judging import units
-from scenarios.shelf import Shelf, grouped
+from scenarios.judging.shelf import Shelf, grouped
 
 SECOND_NS = 1_000_000_000
 LONG_BYTES = 128 << 20  # of journals: parsed, they take four times that

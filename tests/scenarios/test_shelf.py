@@ -18,8 +18,8 @@ from scenarios.journal import merge
 from scenarios.judging import run as runs
 from scenarios.judging.judge import judge
 from scenarios.judging.run import Run
+from scenarios.judging.shelf import Shelf, grouped
 from scenarios.running.setting import setting_of
-from scenarios.shelf import Shelf, grouped
 
 JOURNAL = Path(__file__).parent / "journals" / "link-flap-freeze.jsonl.gz"
 
@@ -74,7 +74,7 @@ def test_a_shelf_takes_a_fraction_of_the_memory_of_parsed_lines(tmp_path: Path) 
     for times in (10_000, 40_000):
         (tmp_path / "a.jsonl").write_text((json.dumps(line) + "\n") * times)
         read = (
-            "import sys, tracemalloc; from pathlib import Path; from scenarios.shelf import Shelf;"
+            "import sys, tracemalloc, numpy; from pathlib import Path; from scenarios.judging.shelf import Shelf;"
             "tracemalloc.start(); shelf = Shelf.of([Path(sys.argv[1])]);"
             "groups = shelf.grouped(lambda line: line['kind']); print(tracemalloc.get_traced_memory()[1])"
         )

@@ -10,13 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import overload
 
-import numpy as np
-import numpy.typing as npt
-
 from common.journal import Line
 from scenarios.journal import checked, scan
-
-Places = npt.NDArray[np.int64]
+from scenarios.judging.arrays import Places, np
 
 
 class Shelf(Sequence[Line]):
