@@ -61,13 +61,7 @@ def provision(
     progress: Progress | None = None,
 ) -> Report:
     """Push to these switches and check: what `Lab.up` and a reboot call. Raises ProvisionError."""
-    report = push(
-        fabric.plan,
-        addresses(fabric, switches),
-        pipelines=pipelines,
-        journal=journal,
-        progress=progress,
-    )
+    report = push(fabric.plan, addresses(fabric, switches), pipelines=pipelines, journal=journal, progress=progress)
     if not report.ok:
         shown = "\n".join(str(difference) for difference in report.differences[:DIFFERENCES_SHOWN_MAX])
         raise ProvisionError(f"{len(report.differences)} differences after the push:\n{shown}")

@@ -70,11 +70,7 @@ def run(options: AgentOptions) -> int:
 
 class _Agent:
     def __init__(
-        self,
-        options: AgentOptions,
-        profile: profiles.NicProfile,
-        journal: Journal,
-        stack: contextlib.ExitStack,
+        self, options: AgentOptions, profile: profiles.NicProfile, journal: Journal, stack: contextlib.ExitStack
     ) -> None:
         self._journal = journal
         data_ports = (profile.udp_port, *UDP_PORTS)

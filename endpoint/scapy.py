@@ -186,7 +186,7 @@ class Tseth(Packet):
 
     name = "MRC TSETH"
     fields_desc = [  # noqa: RUF012
-        *_stamp("res1", "res2"),
+        *_stamp("res1", "res2")
     ]
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:

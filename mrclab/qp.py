@@ -71,10 +71,7 @@ class QPAttrMask(enum.IntFlag):
     CAP = 1 << 9
 
 
-_MASKED = {
-    QPAttrMask.HINT: ("qp_hint",),
-    QPAttrMask.RETRY_CNT: ("linear_cnt", "exp_cnt", "retry_cnt"),
-}
+_MASKED = {QPAttrMask.HINT: ("qp_hint",), QPAttrMask.RETRY_CNT: ("linear_cnt", "exp_cnt", "retry_cnt")}
 """The names under a bit, where they are not the bit's own in small letters."""
 
 

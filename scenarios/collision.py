@@ -44,11 +44,7 @@ def at_line_rate(run: Run, setting: Setting, at_least: float = 0.90) -> Finding:
 
 
 def judge(setting: Setting) -> Sequence[Check]:
-    return [
-        *checks.always(),
-        checks.flows_even("main", 0.10, phase="reference", skip_s=0.0),
-        at_line_rate(setting),
-    ]
+    return [*checks.always(), checks.flows_even("main", 0.10, phase="reference", skip_s=0.0), at_line_rate(setting)]
 
 
 SCENARIO = Scenario(

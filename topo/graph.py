@@ -137,10 +137,7 @@ class QueuePlan:
 
 def port_queues(plan: Plan) -> tuple[QueuePlan, ...]:
     """The queues that the plan bounds, the same on every switch port."""
-    return (
-        QueuePlan(PRIORITY_DATA, plan.depth_packets),
-        QueuePlan(PRIORITY_CONTROL, plan.control_depth_packets),
-    )
+    return (QueuePlan(PRIORITY_DATA, plan.depth_packets), QueuePlan(PRIORITY_CONTROL, plan.control_depth_packets))
 
 
 def device_id(plan: Plan, switch: Switch) -> int:

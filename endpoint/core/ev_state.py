@@ -52,10 +52,7 @@ class EvCause(Enum):
     ALLOW = "allow"
 
 
-TRIM_CAUSES: dict[int, EvCause] = {
-    NackReason.TRIMMED: EvCause.TRIM,
-    NackReason.TRIMMED_LASTHOP: EvCause.TRIM_LASTHOP,
-}
+TRIM_CAUSES: dict[int, EvCause] = {NackReason.TRIMMED: EvCause.TRIM, NackReason.TRIMMED_LASTHOP: EvCause.TRIM_LASTHOP}
 """By the reason of a NACK."""
 MARK_CAUSES = (EvCause.ECN, EvCause.ECN, EvCause.ALWAYS_SKIP, EvCause.ECN)
 """By the path mark of a SACK."""

@@ -321,9 +321,7 @@ class CcState(NamedTuple):
 
     def pack(self) -> bytes:
         return _CC_STATE.pack(
-            self.tx_timestamp,
-            self.ooo_count,
-            self.restore_cwnd << 31 | self.rcv_cwnd_pen << 24 | self.rcvd_units,
+            self.tx_timestamp, self.ooo_count, self.restore_cwnd << 31 | self.rcv_cwnd_pen << 24 | self.rcvd_units
         )
 
     @classmethod
@@ -389,16 +387,7 @@ class Peth(NamedTuple):
 
     def pack(self) -> bytes:
         return _PETH.pack(
-            0,
-            0,
-            self.vendor,
-            self.probe_id,
-            0,
-            self.spdcid,
-            self.dpdcid,
-            self.tx_timestamp,
-            self.tsr << 7,
-            self.ftype,
+            0, 0, self.vendor, self.probe_id, 0, self.spdcid, self.dpdcid, self.tx_timestamp, self.tsr << 7, self.ftype
         )
 
     @classmethod

@@ -37,11 +37,7 @@ class QueuePair(VerbQueuePair):
         }
         taken = take_attributes("a RoCE QP", known, attributes)
         check_pmtu(taken["pmtu"], context.limits.pmtu)
-        values = {
-            "sq_psn": taken["psn"],
-            "timeout": context.limits.timeout,
-            "retry_cnt": settings.retry_count,
-        }
+        values = {"sq_psn": taken["psn"], "timeout": context.limits.timeout, "retry_cnt": settings.retry_count}
         super().__init__(
             qpn,
             cq,

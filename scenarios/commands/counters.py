@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scenarios.commands.columns import aligned
+from common.columns import aligned
 from scenarios.commands.words import add
 from topo.emulation import labname
 from topo.emulation.lab import Lab

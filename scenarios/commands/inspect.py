@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Any
 
-from scenarios.commands.columns import aligned
+from common.columns import aligned
 from scenarios.commands.words import add
 from topo.address import host_address, port_address, switch_usid, usid_address
 from topo.emulation import labname, namespace

@@ -8,10 +8,10 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+from scenarios.commands import words
 from scenarios.commands.owner import hand_over
 from scenarios.running.directory import RUNS
-
-WORKERS_MAX = 256
+from scenarios.running.workers import WORKERS_MAX
 
 DESCRIPTION = """\
 Run figures of the MRC paper (Araujo et al., arXiv:2605.04333) at the paper's rates in virtual time, and compare;
@@ -21,16 +21,15 @@ code, of the parameters or of a figure makes the runs again that it concerns.
 The page is DIR/reproduction/reproduction.html, the same without pictures reproduction.md beside it. The exit status
 is 0 when every run was made, however near the figures come, and 1 when one was broken off."""
 
+EXAMPLES = """examples:
+  ./lab reproduce --list
+  ./lab reproduce 9a 18
+  ./lab reproduce htsim --short"""
+
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `reproduce`."""
-    reproduce = subparsers.add_parser(
-        "reproduce",
-        help="the figures of the MRC paper, run here and compared",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = reproduce.add_argument
+    add = words.add(subparsers, "reproduce", reproduce_command, EXAMPLES, DESCRIPTION).add_argument
     add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all")
     add("--list", action="store_true", dest="listed", help="print the figures and leave")
     add("--short", action="store_true", help="runs of seconds, which show that everything works and no more")
@@ -38,7 +37,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--runs", type=Path, default=RUNS, metavar="DIR", help="where results and the page are kept (runs/)")
     add("--markdown", type=Path, metavar="FILE", help="write the tables there, too, as docs/reproduction.md has them")
     add("--plain", action="store_true", help="print lines instead of a bar")
-    reproduce.set_defaults(run=reproduce_command)
 
 
 def listing() -> str:
@@ -46,7 +44,6 @@ def listing() -> str:
     from scenarios.reproducing import catalogue
 
     lines = [f"{figure.name:8}{figure.title}" for figure in catalogue.figures()]
-    lines += [f"{name:8}not yet: needs {wanted}" for name, wanted in catalogue.MISSING.items()]
     return "\n".join(lines) + "\n"
 
 

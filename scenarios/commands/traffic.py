@@ -9,8 +9,8 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from common.columns import aligned
 from common.pairs import json_or_text, parse_pair
-from scenarios.commands.columns import aligned
 from scenarios.commands.interrupts import held_back
 from scenarios.commands.root import need_root
 from scenarios.commands.words import add

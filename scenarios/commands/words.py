@@ -48,16 +48,10 @@ WORDS: Mapping[str, Word] = {
     "trace": Word("follow one packet through every switch's tables"),
     "capture": Word("capture packets on links of the running lab"),
     "traffic": Word("run a workload on the running lab, list what runs, stop it"),
-    "counters": Word(
-        "what switches forwarded, trimmed, marked and dropped, by port, class and cause",
-    ),
-    "inspect": Word(
-        "nodes of the running lab: kinds, addresses, interfaces, namespaces, states",
-    ),
+    "counters": Word("what switches forwarded, trimmed, marked and dropped, by port, class and cause"),
+    "inspect": Word("nodes of the running lab: kinds, addresses, interfaces, namespaces, states"),
     "exec": Word("run a command in a node's network namespace"),
-    "graph": Word(
-        "a picture of the running lab with its faults and load: SVG, PNG, DOT, Mermaid",
-    ),
+    "graph": Word("a picture of the running lab with its faults and load: SVG, PNG, DOT, Mermaid"),
     "view": Word("the lab in a browser: a plan, the running lab, a recorded run"),
     "export": Word("a plan as JSON, or as SRv6 configuration for FRR or SONiC"),
     "topo": Word("show, draw and count plans and paths", "topo.cli:register"),

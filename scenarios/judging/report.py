@@ -250,13 +250,10 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
         ),
         page.section("Flows", *noted(FLOWS_NOTE, FLOW_HEAD, flow_rows(run))),
         page.section(
-            "Path health",
-            *((page.paragraph(PATHS, soft=True), strips) if (strips := plots.path_health(run)) else ()),
+            "Path health", *((page.paragraph(PATHS, soft=True), strips) if (strips := plots.path_health(run)) else ())
         ),
         page.section(
-            "Planes",
-            plots.plane_load(run, step_ns),
-            rows_or_none(["phase", *plane_titles(run)], plane_rows(run)),
+            "Planes", plots.plane_load(run, step_ns), rows_or_none(["phase", *plane_titles(run)], plane_rows(run))
         ),
         page.section("Stalls", *noted(STALLS, ["at", "for", "round trips", "who was late"], stall_rows(run))),
         page.section("Counters", page.table(["over the whole run", "packets"], counter_rows(run))),

@@ -1,4 +1,4 @@
-"""The figures there are, by the paper's numbers, and those that are known to be missing."""
+"""The figures there are, by the paper's numbers."""
 
 from __future__ import annotations
 
@@ -33,8 +33,6 @@ MODULES: Mapping[str, str] = {
     "htsim": "htsim",
 }
 """In the order of the page."""
-MISSING: Mapping[str, str] = {}
-"""Figures that nothing here reproduces yet, each with what it needs."""
 
 
 class FigureError(ValueError):
@@ -43,8 +41,6 @@ class FigureError(ValueError):
 
 def find(name: str) -> Figure:
     """The figure of this name. FigureError with the valid names."""
-    if name in MISSING:
-        raise FigureError(f"figure {name} cannot be reproduced yet: it needs {MISSING[name]}; there is: {known()}")
     if name not in MODULES:
         raise FigureError(f"no figure {name!r}: there is {known()}")
     figure = importlib.import_module(f"scenarios.reproducing.figures.{MODULES[name]}").FIGURE

@@ -83,9 +83,7 @@ def perform(choose: Choose, scratch: str, task: Task) -> Row:
             return made(choose(task.words), task, Path(folder), began_s)
     except VersionError:
         raise
-    except (
-        Exception
-    ) as error:  # whatever a run may raise: the other figures go on, and the page says why this one broke
+    except Exception as error:  # whatever a run may raise: the other figures go on, and the page says what broke
         return broken(task.key, task.seed, error, round(time.monotonic() - began_s, 3))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.reproducing import catalogue
 from scenarios.reproducing.outcome import (
     BEYOND,
     CALIBRATION,
@@ -54,7 +53,6 @@ def summary(outcomes: Sequence[Outcome]) -> Rows:
         cells = [str(near), str(far), str(found[BEYOND]), str(found[IMPOSSIBLE])]
         ended = f"{outcome.seconds:.0f}" if outcome.whole else f"{len(outcome.rows)} of {len(outcome.parts)} runs"
         rows.append([name, outcome.figure.title, *cells, "broken off" if outcome.errors else ended])
-    rows += [[name, f"needs {wanted}", *[""] * 4, "missing"] for name, wanted in catalogue.MISSING.items()]
     return rows
 
 

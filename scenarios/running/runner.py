@@ -279,12 +279,7 @@ def group(workload: Workload, world: World) -> Group:
     """The workload on all its ranks, prepared and connected."""
     ranks = list(workload.ranks) if workload.ranks is not None else list(world.clients)
     return Group(
-        world.clients,
-        name=workload.name,
-        kind=workload.kind,
-        ranks=ranks,
-        options=workload.options,
-        clock=world.now_ns,
+        world.clients, name=workload.name, kind=workload.kind, ranks=ranks, options=workload.options, clock=world.now_ns
     )
 
 

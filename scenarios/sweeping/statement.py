@@ -135,10 +135,7 @@ def _variant(one: Statement) -> dict[str, Any]:
         "until": None if one.test is None else {"target": one.test.target, "known": one.test.known},
         "checks": {name: {"false": false, "unknown": unknown} for name, (false, unknown) in one.checks.items()},
         "metrics": {
-            name: {
-                "unit": METRICS[name].unit,
-                "quantiles": {f"{p:g}": asdict(value) for p, value in quantiles.items()},
-            }
+            name: {"unit": METRICS[name].unit, "quantiles": {f"{p:g}": asdict(value) for p, value in quantiles.items()}}
             for name, quantiles in one.metrics.items()
         },
         "worst": [

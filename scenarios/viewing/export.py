@@ -56,10 +56,7 @@ def packed(run: Path) -> str:
 def document(told: Mapping[str, object], files: Mapping[str, str]) -> str:
     """The page with everything in it."""
     imports = {f"mrclab/{name}": module(text) for name, text in sorted(files.items()) if name.endswith(".js")}
-    scripts = [
-        ("importmap", json.dumps({"imports": imports})),
-        ("module", 'import "mrclab/main.js";'),
-    ]
+    scripts = [("importmap", json.dumps({"imports": imports})), ("module", 'import "mrclab/main.js";')]
     hashes = " ".join(f"'sha256-{digest(text)}'" for _, text in scripts)
     policy = f"default-src 'none'; script-src data: {hashes}; style-src 'unsafe-inline'; img-src data:"
     carried = json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")

@@ -176,11 +176,7 @@ def _write_default(store: Store, table: TableInfo, kind: int, message: Any) -> N
     if message.action.WhichOneof("type") != "action":
         raise invalid(f"{table}: the default action must be one of {choices(table.default_actions())}")
     action = decode_action(
-        str(table),
-        table.actions,
-        message.action.action,
-        table.table_only,
-        "is table-only, so it cannot be the default",
+        str(table), table.actions, message.action.action, table.table_only, "is table-only, so it cannot be the default"
     )
     store.engine.set_default_action(table.name, action)
     store.defaults[table.id] = Row(
@@ -197,11 +193,7 @@ def _decode_entry_action(store: Store, table: TableInfo, message: Any, replaced_
                 f"{table}: has no action profile, so the action must be given directly, not as {kind or 'nothing'}"
             )
         return decode_action(
-            str(table),
-            table.actions,
-            message.action,
-            table.default_only,
-            "is default-only, so no entry can have it",
+            str(table), table.actions, message.action, table.default_only, "is default-only, so no entry can have it"
         )
     state = store.profiles[profile.id]
     if kind == "action_profile_member_id" or (kind == "action_profile_group_id" and profile.selector):

@@ -131,15 +131,7 @@ def test_a_line_that_is_too_long_is_refused_and_the_connection_ends(serve: Serve
 
 
 words = st.binary(max_size=60) | st.sampled_from(
-    [
-        b"{}",
-        b'{"id": []}',
-        b"[" * 2000,
-        b"\xff",
-        b'{"id": 1e999}',
-        b'{"id": "\\ud800"}',
-        b"1" * 5000,
-    ]
+    [b"{}", b'{"id": []}', b"[" * 2000, b"\xff", b'{"id": 1e999}', b'{"id": "\\ud800"}', b"1" * 5000]
 )
 
 

@@ -27,10 +27,7 @@ from endpoint.core import wire
 from endpoint.group import Group
 from topo.emulation.namespace import enter, entered, path_of
 
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes network namespaces"),
-]
+pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes network namespaces")]
 
 PARENT = "import subprocess, sys; subprocess.run([sys.executable, *sys.argv[1:]])"
 Pair = tuple[Sequence[AgentProcess], list[str]]

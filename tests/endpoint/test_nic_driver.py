@@ -20,10 +20,7 @@ from endpoint.driver import Driver
 from endpoint.stackguard import StackGuard
 from topo.emulation.namespace import entered
 
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes network namespaces"),
-]
+pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes network namespaces")]
 
 DATA_PORT, PROBE_PORT = 4791, 4793
 

@@ -51,15 +51,7 @@ def ours(header: wire.Bth, extension: bytes, ev: int, traffic_class: int = 0x2A)
 
 def theirs(bth: layers.Mrc, extension: Packet, ev: int) -> bytes:
     """The frame as Scapy builds it."""
-    head = layers.encapsulate(
-        DA,
-        SRC,
-        DST,
-        ev=ev,
-        dscp=10,
-        ecn=2,
-        outer_src=OUTER_SRC,
-    )
+    head = layers.encapsulate(DA, SRC, DST, ev=ev, dscp=10, ecn=2, outer_src=OUTER_SRC)
     return bytes(head / bth / extension)
 
 

@@ -306,10 +306,7 @@ def rehearsal_of(*timeline: TimedFault) -> None:
             [TimedFault(1.0, "link-down", "p0l0-p0s0"), TimedFault(2.0, "link-down", "p0l0-p0s0")],
             "^link-down p0l0-p0s0 is in force already; undo it first",
         ),
-        (
-            [TimedFault(1.0, "switch-reboot", "p0s0", 3.0)],
-            "^switch-reboot p0s0 is not in force; faults in force: none",
-        ),
+        ([TimedFault(1.0, "switch-reboot", "p0s0", 3.0)], "^switch-reboot p0s0 is not in force; faults in force: none"),
         ([TimedFault(1.0, "loss", "p0l0-p0s9", 3.0, 5.0)], "^loss: .*no p0s9"),
     ],
 )

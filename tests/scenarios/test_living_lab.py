@@ -20,10 +20,7 @@ from topo.emulation.lab import Lab
 from topo.graph import ports
 from topo.path import paths
 
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces"),
-]
+pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")]
 PINGS = 7
 
 

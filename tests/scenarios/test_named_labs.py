@@ -18,10 +18,7 @@ from scenarios.commands.words import WORDS, place
 from topo.emulation import labname
 from topo.emulation.labname import LabName
 
-needs_root = [
-    pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces"),
-]
+needs_root = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")]
 MRCLAB = [sys.executable, "-m", "scenarios"]
 NAMES = ("test-one", "test-two")  # whoever else uses this machine calls theirs otherwise
 LIMIT_S = 240

@@ -46,15 +46,7 @@ def test_the_page_is_whole_self_contained_and_escaped(made_up: Build) -> None:
     # Nothing is fetched: the only addresses are the names of XML namespaces and the drawing's metadata.
     fetched = re.findall(r'(?:src|href)="(?!#)([^"]*)"', page)
     assert fetched == []
-    for word in (
-        "goodput",
-        "Recovery",
-        "Training steps",
-        "Path health",
-        "Planes",
-        "paper measured",
-        "12,500 times",
-    ):
+    for word in ("goodput", "Recovery", "Training steps", "Path health", "Planes", "paper measured", "12,500 times"):
         assert word in page, word
 
 

@@ -15,10 +15,7 @@ from topo.emulation import state
 from topo.emulation.lab import Lab
 from topo.path import paths
 
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces"),
-]
+pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")]
 
 
 def mrclab(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:

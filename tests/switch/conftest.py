@@ -19,8 +19,7 @@ OUR_COMPILER = importlib.util.find_spec("switch.frontend") is not None
 COMPILERS = (
     pytest.param("ours", marks=pytest.mark.skipif(not OUR_COMPILER, reason="switch.frontend is not there")),
     pytest.param(
-        "p4c",
-        marks=[pytest.mark.p4c, pytest.mark.skipif(shutil.which("p4c") is None, reason="p4c is not on PATH")],
+        "p4c", marks=[pytest.mark.p4c, pytest.mark.skipif(shutil.which("p4c") is None, reason="p4c is not on PATH")]
     ),
 )
 

@@ -126,8 +126,7 @@ def expected(plan, path, number):
 
 
 @pytest.fixture(
-    scope="module",
-    params=[pytest.param(name, marks=[pytest.mark.bmv2] if "bmv2" in name else []) for name in PLANS],
+    scope="module", params=[pytest.param(name, marks=[pytest.mark.bmv2] if "bmv2" in name else []) for name in PLANS]
 )
 def lab(request, private_run, require_kind):
     plan = PLANS[request.param]

@@ -56,11 +56,7 @@ def _userland(*, versions: bool) -> list[Finding]:
         _program("ping", "useful", "`h1 ping h5` does not work", "iputils-ping"),
         _program("tcpdump", "useful", "no captures at the prompt", "tcpdump"),
         _program(
-            "simple_switch_grpc",
-            "useful",
-            "no switches of kind bmv2",
-            "p4lang-bmv2 (Ubuntu, p4lang's packages)",
-            ask,
+            "simple_switch_grpc", "useful", "no switches of kind bmv2", "p4lang-bmv2 (Ubuntu, p4lang's packages)", ask
         ),
         _program("p4c", "useful", "our own compiler is used", "p4lang-p4c (Ubuntu, p4lang's packages)", ask),
     ]

@@ -27,10 +27,7 @@ _POLL_S = 0.005
 
 
 def serve_config(
-    plan: Plan,
-    switches: Sequence[Switch],
-    journal: str | None = None,
-    name: LabName = DEFAULT_LAB,
+    plan: Plan, switches: Sequence[Switch], journal: str | None = None, name: LabName = DEFAULT_LAB
 ) -> dict[str, Any]:
     """The configuration of one process for these switches. Port 0 lets the system choose; the ready file tells."""
     config: dict[str, Any] = {"grpc": "127.0.0.1:0", "control": "127.0.0.1:0", "devices": []}

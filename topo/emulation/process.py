@@ -59,13 +59,7 @@ def ancestry(pid: int) -> set[int]:
     return found
 
 
-def spawn(
-    argv: Sequence[str],
-    *,
-    token: str,
-    log: Path,
-    netns: Path | None = None,
-) -> subprocess.Popen[bytes]:
+def spawn(argv: Sequence[str], *, token: str, log: Path, netns: Path | None = None) -> subprocess.Popen[bytes]:
     """A process in a session of its own, its output in `log`, in a network namespace if given."""
     python_path = os.pathsep.join(filter(None, [str(_PROJECT), os.environ.get("PYTHONPATH", "")]))
     prefix = ["nsenter", f"--net={netns}"] if netns else []

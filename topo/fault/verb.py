@@ -148,11 +148,7 @@ VERBS: Mapping[str, Verb] = {
             switched_off="host",
         ),
         Verb(
-            "switch-stop",
-            "switch",
-            "forwards nothing; links stay up, tables are kept",
-            switch="stopped",
-            routing=True,
+            "switch-stop", "switch", "forwards nothing; links stay up, tables are kept", switch="stopped", routing=True
         ),
         Verb(
             "switch-crash",

@@ -43,10 +43,6 @@ FIGURE = Figure(
         Quantity("PFC alone, 1 QP, victim", 97, "Gb/s", "1qp:victim", "mean", why=HASH),
         Quantity("PFC alone, 8 QPs, victim", 25, "Gb/s", "8qp:victim", "mean", why=HASH),
     ),
-    charts=(
-        chart("mrc", "MRC, 8 QPs", 389),
-        chart("1qp", "PFC alone, 1 QP", 97),
-        chart("8qp", "PFC alone, 8 QPs", 25),
-    ),
+    charts=(chart("mrc", "MRC, 8 QPs", 389), chart("1qp", "PFC alone, 1 QP", 97), chart("8qp", "PFC alone, 8 QPs", 25)),
     compression=f"A second of the paper, which is one of its samples, takes {SECOND} base round trips.",
 )

@@ -202,10 +202,7 @@ def test_two_hosts_of_one_dialect_write_lose_ports_and_report_nothing(
     choice: str, value: str, encapsulation: str
 ) -> None:
     wire_ = Wire(
-        ev_first=0xC000,
-        timestamps=True,
-        dialect=f"{choice}={value}",
-        profile_changes={"encapsulation": encapsulation},
+        ev_first=0xC000, timestamps=True, dialect=f"{choice}={value}", profile_changes={"encapsulation": encapsulation}
     )
     flow = Flow(wire_)
     transfer(wire_, flow)

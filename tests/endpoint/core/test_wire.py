@@ -214,10 +214,4 @@ def test_the_fused_write_layouts_are_the_plain_headers_in_a_row(
     assert packet.WRITE.pack(*packet.WRITE.unpack(plain)) == plain
     assert packet.WRITE.unpack(plain)[5:] == (*meth, *reth)
     stamped = bth.pack() + meth.pack() + stamp.pack() + reth.pack()
-    assert packet.WRITE_STAMPED.unpack(stamped)[5:] == (
-        *meth,
-        stamp.tx_timestamp,
-        stamp.tsr << 7,
-        stamp.ftype,
-        *reth,
-    )
+    assert packet.WRITE_STAMPED.unpack(stamped)[5:] == (*meth, stamp.tx_timestamp, stamp.tsr << 7, stamp.ftype, *reth)

@@ -134,12 +134,7 @@ class FabricLife:
 
     bytes_min = 0  # of a frame: one of no bytes takes no time where there is no delay, which only the fast side mends
 
-    def __init__(
-        self,
-        seed: int,
-        programs: Sequence[Kind],
-        stepped: Callable[[int], Engine],
-    ) -> None:
+    def __init__(self, seed: int, programs: Sequence[Kind], stepped: Callable[[int], Engine]) -> None:
         self.seed = seed
         self.fates: Counter[Fate] = Counter()
         self.random = random.Random(seed)

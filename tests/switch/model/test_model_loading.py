@@ -146,11 +146,7 @@ BROKEN: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
         ),
         r"ids must start at 1",
     ),
-    (
-        "parameters",
-        lambda p: primitive(p, "resubmit").update(parameters=[]),
-        r"resubmit takes 1 parameters, not 0",
-    ),
+    ("parameters", lambda p: primitive(p, "resubmit").update(parameters=[]), r"resubmit takes 1 parameters, not 0"),
     ("not hex", lambda p: primitive(p, "resubmit")["parameters"][0].update(value="0xzz"), r"a hexadecimal string"),
 ]
 
@@ -164,16 +160,8 @@ def test_a_complaint_names_the_place_and_the_rule(
 
 
 REFUSED: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
-    (
-        "unknown primitive",
-        lambda p: primitive(p, "resubmit").update(op="teleport"),
-        r"unknown primitive 'teleport'",
-    ),
-    (
-        "digest",
-        lambda p: primitive(p, "resubmit").update(op="generate_digest"),
-        r"'generate_digest' is not supp",
-    ),
+    ("unknown primitive", lambda p: primitive(p, "resubmit").update(op="teleport"), r"unknown primitive 'teleport'"),
+    ("digest", lambda p: primitive(p, "resubmit").update(op="generate_digest"), r"'generate_digest' is not supp"),
     ("assert", lambda p: primitive(p, "resubmit").update(op="assert"), r"'assert' is not supported: it would stop"),
     ("value set", lambda p: p.update(parse_vsets=[{"name": "v"}]), r"parse_vsets\[0\] \(v\): parser value sets"),
     ("extern", lambda p: p.update(extern_instances=[{"name": "e"}]), r"extern instances are not supported"),

@@ -18,13 +18,7 @@ from switch.config import ConfigError, DeviceConfig, PortSpec
 from switch.engine import PortConfig, PortCounters
 from switch.model import Program
 from switch.native.dataplane import DrivenEngine, NativeDataPlane
-from tests.helpers.engines.leaf_traffic import (
-    OWN_USID,
-    install_own_usid,
-    install_route,
-    ipv6_frame,
-    usid_address,
-)
+from tests.helpers.engines.leaf_traffic import OWN_USID, install_own_usid, install_route, ipv6_frame, usid_address
 from topo.emulation.namespace import entered
 
 pytestmark = pytest.mark.root

@@ -220,9 +220,7 @@ def test_a_switch_that_is_closed_alone_loses_what_reaches_it(fabric: NativeFabri
     assert fabric.next_ns is None
 
 
-def test_simultaneous_frames_of_different_ports_take_turns_in_being_first(
-    compiled: Callable[[Path], Program],
-) -> None:
+def test_simultaneous_frames_of_different_ports_take_turns_in_being_first(compiled: Callable[[Path], Program]) -> None:
     """Four hosts send to a fifth at the same instants: two of four frames find room, and they are nobody's always."""
     fabric = NativeFabric([1], hosts=5, host_ports=1)
     switch = fabric.switch(0)

@@ -52,11 +52,7 @@ def test_a_full_table_refuses_and_keeps_what_it_has(compiled: Compiled) -> None:
         ("In.nothing", exact(1, 1), r"no table is called 'In.nothing'; there are: .*In.exact_table"),
         ("In.exact_table", exact(1, 1, ActionCall("In.drop", ())), r"no action is called 'In.drop'; there are: In.me"),
         ("In.exact_table", exact(1, 1, ActionCall("In.metered", ())), r"1 arguments expected, not 0"),
-        (
-            "In.exact_table",
-            exact(1, 1, ActionCall("In.metered", (1 << 16,))),
-            r"0x10000 for value does not fit 16",
-        ),
+        ("In.exact_table", exact(1, 1, ActionCall("In.metered", (1 << 16,))), r"0x10000 for value does not fit 16"),
         ("In.exact_table", exact(1 << 32, 1), r"does not fit 32 bits"),
         ("In.exact_table", Entry((Exact(1),), METERED), r"2 match fields expected, not 1"),
         ("In.exact_table", Entry((Exact(1), Ternary(1, 1)), METERED), r"the match is exact, not Ternary"),
