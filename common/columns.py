@@ -25,5 +25,5 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def is_number(cell: str) -> bool:
     """Whether a cell is a number, perhaps with a sign or in percent, or empty."""
-    bare = cell.strip(" +−-%")
+    bare = cell.strip(" +−–-%")
     return not bare or bare.replace(",", "").replace(".", "").replace("-", "").isdigit()

@@ -214,7 +214,7 @@ def test_a_figure_that_was_not_run_keeps_its_place() -> None:
 def test_the_terminal_shows_the_papers_number_beside_ours() -> None:
     shown = text.quantities([made(["one"], own_figure())])
     assert "rate    100    80  Gb/s  −20.0%  farther off" in shown
-    assert "none      3  –     s     –       not reproduced" in shown
+    assert "none      3     –  s          –  not reproduced" in shown
 
 
 def test_the_parameters_fit_the_columns_of_markdown() -> None:
