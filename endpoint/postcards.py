@@ -25,6 +25,9 @@ OPEN_MAX: Final = 256
 HEAD_BYTES: Final = 160
 PSN_BYTE: Final = 11
 """Of a BTH: the lowest byte of the PSN."""
+LINES_MAX: Final = 2000
+"""In a second: whoever floods a host with frames that look sampled must not fill its disk."""
+SECOND_NS: Final = 1_000_000_000
 SOURCE_BYTE: Final = 8
 """Of an IPv6 header: where its source address begins."""
 MODULUS: Final = 1 << wire.PSN_BITS
@@ -54,6 +57,8 @@ class Postcards:
         """Of what was sent and is not answered, by the peer's address: the peer's QP and PSN, with the EV."""
         self._qps: dict[tuple[bytes, int], int] = {}
         """Peer and own QP: the peer's QP, which a SACK does not name."""
+
+        self._second_ns = self._lines = 0
 
     def joined(self, peer: str, own: int, qpn: int) -> None:
         """A queue pair of this host is connected to that one. Others are learned from SACKs that tell their cause."""
@@ -131,6 +136,11 @@ class Postcards:
         return False
 
     def _write(self, now_ns: int, what: str, peer: str, port: int, length: int, seen: Mapping[str, Any]) -> None:
+        if now_ns - self._second_ns >= SECOND_NS:
+            self._second_ns, self._lines = now_ns, 0
+        self._lines += 1
+        if self._lines > LINES_MAX:
+            return
         fields = {name: seen[name] for name in ("psn", "ev", "op", "va", "payload", "retransmission")}
         marks = {name: True for name in ("marked", "trimmed") if seen[name]}
         head = {"what": what, "peer": peer, "port": port, "bytes": length, "qp": seen["qpn"]}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from benchmarks.rig.profiles import profile as example
 from endpoint.core.dialect import DEFAULT
 from endpoint.decoder import Decoder, acknowledges
-from endpoint.postcards import ONE_IN, Postcards
+from endpoint.postcards import LINES_MAX, ONE_IN, SECOND_NS, Postcards
 from endpoint.profile import NicProfile, parse
 
 pytest.importorskip("scapy", reason="needs the optional package scapy")
@@ -110,3 +110,13 @@ def test_the_first_answer_that_speaks_of_a_packet_closes_it_and_no_other_queue_p
     sack(1005, 1, cack_psn=700)
     answers = [(one[0], one[2]["psn"]) for one in written if one[2]["what"] == "answered"]
     assert answers == [(1002, 256), (1004, 384), (1004, 512)]
+
+
+def test_a_flood_of_frames_that_look_sampled_does_not_fill_the_journal() -> None:
+    postcards, written = card(parse(example(1)))
+    front = layers.encapsulate(DA, THERE, HERE, ev=7, dscp=10, ecn=2, outer_src="fd00:1::1")
+    frame = bytes(front / layers.Mrc(opcode=0xC7, dqpn=5, psn=ONE_IN) / layers.Meth() / layers.Reth())
+    postcards.sent([(1, frame)] * (2 * LINES_MAX), 0)
+    assert len(written) == LINES_MAX
+    postcards.sent([(1, frame)], SECOND_NS)
+    assert len(written) == LINES_MAX + 1
