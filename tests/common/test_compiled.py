@@ -178,10 +178,15 @@ def wait_until(happened: Callable[[], bool], limit_s: float = 60) -> None:
 
 @pytest.fixture
 def at_work(tree: Tree) -> Iterator[subprocess.Popen[str]]:
-    """A process that is in the midst of compiling."""
+    """A process that is in the midst of compiling, with a C compiler that never ends."""
+    begun = tree.folder / "begun"
+    compiler = tree.folder / "slow-cc"
+    compiler.write_text(f'#!/bin/sh\n[ "$1" != --version ] || exec gcc --version\n: > {begun}\nexec sleep 600\n')
+    compiler.chmod(0o755)
     tree.square.write_text(SQUARE.replace("side * side", "5"))
-    process = tree.start(BUILD)
-    wait_until(lambda: len(workers(tree)) > 0)
+    process = tree.start(BUILD, CC=str(compiler))
+    wait_until(begun.exists)
+    assert workers(tree)
     yield process
     if process.poll() is None:
         process.kill()
