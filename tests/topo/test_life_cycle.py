@@ -32,10 +32,16 @@ from dataclasses import replace
 from topo.planfile import load_plan
 from topo.emulation.lab import Lab
 print("begin", flush=True)
-Lab.up(replace(load_plan("tiny"), switch=sys.argv[1]))
+steps = iter(range(int(sys.argv[2])))
+def hold(what, done, total):
+    if next(steps, None) is None:
+        print("held", flush=True)
+        sys.stdin.read()
+Lab.up(replace(load_plan("tiny"), switch=sys.argv[1]), progress=hold)
 print("done", flush=True)
 sys.stdin.read()
 """
+NEVER = 1_000_000  # steps of progress after which a starter stops and waits: more than there are
 
 
 def links_here():
@@ -70,9 +76,9 @@ def nothing_left(private_run):
     assert lab_processes() == []
 
 
-def start(kind):
+def start(kind, hold_after=NEVER):
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, kind],
+        [sys.executable, "-c", SCRIPT, kind, str(hold_after)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -122,8 +128,19 @@ def test_an_interrupted_up_cleans_up_by_itself(nothing_left, kind, require_kind)
         while not list(Path("/run/netns").iterdir()):
             assert starter.poll() is None
         starter.send_signal(signal.SIGINT)
-        starter.stdin.close()
-        starter.wait()
+        came_too_late = starter.communicate()[0] == b"done\n"
+    assert down() is came_too_late
+
+
+@pytest.mark.parametrize("steps", [0, 5, 13, 15, 17])
+def test_an_up_that_is_interrupted_after_so_many_steps_cleans_up_by_itself(nothing_left, steps):
+    """Before the first namespace, among them, before and after the links, and while hosts are configured."""
+    with start("linux", steps) as starter:
+        assert starter.stdout.readline() == b"begin\n"
+        assert starter.stdout.readline() == b"held\n"
+        starter.send_signal(signal.SIGINT)
+        assert starter.communicate()[0] == b""
+    assert not down()
 
 
 def test_a_down_that_was_killed_is_finished_by_the_next(nothing_left):
