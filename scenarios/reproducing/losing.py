@@ -10,6 +10,7 @@ from scenarios.judging.run import Run
 from scenarios.reproducing.cluster import C
 from scenarios.reproducing.figure import Chart, Measured, PaperCurve, Part, Quantity
 from scenarios.reproducing.parameters import MRC, ROCE, ROCE_16QP
+from scenarios.reproducing.whys import GO_BACK, REPAIR
 from scenarios.running.transport_choice import TransportChoice
 from scenarios.scenario import Phase, TimedFault, Workload
 from topo.plan import Plan
@@ -104,8 +105,8 @@ def parts(kind: str, factor: float, paper: Table, sizes: Sequence[int], short: b
     ]
 
 
-def quantities(paper: Table, sizes: Sequence[int], whys: Mapping[tuple[str, float], str]) -> list[Quantity]:
-    """A quantity a run."""
+def quantities(paper: Table, sizes: Sequence[int], lossless: str) -> list[Quantity]:
+    """A quantity a run. `lossless` says why runs without loss differ; why others do is the same for all collectives."""
     return [
         Quantity(
             f"{transport}, {loss:g} % loss, {size} MB",
@@ -114,7 +115,7 @@ def quantities(paper: Table, sizes: Sequence[int], whys: Mapping[tuple[str, floa
             f"{part_name(transport, loss, size)}:busbw",
             "nccl-tests' bus bandwidth of one collective, until the last of 64 ranks has everything",
             scale=max(column[size], 1.0),
-            why=whys.get((transport, loss), ""),
+            why=lossless if not loss else REPAIR if transport == "MRC" else GO_BACK,
         )
         for (transport, loss), column in paper.items()
         for size in sizes

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from scenarios.reproducing import losing
 from scenarios.reproducing.figure import Figure, Part
-from scenarios.reproducing.whys import FIRST, GO_BACK, REPAIR
+from scenarios.reproducing.whys import FIRST
 
 RANKS = 64
 FACTOR = (RANKS - 1) / RANKS  # nccl-tests: bus bandwidth over size a time
@@ -40,18 +40,7 @@ FIGURE = Figure(
         " logarithmic."
     ),
     parts=parts,
-    quantities=losing.quantities(
-        PAPER,
-        SIZES,
-        {
-            ("MRC", 0.0): FIRST,
-            ("RoCE 1 QP", 0.0): FIRST,
-            ("RoCE 16 QP", 0.0): FIRST,
-            ("MRC", 0.1): REPAIR,
-            ("MRC", 1.0): REPAIR,
-            **{(roce, loss): GO_BACK for roce in ("RoCE 1 QP", "RoCE 16 QP") for loss in (0.1, 1.0)},
-        },
-    ),
+    quantities=losing.quantities(PAPER, SIZES, FIRST),
     charts=losing.charts(PAPER, SIZES),
     compression="Time is not compressed, but sizes end at 2 MB: a run takes seconds. The paper goes on to 16 GB.",
 )
