@@ -90,12 +90,16 @@ def path_totals(run: Run, host: str, ev: int) -> tuple[Floats, Floats]:
     return times, np.array([float(line["paths"].get(str(ev), line["paths"].get(ev, 0))) for line in samples])
 
 
-def path_rate(run: Run, clock: Clock, host: str, ev: int, start: float, stop: float) -> float:
-    """Payload that a host sent by one EV, Gb/s, taking all packets as full."""
+def path_rates(run: Run, clock: Clock, host: str, ev: int, edges: Floats) -> Floats:
+    """Payload that a host sent by one EV between each two edges (units), Gb/s, taking all packets as full."""
     times, totals = path_totals(run, host, ev)
-    edges = np.array([clock.run_ns(run, start), clock.run_ns(run, stop)], dtype=float)
-    packets = np.diff(goodput.at(times, totals, edges))[0]
-    return float(packets) * PMTU_BYTES * 8 / ((stop - start) * clock.unit_ns)
+    when = np.array([clock.run_ns(run, edge) for edge in edges], dtype=float)
+    return np.diff(goodput.at(times, totals, when)) * PMTU_BYTES * 8 / (np.diff(edges) * clock.unit_ns)
+
+
+def path_rate(run: Run, clock: Clock, host: str, ev: int, start: float, stop: float) -> float:
+    """The same between two instants."""
+    return float(path_rates(run, clock, host, ev, np.array([start, stop]))[0])
 
 
 def path_curve(
@@ -103,9 +107,10 @@ def path_curve(
 ) -> Points:
     """The same as bins of this width; `shift` is added to the axis."""
     edges = np.arange(start, stop, width)
+    rates = path_rates(run, clock, host, ev, edges)
     return [
-        (round(float(left + width / 2 + shift), 6), round(path_rate(run, clock, host, ev, left, left + width), 4))
-        for left in edges[:-1]
+        (round(float(left + width / 2 + shift), 6), round(float(value), 4))
+        for left, value in zip(edges[:-1], rates, strict=True)
     ]
 
 
