@@ -15,10 +15,10 @@ class AllToAll(Collective):
         return 1
 
     def inboxes(self) -> dict[str, int]:
-        return {peer: 2 * self.chunk_bytes for peer in self.setup.ranks if peer != self.setup.host}
+        return {peer: self.outbox_bytes(peer) for peer in self.setup.ranks if peer != self.setup.host}
 
     def outbox_bytes(self, peer: str) -> int:
-        return 2 * self.chunk_bytes
+        return self.chunk_bytes * (1 if self.rounds() == 1 else 2)  # an only round needs no place for a next one
 
     def fill(self) -> None:
         np.multiply(self.base, np.int32(self.setup.rank + 1), out=self.work)

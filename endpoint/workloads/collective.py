@@ -1,8 +1,9 @@
 """Collectives: rounds in which every rank takes part, each verified whole before the next begins.
 
-Data moves in segments, each a write-with-immediate whose immediate says round parity, step and segment. Even and odd
-rounds arrive in separate memory. No rank can be two rounds ahead of a peer that writes to it, because each round needs
-data of every rank. So no segment is overwritten before it was used, without any credit messages.
+Data moves in segments, each a write-with-immediate whose immediate says round parity, step and segment. No rank can be
+two rounds ahead of a peer that writes to it, because each round needs data of every rank. So even and odd rounds arrive
+in separate memory, and no segment is overwritten before it was used, without any credit messages. (Rings get by with
+less: `ring.py`.)
 
 Rank 0 decides which round is the last and says so in a bit of the immediates, which spreads with the data.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -35,6 +37,19 @@ NCCL_COLUMNS = (
 )
 
 IntArray = np.ndarray[Any, np.dtype[np.int32]]
+
+_bases: WeakValueDictionary[tuple[int, int], IntArray] = WeakValueDictionary()
+"""By seed and length, while anybody has them: nobody writes to a base, so the hosts of one process share it."""
+
+
+def _base(seed: int, items: int) -> IntArray:
+    """Random numbers, the same on every rank for one seed; read-only."""
+    found = _bases.get((seed, items))
+    if found is None:
+        found = np.random.default_rng(seed).integers(-(2**20), 2**20, items, dtype=np.int32)
+        found.flags.writeable = False
+        _bases[seed, items] = found
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +90,7 @@ class Collective(Workload):
         items = self.count * self.chunk_items
         try:
             self._memory = bytearray(items * ITEM_BYTES)
-            self.base: IntArray = np.random.default_rng(options.seed).integers(-(2**20), 2**20, items, dtype=np.int32)
+            self.base = _base(options.seed, items)
         except MemoryError:
             self._release(setup.clock())
             raise
@@ -181,7 +196,7 @@ class Collective(Workload):
         self.post(link, segment % len(link.qps), segment, source, self.inbox_place(step) + start, immediate)
 
     def inbox_place(self, step: int) -> int:
-        """The place in an inbox of a step's chunk in this round, in items."""
+        """The place in an inbox of a step's chunk in this round, in bytes."""
         return ((self.round & 1) * self.steps() + step) * self.chunk_bytes
 
     def steps(self) -> int:

@@ -1,4 +1,10 @@
-"""Ring collectives: each rank writes to the next one only; step s + 1 sends on what step s brought."""
+"""Ring collectives: each rank writes to the next one only; step s + 1 sends on what step s brought.
+
+An inbox has a place for each of `count` chunks and uses them in turn, through steps and rounds alike. A rank sends a
+segment once it has taken what the step before brought, and begins a round once it has taken all of the one before. So
+whatever the left neighbour sends in step s has come round the ring from this rank, which sent a part of it no more than
+count - 1 steps earlier and had taken step s - count before that: the place is free.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +20,13 @@ class RingCollective(Collective):
 
     def inboxes(self) -> dict[str, int]:
         left, right = self._neighbours()
-        return {right: 0, left: 2 * self.steps() * self.chunk_bytes}
+        return {right: 0, left: self.count * self.chunk_bytes}
 
     def outbox_bytes(self, peer: str) -> int:
-        return 2 * self.steps() * self.chunk_bytes if peer == self._neighbours()[1] else 0
+        return self.count * self.chunk_bytes if peer == self._neighbours()[1] else 0
+
+    def inbox_place(self, step: int) -> int:
+        return (self.round * self.steps() + step) % self.count * self.chunk_bytes
 
     def steps(self) -> int:
         return self.reduce_steps() + self.count - 1

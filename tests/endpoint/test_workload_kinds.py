@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from common.client import ControlError
 from endpoint.group import Group
@@ -71,6 +73,40 @@ def test_a_collective_gives_every_rank_the_right_numbers_in_every_round(kind, ra
     columns = results["h0"]["table"]["columns"]
     assert columns[0] == "size(B)"
     assert columns[-1] == "#wrong"
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    kind=st.sampled_from(["all_reduce", "all_gather", "all_to_all"]),
+    ranks=st.integers(2, 6),
+    rounds=st.integers(1, 5),
+    qps=st.integers(1, 3),
+    segment=st.sampled_from([4, 64, 1 << 16]),
+    seed=st.integers(0, 1 << 16),
+)
+def test_no_segment_is_overwritten_before_it_was_used_however_messages_are_delayed(
+    kind, ranks, rounds, qps, segment, seed
+):
+    net = FakeNet(seed=seed, hosts=ranks)
+    options = {"size": 64 * ranks, "segment": segment, "qps": qps, "rounds": rounds}
+    for result in finished(net, group(net, kind, ranks, **options)).values():
+        assert result["rounds"] == rounds
+        assert result["bytes_verified"] == rounds * 64 * ranks
+        assert result["bytes_wrong"] == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "rounds", "chunks"),
+    [("all_reduce", 0, 8), ("all_gather", 0, 8), ("all_to_all", 0, 14), ("all_to_all", 1, 7), ("training", None, 8)],
+)
+def test_peers_write_to_no_more_memory_than_a_collective_needs(kind, rounds, chunks):
+    """As many bytes as the whole result in a ring; in an all-to-all the others' chunks, twice if a round follows."""
+    net = FakeNet(seed=7, hosts=8)
+    more = {} if rounds is None else {"rounds": rounds}
+    group(net, kind, 8, size=8000, **more)
+    for transport in net.transports.values():
+        written = sum(region.length for region, remote_write in transport.regions.values() if remote_write)
+        assert written == chunks * 1000
 
 
 def test_a_training_loop_writes_a_step_a_rank_and_counts_from_zero():
