@@ -4,8 +4,13 @@ Packets are sprayed over paths of unequal and changing delay, so a hole in a SAC
 by time of sending: **a packet is lost when another that was sent `window_ns` later is known to have arrived**, where
 
     window_ns = base round trip + jitter of the world                (one bandwidth-delay product, the usual guard)
-              + largest less smallest smoothed round trip of the planes
+              + largest less smallest recent round trip over all planes
               + what late arrivals have taught (up to four base round trips and jitters)
+
+A packet that waits in a long queue is overtaken by a later one that waits in a short queue, by the difference of their
+round trips. That difference is the one of two envelopes of each plane's round trips: the largest rises at once and
+falls by a quarter of the way with each sample, the smallest does the opposite. Smoothed round trips would lag behind
+when many senders begin at once and queues fill within one round trip.
 
 Each packet taken for lost that arrives after all sets its plane's round trip and adds half a base round trip and
 jitter to the last term; each loss that stays a loss takes a sixteenth off. (A late original is known by its duplicate:
@@ -28,9 +33,10 @@ class ReorderRule:
 
     __slots__ = (
         "_base_ns",
+        "_largest",
         "_learned_max_ns",
         "_learned_ns",
-        "_planes",
+        "_smallest",
         "_spread_ns",
         "_step_ns",
         "log",
@@ -45,25 +51,28 @@ class ReorderRule:
         self._learned_ns = 0
         self._learned_max_ns = 4 * self._base_ns
         self._spread_ns = 0
-        self._planes: dict[int, int] = {}
+        self._largest: dict[int, int] = {}
+        self._smallest: dict[int, int] = {}
         self.window_ns = self._base_ns
         self.slowest_ns = 0
-        """Smoothed round trip of the slowest plane; 0 before the first sample."""
+        """Largest recent round trip of the slowest plane; 0 before the first sample."""
         self.log: deque[tuple[int, int]] = deque()
         """(PSN, time sent) of every transmission, oldest first; stale entries go when they come to the front."""
         self.newest_ns = -1
         """When the latest packet or probe that is known to have arrived was sent."""
 
     def rtt_sample(self, plane: int, rtt_ns: int) -> None:
-        """A round trip over `plane`: keeps the spread between planes."""
-        planes = self._planes
-        smoothed = planes.get(plane)
-        planes[plane] = rtt_ns if smoothed is None else smoothed + ((rtt_ns - smoothed) >> 3)
+        """A round trip over `plane`: moves the plane's envelopes."""
+        largest = self._largest.get(plane, rtt_ns)
+        smallest = self._smallest.get(plane, rtt_ns)
+        self._largest[plane] = max(rtt_ns, largest - (largest - rtt_ns >> 2))
+        self._smallest[plane] = min(rtt_ns, smallest + (rtt_ns - smallest >> 2))
         self._measure_spread()
 
     def late_rtt(self, plane: int, rtt_ns: int) -> None:
         """A packet taken for lost has just arrived over `plane`, `rtt_ns` after it was sent."""
-        self._planes[plane] = max(min(rtt_ns, PLANE_RTT_MAX * self._base_ns), self._planes.get(plane, 0))
+        self._largest[plane] = max(min(rtt_ns, PLANE_RTT_MAX * self._base_ns), self._largest.get(plane, 0))
+        self._smallest.setdefault(plane, self._largest[plane])
         self._measure_spread()
 
     def late_arrival(self) -> None:
@@ -85,13 +94,13 @@ class ReorderRule:
 
     def forget_plane(self, plane: int) -> None:
         """A lost plane's delay no longer widens the reorder window."""
-        self._planes.pop(plane, None)
+        self._largest.pop(plane, None)
+        self._smallest.pop(plane, None)
         self._measure_spread()
 
     def _measure_spread(self) -> None:
-        planes = self._planes
-        self.slowest_ns = max(planes.values(), default=0)
-        spread_ns = self.slowest_ns - min(planes.values()) if len(planes) > 1 else 0
+        self.slowest_ns = max(self._largest.values(), default=0)
+        spread_ns = self.slowest_ns - min(self._smallest.values(), default=0)
         if spread_ns != self._spread_ns:
             self._spread_ns = spread_ns
             self.window_ns = self._base_ns + spread_ns + self._learned_ns

@@ -41,6 +41,19 @@ def test_the_rule_needs_evidence_sent_a_window_later() -> None:
     assert rule.window_ns == 120 + 32 * 120 - 100  # what is absurdly late teaches nothing
 
 
+def test_queues_that_fill_within_a_round_trip_widen_the_window_at_once_and_drained_ones_narrow_it_again() -> None:
+    """A hunt found a sound path given up: the first of an incast's packets waited for longer than planes' averages."""
+    rule = ReorderRule(base_rtt_ns=100, jitter_ns=0)
+    rule.rtt_sample(0, 100)
+    rule.rtt_sample(1, 260)
+    rule.rtt_sample(0, 240)  # what is sent now on plane 0 may find a queue that has drained: it takes 100 again
+    assert rule.window_ns >= 100 + 260 - 100 - 35
+    for _ in range(40):
+        rule.rtt_sample(0, 110)
+        rule.rtt_sample(1, 110)
+    assert rule.window_ns <= 100 + 10
+
+
 @pytest.mark.parametrize(("spread", "later"), [(0.2, 0), (0.9, 0), (3.0, 0), (10.0, 60)])
 def test_planes_of_unequal_delay_cause_few_retransmissions_and_none_once_the_spread_is_known(
     spread: float, later: int
