@@ -152,7 +152,7 @@ def harm(run: Run) -> Harm:
     seen = [flows.within(run, span, workload) for workload in flows.workloads(run)] if span else []
     return Harm(
         timeouts=totals["rto"],
-        vanished=drops["drop_program"] + drops["drop_queue_full"],
+        vanished=drops["drop_program"] + drops["drop_trimmed_share"] + drops["drop_queue_full"],
         given_up=paths.given_up(run)[0],
         began_ns=max((one.first_ns or 0 for one in seen if one), default=0),
         silence_ns=max((one.silence_ns for one in seen if one), default=0),

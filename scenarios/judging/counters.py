@@ -42,6 +42,7 @@ AFTER_RECEIVING = (
     "drop_no_port",
     "drop_passes",
     "drop_headroom",
+    "drop_trimmed_share",
     "queue_packets",
 )
 

@@ -28,7 +28,10 @@ COUNTER_TITLES = {
     "skips": "paths skipped for a while",
     "probes": "probes sent",
 }
-DROP_TITLES = {"drop_program": "by the P4 program"}
+DROP_TITLES = {
+    "drop_program": "by the P4 program",
+    "drop_trimmed_share": "trimmed packets beyond their share of a port",
+}
 RECOVERY_HEAD = ["at", "fault", "lowest goodput", "packet missed", "paths left", "losses repaired", "rate back"]
 RECOVERY = (
     "After so many ms (base round trips): a lost packet was missed, from its sending; from the fault's beginning, the "

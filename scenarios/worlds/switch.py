@@ -15,6 +15,10 @@ from topo.node import Switch
 from topo.pfc import port_settings
 from topo.plan import Plan
 
+TRIMMED_SHARE_DROPS = "SwitchIngress.trimmed_share.trimmed_share_drops"
+"""The P4 programs' counter of them (`p4/parts/trimmed_share.p4`), with a cell to each port and traffic class."""
+TRAFFIC_CLASSES = 8
+
 
 class SimulatedSwitch:
     """One switch of a fabric. `fetch` gives its engine, advanced to the present; `clock` gives the time."""
@@ -79,7 +83,19 @@ class SimulatedSwitch:
         return self._control.install(tables(self._plan, self.node, virtual_time=True))
 
     def counters(self) -> list[dict[str, int]]:
-        """Every port's totals, as in a `sample` line."""
+        """Every port's totals, as in a `sample` line, and the trimmed packets that found no room in their share."""
         engine, now_ns = self.engine, self._clock()
-        numbers = [ref.port for ref in ports(self._plan, self.node)]
-        return [{"port": port, **asdict(engine.port_counters(port, now_ns))} for port in numbers]
+        return [
+            {
+                "port": ref.port,
+                **asdict(engine.port_counters(ref.port, now_ns)),
+                "drop_trimmed_share": self._trimmed_share_drops(engine, ref.port),
+            }
+            for ref in ports(self._plan, self.node)
+        ]
+
+    def _trimmed_share_drops(self, engine: Engine, port: int) -> int:
+        if self._control is None:
+            return 0  # a crashed switch has no program
+        cells = range(port * TRAFFIC_CLASSES, (port + 1) * TRAFFIC_CLASSES)
+        return sum(engine.read_counter(TRIMMED_SHARE_DROPS, cell).packets for cell in cells)

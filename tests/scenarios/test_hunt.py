@@ -30,6 +30,7 @@ from scenarios.hunting.hold import (
     nothing_grows,
     planes_healed,
     probes_counted,
+    sound_paths_kept,
     workloads_end_well,
 )
 from scenarios.hunting.hunt import Hunt
@@ -178,6 +179,15 @@ def test_a_workload_that_got_what_nobody_sent_is_told() -> None:
     stop = {"name": "main", "state": "stop", "outcome": "failed", "cause": "h0 sent immediate 0x3"}
     finding = workloads_end_well()(lines((5.0, "h1", "workload", stop)))
     assert (finding.holds, finding.reason) == (False, "h1: h0 sent immediate 0x3")
+
+
+@pytest.mark.parametrize(("beyond", "holds"), [(0, False), (3, True)])
+def test_a_sound_path_that_is_given_up_is_told_unless_trimmed_packets_were_too_many(beyond: int, holds: bool) -> None:
+    lost = {"qp": 1, "ev": 7, "peer": "h2", "plane": 0, "via": "p0s0", "old": "good", "new": "assumed_bad"}
+    ports = [{"port": 1, "rx_packets": 10, "tx_packets": 10 - beyond, "drop_trimmed_share": beyond}]
+    given_up: Entry = (0.7, "h1", "ev", {**lost, "cause": "loss"})
+    counted: Entry = (9.0, "p0l0", "sample", {"device": "p0l0", "ports": ports})
+    assert sound_paths_kept(trimming=True)(lines(given_up, counted)).holds is holds
 
 
 @pytest.mark.parametrize(("counts", "holds"), [((50, 110, 170), False), ((50, 110, 112), True), ((0, 30, 60), True)])
@@ -339,6 +349,31 @@ def test_every_planted_bug_is_found_and_shrunk_to_at_most_three_entries(name: st
 def test_every_sentence_that_must_hold_has_a_name_of_its_own() -> None:
     names = [check.__qualname__ for check in must_hold(setting_of(draw(1)))]
     assert len(names) == len(set(names)) >= 12
+
+
+INCAST = Workload("incast", {"depth": 8, "qps": 2, "size": 1875}, ("h1", "h0", "h3", "h2"), name="load0")
+SLOWLY = {"qps": 1, "rate_bps": 100_000}
+FOUND = {
+    # More packets were trimmed than a port's share for trimmed packets carries: the check was wrong.
+    "small packets": Case(
+        1630215900, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2}, (INCAST,), (),
+        {"packets": {"pmtu_bytes": 512}}, reference_s=0.5, faults_s=0.3, after_s=2.0,
+    ),
+    # The first packets waited in full queues, later ones found them drained: the reorder window was too short.
+    "queues that drain": Case(
+        1673075432, {"planes": 2, "leaves": 3, "spines": 3, "hosts_per_leaf": 2},
+        (
+            Workload("mix", {**SLOWLY, "depth": 2, "sizes": [[1, 1], [5000, 1]]}, ("h4", "h0"), name="a"),
+            Workload("incast", {**SLOWLY, "depth": 1, "size": 100_000}, ("h2", "h5", "h0", "h1"), name="b"),
+        ), (), reference_s=0.5, faults_s=0.3, after_s=2.0,
+    ),
+}  # fmt: skip
+"""What hunts have found, shrunk, and what was wrong."""
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_a_hunt_has_found_is_mended(name: str) -> None:
+    assert attempt(FOUND[name]).broken == {}
 
 
 def test_paths_need_not_be_good_where_full_queues_lose_packets() -> None:
