@@ -46,7 +46,7 @@ ALLOWED = {
     "common.latency",
     "endpoint.profile",
 }
-IN_WORKLOADS = {"numpy", "numpy.typing", "statistics"}
+IN_WORKLOADS = {"numpy", "numpy.typing", "statistics", "weakref"}
 FROM_ENDPOINT = {"blame", "frame_filter", "prober"}
 RANDOM_NAMES = {"Random"}
 
