@@ -54,10 +54,8 @@ class Decoder:
         }
 
     def _inside(self, head: bytes, frame: frames.Frame) -> Fields:
-        if run_filter(prober.FRAMES, head):
-            return {"op": "PATH_PROBE"}
         if frame.udp_dport not in self._udp_ports:
-            return {}
+            return {"op": "PATH_PROBE"} if run_filter(prober.FRAMES, head) else {}
         bth = wire.Bth.unpack(head, frame.bth, migrated_first=self._dialect.migrated_first)
         body = frame.bth + wire.BTH_BYTES
         told: Fields = {

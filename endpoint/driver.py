@@ -213,13 +213,14 @@ class Driver:
         ports = self._ports
         for number, frame in outgoing:
             port = ports[number]
+            counts = port.counts
             try:
                 port.data.send(frame)
             except OSError:
-                port.counts.tx_refused += 1
+                counts.tx_refused += 1
             else:
-                port.counts.tx_packets += 1
-                port.counts.tx_bytes += len(frame)
+                counts.tx_packets += 1
+                counts.tx_bytes += len(frame)
 
     def _wait(self, device: Device, wait_ns: int | None, *, with_data: bool) -> None:
         """Wait until a descriptor is readable or `wait_ns` is over (None: for ever). Frames are left to the loop."""

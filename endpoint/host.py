@@ -82,6 +82,8 @@ class Host:
         self._sample_interval_ns = SAMPLE_INTERVAL_NS
         self._sample_ns = now_ns + SAMPLE_INTERVAL_NS
         self._sample_paths = False
+        self._arrived = False
+        """Frames have come since the last step."""
         self._operations: dict[str, Callable[[Mapping[str, Any]], Any]] = {
             "ping": self._ping,
             "kinds": lambda request: defaults(),
@@ -108,7 +110,7 @@ class Host:
         if self.postcards is not None:
             self.postcards.received(port, frames, now_ns)
         self.transport.receive(port, frames, now_ns)
-        self._step(now_ns)
+        self._arrived = True  # a step for the frames of all ports together is soon enough: before timers, or sending
 
     def receive_probes(self, port: int, frames: Sequence[bytes], now_ns: int) -> None:
         """Frames to the prober's UDP port."""
@@ -129,6 +131,8 @@ class Host:
         self._journal(now_ns, "stall", {"late_ns": late_ns})
 
     def handle_timer(self, now_ns: int) -> None:
+        if self._arrived:
+            self._step(now_ns)
         deadline_ns = self.transport.next_timer_ns()
         if deadline_ns is not None and deadline_ns <= now_ns:
             self.transport.handle_timer(now_ns)
@@ -159,6 +163,8 @@ class Host:
         return earliest
 
     def packets_to_send(self, now_ns: int, limit: int) -> Sequence[tuple[int, bytes]]:
+        if self._arrived:
+            self._step(now_ns)
         frames = self.transport.packets_to_send(now_ns, limit)
         if self.postcards is not None:
             self.postcards.sent(frames, now_ns)
@@ -229,6 +235,7 @@ class Host:
         self._workloads.clear()
 
     def _step(self, now_ns: int) -> None:
+        self._arrived = False
         for name, workload in self._workloads.items():
             while workload.step(now_ns):
                 pass

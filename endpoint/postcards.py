@@ -8,12 +8,14 @@ inside the fabric is not seen: an EV names the path, and the times at both ends 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from struct import Struct
 from typing import Any, Final
 
 from endpoint.core import frame as frames
 from endpoint.core import wire
 from endpoint.core.dialect import Dialect
 from endpoint.core.dialect import parse as parse_dialect
+from endpoint.core.psn import PSN_HALF, PSN_MASK
 from endpoint.decoder import Decoder, acknowledges
 from endpoint.profile import NicProfile
 from endpoint.roce import wire as roce
@@ -30,9 +32,11 @@ LINES_MAX: Final = 2000
 SECOND_NS: Final = 1_000_000_000
 SOURCE_BYTE: Final = 8
 """Of an IPv6 header: where its source address begins."""
-MODULUS: Final = 1 << wire.PSN_BITS
 DATA: Final = frozenset([*map(int, wire.WRITES), *map(int, roce.WRITES)])
-ANSWERS: Final = frozenset((int(wire.Opcode.SACK), int(wire.Opcode.NACK)))
+SACK: Final = int(wire.Opcode.SACK)
+ANSWERS: Final = frozenset((SACK, int(wire.Opcode.NACK)))
+SACK_LOOK: Final = Struct("!16s28xI4x2xhI4xI2xhQ")
+"""Of a SACK, from its IPv6 source address on: that, the BTH's QP, and what the SETH says of packets."""
 
 Journal = Callable[[int, str, Mapping[str, Any]], None]
 Buffer = bytes | memoryview
@@ -81,7 +85,7 @@ class Postcards:
 
     def received(self, port: int, incoming: Sequence[Buffer], now_ns: int) -> None:
         """Frames that have arrived, and are still to be handed to the transport."""
-        bth, mask, source = self._bth, ONE_IN - 1, self._source
+        bth, mask = self._bth, ONE_IN - 1
         low, waiting = bth + PSN_BYTE, self._open
         for frame in incoming:
             if len(frame) <= low:
@@ -90,14 +94,36 @@ class Postcards:
                 seen = self._decode(bytes(frame[:HEAD_BYTES]))
                 if seen["psn"] is not None and seen["src"] is not None:
                     self._write(now_ns, "received", seen["src"], port, len(frame), seen)
-            elif waiting and frame[bth] in ANSWERS and (peer := bytes(frame[source : source + 16])) in waiting:
-                self._answered(peer, port, bytes(frame[:HEAD_BYTES]), now_ns)
+            elif waiting and frame[bth] in ANSWERS and self._may_close(frame):
+                self._answered(port, bytes(frame[:HEAD_BYTES]), now_ns)
 
-    def _answered(self, peer: bytes, port: int, head: bytes, now_ns: int) -> None:
+    def _may_close(self, frame: Buffer) -> bool:
+        """A first look at an answer: a NACK, or a SACK, which nearly always speaks of other packets."""
+        source = self._source
+        if frame[self._bth] != SACK:
+            return bytes(frame[source : source + 16]) in self._open
+        if len(frame) < source + SACK_LOOK.size:
+            return False
+        peer, own, cause, entropy, cumulative, offset, bitmap = SACK_LOOK.unpack_from(frame, source)
+        there = self._open.get(peer)
+        if there is None:
+            return False
+        known = self._qps.get((peer, own & 0xFFFFFF))
+        for (qpn, psn), ev in there.items():
+            ahead = psn - cumulative & PSN_MASK
+            if known is None:
+                if ev == entropy and ahead == cause & PSN_MASK:
+                    return True
+            elif known == qpn:
+                bit = ahead - offset & PSN_MASK
+                if ahead == 0 or ahead > PSN_HALF or (bit < wire.SACK_BITS and bitmap >> bit & 1):
+                    return True
+        return False
+
+    def _answered(self, port: int, head: bytes, now_ns: int) -> None:
         """A SACK or NACK of a peer: whatever of the open packets it speaks of is closed."""
+        peer = head[self._source : self._source + 16]
         there = self._open[peer]
-        if head[self._bth] == wire.Opcode.SACK and not self._may_close(peer, head, there):
-            return
         seen = self._decode(head)
         if seen["cause_psn"] is None and seen["sacked"] is None:
             return  # cut, or none of the transport's
@@ -116,24 +142,6 @@ class Postcards:
             self._journal(now_ns, "sampled", {"what": "answered", "peer": seen["src"], "port": port, **fields, **more})
         if not there:
             del self._open[peer]
-
-    def _may_close(self, peer: bytes, head: bytes, there: Mapping[tuple[int, int], int]) -> bool:
-        """A first look at a SACK, which nearly always speaks of other packets."""
-        at = self._bth + wire.BTH_BYTES
-        if len(head) < at + wire.SETH_BYTES:
-            return False
-        sack = wire.Seth.unpack(head, at)
-        known = self._qps.get((peer, int.from_bytes(head[self._bth + 5 : self._bth + 8], "big")))
-        for (qpn, psn), ev in there.items():
-            ahead = (psn - sack.cack_psn) % MODULUS
-            if known is None:
-                if ev == sack.entropy and ahead == sack.ack_psn_offset % MODULUS:
-                    return True
-            elif known == qpn:
-                bit = (ahead - sack.sack_offset) % MODULUS
-                if ahead == 0 or ahead > MODULUS // 2 or (bit < wire.SACK_BITS and sack.bitmap >> bit & 1):
-                    return True
-        return False
 
     def _write(self, now_ns: int, what: str, peer: str, port: int, length: int, seen: Mapping[str, Any]) -> None:
         if now_ns - self._second_ns >= SECOND_NS:

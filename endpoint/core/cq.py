@@ -39,6 +39,8 @@ class CompletionQueue:
     def poll(self, limit: int = 16) -> list[Completion]:
         """Take up to `limit` completions, oldest first; their room is free again."""
         entries = self._entries
+        if not entries:  # as nearly always
+            return []
         taken = [entries.popleft() for _ in range(min(limit, len(entries)))]
         self._reserved -= len(taken)
         return taken

@@ -133,8 +133,11 @@ class PlaneEvs:
         """
         active = self.active
         count = len(active)
-        restored: EvPath | None = None
         at = self._at
+        if at < count and active[at].state is GOOD:  # as nearly always
+            self._at = at + 1
+            return active[at]
+        restored: EvPath | None = None
         for _ in range(count):
             if at >= count:
                 shuffle(active, self._bits)
