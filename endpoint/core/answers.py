@@ -19,8 +19,6 @@ class Answers:
     `port_sacks` is there in a dialect whose SACKs say which ports are up.
     """
 
-    __slots__ = ("_dest_masked", "_dest_qpn", "_port_sacks", "_traffic_class", "mpr", "nacks_sent", "sacks_sent")
-
     def __init__(self, dest_qpn: int, traffic_class: int, port_sacks: PortSacks | None = None) -> None:
         self._port_sacks = port_sacks
         self._dest_qpn = dest_qpn

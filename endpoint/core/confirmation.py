@@ -21,8 +21,6 @@ NAK_STATUS: dict[int, CompletionStatus] = {
 class Confirmations:
     """One requester's. `max_write_imm` writes with immediate may be under way; with `every` all writes wait."""
 
-    __slots__ = ("_every", "_imms", "_work", "max_write_imm", "waiting")
-
     def __init__(self, work: WorkQueue, max_write_imm: int, every: bool) -> None:
         self._work = work
         self._every = every

@@ -10,8 +10,6 @@ from endpoint.transport import Completion, QueueFull
 class CompletionQueue:
     """At most `capacity` completions, oldest first. Raises `ValueError` for a capacity below 1."""
 
-    __slots__ = ("_entries", "_reserved", "capacity")
-
     def __init__(self, capacity: int) -> None:
         if capacity < 1:
             raise ValueError(f"a completion queue's capacity is {capacity}; it must be at least 1")

@@ -25,8 +25,6 @@ def event_state(old: EvState, new: EvState) -> int:
 class EvEventQueue:
     """At most `capacity` events, oldest first. Raises `ValueError` for a capacity below 1."""
 
-    __slots__ = ("_events", "_lost", "capacity")
-
     def __init__(self, capacity: int) -> None:
         if capacity < 1:
             raise ValueError(f"an EV event queue's capacity is {capacity}; it must be at least 1")

@@ -46,25 +46,6 @@ GOOD, SKIP, BAD, DENIED = EvState.GOOD, EvState.SKIP, EvState.ASSUMED_BAD, EvSta
 class EvPath:
     """An EV and the path that the EV takes, as one QP sees them."""
 
-    __slots__ = (
-        "active",
-        "alive_ns",
-        "answered",
-        "backoff",
-        "ev",
-        "left_ns",
-        "needed",
-        "plane",
-        "port",
-        "probe_due_ns",
-        "returned_ns",
-        "route",
-        "sent",
-        "state",
-        "streak",
-        "suspicion",
-    )
-
     def __init__(self, route: Route, plane: PlaneEvs, needed: int) -> None:
         self.route = route
         self.ev = route.ev
@@ -90,21 +71,6 @@ class EvPath:
 
 class PlaneEvs:
     """The EVs of one QP in one plane."""
-
-    __slots__ = (
-        "_at",
-        "_bits",
-        "active",
-        "backups",
-        "bit",
-        "floor",
-        "number",
-        "out",
-        "port",
-        "quota",
-        "suspicion",
-        "wanted",
-    )
 
     def __init__(self, port: Port, rng: Random) -> None:
         self.port = port

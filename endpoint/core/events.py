@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 class EventLog:
     """At most `kept` events, oldest first; the oldest go when nobody takes them."""
 
-    __slots__ = ("_events", "drops")
-
     def __init__(self, kept: int) -> None:
         self._events: deque[Event] = deque(maxlen=kept)
         self.drops: dict[str, int] = {}

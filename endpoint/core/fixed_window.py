@@ -7,8 +7,6 @@ from endpoint.core.cc_profile import NsccConfig, PathTraits
 
 
 class FixedWindow:
-    __slots__ = ("window_bytes",)
-
     def __init__(self, path: PathTraits, config: NsccConfig) -> None:
         self.window_bytes = max(path.mtu_bytes, path.network_bdp_bytes * 3 // 2 // path.sharers)
 

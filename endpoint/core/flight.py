@@ -27,29 +27,6 @@ class Flight:
     `on_placed(message)` of a write of which every packet is acknowledged.
     """
 
-    __slots__ = (
-        "_blamed_ns",
-        "_on_late",
-        "_on_placed",
-        "_rtt",
-        "acked",
-        "blamed",
-        "granted",
-        "inflight_bytes",
-        "lost",
-        "mask",
-        "messages",
-        "nxt",
-        "paths",
-        "resumed_ns",
-        "rule",
-        "sent_ns",
-        "sizes",
-        "tries",
-        "una",
-        "window",
-    )
-
     def __init__(
         self,
         psn: int,

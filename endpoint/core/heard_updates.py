@@ -29,8 +29,6 @@ class Standing(Enum):
 class HeardUpdates:
     """The updates of one peer. `interval_ns` is the time between repetitions of an update."""
 
-    __slots__ = ("_heard", "_interval_ns", "_newest", "_newest_ns")
-
     def __init__(self, interval_ns: int) -> None:
         self._interval_ns = interval_ns
         self._heard: dict[int, int] = {}

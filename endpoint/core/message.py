@@ -8,23 +8,6 @@ from endpoint.transport import MemoryRegion
 class Message:
     """`index` counts the writes of the QP from 0, `imm_index` those with immediate; the wire has them modulo 2^16."""
 
-    __slots__ = (
-        "first_psn",
-        "imm_index",
-        "immediate",
-        "index",
-        "last_psn",
-        "length",
-        "offset",
-        "region",
-        "remote_va",
-        "rkey",
-        "signaled",
-        "solicited",
-        "unacked",
-        "wr_id",
-    )
-
     def __init__(
         self,
         wr_id: int,

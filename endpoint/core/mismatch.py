@@ -23,8 +23,6 @@ EV_LOOKS_MAX = 64
 class MismatchLog:
     """Each (peer, choice) is one `dialect` event, and every packet counts as `dialect_CHOICE` among the drops."""
 
-    __slots__ = ("_ev_looks", "_ev_others", "_ev_verdicts", "_log", "_scheduler", "_told", "dialect")
-
     def __init__(self, dialect: Dialect, log: EventLog, scheduler: Scheduler) -> None:
         self.dialect = dialect
         self._log = log

@@ -34,34 +34,6 @@ WINDOW_MAX = 1.5
 class Nscc:
     """Window control of one QP; see the module. All lengths of time are ns, all sizes bytes."""
 
-    __slots__ = (
-        "_achieved",
-        "_acked_since_adjust",
-        "_alpha",
-        "_average_delay",
-        "_base_rtt_ns",
-        "_config",
-        "_fast",
-        "_fast_bytes",
-        "_fast_delay_ns",
-        "_ignore_bytes",
-        "_ignored_bytes",
-        "_increase",
-        "_last_adjust_ns",
-        "_last_decrease_ns",
-        "_max",
-        "_mtu",
-        "_network_rtt_ns",
-        "_penalty",
-        "_qa_end_ns",
-        "_qa_trigger",
-        "_target_ns",
-        "_trimming",
-        "_window",
-        "quadrant",
-        "window_bytes",
-    )
-
     def __init__(self, path: PathTraits, config: NsccConfig) -> None:
         known = config.resolved(path)
         self._trimming = path.trimming

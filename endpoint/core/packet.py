@@ -47,8 +47,6 @@ class Route:
     with the CRC state behind it.
     """
 
-    __slots__ = ("_dialect", "_fronts", "_pieces", "da", "ev", "plane", "port", "via")
-
     def __init__(
         self,
         ev: int,
@@ -108,8 +106,6 @@ class Route:
 class WritePacker:
     """Makes the frames of one QP's writes. `dest_masked` is the destination QP as packed with the variant byte,
     `solicited_bit` the SE bit in byte 1 of the BTH."""
-
-    __slots__ = ("_dest", "_head", "_pmtu", "_solicited_bit", "_stamp_ns", "_stamp_resolution")
 
     def __init__(
         self, dest_masked: int, pmtu: int, stamp_ns: int, stamp_resolution: int, solicited_bit: int = 0x80

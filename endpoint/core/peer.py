@@ -36,29 +36,6 @@ class Peer:
     SACKs nothing is announced here.
     """
 
-    __slots__ = (
-        "_control_class",
-        "_heard",
-        "_interval_ns",
-        "_mismatches",
-        "_own_ids",
-        "_ports_all",
-        "_rng",
-        "_update_id",
-        "_waiting",
-        "address",
-        "asked",
-        "by_ev",
-        "denied",
-        "due_ns",
-        "name",
-        "ports",
-        "routes",
-        "row",
-        "told",
-        "users",
-    )
-
     def __init__(
         self,
         row: profile.Destination,

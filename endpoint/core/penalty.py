@@ -33,8 +33,6 @@ class Deliverer(Protocol):
 class ReceiverPenalty:
     """The penalty of one NIC, computed anew once a period of `period_ns`; always 0 unless `enabled`."""
 
-    __slots__ = ("_current", "_due_ns", "_enabled", "_members", "_period_ns")
-
     def __init__(self, period_ns: int, *, enabled: bool = True) -> None:
         self._period_ns = period_ns
         self._enabled = enabled

@@ -23,29 +23,6 @@ class Port:
     more than the endpoint's burst ahead.
     """
 
-    __slots__ = (
-        "bit",
-        "carrier",
-        "control",
-        "control_dropped",
-        "control_max",
-        "control_turns",
-        "enabled",
-        "free_ns",
-        "number",
-        "overhead_bytes",
-        "paused_ns",
-        "plane",
-        "rate_bps",
-        "row",
-        "rx_bytes",
-        "rx_packets",
-        "tx_bytes",
-        "tx_packets",
-        "unlimited",
-        "up",
-    )
-
     def __init__(self, row: profile.Port, control_max: int) -> None:
         self.row = row
         self.number = row.port
@@ -101,8 +78,6 @@ class Port:
 
 class PortSet:
     """All ports of one NIC, in the order of the profile."""
-
-    __slots__ = ("all", "by_number", "list", "up")
 
     def __init__(self, rows: Iterable[profile.Port], control_max: int) -> None:
         self.list = [Port(row, control_max) for row in rows]

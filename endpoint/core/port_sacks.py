@@ -21,8 +21,6 @@ REPEATS = 8
 class PortSacks:
     """`tell(now_ns)` sends one SACK a plane to every peer; `interval_ns` is the time between repetitions."""
 
-    __slots__ = ("_dialect", "_due_ns", "_interval_ns", "_left", "_ports", "_tell")
-
     def __init__(self, dialect: Dialect, ports: PortSet, interval_ns: int, tell: Callable[[int], None]) -> None:
         self._dialect = dialect
         self._ports = ports

@@ -14,8 +14,6 @@ KEPT = 1024
 class ProbeTable:
     """One QP's probes, by their 16-bit ids; `sent` counts them."""
 
-    __slots__ = ("_dest_qpn", "_id", "_traffic_class", "_waiting", "sent")
-
     def __init__(self, dest_qpn: int, traffic_class: int) -> None:
         self._dest_qpn = dest_qpn
         self._traffic_class = traffic_class

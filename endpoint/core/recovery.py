@@ -31,20 +31,6 @@ PLANE_RTT_MAX = 32
 class ReorderRule:
     """The window, and the log of transmissions in order of sending that it is applied to."""
 
-    __slots__ = (
-        "_base_ns",
-        "_largest",
-        "_learned_max_ns",
-        "_learned_ns",
-        "_smallest",
-        "_spread_ns",
-        "_step_ns",
-        "log",
-        "newest_ns",
-        "slowest_ns",
-        "window_ns",
-    )
-
     def __init__(self, base_rtt_ns: int, jitter_ns: int) -> None:
         self._base_ns = base_rtt_ns + jitter_ns
         self._step_ns = self._base_ns // 2

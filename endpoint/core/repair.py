@@ -6,8 +6,6 @@ from __future__ import annotations
 class Repair:
     """One requester's, at most one at a time. Times are ns; `packets` is 0 while nothing is being repaired."""
 
-    __slots__ = ("_last_psn", "late", "noticed_ns", "packets", "sent_ns")
-
     def __init__(self) -> None:
         self._last_psn = -1
         self.packets = 0

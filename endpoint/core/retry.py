@@ -23,20 +23,6 @@ PROBE_BACKOFF_MAX = 3
 class RetryTimer:
     """Times in ns. `rtt` and `rule` are the requester's own: no timer is shorter than the round trip now takes."""
 
-    __slots__ = (
-        "_asked",
-        "_jitter_ns",
-        "_life_ns",
-        "_linear",
-        "_most",
-        "_quiet_ns",
-        "_rtt",
-        "_rule",
-        "_timeout_ns",
-        "hold_ns",
-        "retries",
-    )
-
     def __init__(
         self, timeout: int, linear_cnt: int, exp_cnt: int, jitter_ns: int, rtt: RttEstimator, rule: ReorderRule
     ) -> None:

@@ -16,8 +16,6 @@ from endpoint.core.port import Port
 class ReverseEvs:
     """`routes` has the EV for acknowledgements by port number, `reachable` the bits of ports that lead to the peer."""
 
-    __slots__ = ("_at", "_confirmed", "_peer", "reachable", "routes")
-
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
         self.routes: dict[int, Route] = peer.routes_on(-1)

@@ -10,8 +10,6 @@ from __future__ import annotations
 class RttEstimator:
     """All in ns; `latest_ns` is 0 before the first sample, and the others are guesses from the profile until then."""
 
-    __slots__ = ("latest_ns", "min_ns", "smoothed_ns", "variation_ns")
-
     def __init__(self, base_rtt_ns: int) -> None:
         self.smoothed_ns = base_rtt_ns
         self.variation_ns = base_rtt_ns // 2

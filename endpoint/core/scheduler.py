@@ -40,8 +40,6 @@ class Sender:
 class Agenda:
     """One QP's place in the turns, and its deadline. `sender` is there from RTS on."""
 
-    __slots__ = ("_closed", "_scheduler", "_work", "active", "credit", "deadline_ns", "sender")
-
     sender: Sender
 
     def __init__(self, scheduler: Scheduler, work: WorkQueue) -> None:

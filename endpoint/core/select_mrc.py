@@ -13,7 +13,6 @@ class MrcSelection:
     within its round, so shares never differ by more than one packet."""
 
     heeds_signals = True
-    __slots__ = ("_at", "_bits", "_evs", "_order", "_version")
 
     def __init__(self, evs: EvSet, rng: Random) -> None:
         self._evs = evs

@@ -11,7 +11,6 @@ class ObliviousSelection:
     """Every EV of every live plane is equally likely; a packet whose port cannot send yet waits for it."""
 
     heeds_signals = False
-    __slots__ = ("_evs", "_random", "_waiting")
 
     def __init__(self, evs: EvSet, rng: Random) -> None:
         self._evs = evs

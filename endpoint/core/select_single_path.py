@@ -9,7 +9,6 @@ from endpoint.core.ev_set import EvPath, EvSet
 
 class SinglePathSelection:
     heeds_signals = False
-    __slots__ = ("_evs", "_path", "_rng")
 
     def __init__(self, evs: EvSet, rng: Random) -> None:
         self._evs = evs

@@ -16,20 +16,6 @@ from endpoint.transport import Completion, CompletionStatus, QueueFull
 class WorkQueue:
     """Writes and receives of the QP `qpn`; at most `max_send_wr` and `max_recv_wr` of them at a time."""
 
-    __slots__ = (
-        "_cq",
-        "_held",
-        "_max_recv_wr",
-        "_max_send_wr",
-        "_posted",
-        "_posted_imm",
-        "_qpn",
-        "_silent",
-        "pending",
-        "receives",
-        "silenced",
-    )
-
     def __init__(self, qpn: int, cq: CompletionQueue, max_send_wr: int, max_recv_wr: int) -> None:
         self._qpn = qpn
         self._cq = cq

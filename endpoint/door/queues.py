@@ -26,8 +26,6 @@ class GuestQp:
     """A queue pair of a program. `outstanding` counts its requests that have not ended, `silenced` the unsignaled
     writes whose end has been noted here."""
 
-    __slots__ = ("completions", "outstanding", "qp", "silenced")
-
     def __init__(self, qp: QueuePair, completions: Completions) -> None:
         self.qp = qp
         self.completions = completions
@@ -42,8 +40,6 @@ class Armed:
     solicited or has failed. An arming says how much the program has seen: what it has not seen is an event at once, so
     that nothing is missed that came while the arming was on its way.
     """
-
-    __slots__ = ("_armed", "_number", "_solicited_only", "channel", "produced", "solicited")
 
     def __init__(self, number: int, channel: Channel | None) -> None:
         self._number = number
@@ -77,8 +73,6 @@ class Armed:
 
 class Completions:
     """A completion queue of a program. `outstanding` counts requests whose completion has not been taken."""
-
-    __slots__ = ("_ready", "_unsignaled", "armed", "capacity", "number", "outstanding", "queue")
 
     def __init__(self, number: int, queue: CompletionQueue, capacity: int, channel: Channel | None = None) -> None:
         self.number = number

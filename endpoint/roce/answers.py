@@ -11,8 +11,6 @@ from endpoint.roce import wire
 class Answers:
     """Queues control frames for the QP `dest_qpn` of the peer."""
 
-    __slots__ = ("_dest_qpn", "_route", "_traffic_class")
-
     def __init__(self, route: Route, dest_qpn: int, traffic_class: int) -> None:
         self._route = route
         self._dest_qpn = dest_qpn

@@ -15,22 +15,6 @@ RATE_MIN = 1 / 1000
 class Dcqcn:
     """Rates in bit/s, times in ns."""
 
-    __slots__ = (
-        "_alpha_due_ns",
-        "_alpha_period_ns",
-        "_bytes",
-        "_bytes_period",
-        "_increase_due_ns",
-        "_increase_period_ns",
-        "_line",
-        "_setting",
-        "_stage_bytes",
-        "_stage_time",
-        "_target",
-        "alpha",
-        "rate_bps",
-    )
-
     def __init__(self, line_bps: int, base_rtt_ns: int, bdp_bytes: int, setting: DcqcnSetting = DEFAULT) -> None:
         self._setting = setting
         self._line = float(line_bps)

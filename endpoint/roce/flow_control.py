@@ -38,8 +38,6 @@ def pause_times(frame: bytes | memoryview) -> dict[int, int]:
 class FlowControl:
     """The pauses of one port, whose `paused_ns` says until when the data of the baseline must wait."""
 
-    __slots__ = ("_classes", "_port", "_since_ns", "_until_ns", "ignored", "paused_ns", "received", "resumed")
-
     def __init__(self, port: Port, classes: int) -> None:
         """`classes` are the lossless priorities, bit n for priority n: the baseline's data is of one of these."""
         self._port = port
