@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import ast
 import json
-import tempfile
-import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from scenarios.judging.run import Run
 from scenarios.reproducing import catalogue
 from scenarios.reproducing.figure import Figure, Part
 from scenarios.running import identity
-from scenarios.running.directory import RunDirectory
-from scenarios.running.runner import Choices, Runner
-from scenarios.sweeping.row import Row, broken
+from scenarios.running.runner import Choices
+from scenarios.sweeping.perform import kept, made
+from scenarios.sweeping.row import Row
 from scenarios.sweeping.task import Choose, Chosen, Task, VersionError, options_of
-from scenarios.worlds.simulated import SimulatedWorld
 
 SHORT = "--short"
 MEASURING = (
@@ -75,27 +71,13 @@ def task(figure: Figure, part: Part, short: bool) -> Task:
 
 def perform(choose: Choose, scratch: str, task: Task) -> Row:
     """One run and its row. VersionError when this process has other code than who asked; the row has other errors."""
-    began_s = time.monotonic()
-    try:
+
+    def measured(root: Path) -> Row:
         if hashes(task.words) != task.hashes:
             raise VersionError(f"the code was changed while figure {task.words[0]} was made: begin again")
-        with tempfile.TemporaryDirectory(prefix="run-", dir=scratch or None) as folder:
-            return made(choose(task.words), task, Path(folder), began_s)
-    except VersionError:
-        raise
-    except Exception as error:  # whatever a run may raise: the other figures go on, and the page says what broke
-        return broken(task.key, task.seed, error, round(time.monotonic() - began_s, 3))
+        runner = made(choose(task.words), root)
+        found = part_of(task.words)[1].measure(Run.open(runner.directory.path))
+        curves = {name: [list(point) for point in points] for name, points in found.curves.items()}
+        return Row(task.key, task.seed, MADE, metrics=dict(found.numbers), curves=curves)
 
-
-def made(chosen: Chosen, task: Task, root: Path, began_s: float) -> Row:
-    """The run itself, in a new run directory below `root`, and what its figure measures of it."""
-    scenario, choices = chosen
-    directory = RunDirectory.create(root, scenario.name, choices.seed)
-    runner = Runner(scenario, choices, directory, tell=lambda event: None)
-    world = partial(SimulatedWorld, choices.running_plan, choices.transport, choices.seed, directory, runner.tell)
-    runner.run(world)
-    run = Run.open(directory.path)
-    found = part_of(task.words)[1].measure(run)
-    seconds = round(time.monotonic() - began_s, 3)
-    curves = {name: [list(point) for point in points] for name, points in found.curves.items()}
-    return Row(task.key, task.seed, MADE, metrics=dict(found.numbers), seconds=seconds, curves=curves)
+    return kept(task, scratch, measured)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from scenarios.judging.judge import judge, verdict_of
 from scenarios.judging.run import Run
-from scenarios.judging.verdict import Verdict
 from scenarios.running.directory import RunDirectory
 from scenarios.running.runner import Runner
 from scenarios.running.watch import watched
@@ -24,25 +24,38 @@ Perform = Callable[[Task], Row]
 
 
 def perform(choose: Choose, scratch: str, task: Task) -> Row:
-    """One run and its row. Its journals lie in a folder below `scratch` meanwhile, unless the task keeps them.
+    """One run and its row. VersionError when this process would make another run; other errors are in the row."""
 
-    VersionError when this process would make another run. Whatever else goes wrong is in the row.
+    def judged(root: Path) -> Row:
+        chosen = choose([*task.words, "--seed", str(task.seed)])
+        checked(task, options_of(chosen))
+        runner = made(chosen, root)
+        scenario, directory = runner.scenario, runner.directory.path
+        checks = list(scenario.checks(runner.setting))
+        run = Run.open(directory)
+        verdict = judge(directory, checks, scenario.story) if task.keep else verdict_of(run, checks)
+        return row_of(task.key, task.seed, verdict, metric.measured(run))
+
+    return kept(task, scratch, judged)
+
+
+def kept(task: Task, scratch: str, make: Callable[[Path], Row]) -> Row:
+    """The row that `make` returns when it is given a folder for the run, or what broke, with how long that took.
+
+    The run's journals lie in a folder below `scratch` meanwhile, unless the task keeps them.
     """
     began_s = time.monotonic()
     try:
-        chosen = choose([*task.words, "--seed", str(task.seed)])
-        checked(task, options_of(chosen))
-        if task.keep:
-            return made(chosen, task, Path(task.keep), began_s)
         with tempfile.TemporaryDirectory(prefix="run-", dir=scratch or None) as folder:
-            return made(chosen, task, Path(folder), began_s)
+            row = make(Path(task.keep or folder))
     except VersionError:
         raise
-    except Exception as error:  # whatever a run may raise: the sweep goes on, and the row says why this one did not
-        return broken(task.key, task.seed, error, round(time.monotonic() - began_s, 3))
+    except Exception as error:  # whatever a run may raise: the others go on, and the row says why this one did not
+        row = broken(task.key, task.seed, error)
+    return replace(row, seconds=round(time.monotonic() - began_s, 3))
 
 
-def made(chosen: Chosen, task: Task, root: Path, began_s: float) -> Row:
+def made(chosen: Chosen, root: Path) -> Runner:
     """The run itself, in a new run directory below `root`."""
     scenario, choices = chosen
     directory = RunDirectory.create(root, scenario.name, choices.seed)
@@ -51,7 +64,4 @@ def made(chosen: Chosen, task: Task, root: Path, began_s: float) -> Row:
     kind = SimulatedWorld if simulated else EmulatedWorld
     make_world = partial(kind, choices.running_plan, choices.transport, choices.seed, directory, runner.tell)
     runner.run(make_world, None if simulated else partial(watched, directory))
-    checks = list(scenario.checks(runner.setting))
-    run = Run.open(directory.path)
-    verdict: Verdict = judge(directory.path, checks, scenario.story) if task.keep else verdict_of(run, checks)
-    return row_of(task.key, task.seed, verdict, metric.measured(run), round(time.monotonic() - began_s, 3))
+    return runner

@@ -43,10 +43,10 @@ class Row:
         return cls(**json.loads(text))
 
 
-def row_of(key: str, seed: int, verdict: Verdict, metrics: Mapping[str, float], seconds: float) -> Row:
+def row_of(key: str, seed: int, verdict: Verdict, metrics: Mapping[str, float]) -> Row:
     """The row of a run that was judged."""
     findings, reasons = by_check(verdict)
-    return Row(key, seed, verdict.word, findings, reasons, metrics, "", seconds)
+    return Row(key, seed, verdict.word, findings, reasons, metrics)
 
 
 def by_check(verdict: Verdict) -> tuple[dict[str, bool | None], dict[str, str]]:
@@ -64,7 +64,7 @@ def by_check(verdict: Verdict) -> tuple[dict[str, bool | None], dict[str, str]]:
     return findings, reasons
 
 
-def broken(key: str, seed: int, error: BaseException, seconds: float) -> Row:
+def broken(key: str, seed: int, error: BaseException) -> Row:
     """The row of a run that an exception ended: unknown, with what the exception said."""
     said: Any = str(error) or "no more is known"
-    return Row(key, seed, WORDS[None], error=f"{type(error).__name__}: {said}"[:2000], seconds=seconds)
+    return Row(key, seed, WORDS[None], error=f"{type(error).__name__}: {said}"[:2000])
