@@ -153,11 +153,15 @@ class Flight:
             self._on_late(path, now_ns)
 
     def duplicate(self, index: int, entropy: int, now_ns: int) -> None:
-        """A duplicate of PSN una + index came by this EV: perhaps the original, and then its path was only slow."""
+        """A duplicate of PSN una + index came by this EV: perhaps the original, and then its path was only slow.
+
+        If the copy went the same way, the original may as well have come in time and its answer been lost.
+        """
         slot = (self.una + index) & self.mask
         path = self.blamed[slot]
         if path is not None and path.ev == entropy and self.tries[slot]:
-            if path.plane.wanted and self._blamed_ns[slot] >= self.resumed_ns:
+            original = self.paths[slot] is not path
+            if original and path.plane.wanted and self._blamed_ns[slot] >= self.resumed_ns:
                 self.rule.late_rtt(path.plane.number, now_ns - self._blamed_ns[slot])
             self.late(slot, now_ns)
 

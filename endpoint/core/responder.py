@@ -252,7 +252,8 @@ class Responder:
     ) -> None:
         """Send a SACK caused by `psn` on `ev`, more of them if what is new spans several bitmaps, and an ACK if due.
 
-        `psn` may be any number of the past; only the last SACK answers mark and probe.
+        `psn` may be any number of the past; only the last SACK answers mark and probe. A probe has no PSN of its own:
+        the SACKs before the last must name none, or the peer would take that PSN for a late duplicate.
         """
         route = self._reverse.choose(port, ev) if probe_id is None else self._reverse.same_way(port, ev)
         if route is None:
@@ -260,7 +261,7 @@ class Responder:
         self._sack_bytes = 0
         cack = self.epsn - 1
         offset = psn - cack
-        answer = offset if NO_CAUSE <= offset < 0x8000 else NO_CAUSE
+        answer = offset if probe_id is None and NO_CAUSE <= offset < 0x8000 else NO_CAUSE
         congestion = self._penalty.at(now_ns) << 24 | (self.received_bytes >> 8) & 0xFFFFFF
         beyond = self.bitmap.bit_count()
         sack = self._answers.sack

@@ -6,7 +6,9 @@ from itertools import pairwise
 
 import pytest
 
+from endpoint.core.flight import Flight
 from endpoint.core.recovery import ReorderRule
+from endpoint.core.rtt import RttEstimator
 from endpoint.transport import QPState
 from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.flows import Flow
@@ -52,6 +54,25 @@ def test_queues_that_fill_within_a_round_trip_widen_the_window_at_once_and_drain
         rule.rtt_sample(0, 110)
         rule.rtt_sample(1, 110)
     assert rule.window_ns <= 100 + 10
+
+
+@pytest.mark.parametrize(("copy_by_the_same_path", "window_ns"), [(False, 100 + 900 - 100), (True, 100)])
+def test_a_duplicate_tells_the_originals_round_trip_only_if_the_copy_went_another_way(
+    copy_by_the_same_path: bool, window_ns: int
+) -> None:
+    """A hunt found acknowledgements lost by a crashed switch: the copy's duplicate came by the path of the original."""
+    flow = Flow(Wire())
+    first, second = list(flow.qp.requester._evs.paths.values())[:2]
+    rule = ReorderRule(base_rtt_ns=100, jitter_ns=0)
+    rule.rtt_sample(first.plane.number, 100)
+    late: list[int] = []
+    flight = Flight(0, 16, rule, RttEstimator(100), lambda path, now_ns: late.append(path.ev), lambda message: None)
+    flight.una = flight.nxt = 1
+    flight.blamed[0], flight.tries[0] = first, 1
+    flight.paths[0] = first if copy_by_the_same_path else second
+    flight.duplicate(-1, first.ev, 900)
+    assert late == [first.ev]
+    assert rule.window_ns - rule._learned_ns == window_ns
 
 
 @pytest.mark.parametrize(("spread", "later"), [(0.2, 0), (0.9, 0), (3.0, 0), (10.0, 60)])

@@ -137,6 +137,26 @@ def test_a_probe_triggers_a_sack_with_its_id() -> None:
     assert sack.seth.bitmap == 0b10
 
 
+def test_only_the_last_of_several_sacks_for_a_probe_names_what_caused_it() -> None:
+    """A hunt found a peer that took the first of them for a late duplicate, and its reorder window grew to a second."""
+    bench = Bench(sack_threshold_bytes=1 << 20, base_rtt_ns=60_000)
+    for _ in range(3):
+        bench.post(64)
+    sent = bench.writes()
+    arrived = [packet for packet in sent if packet.psn % 2]
+    assert arrived[-1].psn - arrived[0].psn > wire.SACK_BITS
+    bench.to_b(*arrived)
+    bench.answers(SACK)  # lost
+    bench.qp_b.responder.unreported = bench.qp_b.responder.bitmap
+    bench.wait(20)
+    bench.timers()
+    probe = bench.out(bench.a, Opcode.PROBE)[0]
+    *others, last = sack_by(bench, probe)
+    assert others
+    assert all(sack.seth.ack_psn_offset == -0x8000 and not sack.seth.probe_response for sack in others)
+    assert last.seth.probe_response
+
+
 # --- which bits a SACK carries ---------------------------------------------------------------------------------
 
 
