@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from scenarios.hunting.case import Case
-from scenarios.hunting.fair import fair
+from scenarios.hunting.fair import fair, paths_known
 from scenarios.scenario import TimedFault, Workload
 from topo.fault import VERBS, targets
 from topo.plan import Plan
@@ -67,17 +67,17 @@ def draw(seed: int) -> Case:
             plan_keys[section] = found
     churn = rng.random() < CHURN_SHARE
     shape = Case(rng.getrandbits(31), fabric, (), (), plan_keys, settings)
-    plan = shape.plan
+    plan, known = shape.plan, paths_known(shape.plan, settings)
     workloads = (light(rng, plan),) if churn else tuple(loads(rng, plan))
     if churn:
-        faults = churned(rng, plan)
+        faults = churned(rng, plan, known)
         return Case(
             shape.seed, fabric, workloads, faults, plan_keys, settings,
             reference_s=1.0, faults_s=CHURN_EVERY_S, after_s=4.0, rounds=3, repeats=CHURN_REPEATS,
         )  # fmt: skip
     length_s = rng.choice((1.0, 2.0, 3.0, 5.0))
     return Case(
-        shape.seed, fabric, workloads, timeline(rng, plan, length_s), plan_keys, settings,
+        shape.seed, fabric, workloads, timeline(rng, plan, known, length_s), plan_keys, settings,
         reference_s=1.5, faults_s=length_s, after_s=6.0,
     )  # fmt: skip
 
@@ -88,25 +88,25 @@ def few(rng: Random, values: Mapping[str, Any], counts: tuple[int, ...]) -> dict
     return {name: values[name] for name in names}
 
 
-def timeline(rng: Random, plan: Plan, length_s: float) -> tuple[TimedFault, ...]:
+def timeline(rng: Random, plan: Plan, known: int, length_s: float) -> tuple[TimedFault, ...]:
     """Faults of a few verbs at any times, which leave every pair a path; all are mended before the end."""
     verbs = rng.sample(sorted(VERBS), rng.randint(1, 4))
     found: list[TimedFault] = []
     for _ in range(rng.randint(1, FAULTS_MAX)):
         for _ in range(DRAWS):
             entry = drawn(rng, plan, rng.choice(verbs), length_s - LAST_S)
-            if entry is not None and fair(plan, [*found, entry]):
+            if entry is not None and fair(plan, [*found, entry], known):
                 found.append(entry)
                 break
     return tuple(sorted(found, key=lambda entry: entry.at_s))
 
 
-def churned(rng: Random, plan: Plan) -> tuple[TimedFault, ...]:
+def churned(rng: Random, plan: Plan, known: int) -> tuple[TimedFault, ...]:
     """One or two short faults, to be repeated."""
     while True:
         entries = [drawn(rng, plan, rng.choice(sorted(VERBS)), CHURN_EVERY_S / 2) for _ in range(rng.randint(1, 2))]
         found = tuple(entry for entry in entries if entry is not None)
-        if found and fair(plan, found):
+        if found and fair(plan, found, known):
             return found
 
 

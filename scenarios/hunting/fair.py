@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
+from typing import Any
 
+from endpoint.core.config import Settings
 from scenarios.running.timeline import moments
 from scenarios.scenario import TimedFault
 from topo.fault import VERBS, Fault, FaultError, conditions, make_fault
@@ -17,8 +19,23 @@ OUTAGE_ROUND_TRIPS = 15
 """Without any sound path: less than the seven linear retries of a queue pair, of more than four round trips each."""
 
 
-def longest_outage_s(plan: Plan, faults: Sequence[TimedFault]) -> float:
-    """The longest time for which some pair of hosts has no path without a fault. `faults` are of one phase."""
+def paths_known(plan: Plan, settings: Mapping[str, Any]) -> int:
+    """How many paths to a peer a queue pair has, where there are as many, with these settings of its transport.
+
+    A queue pair draws its EVs when it is made, as many in every plane, and has no others afterwards.
+    """
+    if settings.get("selection") == "single_path":
+        return 1
+    usual = Settings()
+    active, backup = (settings.get(name, getattr(usual, name)) for name in ("evs_active", "evs_backup"))
+    return int(max(1, active // plan.planes) + backup // plan.planes) * plan.planes
+
+
+def longest_outage_s(plan: Plan, faults: Sequence[TimedFault], known: int) -> float:
+    """The longest time for which some pair of hosts has no path without a fault. `faults` are of one phase.
+
+    A queue pair has `known` of the paths, any of them: as many bad ones are an outage.
+    """
     shape = (plan.planes, plan.leaves, plan.spines, plan.hosts_per_leaf)
     all_ways = ways(shape)
     dead_since: dict[int, float] = {}
@@ -30,7 +47,7 @@ def longest_outage_s(plan: Plan, faults: Sequence[TimedFault]) -> float:
         in_force[fault] += 1 if moment.begin else -1
         bad = frozenset().union(*(spoilt(shape, one) for one, count in in_force.items() if count > 0))
         for number, own in enumerate(all_ways):
-            if own <= bad:
+            if len(own & bad) >= min(len(own), known):
                 dead_since.setdefault(number, moment.at_s)
             else:
                 longest = max(longest, moment.at_s - dead_since.pop(number, moment.at_s))
@@ -70,11 +87,11 @@ def made(plan: Plan, timed: TimedFault) -> Fault:
     return make_fault(plan, timed.verb, timed.target, timed.value, timed.seed)
 
 
-def fair(plan: Plan, faults: Sequence[TimedFault]) -> bool:
-    """Whether every entry is possible, ends, and no outage is too long."""
+def fair(plan: Plan, faults: Sequence[TimedFault], known: int) -> bool:
+    """Whether every entry is possible, ends, and no outage of a pair that has `known` paths is too long."""
     try:
         limit_s = OUTAGE_ROUND_TRIPS * plan.base_rtt_ns / 1e9 / plan.pace
-        return overlap_free(plan, faults) and longest_outage_s(plan, faults) <= limit_s
+        return overlap_free(plan, faults) and longest_outage_s(plan, faults, known) <= limit_s
     except FaultError:
         return False
 

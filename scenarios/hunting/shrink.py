@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from scenarios.hunting.attempt import Outcome
 from scenarios.hunting.case import Case
-from scenarios.hunting.fair import fair
+from scenarios.hunting.fair import fair, paths_known
 from scenarios.scenario import TimedFault, Workload
 from topo.planfile import PlanError
 
@@ -99,7 +99,7 @@ def possible(case: Case) -> bool:
     except (PlanError, ValueError):
         return False
     inside = all(entry.at_s + (entry.for_s or 0.0) <= case.faults_s for entry in case.faults)
-    return inside and bool(case.workloads) and fair(plan, case.faults)
+    return inside and bool(case.workloads) and fair(plan, case.faults, paths_known(plan, case.settings))
 
 
 def rounds(case: Case) -> Iterator[Case]:

@@ -23,7 +23,7 @@ from scenarios.hunting.attempt import SCRATCH, Outcome, attempt
 from scenarios.hunting.case import Case
 from scenarios.hunting.crew import Crew
 from scenarios.hunting.draw import draw
-from scenarios.hunting.fair import OUTAGE_ROUND_TRIPS, fair, longest_outage_s
+from scenarios.hunting.fair import OUTAGE_ROUND_TRIPS, fair, longest_outage_s, paths_known
 from scenarios.hunting.hold import (
     flows_move,
     must_hold,
@@ -45,6 +45,7 @@ from tests.helpers.planted_bugs import BUGS
 from topo.planfile import load_plan
 
 TINY = load_plan("tiny")
+ALL = TINY.planes * TINY.spines
 LIMIT_S = 900
 
 
@@ -73,18 +74,27 @@ def test_a_seed_draws_the_same_case_and_other_seeds_other_ones() -> None:
 def test_every_case_that_is_drawn_can_be_run_and_leaves_every_pair_of_hosts_a_path(seed: int) -> None:
     case = draw(seed)
     rehearse(case.scenario(), case.choices())
-    assert fair(case.plan, case.faults)
+    assert fair(case.plan, case.faults, paths_known(case.plan, case.settings))
 
 
 def test_an_outage_is_as_long_as_no_path_of_a_pair_is_sound() -> None:
     cut = [TimedFault(0.0, "port-down", f"h0.p{plane}", 1.0 + plane) for plane in range(2)]
-    assert longest_outage_s(TINY, cut) == 1.0
-    assert longest_outage_s(TINY, cut[:1]) == 0.0
-    assert longest_outage_s(TINY, [TimedFault(0.0, "switch-stop", f"p{plane}l0") for plane in range(2)]) == float("inf")
+    assert longest_outage_s(TINY, cut, ALL) == 1.0
+    assert longest_outage_s(TINY, cut[:1], ALL) == 0.0
+    stopped = [TimedFault(0.0, "switch-stop", f"p{plane}l0") for plane in range(2)]
+    assert longest_outage_s(TINY, stopped, ALL) == float("inf")
     rtt_s = TINY.base_rtt_ns / 1e9
-    assert fair(TINY, [replace(one, for_s=(OUTAGE_ROUND_TRIPS - 1) * rtt_s) for one in cut])
-    assert not fair(TINY, [replace(one, for_s=(OUTAGE_ROUND_TRIPS + 1) * rtt_s) for one in cut])
-    assert not fair(TINY, [cut[0], replace(cut[0], at_s=0.5)])
+    assert fair(TINY, [replace(one, for_s=(OUTAGE_ROUND_TRIPS - 1) * rtt_s) for one in cut], ALL)
+    assert not fair(TINY, [replace(one, for_s=(OUTAGE_ROUND_TRIPS + 1) * rtt_s) for one in cut], ALL)
+    assert not fair(TINY, [cut[0], replace(cut[0], at_s=0.5)], ALL)
+
+
+def test_a_queue_pair_of_few_paths_has_an_outage_when_as_many_are_bad() -> None:
+    """A hunt found queue pairs of one path, which stand still as long as that path is cut."""
+    assert paths_known(TINY, {}) > ALL
+    assert paths_known(TINY, {"selection": "single_path"}) == 1
+    assert paths_known(TINY, {"evs_active": 2, "evs_backup": 2}) == 2 * TINY.planes
+    assert longest_outage_s(TINY, [TimedFault(0.0, "link-down", "p1l0-p1s0", 1.0)], 1) == 1.0
 
 
 # --- shrinking
@@ -128,7 +138,7 @@ def test_shrinking_is_deterministic_and_counts_its_runs() -> None:
 
 def test_shrinking_never_changes_what_breaks_nor_makes_a_case_that_need_not_be_survived() -> None:
     def other(case: Case) -> Outcome:
-        assert fair(case.plan, case.faults)
+        assert fair(case.plan, case.faults, paths_known(case.plan, case.settings))
         rehearse(case.scenario(), case.choices())
         return Outcome({"made up" if len(case.faults) > 4 else "another": "it broke"})
 
