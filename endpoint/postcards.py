@@ -75,7 +75,7 @@ class Postcards:
         for port, frame in outgoing:
             if len(frame) > low and not frame[low] & mask and frame[bth] in DATA:
                 seen = self._decode(frame[:HEAD_BYTES])
-                if seen["psn"] is None or seen["dst"] is None:
+                if seen["psn"] is None or seen["dst"] not in self._addresses:
                     continue
                 self._write(now_ns, "sent", seen["dst"], port, len(frame), seen)
                 there = self._open.setdefault(self._addresses[seen["dst"]], {})

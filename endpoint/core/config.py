@@ -52,6 +52,9 @@ class Settings:
     evs_backup: int = 64
     evs_min_active_share: float = 0.25
     """Floor of each plane: with no more than this share of its EVs left, a loss that chance explains takes none out."""
+    ev_rest_packets: int = 0
+    """Packets of a QP in an EV's plane that a mark or trim keeps the EV out of at least. With 0 the EV is passed over
+    once (guidance of OCP MRC 11.2.2, which leaves the length to the implementation)."""
     probes_to_resurrect: int = 2
     """Probes in a row that must come back unmarked before an ASSUMED_BAD EV is used again; doubled on each relapse."""
     sack_threshold_bytes: int | None = None
@@ -159,6 +162,7 @@ def derive(profile: NicProfile, settings: Settings) -> Limits:
     check("retry_exponential", settings.retry_exponential, 0, RETRIES_WITHOUT_END)
     check("evs_active", settings.evs_active, 1, 1 << 16)
     check("evs_backup", settings.evs_backup, 0, 1 << 16)
+    check("ev_rest_packets", settings.ev_rest_packets, 0, 1 << 16)
     check("evs_min_active_share", settings.evs_min_active_share, 0.0, 1.0)
     check("sack_threshold_bytes", threshold, 0, 1 << 30)
     check("probes_to_resurrect", settings.probes_to_resurrect, 1, 64)

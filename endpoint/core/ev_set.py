@@ -67,6 +67,8 @@ class EvPath:
         self.backoff = 1
         self.probe_due_ns = 0
         self.returned_ns = -1
+        self.rested_until = 0
+        """The last packet of its plane, counted by `PlaneEvs.taken`, that a SKIP EV sits out."""
 
 
 class PlaneEvs:
@@ -88,15 +90,18 @@ class PlaneEvs:
         """As of an EV, but of all of the plane's packets."""
         self.wanted = True
         """Whether the port is up and the peer has not said that its own is down."""
+        self.taken = 0
+        """Packets of this plane, and the next one is on its way."""
         self._bits = rng.getrandbits
         self._at = 0
 
     def take(self) -> EvPath | None:
         """The next EV of the rotation, in a fresh pseudo-random order each scan.
 
-        A resting EV is made GOOD again and passed over, at most one a packet (guidance of OCP MRC 11.2.2); when all
-        others rest too, that one is used.
+        A resting EV whose rest is over is made GOOD again and passed over, at most one a packet (guidance of OCP MRC
+        11.2.2). Where all others rest, too, that EV is used, or else the first that rests.
         """
+        self.taken += 1
         active = self.active
         count = len(active)
         at = self._at
@@ -104,7 +109,8 @@ class PlaneEvs:
             self._at = at + 1
             return active[at]
         restored: EvPath | None = None
-        for _ in range(count):
+        resting: EvPath | None = None
+        for _ in range(max(count - at, 0) + count):  # what is left of this scan, and all of the next
             if at >= count:
                 shuffle(active, self._bits)
                 at = 0
@@ -114,11 +120,13 @@ class PlaneEvs:
                 if path is not restored:
                     self._at = at
                     return path
-            elif restored is None:
+            elif restored is None and self.taken > path.rested_until:
                 path.state = transition(path.state, EvCause.TURN)
                 restored = path
+            elif resting is None:
+                resting = path
         self._at = at
-        return restored
+        return resting if restored is None else restored
 
 
 class EvSet:
@@ -132,12 +140,14 @@ class EvSet:
         active: int,
         backup: int,
         floor_share: float,
+        rest_packets: int = 0,
         probes_needed: int,
         probe_interval_ns: int,
         on_change: Callable[[EvPath, EvState, EvCause], None],
     ) -> None:
         self._rng = rng
         self._on_change = on_change
+        self._rest_packets = rest_packets
         self._probes_needed = probes_needed
         self._probe_interval_ns = probe_interval_ns
         self.paths: dict[int, EvPath] = {}
@@ -211,6 +221,8 @@ class EvSet:
         new = transition(old, cause)
         if cause is EvCause.LATE_ACK:
             path.suspicion = 0
+        if new is SKIP and (old is not SKIP or cause is EvCause.ECN or cause is EvCause.TRIM):
+            path.rested_until = path.plane.taken + self._rest_packets
         if new is old:
             return
         path.state = new

@@ -166,6 +166,7 @@ class QueuePair(VerbQueuePair):
             active=settings.evs_active if profile.mode is EvMode.AUTO else COUNT_MAX,
             backup=settings.evs_backup if profile.mode is EvMode.AUTO else COUNT_MAX,
             floor_share=profile.floor_share(settings.evs_min_active_share),
+            rest_packets=settings.ev_rest_packets,
             probes_needed=settings.probes_to_resurrect,
             probe_interval_ns=context.limits.probe_interval_ns,
             on_change=self._ev_changed,

@@ -12,7 +12,7 @@ from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
 from endpoint.core.endpoint import Endpoint
 from endpoint.core.ev_set import EvSet
-from endpoint.core.ev_state import EvCause
+from endpoint.core.ev_state import EvCause, EvState
 from endpoint.core.selection import find_selection
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
@@ -62,6 +62,49 @@ def test_mrc_leaves_a_plane_at_once_when_it_is_no_longer_wanted() -> None:
     assert {selection.next(ALL).plane.number for _ in range(30)} == {0, 1, 3}
     evs.set_wanted(0)
     assert selection.next(ALL) is None
+
+
+def few_evs(rest_packets: int = 0) -> Any:
+    """One plane with two EVs, as its selection sees it."""
+    routes = Endpoint(profiles.parse(profile_data(0)), rng=Random(1)).peers.named("h1").routes
+    rows = [route for route in routes if route.port.number == 1][:2]
+    evs = EvSet(
+        rows,
+        Random(2),
+        active=128,
+        backup=0,
+        floor_share=0.25,
+        rest_packets=rest_packets,
+        probes_needed=2,
+        probe_interval_ns=1000,
+        on_change=lambda *_: None,
+    )
+    assert len(evs.planes[0].active) == 2
+    return find_selection("mrc")(evs, Random(3)), evs, *evs.planes[0].active
+
+
+def test_a_marked_ev_is_passed_over_for_the_good_one_also_where_a_scan_ends() -> None:
+    """OCP MRC 11.2.2: the packet for which a SKIP EV is made GOOD takes the next GOOD EV, and there is one."""
+    selection, evs, marked, good = few_evs()
+    for turn in range(1000):
+        evs.signal(marked, EvCause.ECN, turn)
+        while marked.state is EvState.SKIP:
+            assert selection.next(ALL) is good
+
+
+def test_when_all_evs_rest_one_of_them_is_used() -> None:
+    for rest_packets in (0, 5):
+        selection, evs, one, other = few_evs(rest_packets)
+        evs.signal(one, EvCause.ECN, 0)
+        evs.signal(other, EvCause.TRIM, 0)
+        assert selection.next(ALL) in (one, other)
+
+
+def test_a_rest_lasts_as_many_packets_as_its_setting_says() -> None:
+    selection, evs, marked, good = few_evs(rest_packets=100)
+    evs.signal(marked, EvCause.ECN, 0)
+    assert [selection.next(ALL) for _ in range(100)] == [good] * 100
+    assert marked in [selection.next(ALL) for _ in range(4)]
 
 
 def test_oblivious_uses_everything_evenly_but_what_is_denied() -> None:
