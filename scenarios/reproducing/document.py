@@ -16,6 +16,7 @@ INTRODUCTION = (
 ONE_SET = (
     "One set for all figures. No figure has a parameter of its own but its cluster, transport, workload and faults."
 )
+KNOBS = "Experiments, one knob at a time:"
 HOW = "how it is measured here"
 WIDTH = 150
 
@@ -41,12 +42,13 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
 
 def section(outcome: Outcome) -> list[str]:
     """A figure."""
-    figure = outcome.figure
+    figure, experiments = outcome.figure, table.experiments(outcome)
     return [
         f"## {figure.name}: {figure.title}\n",
         wrapped(figure.caption),
         wrapped(figure.compression),
         rows(table.QUANTITY_HEAD, table.quantities(outcome)),
+        *([wrapped(KNOBS), rows(table.EXPERIMENT_HEAD, experiments)] if experiments else []),
         *(wrapped(note) for note in figure.notes),
     ]
 

@@ -79,6 +79,19 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
+class Experiment:
+    """A run of the figure in which one knob was changed: what became of the quantity of this name.
+
+    `measured` is the number ("PART:NAME") that takes the place of the quantity's own. Such runs explain; no quantity
+    is compared with them.
+    """
+
+    knob: str
+    quantity: str
+    measured: str
+
+
+@dataclass(frozen=True, slots=True)
 class PaperCurve:
     """Points of the paper, in the axes of its chart."""
 
@@ -117,4 +130,5 @@ class Figure:
     charts: Sequence[Chart] = ()
     compression: str = "Time is not compressed."
     source: str = DIGITISED
+    experiments: Sequence[Experiment] = ()
     notes: Sequence[str] = ()  # what experiments beside the figure have shown

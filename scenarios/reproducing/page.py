@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from scenarios.judging import page
 from scenarios.reproducing import table
-from scenarios.reproducing.document import HOW, INTRODUCTION, ONE_SET
+from scenarios.reproducing.document import HOW, INTRODUCTION, KNOBS, ONE_SET
 from scenarios.reproducing.outcome import BEYOND, IMPOSSIBLE, WITHIN_FAR, WITHIN_NEAR, Outcome
 from scenarios.reproducing.picture import draw
 
@@ -33,7 +33,7 @@ def html(outcomes: Sequence[Outcome]) -> str:
 
 def section(outcome: Outcome) -> str:
     """A figure: charts, table, caption, how each quantity is measured."""
-    figure = outcome.figure
+    figure, experiments = outcome.figure, table.experiments(outcome)
     charts = [draw(outcome, chart, index) for index, chart in enumerate(figure.charts)]
     rows: list[list[str]] = []
     for row in table.quantities(outcome):
@@ -47,6 +47,7 @@ def section(outcome: Outcome) -> str:
         page.paragraph(figure.compression, soft=True),
         *(page.paragraph(f"Broken off: {error}") for error in outcome.errors),
         page.table(table.QUANTITY_HEAD, rows),
+        *([page.paragraph(KNOBS), page.table(table.EXPERIMENT_HEAD, experiments)] if experiments else []),
         *(page.paragraph(note) for note in figure.notes),
         f"<details><summary>How each quantity is measured here</summary>{measured}</details>",
         page.paragraph(f"The paper's points: {figure.source}.", soft=True),

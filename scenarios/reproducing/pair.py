@@ -27,10 +27,11 @@ def pair(
     *,
     bidirectional: bool = True,
     sample_paths: bool = False,
+    name: str = "mrc",
 ) -> Part:
-    """The run "mrc" of a figure: four queue pairs each way."""
+    """A run of a figure: four queue pairs each way."""
     return Part(
-        name="mrc",
+        name=name,
         plan=clock.plan,
         transport=MRC,
         workloads=[stream(*hosts, bidirectional=bidirectional)],

@@ -23,6 +23,7 @@ QUANTITY_HEAD = ["quantity", "unit", "paper", "here", "difference", "verdict"]
 SUMMARY_HEAD = ["figure", "", "within 5 %", "within 15 %", "farther off", "not reproduced", "seconds"]
 PARAMETER_HEAD = ["parameter", "value", "source"]
 WHY_HEAD = ["figure", "quantities", "why"]
+EXPERIMENT_HEAD = ["what was changed", "quantity", "unit", "paper", "as above", "changed"]
 
 
 def quantities(outcome: Outcome) -> Rows:
@@ -38,6 +39,17 @@ def quantities(outcome: Outcome) -> Rows:
         ]
         for one in outcome.comparisons
     ]
+
+
+def experiments(outcome: Outcome) -> Rows:
+    """A row an experiment: the quantity as the figure has it, and as it became with one knob changed."""
+    known = {one.quantity.name: one for one in outcome.comparisons}
+    rows = []
+    for one in outcome.figure.experiments:
+        usual = known[one.quantity]
+        row = [one.knob, one.quantity, usual.quantity.unit, number(usual.quantity.paper), number(usual.ours)]
+        rows.append([*row, number(outcome.number(one.measured))])
+    return rows
 
 
 def summary(outcomes: Sequence[Outcome]) -> Rows:

@@ -12,7 +12,7 @@ from scenarios.judging.run import Run
 from scenarios.reproducing import catalogue, document, page, perform, text
 from scenarios.reproducing.clock import Clock
 from scenarios.reproducing.cluster import CLUSTERS, A, B
-from scenarios.reproducing.figure import Chart, Figure, Measured, PaperCurve, Part, Quantity
+from scenarios.reproducing.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part, Quantity
 from scenarios.reproducing.measuring import sample_gbps
 from scenarios.reproducing.outcome import (
     BEYOND,
@@ -105,6 +105,8 @@ def test_every_figure_compares_only_what_its_parts_have(name: str) -> None:
     assert parts == {part.name for part in figure.parts(True)}
     named = [one.measured for one in figure.quantities if one.measured is not None]
     named += [curve for chart in figure.charts for curve in chart.ours]
+    named += [one.measured for one in figure.experiments]
+    assert {one.quantity for one in figure.experiments} <= {one.name for one in figure.quantities}
     assert {one.partition(":")[0] for one in named} <= parts
     assert all(one.why for one in figure.quantities if one.measured is None)
     assert all(one.scale for one in figure.quantities if one.paper == 0)
@@ -167,7 +169,7 @@ def test_what_was_made_is_kept_and_what_broke_is_made_again(tmp_path: Path) -> N
 
 
 def made(parts: Sequence[str], figure: Figure) -> Outcome:
-    row = Row("k", 1, "made", metrics={"rate": 80.0}, curves={"rate": [[0, 1], [1, 2]]})
+    row = Row("k", 1, "made", metrics={"rate": 80.0, "other": 95.0}, curves={"rate": [[0, 1], [1, 2]]})
     return Outcome(figure, dict.fromkeys(parts, row), ["one"])
 
 
@@ -180,6 +182,7 @@ def own_figure() -> Figure:
         parts=lambda short: [part],
         quantities=(quantity(100.0, why="half of it is missing"), Quantity("none", 3.0, "s", None, "", why="no model")),
         charts=(Chart("s", "Gb/s", {"one:rate": "MRC"}, [PaperCurve("MRC", [(0.5, 2.0)])]),),
+        experiments=(Experiment("twice the window", "rate", "one:other"),),
     )
 
 
@@ -194,6 +197,7 @@ def test_the_page_stands_alone_and_says_what_differs() -> None:
     assert "no model" in shown
     assert shown.count("<svg") == 1
     assert "MRC, paper" in shown
+    assert "twice the window" in shown
     assert not [tag for tag in ("<script", "<link", "src=", 'href="http') if tag in shown]
     assert "−20.0%" in shown
 
@@ -202,6 +206,7 @@ def test_markdown_has_the_same_rows_as_the_page() -> None:
     shown = document.markdown([made(["one"], own_figure())])
     assert "| rate | Gb/s | 100 | 80 | −20.0% | farther off |" in shown
     assert "| none | s | 3 | – | – | not reproduced |" in shown
+    assert "| twice the window | rate | Gb/s | 100 | 80 | 95 |" in shown
     assert "half of it is missing" in shown
     assert all(len(line) <= 150 or line.startswith("|") for line in shown.splitlines())
 

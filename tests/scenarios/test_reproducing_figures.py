@@ -37,5 +37,6 @@ def test_every_figure_has_a_short_form_that_runs(name: str, tmp_path: Path) -> N
     (outcome,) = reproduced(name, tmp_path).outcomes()
     assert outcome.whole
     assert NOT_RUN not in [one.verdict for one in outcome.comparisons]
+    assert None not in [outcome.number(one.measured) for one in outcome.figure.experiments]
     for chart in outcome.figure.charts:
         assert all(outcome.curve(curve) for curve in chart.ours)

@@ -8,7 +8,7 @@ from scenarios.judging.run import Run
 from scenarios.reproducing import measuring
 from scenarios.reproducing.clock import Clock
 from scenarios.reproducing.cluster import B
-from scenarios.reproducing.figure import Chart, Figure, Measured, PaperCurve, Part, Quantity
+from scenarios.reproducing.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part, Quantity
 from scenarios.reproducing.pair import LOWEST, lowest_sample, pair
 
 UNIT = 30  # round trips
@@ -27,8 +27,11 @@ def parts(short: bool) -> Sequence[Part]:
         }
         return Measured(numbers, {"rate": measuring.curve(run, clock, 0, END, clock.sample)})
 
-    faults = [clock.fault(DOWN, "link-down", f"h{host}-p0l0") for host in range(2)]
-    return [pair(clock, END, faults, measure, hosts=("h0", "h1"))]
+    def dying(name: str, verb: str) -> Part:
+        faults = [clock.fault(DOWN, verb, f"h{host}-p0l0") for host in range(2)]
+        return pair(clock, END, faults, measure, hosts=("h0", "h1"), name=name)
+
+    return [dying("mrc", "link-down"), dying("silent", "blackhole")]
 
 
 FIGURE = Figure(
@@ -65,6 +68,10 @@ FIGURE = Figure(
                 PaperCurve("MRC", [(0.5, 1533), (1, 1533), (1.5, 1533), (2.05, 0), (3, 1338), (4, 1338), (5, 1338)])
             ],
         ),
+    ),
+    experiments=(
+        Experiment("the leaf takes every packet silently, no NIC loses carrier", "lowest sample", "silent:lowest"),
+        Experiment("the same", "after", "silent:after"),
     ),
     compression=f"Time is in units of {UNIT} base round trips; the paper's instants do not matter here.",
 )

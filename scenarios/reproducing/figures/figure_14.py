@@ -8,13 +8,15 @@ from scenarios.judging.run import Run
 from scenarios.reproducing import measuring
 from scenarios.reproducing.clock import Clock
 from scenarios.reproducing.cluster import B_ONE_PLANE
-from scenarios.reproducing.figure import Chart, Figure, Measured, PaperCurve, Part, Quantity
+from scenarios.reproducing.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part, Quantity
 from scenarios.reproducing.parameters import MRC
 from scenarios.reproducing.streams import stream
+from scenarios.running.transport_choice import TransportChoice, transport
 
 FACTOR = 5_000
 BEFORE_S, END_S = 5.0, 20.0
 SHOWN_FROM_S = 60.0  # the paper's axis at our beginning: flow 2 is pinned at 65 s
+RESTS = (4, 16, 64, 256)  # packets of a queue pair that a mark keeps an EV out, in experiments
 EV_A, EV_B = 0x0000_C000, 0x0000_C001
 
 
@@ -40,11 +42,11 @@ def parts(short: bool) -> Sequence[Part]:
         }
         return Measured(numbers, curves)
 
-    return [
-        Part(
-            name="mrc",
+    def run(name: str, transport: TransportChoice) -> Part:
+        return Part(
+            name=name,
             plan=B_ONE_PLANE,
-            transport=MRC,
+            transport=transport,
             workloads=[stream("h0", "h2", name="flow1"), stream("h4", "h3", name="flow2")],
             phases=clock.phases(END_S),
             # Flow 2 loses its other path, and nobody tells flow 1.
@@ -52,7 +54,9 @@ def parts(short: bool) -> Sequence[Part]:
             measure=measure,
             sample_paths=True,
         )
-    ]
+
+    resting = [run(f"rest-{packets}", transport("mrc", {"ev_rest_packets": packets})) for packets in RESTS]
+    return [run("mrc", MRC), *resting]
 
 
 FIGURE = Figure(
@@ -106,6 +110,15 @@ FIGURE = Figure(
                 PaperCurve("EV-B", [(61, 48), (64, 48), (71, 96), (76, 96), (79, 96)]),
             ],
         ),
+    ),
+    experiments=tuple(
+        Experiment(f"a marked EV rests for {packets} packets of its queue pair", quantity, f"rest-{packets}:{number}")
+        for packets in RESTS
+        for quantity, number in (
+            ("flow 1's share on EV-B", "share on B"),
+            ("both flows' rate kept", "kept"),
+            ("flow 1 moves after", "moved after"),
+        )
     ),
     compression=(
         f"The paper's seconds are shortened {FACTOR:,} times; time before is cut away. The paper's points are its"

@@ -8,7 +8,7 @@ from scenarios.judging.run import Run
 from scenarios.reproducing import measuring
 from scenarios.reproducing.clock import Clock
 from scenarios.reproducing.cluster import B
-from scenarios.reproducing.figure import Chart, Figure, Measured, PaperCurve, Part, Quantity
+from scenarios.reproducing.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part, Quantity
 from scenarios.reproducing.pair import pair
 
 STEP_ROUND_TRIPS = 60
@@ -19,7 +19,6 @@ DOWN = 7
 
 def parts(short: bool) -> Sequence[Part]:
     clock = Clock.round_trips(B, 12 if short else STEP_ROUND_TRIPS)
-    faults = [clock.fault(1 + i, "port-down", f"h0.p{i}", until=2 * DOWN - i) for i in range(DOWN)]
     length = 2 * DOWN + 1
 
     def measure(run: Run) -> Measured:
@@ -30,7 +29,11 @@ def parts(short: bool) -> Sequence[Part]:
         numbers["dip"] = max(dip_s(run, clock, 1 + i) for i in range(1, DOWN))
         return Measured(numbers, {"rate": measuring.curve(run, clock, 0, length, clock.sample * 2)})
 
-    return [pair(clock, length, faults, measure)]
+    def losing(name: str, verb: str, port: str) -> Part:
+        faults = [clock.fault(1 + i, verb, port.format(i), until=2 * DOWN - i) for i in range(DOWN)]
+        return pair(clock, length, faults, measure, name=name)
+
+    return [losing("mrc", "port-down", "h0.p{}"), losing("silent", "blackhole", "h0-p{}l0")]
 
 
 def dip_s(run: Run, clock: Clock, at: float) -> float:
@@ -104,6 +107,10 @@ FIGURE = Figure(
                 )
             ],
         ),
+    ),
+    experiments=(
+        Experiment("links take every packet silently, no NIC loses carrier", "dip at a later failure", "silent:dip"),
+        Experiment("the same", "1 link, mean", "silent:down 7"),
     ),
     compression=(
         f"A step of the paper, some seconds, takes {STEP_ROUND_TRIPS} base round trips: a window settles in a few of"
