@@ -10,7 +10,7 @@ from scenarios.reproducing.whys import SOFTWARE
 
 RANKS = 64
 FACTOR = 2 * (RANKS - 1) / RANKS  # nccl-tests: bus bandwidth over size a time
-SIZES = (2, 8)  # MB that are run here
+SIZES = (2, 8, 32, 64)  # MB that are run here
 PAPER = losing.table(
     (2, 8, 32, 64),
     {
