@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
+from typing import Any
 
 from scenarios.judging.run import Run
 from scenarios.reproducing.cluster import C
@@ -19,8 +21,8 @@ MB = 1 << 20
 LOSSES = (0.0, 0.1, 1.0)  # percent
 TRANSPORTS: Mapping[str, TransportChoice] = {"MRC": MRC, "RoCE 1 QP": ROCE, "RoCE 16 QP": ROCE_16QP}
 SAMPLES = 1
-"""Of the hosts' counters in a whole run: the figures look at the collective's own times only, and the counters of 64,512
-queue pairs took half of a run's time."""
+"""Of the hosts' counters in a whole run: the figures look at the collective's own times only, and to write and read the
+counters of 64,512 queue pairs took half of a run's time."""
 SLACK = 6.0
 """A run may take so many times as long as the paper's rate says before it is broken off, and counts as unfinished."""
 SHORT = replace(C, leaves=2, spines=2, hosts_per_leaf=2)
@@ -44,14 +46,17 @@ def part_name(transport: str, loss: float, size_mb: int) -> str:
 
 
 def busbw_gbps(run: Run, factor: float) -> float:
-    """nccl-tests' bus bandwidth: size over the time until the last rank has everything, times the collective's factor.
+    """nccl-tests' bus bandwidth of the last round: size over the time until the last rank has everything, times the
+    collective's factor.
 
     0 when a rank did not finish.
     """
     steps = [line for line in run.kind("step") if line["verified"]]
-    if len(steps) < int(run.options["hosts"]):
+    last = max((int(line["step"]) for line in steps), default=0)
+    if len(steps) < int(run.options["hosts"]) * (last + 1):
         return 0.0
-    began_ns = run.phases["faults"].start_ns
+    earlier = [int(line["t_ns"]) for line in steps if int(line["step"]) < last]
+    began_ns = max(earlier, default=run.phases["faults"].start_ns)
     length_ns = max(int(line["t_ns"]) for line in steps) - began_ns
     return int(steps[0]["bytes"]) * 8 * factor / length_ns
 
@@ -74,19 +79,31 @@ def lossy(plan: Plan, percent: float) -> list[TimedFault]:
 
 
 def part(
-    kind: str, factor: float, transport: str, loss: float, size_mb: int, paper_gbps: float, short: bool = False
+    kind: str,
+    factor: float,
+    transport: str,
+    loss: float,
+    size_mb: int,
+    paper_gbps: float,
+    short: bool = False,
+    *,
+    knob: str = "",
+    rounds: int = 1,
+    settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> Part:
     """One collective of this size, once; it begins with idle lines and with every queue pair new.
 
-    The short form has four hosts and little data under the same name.
+    The short form has four hosts and little data under the same name. Experiments have the name of their `knob` behind
+    the name of the run, and other `rounds`, of which the last is measured, or other `settings` of the transport.
     """
-    choice = TRANSPORTS[transport]
+    usual = TRANSPORTS[transport]
+    choice = replace(usual, name=usual.name + knob, settings={**usual.settings, **settings}) if settings else usual
     plan, size = (SHORT, SHORT_BYTES) if short else (C, size_mb * MB)
     expected_s = size_mb * MB * 8 * factor / (max(paper_gbps, LEAST_GBPS) * 1e9)
-    length_s = SLACK * expected_s / plan.pace
-    options = {"size": size, "rounds": 1, "qps": choice.queue_pairs, "segment": SEGMENT}
+    length_s = rounds * SLACK * expected_s / plan.pace
+    options = {"size": size, "rounds": rounds, "qps": choice.queue_pairs, "segment": SEGMENT}
     return Part(
-        name=part_name(transport, loss, size_mb),
+        name=part_name(transport, loss, size_mb) + knob,
         plan=plan,
         transport=choice,
         workloads=[Workload(kind, options, phase="faults")],
@@ -107,7 +124,8 @@ def parts(kind: str, factor: float, paper: Table, sizes: Sequence[int], short: b
 
 
 def quantities(paper: Table, sizes: Sequence[int], lossless: str) -> list[Quantity]:
-    """A quantity a run of which the paper has a number. `lossless` says why runs without loss differ; why others do is the same for all collectives."""
+    """A quantity a run of which the paper has a number. `lossless` says why runs without loss differ; why others do is
+    the same for all collectives."""
     return [
         Quantity(
             f"{transport}, {loss:g} % loss, {size} MB",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from scenarios.reproducing import losing
-from scenarios.reproducing.figure import Figure, Part
+from scenarios.reproducing.figure import Experiment, Figure, Part
 from scenarios.reproducing.whys import SOFTWARE
 
 RANKS = 64
 FACTOR = 2 * (RANKS - 1) / RANKS  # nccl-tests: bus bandwidth over size a time
+LATE_NS = 40_000  # that a gap waits longer before its packets count as lost, in an experiment
+TIMEOUT = 12  # 4.2 ms, in an experiment
 SIZES = (2, 8, 32, 64)  # MB that are run here
 PAPER = losing.table(
     (2, 8, 32, 64),
@@ -28,7 +31,15 @@ PAPER = losing.table(
 
 
 def parts(short: bool) -> Sequence[Part]:
-    return losing.parts("all_reduce", FACTOR, PAPER, SIZES, short)
+    ring = partial(losing.part, "all_reduce", FACTOR, short=short)
+    return [
+        *losing.parts("all_reduce", FACTOR, PAPER, SIZES, short),
+        ring("MRC", 0.1, 2, 8, knob="-late", settings={"jitter_ns": LATE_NS}),
+        ring("MRC", 1.0, 2, 4, knob="-late", settings={"jitter_ns": LATE_NS}),
+        ring("RoCE 1 QP", 0.1, 2, 1, knob="-timeout", settings={"timeout": TIMEOUT}),
+        ring("RoCE 1 QP", 0.0, 2, 23, knob="-again", rounds=2),
+        ring("MRC", 0.0, 2, 23, knob="-again", rounds=2),
+    ]
 
 
 FIGURE = Figure(
@@ -42,6 +53,13 @@ FIGURE = Figure(
     parts=parts,
     quantities=losing.quantities(PAPER, SIZES, SOFTWARE),
     charts=losing.charts(PAPER, SIZES),
+    experiments=(
+        Experiment("the second of two rounds", "MRC, 0 % loss, 2 MB", "mrc-0-2-again:busbw"),
+        Experiment("the second of two rounds", "RoCE 1 QP, 0 % loss, 2 MB", "roce-1-qp-0-2-again:busbw"),
+        Experiment("a gap counts as a loss 40 µs later", "MRC, 0.1 % loss, 2 MB", "mrc-0.1-2-late:busbw"),
+        Experiment("a gap counts as a loss 40 µs later", "MRC, 1 % loss, 2 MB", "mrc-1-2-late:busbw"),
+        Experiment("ACK timeout 4.2 ms", "RoCE 1 QP, 0.1 % loss, 2 MB", "roce-1-qp-0.1-2-timeout:busbw"),
+    ),
     compression=(
         "Time is not compressed, but sizes end at 8 MB: the ring's memory grows with size and ranks (3 GB for 8 MB),"
         " and a run with the packets. The paper goes on to 16 GB."

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from scenarios.reproducing import losing
-from scenarios.reproducing.figure import Figure, Part
+from scenarios.reproducing.figure import Experiment, Figure, Part
 from scenarios.reproducing.whys import FIRST
 
 RANKS = 64
@@ -28,7 +29,15 @@ PAPER = losing.table(
 
 
 def parts(short: bool) -> Sequence[Part]:
-    return losing.parts("all_to_all", FACTOR, PAPER, SIZES, short)
+    exchange = partial(losing.part, "all_to_all", FACTOR, short=short)
+    return [
+        *losing.parts("all_to_all", FACTOR, PAPER, SIZES, short),
+        exchange("MRC", 0.0, 2, 150, knob="-again", rounds=2),
+        exchange("RoCE 1 QP", 0.0, 2, 149, knob="-again", rounds=2),
+        exchange("MRC", 0.0, 2, 150, knob="-no-penalty", settings={"rcv_penalty": False}),
+        exchange("MRC", 0.0, 2, 150, knob="-no-control", settings={"congestion": "fixed_window"}),
+        exchange("RoCE 1 QP", 0.0, 2, 149, knob="-no-control", settings={"dcqcn": False}),
+    ]
 
 
 FIGURE = Figure(
@@ -42,5 +51,12 @@ FIGURE = Figure(
     parts=parts,
     quantities=losing.quantities(PAPER, SIZES, FIRST),
     charts=losing.charts(PAPER, SIZES),
+    experiments=(
+        Experiment("the second of two rounds", "MRC, 0 % loss, 2 MB", "mrc-0-2-again:busbw"),
+        Experiment("the second of two rounds", "RoCE 1 QP, 0 % loss, 2 MB", "roce-1-qp-0-2-again:busbw"),
+        Experiment("no penalty by the receiver", "MRC, 0 % loss, 2 MB", "mrc-0-2-no-penalty:busbw"),
+        Experiment("a fixed window instead of NSCC", "MRC, 0 % loss, 2 MB", "mrc-0-2-no-control:busbw"),
+        Experiment("no DCQCN", "RoCE 1 QP, 0 % loss, 2 MB", "roce-1-qp-0-2-no-control:busbw"),
+    ),
     compression="Time is not compressed, but sizes end at 2 MB: a run takes seconds. The paper goes on to 16 GB.",
 )
