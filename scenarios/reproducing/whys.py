@@ -24,3 +24,17 @@ FIRST = (
     "One all-to-all is measured, with every queue pair new and all 63 peers at once; the paper's benchmark repeats"
     " it. That this is the reason has not been tried."
 )
+
+DIPS = "to be written DIPS"
+
+ONE_PATH = "to be written ONE_PATH"
+
+SPREAD = "to be written SPREAD"
+
+SHARED_LINK = "to be written SHARED_LINK"
+
+SHARED_UPLINK = "to be written SHARED_UPLINK"
+
+CUT_RATES = "to be written CUT_RATES"
+
+MARKS = "to be written MARKS"

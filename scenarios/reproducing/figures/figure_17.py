@@ -31,12 +31,13 @@ PAPER = losing.table(
 def parts(short: bool) -> Sequence[Part]:
     exchange = partial(losing.part, "all_to_all", FACTOR, short=short)
     return [
-        *losing.parts("all_to_all", FACTOR, PAPER, SIZES, short),
+        *losing.parts("all_to_all", FACTOR, PAPER, SIZES[:-1], short),
         exchange("MRC", 0.0, 2, 150, knob="-again", rounds=2),
         exchange("RoCE 1 QP", 0.0, 2, 149, knob="-again", rounds=2),
         exchange("MRC", 0.0, 2, 150, knob="-no-penalty", settings={"rcv_penalty": False}),
         exchange("MRC", 0.0, 2, 150, knob="-no-control", settings={"congestion": "fixed_window"}),
         exchange("RoCE 1 QP", 0.0, 2, 149, knob="-no-control", settings={"dcqcn": False}),
+        *losing.parts("all_to_all", FACTOR, PAPER, SIZES[-1:], short),
     ]
 
 

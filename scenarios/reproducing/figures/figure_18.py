@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from scenarios.reproducing.figure import Chart, Figure, PaperCurve, Part, Quantity
+from scenarios.reproducing.figure import Chart, Experiment, Figure, PaperCurve, Part, Quantity
 from scenarios.reproducing.incast import LENGTH_S, LOWEST, SECOND, flow_curves, seven_to_one
 from scenarios.reproducing.parameters import MRC, PFC_DCQCN, PFC_DCQCN_8QP
+from scenarios.reproducing.whys import DIPS, ONE_PATH, SPREAD
 
 QPS = 8
+SEEDS = (2, 3, 4)  # of experiments: other places in the hash
+AGGRESSIVE = replace(
+    PFC_DCQCN_8QP, name="roce-pfc-dcqcn-aggressive", settings={**PFC_DCQCN_8QP.settings, "dcqcn_setting": "aggressive"}
+)
 ONE, EIGHT = "RoCE with PFC and DCQCN, 1 QP", "RoCE with PFC and DCQCN, 8 QPs"
-
-
-RECOVERING = (
-    "DCQCN is still recovering from the first cut of its rates, longer than a run lasts: the victim's first ten"
-    " samples have 155 Gb/s in the mean, its last ten 231, and a run of a fifth of the length has 130 in all. The"
-    " paper's flows have had seconds, of 75,000 round trips each."
-)
-DIPS = (
-    "Here the victim has its lowest sample at the start and is near its full rate from the second one on. The paper's"
-    " dips of a second do not come out, and no experiment has shown why."
-)
-SPREAD = "Not known: no experiment has been made about how far the flows lie apart."
 
 
 def parts(short: bool) -> Sequence[Part]:
@@ -29,6 +23,9 @@ def parts(short: bool) -> Sequence[Part]:
         seven_to_one("mrc", MRC, QPS, short),
         seven_to_one("1qp", PFC_DCQCN, 1, short),
         seven_to_one("8qp", PFC_DCQCN_8QP, 8, short),
+        *(seven_to_one(f"1qp-seed-{seed}", PFC_DCQCN, 1, short, seed) for seed in SEEDS),
+        seven_to_one("8qp-seed-2", PFC_DCQCN_8QP, 8, short, 2),
+        seven_to_one("8qp-aggressive", AGGRESSIVE, 8, short),
     ]
 
 
@@ -55,14 +52,31 @@ FIGURE = Figure(
         Quantity("MRC, incast flow", 56, "Gb/s", "mrc:flow mean", "mean of the seven"),
         Quantity("MRC, slowest incast flow", 55, "Gb/s", "mrc:flow least", "mean of that flow"),
         Quantity("MRC, fastest incast flow", 56, "Gb/s", "mrc:flow most", "mean of that flow"),
-        Quantity(f"{ONE}, victim", 320, "Gb/s", "1qp:victim", "mean", why=RECOVERING),
-        Quantity(f"{ONE}, victim, lowest", 285, "Gb/s", "1qp:victim lowest", LOWEST, why=RECOVERING),
-        Quantity(f"{ONE}, incast flow", 57, "Gb/s", "1qp:flow mean", "mean of the seven", why=RECOVERING),
-        Quantity(f"{ONE}, slowest incast flow", 51, "Gb/s", "1qp:flow least", "mean of that flow", why=RECOVERING),
+        Quantity(f"{ONE}, victim", 320, "Gb/s", "1qp:victim", "mean", why=ONE_PATH),
+        Quantity(f"{ONE}, victim, lowest", 285, "Gb/s", "1qp:victim lowest", LOWEST, why=ONE_PATH),
+        Quantity(f"{ONE}, incast flow", 57, "Gb/s", "1qp:flow mean", "mean of the seven", why=ONE_PATH),
+        Quantity(f"{ONE}, slowest incast flow", 51, "Gb/s", "1qp:flow least", "mean of that flow", why=ONE_PATH),
         Quantity(f"{EIGHT}, victim", 363, "Gb/s", "8qp:victim", "mean"),
         Quantity(f"{EIGHT}, victim, lowest", 62, "Gb/s", "8qp:victim lowest", LOWEST, why=DIPS),
         Quantity(f"{EIGHT}, slowest incast flow", 38, "Gb/s", "8qp:flow least", "mean of that flow", why=SPREAD),
         Quantity(f"{EIGHT}, fastest incast flow", 80, "Gb/s", "8qp:flow most", "mean of that flow", why=SPREAD),
+    ),
+    experiments=(
+        *(
+            Experiment(f"seed {seed} of the hash", f"{ONE}, {name}", f"1qp-seed-{seed}:{number}")
+            for seed in SEEDS
+            for name, number in (("victim", "victim"), ("slowest incast flow", "flow least"))
+        ),
+        *(
+            Experiment(knob, f"{EIGHT}, {name}", f"8qp-{run}:{number}")
+            for knob, run in (("seed 2 of the hash", "seed-2"), ("DCQCN's next setting", "aggressive"))
+            for name, number in (
+                ("victim", "victim"),
+                ("victim, lowest", "victim lowest"),
+                ("slowest incast flow", "flow least"),
+                ("fastest incast flow", "flow most"),
+            )
+        ),
     ),
     charts=(chart("mrc", "MRC", 389, 56), chart("1qp", ONE, 320, 57), chart("8qp", EIGHT, 363, 38, 80)),
     compression=f"A second of the paper, which is one of its samples, takes {SECOND} base round trips.",

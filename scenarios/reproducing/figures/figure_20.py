@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from scenarios.judging.run import Run
 from scenarios.reproducing import measuring
 from scenarios.reproducing.clock import Clock
 from scenarios.reproducing.cluster import D
-from scenarios.reproducing.figure import Chart, Figure, Measured, PaperCurve, Part, Quantity
+from scenarios.reproducing.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part, Quantity
 from scenarios.reproducing.parameters import MRC, PFC, PFC_8QP, PFC_DCQCN_8QP
 from scenarios.reproducing.streams import stream
+from scenarios.reproducing.whys import CUT_RATES, SHARED_UPLINK
 from scenarios.running.transport_choice import TransportChoice
+from topo.plan import Plan
 
-LENGTH, SHORT_LENGTH = 60.0, 10.0  # round trips
+LENGTH, SHORT_LENGTH = 300.0, 10.0  # round trips
 FLOWS = 8
+SEEDS = (2, 3, 4)  # of experiments: other places in the hash
+LATE_MARKS = replace(D, queues=replace(D.queues, ecn_min=4 * D.queues.ecn_min, ecn_max=4 * D.queues.ecn_max))
 PAPER = {
     "mrc": (390.0,) * 8,
     "pfc-1qp": (131.0, 131.0, 131.0, 196.0, 196.0, 391.0, 391.0, 391.0),
@@ -36,12 +41,16 @@ def parts(short: bool) -> Sequence[Part]:
         permuted("pfc-1qp", PFC, 1, short),
         permuted("pfc-8qp", PFC_8QP, 8, short),
         permuted("dcqcn-8qp", PFC_DCQCN_8QP, 8, short),
+        *(permuted(f"pfc-1qp-seed-{seed}", PFC, 1, short, seed) for seed in SEEDS),
+        permuted("pfc-8qp-seed-2", PFC_8QP, 8, short, 2),
+        permuted("dcqcn-8qp-seed-2", PFC_DCQCN_8QP, 8, short, 2),
+        permuted("dcqcn-8qp-marks", PFC_DCQCN_8QP, 8, short, plan=LATE_MARKS),
     ]
 
 
-def permuted(name: str, transport: TransportChoice, qps: int, short: bool) -> Part:
+def permuted(name: str, transport: TransportChoice, qps: int, short: bool, seed: int = 1, plan: Plan = D) -> Part:
     """The hosts of two racks write to those of the two others, so that each rack's four uplinks carry four flows."""
-    clock = Clock.round_trips(D)
+    clock = Clock.round_trips(plan)
     length = SHORT_LENGTH if short else LENGTH
     senders = [f"h{index}" for index in range(FLOWS)]
 
@@ -53,21 +62,16 @@ def permuted(name: str, transport: TransportChoice, qps: int, short: bool) -> Pa
 
     return Part(
         name=name,
-        plan=D,
+        plan=plan,
         transport=transport,
         workloads=[stream(sender, f"h{number + FLOWS}", qps=qps, name=sender) for number, sender in enumerate(senders)],
         phases=clock.phases(length),
         measure=measure,
+        seed=seed,
     )
 
 
-HASH = (
-    "RoCE's rates are the luck of the hash. With one queue pair the paper's flows of 131 Gb/s share an uplink, its"
-    " two of 196 another; here four share one, with 97 Gb/s each, and two another. With eight queue pairs the same"
-    " luck decides how many of 32 meet on an uplink."
-)
-RECOVERING = "DCQCN is still recovering from the first cut of its rates, as in figures 18 and 22."
-WHY = {"pfc-1qp": HASH, "pfc-8qp": HASH, "dcqcn-8qp": RECOVERING}
+WHY = {"pfc-1qp": SHARED_UPLINK, "pfc-8qp": SHARED_UPLINK, "dcqcn-8qp": CUT_RATES}
 
 
 def quantities(part: str) -> list[Quantity]:
@@ -107,6 +111,22 @@ FIGURE = Figure(
             paper=[PaperCurve("flows", list(enumerate(flows)))],
         )
         for part, flows in PAPER.items()
+    ),
+    experiments=(
+        *(
+            Experiment(f"seed {seed} of the hash", f"RoCE with PFC, 1 QP, {name}", f"pfc-1qp-seed-{seed}:{number}")
+            for seed in SEEDS
+            for name, number in (("all flows", "all"), ("flow 1", "flow 0"), ("flow 4", "flow 3"), ("flow 6", "flow 5"))
+        ),
+        *(
+            Experiment("seed 2 of the hash", f"RoCE with PFC, 8 QPs, {name}", f"pfc-8qp-seed-2:{number}")
+            for name, number in (("all flows", "all"), ("flow 1", "flow 0"), ("flow 2", "flow 1"), ("flow 3", "flow 2"))
+        ),
+        *(
+            Experiment(knob, f"RoCE with PFC and DCQCN, 8 QPs, {name}", f"dcqcn-8qp-{run}:{number}")
+            for knob, run in (("seed 2 of the hash", "seed-2"), ("marks at four times the queue", "marks"))
+            for name, number in (("all flows", "all"), ("flow 1", "flow 0"), ("flow 2", "flow 1"))
+        ),
     ),
     compression=f"The means are of {LENGTH:g} base round trips; the paper's are of seconds.",
 )

@@ -16,6 +16,7 @@ from topo.plan import Links, Plan
 GBPS = 1_000_000_000
 MESSAGE, MESSAGES = 61 * 4096, 8  # 1,998,848 bytes: the simulator's 2 MB in whole packets
 SLOW_LINKS = 8
+SEEDS = (2, 3)  # of experiments: other paths for every flow
 LINKS = Links(
     host_rate_bps=100 * GBPS,
     fabric_rate_bps=100 * GBPS,
@@ -56,17 +57,17 @@ def flows(
     kind: str,
     expected_us: float,
     ranks: int | None = None,
-    slow: int = 0,
+    slow: Sequence[str] = (),
+    slow_gbps: float = 10.0,
+    seed: int = 1,
 ) -> Part:
-    """Flows of 2 MB that begin together; `slow` links above the leaves run at a tenth of their rate."""
+    """Flows of 2 MB that begin together; `slow` links (or directions of links) above the leaves run at another rate."""
     length_s = 3 * expected_us / 1e6 / fabric.pace
     options = {"size": MESSAGE, "messages": MESSAGES, "depth": 3}
     if kind == "permutation":
         options["shift"] = fabric.host_count // 2 + 1
     hosts = None if ranks is None else tuple(f"h{number}" for number in range(ranks))
-    faults = [
-        TimedFault(0.0, "rate", f"p0l{number}-p0s{number}", value=10_000.0, phase="warmup") for number in range(slow)
-    ]
+    faults = [TimedFault(0.0, "rate", link, value=slow_gbps * 1000, phase="warmup") for link in slow]
     return Part(
         name=name,
         plan=fabric,
@@ -76,12 +77,14 @@ def flows(
         measure=last_fct_us,
         faults=faults,
         sample_s=length_s / 4,
+        seed=seed,
     )
 
 
 def parts(short: bool) -> Sequence[Part]:
     large = plan(4, 4) if short else plan(32, 32)
-    slow = 2 if short else SLOW_LINKS
+    slow = [f"p0l{number}-p0s{number}" for number in range(2 if short else SLOW_LINKS)]
+    down = [f"p0s{number}>p0l{number}" for number in range(len(slow))]
     pair = replace(plan(2, 1), spines=32)
     return [
         flows("single", pair, MRC, "write_bw", 176.2),
@@ -92,6 +95,10 @@ def parts(short: bool) -> Sequence[Part]:
         flows("single-path", large, SINGLE, "permutation", 889.9),
         flows("slow-feedback", large, MRC, "permutation", 219.6, slow=slow),
         flows("slow-oblivious", large, OBLIVIOUS, "permutation", 280.8, slow=slow),
+        *(flows(f"single-path-seed-{seed}", large, SINGLE, "permutation", 889.9, seed=seed) for seed in SEEDS),
+        flows("slow-down", large, OBLIVIOUS, "permutation", 280.8, slow=down),
+        flows("slow-quarter", large, OBLIVIOUS, "permutation", 280.8, slow=slow, slow_gbps=25.0),
+        flows("slow-down-quarter", large, OBLIVIOUS, "permutation", 280.8, slow=down, slow_gbps=25.0),
     ]
 
 
