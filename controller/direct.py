@@ -30,7 +30,7 @@ class DirectControl:
     """
 
     def __init__(self, engine: Engine, pipeline: Pipeline) -> None:
-        self._p4info = pipeline.p4info
+        self._pipeline = pipeline
         self._installed: dict[tuple[str, bytes], Item] = {}
         loaded = _loaded(pipeline)
         engine.load(loaded.program)
@@ -41,7 +41,7 @@ class DirectControl:
 
         Default actions and meters are never taken back.
         """
-        wanted = {(item.kind, item.key): item for item in (encode(self._p4info, entity) for entity in entities)}
+        wanted = {(item.kind, item.key): item for item in (_encoded(self._pipeline, entity) for entity in entities)}
         updates: list[tuple[int, Item]] = []
         for kind in WRITE_ORDER:
             for key, item in wanted.items():
@@ -65,6 +65,12 @@ def _loaded(pipeline: Pipeline) -> LoadedPipeline:
         pipeline.p4info.message.SerializeToString(),
         pipeline.device_config,
     )
+
+
+@lru_cache(maxsize=65536)
+def _encoded(pipeline: Pipeline, entity: Entity) -> Item:
+    """The entity as bytes, made once for all switches of one role and for all runs of a process."""
+    return encode(pipeline.p4info, entity)
 
 
 @lru_cache(maxsize=65536)

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -96,5 +96,11 @@ def compiled_pipelines(programs: Path | None = None) -> Pipelines:
     pipelines: dict[SwitchRole, Pipeline] = {}
     for role in ROLES:
         compiled = compile_program((programs or PROGRAMS) / f"{role}.p4")
-        pipelines[role] = Pipeline(role, compiled.p4info_text, compiled.json_text.encode())
+        pipelines[role] = _pipeline(role, compiled.p4info_text, compiled.json_text)
     return pipelines
+
+
+@lru_cache(maxsize=16)
+def _pipeline(name: str, p4info_text: str, json_text: str) -> Pipeline:
+    """One object for a program, whose digests and names are found once a process."""
+    return Pipeline(name, p4info_text, json_text.encode())

@@ -21,15 +21,18 @@ from common import files
 _KINDS = (".py", ".p4")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Compiled:
-    """A compiled program: BMv2 JSON as a document, P4Info as protobuf text, and printed warnings."""
+    """A compiled program: BMv2 JSON as a document, P4Info as protobuf text, and printed warnings.
+
+    Who asks for the same program twice may get the same document: it must not be changed.
+    """
 
     json: dict[str, Any]
     p4info_text: str
     warnings: str = ""
 
-    @property
+    @functools.cached_property
     def json_text(self) -> str:
         return json.dumps(self.json, indent=1) + "\n"
 
@@ -57,15 +60,23 @@ def _digest(path: Path) -> str:
 
 def load(directory: Path, name: str) -> Compiled | None:
     """The stored result, if nothing that it depends on has changed."""
+    file = directory / f"{name}.p4c.json"
     try:
-        entry = json.loads((directory / f"{name}.p4c.json").read_bytes())
-        if any(_digest(Path(p)) != digest for p, digest in entry["read"]):
+        state = file.stat()
+        read, missing, made = _entry(file, state.st_mtime_ns, state.st_ino)
+        if any(_digest(Path(p)) != digest for p, digest in read) or any(Path(p).exists() for p in missing):
             return None
-        if any(Path(p).exists() for p in entry["missing"]):
-            return None
-        return Compiled(*(entry["result"][part] for part in ("json", "p4info", "warnings")))
+        return made
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None  # absent, unreadable or torn: compile again
+
+
+@functools.lru_cache(maxsize=16)
+def _entry(file: Path, modified_ns: int, inode: int) -> tuple[list[list[str]], list[str], Compiled]:
+    """An entry's contents, read once a process while the file is the same: a process of a sweep asks for every run."""
+    entry = json.loads(file.read_bytes())
+    made = Compiled(*(entry["result"][part] for part in ("json", "p4info", "warnings")))
+    return entry["read"], entry["missing"], made
 
 
 def store(directory: Path, name: str, read: Iterable[Path], missing: Iterable[Path], made: Compiled) -> None:
