@@ -55,7 +55,7 @@ class EvPath:
         self.active = False
         self.sent = 0
         self.alive_ns = -1
-        """When the latest packet that was sent on this EV, and is acknowledged, was sent."""
+        """When the latest packet that was sent on this EV, and is acknowledged, was sent, by the flight's clock."""
         self.suspicion = 0
         """In quarters of a point; acknowledged packets take one off each."""
         self.left_ns = -1
@@ -190,8 +190,8 @@ class EvSet:
         self.refresh()
 
     def lose(self, path: EvPath, sent_ns: int, now_ns: int, *, proved: bool) -> None:
-        """A packet sent on this EV at `sent_ns` vanished: take the EV out, unless its plane is at its floor and chance
-        explains the loss. `proved`: something sent later has arrived, so the peer at least is there."""
+        """A packet sent on this EV at `sent_ns`, by the flight's clock, vanished: take the EV out, unless its plane is
+        at its floor and chance explains the loss. `proved`: something sent later has arrived, so the peer is there."""
         plane = path.plane
         if proved:
             path.suspicion += SUSPECT_LOSS if path.alive_ns >= sent_ns else SUSPECT_SILENT_LOSS
@@ -291,8 +291,6 @@ class EvSet:
 
     def host_was_late(self, late_ns: int, now_ns: int) -> None:
         """This host did not run for `late_ns`, until now: a probe that went unanswered meanwhile has more time."""
-        for path in self.paths.values():
-            path.alive_ns = min(path.alive_ns + late_ns, now_ns)  # as what is under way counts as sent later
         for plane in self.planes:
             for path in plane.out:
                 path.probe_due_ns += late_ns

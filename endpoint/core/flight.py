@@ -3,6 +3,8 @@
 PSNs are counted without wrap. `una` is the oldest not acknowledged, `nxt` the next new one; bit i of `acked` and
 `lost` is PSN una + i. What is known of a packet lies in rings indexed by PSN; nothing is allocated per packet but its
 entry in the log of the reorder rule.
+
+Times of sending are by a clock that stands still while the host does: `late_ns` behind the network's.
 """
 
 from __future__ import annotations
@@ -58,6 +60,8 @@ class Flight:
         self.blamed: list[EvPath | None] = [None] * size
         """The path that a packet was last taken for lost on, and when it was sent there."""
         self._blamed_ns = [0] * size
+        self.late_ns = 0
+        """How long this host has not run, in all; what is under way counts as sent so much later."""
         self.resumed_ns = 0
         """When this host last ran again after a stall: what was sent before tells nothing of the network's times."""
 
@@ -112,7 +116,7 @@ class Flight:
                 freed += size
                 sent = sent_ns[slot]
                 if tries[slot] and sent >= self.resumed_ns:
-                    if now_ns - sent < self._rtt.min_ns * 3 // 4:
+                    if now_ns - self.late_ns - sent < self._rtt.min_ns * 3 // 4:
                         self.late(slot, now_ns)
                         sent = -1  # too soon to be the answer to the copy
                     elif self.blamed[slot] is not None:
@@ -162,17 +166,21 @@ class Flight:
         if path is not None and path.ev == entropy and self.tries[slot]:
             original = self.paths[slot] is not path
             if original and path.plane.wanted and self._blamed_ns[slot] >= self.resumed_ns:
-                self.rule.late_rtt(path.plane.number, now_ns - self._blamed_ns[slot])
+                self.rule.late_rtt(path.plane.number, now_ns - self.late_ns - self._blamed_ns[slot])
             self.late(slot, now_ns)
 
     def host_was_late(self, late_ns: int, now_ns: int) -> None:
         """This host did not run for `late_ns`, until now: what is under way counts as sent so much later."""
-        self.resumed_ns = now_ns
-        for psn in range(self.una, self.nxt):
-            slot = psn & self.mask
-            self.sent_ns[slot] = min(self.sent_ns[slot] + late_ns, now_ns)
-            self._blamed_ns[slot] += late_ns
-        self.rule.host_was_late(late_ns, now_ns)
+        self.late_ns += late_ns
+        own_ns = self.resumed_ns = now_ns - self.late_ns
+        log = self.rule.log
+        if not log or log[-1][1] <= own_ns:  # as always where a host that does not run sends nothing
+            return
+        self.sent_ns = [min(sent_ns, own_ns) for sent_ns in self.sent_ns]
+        for path in self.paths:
+            if path is not None:
+                path.alive_ns = min(path.alive_ns, own_ns)
+        self.rule.host_was_late(0, own_ns)
 
     def overdue(self) -> list[int]:
         """Packets that the reorder rule takes for lost now, as offsets from `una`, oldest transmission first."""
@@ -189,7 +197,7 @@ class Flight:
         return found
 
     def lose(self, index: int) -> tuple[EvPath, int, int]:
-        """Take a packet for lost, by the fault of its path; returns the path, the size and the time of sending."""
+        """Take a packet for lost, by the fault of its path; returns the path, the size and when it was sent."""
         slot = (self.una + index) & self.mask
         path, size = self.paths[slot], self.sizes[slot]
         assert path is not None  # it was sent

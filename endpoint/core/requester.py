@@ -30,10 +30,9 @@ from endpoint.transport import CompletionStatus
 
 class Requester(Sender):
     """`psn` is the first to send, `window` how many PSNs may be under way (MPR), `granted` how many of them the peer
-    grants at first if the MPR is dynamic, `max_write_imm` how many writes
-    with immediate the peer accepts at a time. With `confirm_writes` every write waits for its transport acknowledgement
-    before it completes. `base_rtt_ns` is the peer's. `retries` are the timeout exponent, the linear and the exponential
-    retries. Sizes are payload bytes."""
+    grants at first if the MPR is dynamic, `max_write_imm` how many writes with immediate the peer accepts at a time.
+    With `confirm_writes` every write waits for its transport acknowledgement before it completes. `base_rtt_ns` is the
+    peer's. `retries` are the timeout exponent, the linear and the exponential retries. Sizes are payload bytes."""
 
     def __init__(
         self,
@@ -182,8 +181,8 @@ class Requester(Sender):
             flight.lost &= flight.lost - 1
             flight.tries[slot] += 1
             flight.paths[slot] = path
-            flight.sent_ns[slot] = now_ns
-            self._rule.log.append((psn, now_ns))
+            flight.sent_ns[slot] = now_ns - flight.late_ns
+            self._rule.log.append((psn, now_ns - flight.late_ns))
             flight.inflight_bytes += size
             self.retransmits += 1
             frame = self._packer.pack(message, psn, size, RETRANSMISSION, path.route, self._classes.retransmit, now_ns)
@@ -198,11 +197,11 @@ class Requester(Sender):
 
     def _send_new(self, now_ns: int, out: list[tuple[int, bytes]], end: int) -> bool:
         """Send packets of posted writes until `out` has `end` frames. False: a window or the queue has ended."""
-        flight, scheduler = self.flight, self._scheduler
+        flight, scheduler, agenda = self.flight, self._scheduler, self._agenda
         selection, packer, log = self._selection, self._packer, self._rule.log
         mask, pmtu, traffic_class, edge = flight.mask, self._pmtu, self._classes.data, flight.edge
         window = self.cc.window_bytes
-        agenda = self._agenda
+        sent_ns = now_ns - flight.late_ns
         credit = agenda.credit
         while len(out) < end and credit > 0:
             message = self._current
@@ -240,8 +239,8 @@ class Requester(Sender):
             flight.tries[slot] = 0
             flight.blamed[slot] = None
             flight.paths[slot] = path
-            flight.sent_ns[slot] = now_ns
-            log.append((psn, now_ns))
+            flight.sent_ns[slot] = sent_ns
+            log.append((psn, sent_ns))
             flight.inflight_bytes = inflight + size
             self.data_packets += 1
             frame = packer.pack(message, psn, size, flags, path.route, traffic_class, now_ns)
@@ -338,7 +337,7 @@ class Requester(Sender):
         flight = self.flight
         if flight.tries[slot] or flight.sent_ns[slot] < flight.resumed_ns:
             return None
-        rtt_ns = now_ns - flight.sent_ns[slot]
+        rtt_ns = now_ns - flight.late_ns - flight.sent_ns[slot]
         self._rtt.update(rtt_ns)
         path = flight.paths[slot]
         assert path is not None
@@ -426,7 +425,7 @@ class Requester(Sender):
     def _lose(self, index: int, now_ns: int, *, proved: bool) -> None:
         """Take a packet for lost; `proved` if one sent later is known to have arrived."""
         path, size, sent_ns = self.flight.lose(index)
-        self._repair.lost(self.flight.una + index, sent_ns, now_ns)
+        self._repair.lost(self.flight.una + index, sent_ns + self.flight.late_ns, now_ns)
         if proved:
             self.cc.on_loss(now_ns, size, self.flight.inflight_bytes)
         if path.plane.wanted and self._selection.heeds_signals:  # a port that is known to be down explains the loss
@@ -441,9 +440,10 @@ class Requester(Sender):
         if found is None:
             return
         path, sent_ns = found
-        if sent_ns >= self.flight.resumed_ns:
+        own_ns = sent_ns - self.flight.late_ns
+        if own_ns >= self.flight.resumed_ns:
             self._rtt.update(now_ns - sent_ns)
-        self._rule.newest_ns = max(self._rule.newest_ns, sent_ns)
+        self._rule.newest_ns = max(self._rule.newest_ns, own_ns)
         self._retry.alive(now_ns)
         if sent_ns >= path.left_ns:
             self._evs.probe_answered(path, marked != PathMark.NONE, now_ns)
