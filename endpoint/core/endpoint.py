@@ -140,10 +140,10 @@ class Endpoint(Nic[QueuePair]):
         if not arrival.enabled:
             self.log.count("port_disabled", len(frames_in))
             return
+        arrival.rx_packets += len(frames_in)
+        arrival.rx_bytes += sum(map(len, frames_in))
         for data in frames_in:
             size = len(data)
-            arrival.rx_packets += 1
-            arrival.rx_bytes += size
             if size < USUAL_MIN or not self._receive_usual(arrival, data, size, now_ns):
                 self._receive_plain(arrival, data, now_ns)
 

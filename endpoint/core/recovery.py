@@ -51,8 +51,8 @@ class ReorderRule:
         """A round trip over `plane`: moves the plane's envelopes."""
         largest = self._largest.get(plane, rtt_ns)
         smallest = self._smallest.get(plane, rtt_ns)
-        self._largest[plane] = max(rtt_ns, largest - (largest - rtt_ns >> 2))
-        self._smallest[plane] = min(rtt_ns, smallest + (rtt_ns - smallest >> 2))
+        self._largest[plane] = rtt_ns if rtt_ns >= largest else largest - (largest - rtt_ns >> 2)
+        self._smallest[plane] = rtt_ns if rtt_ns <= smallest else smallest + (rtt_ns - smallest >> 2)
         self._measure_spread()
 
     def late_rtt(self, plane: int, rtt_ns: int) -> None:
@@ -85,8 +85,8 @@ class ReorderRule:
         self._measure_spread()
 
     def _measure_spread(self) -> None:
-        self.slowest_ns = max(self._largest.values(), default=0)
-        spread_ns = self.slowest_ns - min(self._smallest.values(), default=0)
+        self.slowest_ns = max(self._largest.values()) if self._largest else 0
+        spread_ns = self.slowest_ns - min(self._smallest.values()) if self._smallest else 0
         if spread_ns != self._spread_ns:
             self._spread_ns = spread_ns
             self.window_ns = self._base_ns + spread_ns + self._learned_ns

@@ -200,9 +200,8 @@ class Requester(Sender):
         flight, scheduler, agenda = self.flight, self._scheduler, self._agenda
         selection, packer, log = self._selection, self._packer, self._rule.log
         mask, pmtu, traffic_class, edge = flight.mask, self._pmtu, self._classes.data, flight.edge
-        window = self.cc.window_bytes
-        sent_ns = now_ns - flight.late_ns
-        credit = agenda.credit
+        window, credit, sent_ns = self.cc.window_bytes, agenda.credit, now_ns - flight.late_ns
+        messages, sizes, tries, blamed, paths = flight.messages, flight.sizes, flight.tries, flight.blamed, flight.paths
         while len(out) < end and credit > 0:
             message = self._current
             if message is None:
@@ -234,11 +233,11 @@ class Requester(Sender):
                 self._unasked = 0
             slot = psn & mask
             flight.nxt = psn + 1
-            flight.messages[slot] = message
-            flight.sizes[slot] = size
-            flight.tries[slot] = 0
-            flight.blamed[slot] = None
-            flight.paths[slot] = path
+            messages[slot] = message
+            sizes[slot] = size
+            tries[slot] = 0
+            blamed[slot] = None
+            paths[slot] = path
             flight.sent_ns[slot] = sent_ns
             log.append((psn, sent_ns))
             flight.inflight_bytes = inflight + size

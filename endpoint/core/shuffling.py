@@ -11,11 +11,15 @@ T = TypeVar("T")
 def shuffle(items: list[T], getrandbits: Callable[[int], int]) -> None:
     """Put the items into a random order in place (Fisher and Yates, from the last place on).
 
-    A number below n is drawn as n's bits, again until it is below n.
+    A number below n is drawn as n's bits, again until it is below n; all n of as many bits come in one loop.
     """
-    for at in range(len(items) - 1, 0, -1):
-        bits = (at + 1).bit_length()
-        other = getrandbits(bits)
-        while other > at:
+    top = len(items)
+    while top > 1:
+        bits = top.bit_length()
+        least = 1 << bits - 1
+        for at in range(top - 1, least - 2, -1):
             other = getrandbits(bits)
-        items[at], items[other] = items[other], items[at]
+            while other > at:
+                other = getrandbits(bits)
+            items[at], items[other] = items[other], items[at]
+        top = least - 1
