@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common.columns import aligned
+from scenarios.commands.counters import traffic_managers
 from scenarios.commands.words import add
 from topo.address import host_address, port_address, switch_usid, usid_address
 from topo.emulation import labname, namespace
@@ -21,7 +23,9 @@ EXAMPLES = """examples:
   ./lab inspect
   ./lab inspect p0l0
   ./lab inspect --format json
-without NODE a row a node, with it a row an interface; JSON holds both"""
+without NODE a row a node, with it a row an interface; JSON holds both
+With flow control: pauses that an interface received and sent, and the microseconds for which it was paused."""
+PAUSES = {"RX_PAUSE": "pause_received", "TX_PAUSE": "pause_sent", "PAUSED_US": "paused_ns"}
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -35,7 +39,8 @@ def inspect_command(arguments: argparse.Namespace) -> int:
     lab = Lab.attach()
     nodes = list(lab.plan.nodes()) if arguments.node is None else [lab.plan.node(arguments.node)]
     silent = set(lab.status()["switches_silent"])
-    found = [described(lab, node, silent) for node in nodes]
+    paused = pauses(lab, nodes) if lab.plan.pfc.enabled else {}
+    found = [described(lab, node, silent, paused.get(node.name, {})) for node in nodes]
     if arguments.format == "json":
         sys.stdout.write(json.dumps({"lab": lab.name.text, "plan": lab.plan.name, "nodes": found}, indent=1) + "\n")
     elif arguments.node is None:
@@ -45,20 +50,51 @@ def inspect_command(arguments: argparse.Namespace) -> int:
     else:
         (node,) = found
         sys.stdout.write(f"{node['node']}  {node['kind']}, {node['state']}, {node['address']}, {node['namespace']}\n")
-        head = ["INTERFACE", "PORT", "STATE", "PEER", "MAC", "ADDRESS", "RATE", "DELAY"]
-        rows = [
-            [
-                *(str(row[name]) for name in ("interface", "port", "state", "peer", "mac", "address")),
-                *(rate(row["rate_bps"]), duration(row["delay_ns"])),
-            ]
-            for row in node["interfaces"]
-        ]
-        sys.stdout.write("\n".join(aligned([head, *rows])) + "\n")
+        sys.stdout.write("\n".join(aligned(interfaces_table(node["interfaces"]))) + "\n")
     return 0
 
 
-def described(lab: Lab, node: Node, silent: set[str]) -> dict[str, Any]:
-    """A node as JSON: rates in bit/s, delays in nanoseconds; `address` is a host's own or a switch's uSID."""
+def interfaces_table(interfaces: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """A row an interface below its heading; columns of flow control where any of them has counts."""
+    named = ["interface", "port", "state", "peer", "mac", "address"]
+    counting = any("pauses" in row for row in interfaces)
+    rows = [[*(name.upper() for name in named), "RATE", "DELAY", *(PAUSES if counting else ())]]
+    for row in interfaces:
+        cells = [*(str(row[name]) for name in named), rate(row["rate_bps"]), duration(row["delay_ns"])]
+        pauses = row.get("pauses", {})
+        if counting:
+            cells += ["" if column not in pauses else f"{pauses[column]:,}" for column in PAUSES]
+        rows.append(cells)
+    return rows
+
+
+def pauses(lab: Lab, nodes: Sequence[Node]) -> dict[str, dict[int, dict[str, int]]]:
+    """What of PAUSES each node counts, by name and port: embedded switches, and hosts whose agent has flow control."""
+    from common.client import ControlClient
+
+    managers = traffic_managers(lab)
+    found: dict[str, dict[int, dict[str, int]]] = {}
+    for node in nodes:
+        if not isinstance(node, Host):
+            rows = {int(port): counted for port, counted in managers.get(node.name, {}).items()}
+        elif lab.agent_socket(node).exists():
+            with ControlClient(lab.agent_socket(node)) as agent:
+                rows = {row["port"]: row for row in agent.call("counters")["ports"]}
+        else:
+            continue
+        found[node.name] = {port: paused(row) for port, row in rows.items() if PAUSES["RX_PAUSE"] in row}
+    return found
+
+
+def paused(row: Mapping[str, Any]) -> dict[str, int]:
+    """The counts of a port by column. A NIC sends no pauses, and counts none."""
+    counts = {column: int(row[name]) for column, name in PAUSES.items() if name in row}
+    return {**counts, "PAUSED_US": counts["PAUSED_US"] // 1000}
+
+
+def described(lab: Lab, node: Node, silent: set[str], paused: Mapping[int, Mapping[str, int]]) -> dict[str, Any]:
+    """A node as JSON: rates in bit/s, delays in nanoseconds; `address` is a host's own or a switch's uSID. `paused` is
+    what its ports count of flow control."""
     plan, faults = lab.plan, lab.faults()
     if isinstance(node, Host):
         kind, address = "host", str(host_address(plan, node))
@@ -76,7 +112,13 @@ def described(lab: Lab, node: Node, silent: set[str]) -> dict[str, Any]:
         "state": state,
         "address": address,
         "namespace": str(lab.netns(node)),
-        "interfaces": [interface(lab, ref, states.get(ref) or healthy(plan, ref)) for ref in ports(plan, node)],
+        "interfaces": [
+            {
+                **interface(lab, ref, states.get(ref) or healthy(plan, ref)),
+                **({"pauses": dict(paused[ref.port])} if ref.port in paused else {}),
+            }
+            for ref in ports(plan, node)
+        ],
     }
 
 
