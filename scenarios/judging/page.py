@@ -39,7 +39,7 @@ def table(head: Sequence[object], rows: Sequence[Sequence[object]]) -> str:
 
     def numeric(column: int) -> bool:
         cells = [str(row[column]) for row in rows if column < len(row)]
-        return bool(cells) and all(cell[:1].isdigit() or cell[:1] in "-–+." for cell in cells if cell)
+        return bool(cells) and all(cell[:1].isdigit() or cell[:1] in "-−–+." for cell in cells if cell)
 
     classes = [' class="number"' if numeric(column) else "" for column in range(len(head))]
     header = "".join(f"<th{kind}>{text(cell)}</th>" for kind, cell in zip(classes, head, strict=True))

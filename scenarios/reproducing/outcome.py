@@ -99,9 +99,11 @@ def count(outcomes: Iterable[Outcome]) -> Counter[str]:
 
 
 def number(value: float | None) -> str:
-    """A number as tables show it: four digits."""
+    """A number as tables show it: four digits; a very small one without a power of ten."""
     if value is None:
         return "–"
+    if 0 < abs(value) < 1e-4:
+        return f"{value:.6f}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 

@@ -33,10 +33,11 @@ def draw(outcome: Outcome, chart: Chart, number: int = 0) -> str | None:
         colour = colours[curve.label] if curve.label in named else "#1f2933"
         axes.plot(
             x, y, "D", markersize=6, markerfacecolor="none", markeredgewidth=1.4, color=colour,
-            label=f"{curve.label}, paper",
+            label=f"{curve.label}, paper", clip_on=False,
         )  # fmt: skip
     if chart.logarithmic:
         axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter(lambda value, place: f"{value:,g}")
     low, high = ends([points for _, points in curves] + [curve.points for curve in chart.paper])
     if chart.logarithmic and low > 0 and high / low > SPREAD:
         axes.set_yscale("log")

@@ -117,7 +117,7 @@ FIGURE = Figure(
         for quantity, number in (
             ("flow 1's share on EV-B", "share on B"),
             ("both flows' rate kept", "kept"),
-            ("flow 1 moves after", "moved after"),
+            *((("flow 1 moves after", "moved after"),) if packets == RESTS[-1] else ()),
         )
     ),
     compression=(
