@@ -10,6 +10,7 @@ from scenarios.reproducing.clock import Clock
 from scenarios.reproducing.cluster import B
 from scenarios.reproducing.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part, Quantity
 from scenarios.reproducing.pair import LOWEST, lowest_sample, pair
+from scenarios.reproducing.whys import FIRMWARE
 
 UNIT = 30  # round trips
 DOWN, END = 2.0, 5.0
@@ -52,11 +53,7 @@ FIGURE = Figure(
             "mrc:lowest",
             LOWEST,
             scale=1533,
-            why=(
-                "In the paper one sample of 0.22 s is empty. The NIC takes so long to remap the EVs of a dead port,"
-                " as the paper says itself of figure 9a; here NICs act on a carrier at once, and a failure costs"
-                " microseconds. The time is a NIC's firmware, which no network model has."
-            ),
+            why="In the paper one sample of 0.22 s is empty. " + FIRMWARE,
         ),
     ),
     charts=(

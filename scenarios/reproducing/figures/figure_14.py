@@ -11,6 +11,7 @@ from scenarios.reproducing.cluster import B_ONE_PLANE
 from scenarios.reproducing.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part, Quantity
 from scenarios.reproducing.parameters import MRC
 from scenarios.reproducing.streams import stream
+from scenarios.reproducing.whys import REST
 from scenarios.running.transport_choice import TransportChoice, transport
 
 FACTOR = 5_000
@@ -75,21 +76,10 @@ FIGURE = Figure(
             "of its packets",
             "mrc:share on B",
             "from 4 s after the pinning to the end",
-            why=(
-                "A marked EV is passed over once and then used again (the specification's guidance): with two EVs"
-                " every mark on EV-A sends two packets to EV-B, so two thirds is the most, and 64 % is what comes."
-                " Knobs: flows at 80 % of the line give 62 %; a selection that leaves a marked EV alone for 64"
-                " packets gives 46 to 49 %, which is not understood. With 16 EVs a plane, as in the other figures,"
-                " the rule has room."
-            ),
+            why=REST,
         ),
         Quantity(
-            "both flows' rate kept",
-            1,
-            "of before",
-            "mrc:kept",
-            "payload of both flows, after over before",
-            why="Flow 1 stays on EV-A with a third of its packets, and there the windows of both flows shrink.",
+            "both flows' rate kept", 1, "of before", "mrc:kept", "payload of both flows, after over before", why=REST
         ),
         Quantity(
             "flow 1 moves after",
@@ -97,7 +87,7 @@ FIGURE = Figure(
             "s",
             "mrc:moved after",
             "until a sample has less than half of the usual load on EV-A; to the end if none has",
-            why="EV-A's load falls within a few round trips, to 70 % of what was usual and not below half: see above.",
+            why=REST,
         ),
     ),
     charts=(

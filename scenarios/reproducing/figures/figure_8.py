@@ -110,6 +110,8 @@ FIGURE = Figure(
         ),
     ),
     compression=(
-        f"Time is in units of {UNIT} base round trips. The paper's samples, a minute each, are drawn at these units."
+        f"Time is in units of {UNIT} base round trips, some 0.1 ms. The paper's samples, a minute each, are drawn at"
+        " these units, so that the curve's dip, of three units, looks as wide as the paper's. A sample of a minute"
+        " would show nothing of it: the table has that."
     ),
 )

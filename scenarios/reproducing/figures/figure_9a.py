@@ -10,6 +10,7 @@ from scenarios.reproducing.clock import Clock
 from scenarios.reproducing.cluster import B
 from scenarios.reproducing.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part, Quantity
 from scenarios.reproducing.pair import pair
+from scenarios.reproducing.whys import FIRMWARE
 
 STEP_ROUND_TRIPS = 60
 SETTLE = 0.25  # of a step: what a plateau's mean leaves out after each change
@@ -43,12 +44,6 @@ def dip_s(run: Run, clock: Clock, at: float) -> float:
     low = [place for place, value in points if value < plateau / 2]
     return len(low) * clock.sample * clock.unit_ns / 1e9
 
-
-FIRMWARE = (
-    "The paper itself calls the remapping of a dead port's EVs not instantaneous on its NIC. Here a NIC stops using"
-    " a port in the packet time after it loses carrier, and its peer a status update (half a round trip) later, so"
-    " there is no glitch to see. The time is a NIC's firmware, which no network model has."
-)
 
 FIGURE = Figure(
     name="9a",
