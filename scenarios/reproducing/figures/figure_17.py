@@ -7,7 +7,7 @@ from functools import partial
 
 from scenarios.reproducing import losing
 from scenarios.reproducing.figure import Experiment, Figure, Part
-from scenarios.reproducing.whys import FIRST
+from scenarios.reproducing.whys import EXCHANGE
 
 RANKS = 64
 FACTOR = (RANKS - 1) / RANKS  # nccl-tests: bus bandwidth over size a time
@@ -50,7 +50,7 @@ FIGURE = Figure(
         " logarithmic."
     ),
     parts=parts,
-    quantities=losing.quantities(PAPER, SIZES, FIRST),
+    quantities=losing.quantities(PAPER, SIZES, EXCHANGE),
     charts=losing.charts(PAPER, SIZES),
     experiments=(
         Experiment("the second of two rounds", "MRC, 0 % loss, 2 MB", "mrc-0-2-again:busbw"),
