@@ -296,6 +296,13 @@ class EvSet:
                 path.probe_due_ns += late_ns
                 path.left_ns = min(path.left_ns + late_ns, now_ns)
 
+    def probe_soon(self, now_ns: int) -> int:
+        """Nothing sent on the EVs in rotation is answered: those that are out may be better by now. When to probe."""
+        for plane in self.planes:
+            for path in plane.out:
+                path.backoff, path.probe_due_ns = 1, min(path.probe_due_ns, now_ns)
+        return self.next_probe_ns()
+
     def next_probe_ns(self) -> int:
         """When `due_probes` next has one; NEVER while nothing is out."""
         times = [path.probe_due_ns for plane in self.planes if plane.wanted for path in plane.out if path.state is BAD]

@@ -496,4 +496,5 @@ class Requester(Sender):
             self._lose(index, now_ns, proved=False)
         self.cc.on_timeout(now_ns, before - self.flight.inflight_bytes)
         self._rule.log.clear()
+        self._agenda.arm(self._evs.probe_soon(now_ns))
         self._agenda.wake()

@@ -269,6 +269,18 @@ def test_probes_are_due_at_once_then_back_off_while_unanswered() -> None:
     assert [after - before for before, after in pairwise(times)] == [1000, 2000, 4000, 8000, 8000]
 
 
+def test_after_a_timeout_what_is_out_is_probed_at_once_and_often_again() -> None:
+    """A hunt found a queue pair that sent on a dead path for 22 round trips, and probed its sound path ever less."""
+    evs, _ = make_set(planes=2, evs_per_plane=4)
+    victim = evs.planes[0].active[0]
+    evs.signal(victim, EvCause.LOSS, 0)
+    for now_ns in (0, 1000, 3000, 7000, 15_000):
+        assert evs.due_probes(now_ns, 8) == [victim]
+    assert evs.probe_soon(16_000) == 16_000
+    assert evs.due_probes(16_000, 8) == [victim]
+    assert evs.next_probe_ns() == 18_000
+
+
 def test_an_unanswered_probe_ends_the_streak() -> None:
     evs, _ = make_set(planes=2, evs_per_plane=4)
     victim = evs.planes[0].active[0]
