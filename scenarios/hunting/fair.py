@@ -22,9 +22,10 @@ OUTAGE_ROUND_TRIPS = 15
 def paths_known(plan: Plan, settings: Mapping[str, Any]) -> int:
     """How many paths to a peer a queue pair has, where there are as many, with these settings of its transport.
 
-    A queue pair draws its EVs when it is made, as many in every plane, and has no others afterwards.
+    A queue pair draws its EVs when it is made, as many in every plane, and has no others afterwards. A selection that
+    does not look at the health of paths needs all that it has: one bad path is as bad as having no other.
     """
-    if settings.get("selection") == "single_path":
+    if settings.get("selection", "mrc") != "mrc":
         return 1
     usual = Settings()
     active, backup = (settings.get(name, getattr(usual, name)) for name in ("evs_active", "evs_backup"))

@@ -377,6 +377,18 @@ FOUND = {
             Workload("incast", {**SLOWLY, "depth": 1, "size": 100_000}, ("h2", "h5", "h0", "h1"), name="b"),
         ), (), reference_s=0.5, faults_s=0.3, after_s=2.0,
     ),
+    # The last path in rotation was dead; the path that was out, sound again, was probed ever more seldom.
+    "a sound path waits on the bench": Case(
+        2107604908, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 1},
+        (Workload("incast", {"depth": 8, "qps": 1, "size": 64}, ("h1", "h0"), name="load0"),),
+        (
+            TimedFault(0.677, "switch-crash", "p0l1", 0.42),
+            TimedFault(1.07, "switch-stop", "p0s1", 1.0),
+            TimedFault(1.317, "port-down", "h0.p0", 0.01),
+            TimedFault(1.738, "port-down", "h0.p0", 0.02),
+            TimedFault(2.334, "port-down", "h0.p0", 0.375),
+        ), reference_s=0.75, after_s=2.0,
+    ),
 }  # fmt: skip
 """What hunts have found, shrunk, and what was wrong."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -19,9 +20,12 @@ from scenarios.running.runner import Choices, Runner
 from scenarios.running.setting import setting_of
 from scenarios.running.transport_choice import transport
 from scenarios.scenario import SAMPLE_S, Phase
+from scenarios.worlds import simulated
 from scenarios.worlds.simulated import SimulatedWorld
 from tests.helpers.baseline import BASELINE
 from topo.planfile import load_plan
+
+TINY = load_plan("tiny")
 
 
 def simulate(name: str, tmp_path: Path, seed: int = 3, transport_name: str = "mrc") -> tuple[Verdict, Path]:
@@ -52,6 +56,20 @@ def test_smoke_ends_true_and_leaves_a_whole_run_directory(tmp_path: Path) -> Non
     assert json.loads((path / "verdict.json").read_text())["verdict"] == "true"
     assert (tmp_path / "latest").resolve() == path.resolve()
     assert load_plan(path / "plan.toml") == load_plan("tiny")
+
+
+def test_closed_worlds_do_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hunt of 400 tries kept 400 worlds: the collector of garbage looks at what was frozen hardly ever again."""
+    monkeypatch.setattr(simulated, "DEAD_HOSTS_MAX", 2 * TINY.host_count)
+
+    def closed(number: int) -> weakref.ref[SimulatedWorld]:
+        directory = RunDirectory.create(tmp_path, "closed", number)
+        world = SimulatedWorld(TINY, transport("mrc"), number, directory, lambda event: None)
+        world.close()
+        return weakref.ref(world)
+
+    worlds = [closed(number) for number in range(6)]
+    assert sum(world() is not None for world in worlds) <= 2
 
 
 def test_switches_are_sampled_as_often_as_a_scenario_says_and_once_otherwise(tmp_path: Path) -> None:
