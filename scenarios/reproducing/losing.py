@@ -90,13 +90,15 @@ def part(
     knob: str = "",
     rounds: int = 1,
     settings: Mapping[str, Any] = MappingProxyType({}),
+    other: TransportChoice | None = None,
 ) -> Part:
     """One collective of this size, once; it begins with idle lines and with every queue pair new.
 
     The short form has four hosts and little data under the same name. Experiments have the name of their `knob` behind
-    the name of the run, and other `rounds`, of which the last is measured, or other `settings` of the transport.
+    the name of the run, and other `rounds`, of which the last is measured, other `settings` of the transport, or an
+    `other` transport.
     """
-    usual = TRANSPORTS[transport]
+    usual = TRANSPORTS[transport] if other is None else other
     choice = replace(usual, name=usual.name + knob, settings={**usual.settings, **settings}) if settings else usual
     plan, size = (SHORT, SHORT_BYTES) if short else (C, size_mb * MB)
     expected_s = size_mb * MB * 8 * factor / (max(paper_gbps, LEAST_GBPS) * 1e9)

@@ -41,6 +41,7 @@ def draw(outcome: Outcome, chart: Chart, number: int = 0) -> str | None:
     low, high = ends([points for _, points in curves] + [curve.points for curve in chart.paper])
     if chart.logarithmic and low > 0 and high / low > SPREAD:
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda value, place: f"{value:,g}")
     else:
         axes.set_ylim(0, axes.get_ylim()[1] * 1.08)
     axes.set_xlabel(chart.x)

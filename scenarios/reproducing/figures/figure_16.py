@@ -7,6 +7,7 @@ from functools import partial
 
 from scenarios.reproducing import losing
 from scenarios.reproducing.figure import Experiment, Figure, Part
+from scenarios.reproducing.parameters import PFC_DCQCN
 from scenarios.reproducing.whys import SOFTWARE
 
 RANKS = 64
@@ -37,6 +38,7 @@ def parts(short: bool) -> Sequence[Part]:
         ring("MRC", 0.1, 2, 8, knob="-late", settings={"jitter_ns": LATE_NS}),
         ring("MRC", 1.0, 2, 4, knob="-late", settings={"jitter_ns": LATE_NS}),
         ring("RoCE 1 QP", 0.1, 2, 1, knob="-timeout", settings={"timeout": TIMEOUT}),
+        ring("RoCE 1 QP", 0.1, 2, 1, knob="-lossless", other=PFC_DCQCN),
         ring("RoCE 1 QP", 0.0, 2, 23, knob="-again", rounds=2),
         ring("MRC", 0.0, 2, 23, knob="-again", rounds=2),
     ]
@@ -47,8 +49,7 @@ FIGURE = Figure(
     title="Ring all-reduce of 64 NICs with random loss",
     caption=(
         "64 hosts of cluster C in one ring, each of 126 steps waits for the one before. Every NIC port loses 0, 0.1"
-        " or 1 % of what it sends. MRC runs on 4 planes of 100 Gb/s, RoCE on one of 400 with ECMP. Both axes are"
-        " logarithmic."
+        " or 1 % of what it sends. MRC runs on 4 planes of 100 Gb/s, RoCE on one of 400 with ECMP."
     ),
     parts=parts,
     quantities=losing.quantities(PAPER, SIZES, SOFTWARE),
@@ -59,6 +60,7 @@ FIGURE = Figure(
         Experiment("a gap counts as a loss 40 µs later", "MRC, 0.1 % loss, 2 MB", "mrc-0.1-2-late:busbw"),
         Experiment("a gap counts as a loss 40 µs later", "MRC, 1 % loss, 2 MB", "mrc-1-2-late:busbw"),
         Experiment("ACK timeout 4.2 ms", "RoCE 1 QP, 0.1 % loss, 2 MB", "roce-1-qp-0.1-2-timeout:busbw"),
+        Experiment("lossless switches (PFC)", "RoCE 1 QP, 0.1 % loss, 2 MB", "roce-1-qp-0.1-2-lossless:busbw"),
     ),
     compression=(
         "Time is not compressed, but sizes end at 64 MB: a ring of 64 takes 128 times its size of memory (8.8 GB with"

@@ -7,6 +7,7 @@ from functools import partial
 
 from scenarios.reproducing import losing
 from scenarios.reproducing.figure import Experiment, Figure, Part
+from scenarios.reproducing.parameters import PFC_DCQCN
 from scenarios.reproducing.whys import EXCHANGE
 
 RANKS = 64
@@ -34,6 +35,9 @@ def parts(short: bool) -> Sequence[Part]:
         *losing.parts("all_to_all", FACTOR, PAPER, SIZES[:-1], short),
         exchange("MRC", 0.0, 2, 150, knob="-again", rounds=2),
         exchange("RoCE 1 QP", 0.0, 2, 149, knob="-again", rounds=2),
+        exchange("RoCE 1 QP", 0.0, 8, 264, knob="-lossless", other=PFC_DCQCN),
+        exchange("RoCE 1 QP", 0.0, 8, 264, knob="-no-control", settings={"dcqcn": False}),
+        exchange("RoCE 1 QP", 0.1, 8, 17, knob="-lossless", other=PFC_DCQCN),
         exchange("MRC", 0.0, 2, 150, knob="-no-penalty", settings={"rcv_penalty": False}),
         exchange("MRC", 0.0, 2, 150, knob="-no-control", settings={"congestion": "fixed_window"}),
         exchange("RoCE 1 QP", 0.0, 2, 149, knob="-no-control", settings={"dcqcn": False}),
@@ -46,8 +50,7 @@ FIGURE = Figure(
     title="All-to-all of 64 NICs with random loss",
     caption=(
         "Each of 64 hosts of cluster C sends a 64th of its data to every other. Every NIC port loses 0, 0.1 or 1 %"
-        " of what it sends. MRC runs on 4 planes of 100 Gb/s, RoCE on one of 400 with ECMP. Both axes are"
-        " logarithmic."
+        " of what it sends. MRC runs on 4 planes of 100 Gb/s, RoCE on one of 400 with ECMP."
     ),
     parts=parts,
     quantities=losing.quantities(PAPER, SIZES, EXCHANGE),
@@ -55,6 +58,9 @@ FIGURE = Figure(
     experiments=(
         Experiment("the second of two rounds", "MRC, 0 % loss, 2 MB", "mrc-0-2-again:busbw"),
         Experiment("the second of two rounds", "RoCE 1 QP, 0 % loss, 2 MB", "roce-1-qp-0-2-again:busbw"),
+        Experiment("no DCQCN", "RoCE 1 QP, 0 % loss, 8 MB", "roce-1-qp-0-8-no-control:busbw"),
+        Experiment("lossless switches (PFC)", "RoCE 1 QP, 0 % loss, 8 MB", "roce-1-qp-0-8-lossless:busbw"),
+        Experiment("lossless switches (PFC)", "RoCE 1 QP, 0.1 % loss, 8 MB", "roce-1-qp-0.1-8-lossless:busbw"),
         Experiment("no penalty by the receiver", "MRC, 0 % loss, 2 MB", "mrc-0-2-no-penalty:busbw"),
         Experiment("a fixed window instead of NSCC", "MRC, 0 % loss, 2 MB", "mrc-0-2-no-control:busbw"),
         Experiment("no DCQCN", "RoCE 1 QP, 0 % loss, 2 MB", "roce-1-qp-0-2-no-control:busbw"),

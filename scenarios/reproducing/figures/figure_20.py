@@ -58,7 +58,7 @@ def permuted(name: str, transport: TransportChoice, qps: int, short: bool, seed:
         flows = sorted(measuring.rate(run, clock, 0, length, [sender]) for sender in senders)
         numbers = {f"flow {number}": value for number, value in enumerate(flows)}
         numbers["all"] = sum(flows)
-        return Measured(numbers, {"flows": list(enumerate(flows))})
+        return Measured(numbers, {"flows": list(enumerate(flows, 1))})
 
     return Part(
         name=name,
@@ -108,7 +108,7 @@ FIGURE = Figure(
             y="Gb/s",
             title=TITLES[part],
             ours={f"{part}:flows": "flows"},
-            paper=[PaperCurve("flows", list(enumerate(flows)))],
+            paper=[PaperCurve("flows", list(enumerate(flows, 1)))],
         )
         for part, flows in PAPER.items()
     ),

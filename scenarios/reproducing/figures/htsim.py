@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from scenarios.judging.run import Run
 from scenarios.reproducing import parameters
-from scenarios.reproducing.figure import Figure, Measured, Part, Quantity
+from scenarios.reproducing.figure import Experiment, Figure, Measured, Part, Quantity
 from scenarios.reproducing.parameters import MRC
+from scenarios.reproducing.whys import A_QUARTER, HASHED_FLOWS
 from scenarios.running.transport_choice import TransportChoice, transport
 from scenarios.scenario import Phase, TimedFault, Workload
 from topo.plan import Links, Plan
@@ -122,9 +123,23 @@ FIGURE = Figure(
         fct("incast 127:1", 21_029, "incast-127"),
         fct("permutation of 1,024, feedback", 200.5, "feedback"),
         fct("permutation of 1,024, oblivious", 212.8, "oblivious"),
-        fct("permutation of 1,024, single paths", 889.9, "single-path"),
+        fct("permutation of 1,024, single paths", 889.9, "single-path", HASHED_FLOWS),
         fct("8 core links at a tenth, feedback", 219.6, "slow-feedback"),
-        fct("8 core links at a tenth, oblivious", 280.8, "slow-oblivious"),
+        fct("8 core links at a tenth, oblivious", 280.8, "slow-oblivious", A_QUARTER),
+    ),
+    experiments=(
+        *(
+            Experiment(f"seed {seed} of the hash", "permutation of 1,024, single paths", f"single-path-seed-{seed}:fct")
+            for seed in SEEDS
+        ),
+        *(
+            Experiment(knob, "8 core links at a tenth, oblivious", f"{run}:fct")
+            for knob, run in (
+                ("from the spines down only", "slow-down"),
+                ("a quarter of the rate", "slow-quarter"),
+                ("a quarter of the rate, from the spines down only", "slow-down-quarter"),
+            )
+        ),
     ),
     source="validation set of uet-htsim, run with its published binary arguments",
 )
