@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scenarios.running.transport_choice import LOSSLESS, TRANSPORTS, TransportChoice, transport
+from scenarios.running.transport_choice import LOSSLESS, TRANSPORTS, transport
 from topo.plan import Links, Packets, Pfc, Queues, Trimming
 
 PAPER = "Araujo et al., arXiv:2605.04333"
@@ -63,7 +63,7 @@ PFC = TRANSPORTS["roce-pfc"]
 PFC_8QP = TRANSPORTS["roce-pfc-8qp"]
 PFC_DCQCN = TRANSPORTS["roce-pfc-dcqcn"]
 PFC_DCQCN_8QP = TRANSPORTS["roce-pfc-dcqcn-8qp"]
-ROCE_16QP = TransportChoice("roce-16qp", "RoCEv2 RC on sixteen queue pairs", "roce", single_plane=True, queue_pairs=16)
+PFC_DCQCN_16QP = TRANSPORTS["roce-pfc-dcqcn-16qp"]
 
 PARAMETERS: tuple[Parameter, ...] = (
     Parameter("NIC and host, each way", f"{NIC_NS} ns", f"calibrated: {PAPER}, table of section 5.2.1, 2-byte writes"),

@@ -48,7 +48,8 @@ def draw(outcome: Outcome, chart: Chart, number: int = 0) -> str | None:
     axes.set_ylabel(chart.y)
     if chart.title:
         axes.set_title(chart.title, loc="left", fontsize=11)
-    axes.legend(loc="best", fontsize=9, ncols=2 if len(labels) > 2 else 1)
+    # Above the axes, where a legend covers no point.
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=9, ncols=4 if len(labels) < 3 else 3)
     return svg(drawing, f"Figure {outcome.figure.name} chart {number}")
 
 

@@ -7,11 +7,12 @@ from functools import partial
 
 from scenarios.reproducing import losing
 from scenarios.reproducing.figure import Experiment, Figure, Part
-from scenarios.reproducing.parameters import PFC_DCQCN
+from scenarios.reproducing.parameters import ROCE
 from scenarios.reproducing.whys import EXCHANGE
 
 RANKS = 64
 FACTOR = (RANKS - 1) / RANKS  # nccl-tests: bus bandwidth over size a time
+TIMEOUT = 7  # 0.13 ms, in an experiment
 SIZES = (2, 8, 32, 64)  # MB that are run here
 PAPER = losing.table(
     (2, 8, 32, 128),
@@ -35,9 +36,13 @@ def parts(short: bool) -> Sequence[Part]:
         *losing.parts("all_to_all", FACTOR, PAPER, SIZES[:-1], short),
         exchange("MRC", 0.0, 2, 150, knob="-again", rounds=2),
         exchange("RoCE 1 QP", 0.0, 2, 149, knob="-again", rounds=2),
-        exchange("RoCE 1 QP", 0.0, 8, 264, knob="-lossless", other=PFC_DCQCN),
+        exchange("RoCE 1 QP", 0.0, 8, 264, knob="-lossy", other=ROCE),
         exchange("RoCE 1 QP", 0.0, 8, 264, knob="-no-control", settings={"dcqcn": False}),
-        exchange("RoCE 1 QP", 0.1, 8, 17, knob="-lossless", other=PFC_DCQCN),
+        *(
+            exchange("RoCE 1 QP", loss, size, gbps, knob="-lossy", other=ROCE)
+            for loss, size, gbps in ((0.1, 2, 5), (1.0, 2, 1), (0.1, 8, 17), (1.0, 8, 3))
+        ),
+        exchange("RoCE 1 QP", 0.1, 8, 17, knob="-timeout", settings={"timeout": TIMEOUT}),
         exchange("MRC", 0.0, 2, 150, knob="-no-penalty", settings={"rcv_penalty": False}),
         exchange("MRC", 0.0, 2, 150, knob="-no-control", settings={"congestion": "fixed_window"}),
         exchange("RoCE 1 QP", 0.0, 2, 149, knob="-no-control", settings={"dcqcn": False}),
@@ -59,8 +64,20 @@ FIGURE = Figure(
         Experiment("the second of two rounds", "MRC, 0 % loss, 2 MB", "mrc-0-2-again:busbw"),
         Experiment("the second of two rounds", "RoCE 1 QP, 0 % loss, 2 MB", "roce-1-qp-0-2-again:busbw"),
         Experiment("no DCQCN", "RoCE 1 QP, 0 % loss, 8 MB", "roce-1-qp-0-8-no-control:busbw"),
-        Experiment("lossless switches (PFC)", "RoCE 1 QP, 0 % loss, 8 MB", "roce-1-qp-0-8-lossless:busbw"),
-        Experiment("lossless switches (PFC)", "RoCE 1 QP, 0.1 % loss, 8 MB", "roce-1-qp-0.1-8-lossless:busbw"),
+        Experiment(
+            "lossy switches, ACK timeout 0.13 ms instead of 4.2",
+            "RoCE 1 QP, 0 % loss, 8 MB",
+            "roce-1-qp-0-8-lossy:busbw",
+        ),
+        *(
+            Experiment(
+                "lossy switches, ACK timeout 0.13 ms instead of 4.2",
+                f"RoCE 1 QP, {loss} % loss, {size} MB",
+                f"roce-1-qp-{loss}-{size}-lossy:busbw",
+            )
+            for loss, size in (("0.1", 2), ("0.1", 8), ("1", 2), ("1", 8))
+        ),
+        Experiment("ACK timeout 0.13 ms", "RoCE 1 QP, 0.1 % loss, 8 MB", "roce-1-qp-0.1-8-timeout:busbw"),
         Experiment("no penalty by the receiver", "MRC, 0 % loss, 2 MB", "mrc-0-2-no-penalty:busbw"),
         Experiment("a fixed window instead of NSCC", "MRC, 0 % loss, 2 MB", "mrc-0-2-no-control:busbw"),
         Experiment("no DCQCN", "RoCE 1 QP, 0 % loss, 2 MB", "roce-1-qp-0-2-no-control:busbw"),
