@@ -100,7 +100,9 @@ PARAMETERS: tuple[Parameter, ...] = (
         "status update on live planes at once",
         f"OCP MRC 1.0; that a NIC sees carrier at once {ASSUMED}",
     ),
-    Parameter("RoCE: window", "2 BDP a queue pair", ASSUMED),
+    Parameter(
+        "RoCE: ACK timeout", f"1.024 µs · 2^n, the first beyond {LOSSLESS['timeout_rtts']} base round trips", ASSUMED
+    ),
     Parameter("RoCE: recovery", "go-back-N", f"{PAPER}, 5.2.7"),
     Parameter(
         "RoCE with PFC",

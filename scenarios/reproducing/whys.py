@@ -12,15 +12,15 @@ REST = (
     "The length of a marked EV's rest. The specification leaves it open, and its guidance, which is the default here,"
     " passes a marked EV over once: with two EVs every mark on EV-A then sends two packets to EV-B instead of one, so"
     " that two thirds is the most that can move, and EV-A stays full. One knob: with a rest of 64 packets 91 % move and"
-    " 95 % of the rate is kept, with 256 packets 97 % and 98 % (experiments); the move itself takes some 0.1 ms"
-    " of real time. The paper's NIC therefore rests an EV much longer; for how long is not published."
+    " 95 % of the rate is kept, with 256 packets 97 % and 98 % (experiments); the move itself takes some 0.1 ms of real"
+    " time. The paper's NIC therefore rests an EV much longer; for how long is not published."
 )
 SOFTWARE = (
-    "A step of the ring takes 6.5 µs here at 2 and 8 MB, 11.5 at 32 and 22.8 at 64, which is latency and then the line."
-    " By the paper's own numbers a step takes 11.4, 15.2, 28 and 46 µs, for both transports and all numbers of queue"
-    " pairs alike. So 5 to 23 µs, more with more data, are most likely the collective's software and the GPU's sums"
-    " and copies, which no network model has; the paper's own curves come near the line from 1 GB on only. It is no"
-    " cold start: a second round is as fast as the first (experiment)."
+    "A step of the ring takes 6.5 µs here at 2 and 8 MB, 11.5 at 32 and 22.8 at 64, which is latency and then the"
+    " line. By the paper's own numbers a step takes 11.4, 15.2, 28 and 46 µs, for both transports and all numbers of"
+    " queue pairs alike. So 5 to 23 µs, more with more data, are most likely the collective's software and the GPU's"
+    " sums and copies, which no network model has; the paper's own curves come near the line from 1 GB on only. It is"
+    " no cold start: a second round is as fast as the first (experiment)."
 )
 REPAIR = (
     "When a gap counts as a loss. By the paper's numbers a ring step with a loss takes some 54 µs longer, at 0.1 % and"
@@ -30,18 +30,22 @@ REPAIR = (
     " is the software's part, as without loss. When that NIC takes a packet for lost is not published."
 )
 GO_BACK = (
-    "RoCE's go-back-N is far too good here. At 0.1 % and 2 MB of the ring, 77 losses gave 77 NAKs and no timeout,"
-    " and each cost a round trip; by the paper's numbers each cost 0.6 ms. One knob: an ACK timeout of 4.2 ms"
-    " instead of 0.1 ms changes nothing (40.1 Gb/s). So the time is not the timer's; how that NIC comes back from a"
-    " NAK is not published, and nothing here was fitted to it."
+    "A RoCE with losses hangs on its timer. Go-back-N hears of a gap when something arrives behind it; a message's"
+    " lost end waits for the ACK timeout, 4.2 ms here, as assumed for lossless fabrics. One knob: with 0.13 ms the"
+    " all-to-all of 8 MB at 0.1 % has 172 Gb/s instead of 15 (paper: 17), that of 2 MB 85 instead of 3.9 (paper: 5),"
+    " the ring of 8 MB 117 instead of 26 (paper: 5). In the ring the next step's message tells of most gaps at once: at"
+    " 2 MB and 0.1 % 77 losses gave 77 NAKs and no timeout, at a round trip each, where the paper's cost 0.6 ms each."
+    " How that NIC comes back from a NAK, and after what time from silence, is not published, and nothing here was"
+    " fitted to it."
 )
 EXCHANGE = (
     "MRC at 2 MB: the receiver's penalty, whose rule is assumed here (endpoint/core/penalty.py), leaves each of 63"
     " senders a 63rd of its window, less than its one message; so 10 of 64 ranks end after 129 to 140 µs and the others"
     " after 61 to 72, with no packet trimmed or lost. Without the penalty MRC has 254 Gb/s, and so with a fixed window;"
     " in a second round 256. Then both transports are alike and too fast, as in the ring of figure 16: 2 MB take some"
-    " 70 µs of network here and 110 µs in the paper. RoCE has no cold start (second round: 238) and no trouble with"
-    " DCQCN (without: 237). So the 40 µs are most likely the collective's software and the GPU."
+    " 70 µs of network here and 110 µs in the paper. RoCE has no cold start (second round: 238). So the 40 µs are most"
+    " likely the collective's software and the GPU. At 8 MB RoCE on one queue pair has 178 Gb/s, for DCQCN, which marks"
+    " cut at thresholds that are MRC's: without DCQCN 278, beside the paper's 264."
 )
 ONE_PATH = (
     "One queue pair has one path, which the hash chooses, and DCQCN's marks cut the victim with whatever incast flows"
@@ -78,11 +82,11 @@ CUT_RATES = (
     " thresholds for RoCE are not published."
 )
 MARKS = (
-    "The queue follows the thresholds, which are MRC's here. One knob: with marks at four times the queue 0.26 and 0.42"
-    " MB wait instead of 0.06 and 0.09; in a buffer with marks and pauses at ten times the queue 0.75 and 1.09, with"
-    " 371 Gb/s. The paper's 22 MB, in pauses, are not reached: its default setting cuts so little that ten flows fill a"
-    " buffer. Neither that setting nor its switches' thresholds are published. The rates need length: with 30 round"
-    " trips to a flow instead of 300 DCQCN has not recovered, and the three settings have 268, 146 and 141 Gb/s."
+    "The queue follows the thresholds, which are MRC's here. One knob: with marks at four times the queue 0.26 and"
+    " 0.42 MB wait instead of 0.06 and 0.09; in a buffer with marks and pauses at ten times the queue 0.75 and 1.09,"
+    " with 371 Gb/s. The paper's 22 MB, in pauses, are not reached: its default setting cuts so little that ten flows"
+    " fill a buffer. Neither that setting nor its switches' thresholds are published. The rates need length: with 30"
+    " round trips to a flow instead of 300 DCQCN has not recovered, and the three settings have 268, 146 and 141 Gb/s."
 )
 HASHED_FLOWS = (
     "Every flow has one path, by a hash, and the most loaded link decides. With the seeds 2 and 3 it takes 939 and 868"
