@@ -25,8 +25,8 @@ SOFTWARE = (
 REPAIR = (
     "When a gap counts as a loss. By the paper's numbers a ring step with a loss takes some 54 µs longer, at 0.1 % and"
     " at 1 % alike; here 5 to 8 µs, because a packet counts as lost when one that was sent a round trip later has"
-    " arrived. One knob: with 40 µs more before that, the ring of 2 MB falls from 30.6 to 22.3 Gb/s at 0.1 % and from"
-    " 17.6 to 8.8 at 1 %: to 55 and 22 % of its rate without loss, where the paper's falls to 35 and 17 %. What is left"
+    " arrived. One knob: with 40 µs more before that, the ring of 2 MB falls from 30.6 to 20.5 Gb/s at 0.1 % and from"
+    " 17.6 to 9.6 at 1 %: to 50 and 24 % of its rate without loss, where the paper's falls to 35 and 17 %. What is left"
     " is the software's part, as without loss. When that NIC takes a packet for lost is not published."
 )
 GO_BACK = (
