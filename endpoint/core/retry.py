@@ -79,17 +79,17 @@ class RetryTimer:
         self._life_ns = min(self._life_ns + late_ns, now_ns)
 
     def expired(self, now_ns: int) -> bool:
-        """Count a retransmission timeout; whether it is one too many."""
+        """Count a retransmission timeout; whether it is one too many. What is sent again is asked for anew."""
         self.retries += 1
+        self._asked = 0
         self._life_ns = now_ns
         return self._most is not None and self.retries > self._most
 
     @property
     def ask_due_ns(self) -> int:
-        """When to ask with probes."""
-        return self._quiet_ns + (
-            max(self._round_trip_ns(), self._rule.window_ns) << min(self._asked, PROBE_BACKOFF_MAX)
-        )
+        """When to ask with probes: when they can prove a loss, but before the timer would take all for lost."""
+        wait_ns = max(self._round_trip_ns(), min(self._rule.window_ns, self._timeout_ns // 2))
+        return self._quiet_ns + (wait_ns << min(self._asked, PROBE_BACKOFF_MAX))
 
     @property
     def retry_due_ns(self) -> int:

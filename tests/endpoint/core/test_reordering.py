@@ -8,6 +8,7 @@ import pytest
 
 from endpoint.core.flight import Flight
 from endpoint.core.recovery import ReorderRule
+from endpoint.core.retry import RetryTimer
 from endpoint.core.rtt import RttEstimator
 from endpoint.transport import QPState
 from tests.helpers.transport.bench import Bench
@@ -236,3 +237,32 @@ def test_timeouts_come_seven_times_evenly_and_then_ever_further_apart() -> None:
     assert gaps[0] >= bench.a.limits.timeout_ns
     assert [round(gap / gaps[0], 1) for gap in gaps] == [1.0] * 7 + [2.0, 4.0, 8.0, 16.0, 32.0]
     assert [done.status.value for done in bench.completions()] == ["retry_exceeded"]
+
+
+def timer_of(rule: ReorderRule) -> RetryTimer:
+    """Of 1.024 ms · 2^8 = 262 ms, with a base round trip of 50 ms."""
+    return RetryTimer(18, 7, 0, 0, RttEstimator(50 * MS), rule)
+
+
+def test_probes_ask_before_the_timer_takes_all_for_lost_however_wide_the_window() -> None:
+    """A hunt found a window of five round trips: a last packet without an answer of its own waited for the timer."""
+    rule = ReorderRule(base_rtt_ns=50 * MS, jitter_ns=0)
+    for _ in range(20):
+        rule.late_arrival()
+    timer = timer_of(rule)
+    assert rule.window_ns == 250 * MS
+    timer.sent(0)
+    assert timer.ask_due_ns <= timer.retry_due_ns // 2
+
+
+def test_what_a_timeout_sends_again_is_asked_for_anew() -> None:
+    """A hunt found a flow whose askings had become rarer than its timeouts: no probe was sent for 25 round trips."""
+    timer = timer_of(ReorderRule(base_rtt_ns=50 * MS, jitter_ns=0))
+    timer.sent(0)
+    soon_ns = timer.ask_due_ns
+    for _ in range(3):
+        timer.asked(0)
+    assert timer.ask_due_ns > 4 * soon_ns
+    timer.expired(0)
+    timer.sent(0)
+    assert timer.ask_due_ns == soon_ns
