@@ -389,6 +389,25 @@ FOUND = {
             TimedFault(2.334, "port-down", "h0.p0", 0.375),
         ), reference_s=0.75, after_s=2.0,
     ),
+    # Late arrivals had widened the reorder window, so that the timer came before the probe that would have asked.
+    "a timer before a probe": Case(
+        463510366, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
+        (Workload("mix", {"depth": 2, "qps": 2, "rate_bps": 1_600_000, "sizes": [[40000, 1]], "immediate_every": 2},
+                  ("h2", "h0"), name="load0"),),
+        (TimedFault(0.698, "port-down", "h2.p0", 0.2),), {"packets": {"pmtu_bytes": 512}},
+        reference_s=0.5, faults_s=2.0, after_s=3.0,
+    ),
+    # Askings had become rarer than timeouts, and each timeout tried one path of three.
+    "timeouts without probes": Case(
+        151950286, {"planes": 3, "leaves": 2, "spines": 1, "hosts_per_leaf": 1},
+        (Workload("all_to_all", {"size": 4096, "rounds": 0, "qps": 2}, ("h0", "h1"), name="load0"),),
+        (
+            TimedFault(1.483, "switch-crash", "p1s0", 0.25),
+            TimedFault(1.611, "switch-crash", "p0l0", 1.17),
+            TimedFault(1.759, "switch-crash", "p2l0", 2.6),
+            TimedFault(2.774, "switch-crash", "p1s0", 0.79),
+        ), {"packets": {"pmtu_bytes": 1024}}, faults_s=5.0, after_s=2.0,
+    ),
 }  # fmt: skip
 """What hunts have found, shrunk, and what was wrong."""
 
