@@ -63,6 +63,7 @@ class Tree:
         return subprocess.Popen(
             [sys.executable, "-c", program], cwd=self.folder, env=self.environment(**more), text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # whoever started us may ignore the signal
         )  # fmt: skip
 
     def run(self, program: str, **more: str) -> str:
