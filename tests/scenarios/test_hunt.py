@@ -408,6 +408,13 @@ FOUND = {
             TimedFault(2.774, "switch-crash", "p1s0", 0.79),
         ), {"packets": {"pmtu_bytes": 1024}}, faults_s=5.0, after_s=2.0,
     ),
+    # Two queue pairs on single paths left a port that was lost and met on the other: the check was wrong.
+    "single paths that meet": Case(
+        1905974663, {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 1},
+        (Workload("incast", {"depth": 8, "qps": 2, "size": 15000}, ("h0", "h1"), name="load0"),),
+        (TimedFault(0.0, "port-down", "h0.p1", 0.01),), settings={"selection": "single_path"},
+        reference_s=0.5, faults_s=0.3, after_s=2.0,
+    ),
 }  # fmt: skip
 """What hunts have found, shrunk, and what was wrong."""
 
