@@ -200,6 +200,16 @@ def test_a_sound_path_that_is_given_up_is_told_unless_trimmed_packets_were_too_m
     assert sound_paths_kept(trimming=True)(lines(given_up, counted)).holds is holds
 
 
+@pytest.mark.parametrize(
+    ("back_s", "cause", "holds"), [(0.72, "late_ack", True), (0.72, "probed", False), (0.9, "late_ack", False)]
+)
+def test_a_sound_path_may_be_left_only_until_the_late_acknowledgement(back_s: float, cause: str, holds: bool) -> None:
+    path = {"qp": 1, "ev": 7, "peer": "h2", "plane": 0, "via": "p0s0"}
+    left: Entry = (0.7, "h1", "ev", {**path, "old": "good", "new": "assumed_bad", "cause": "loss"})
+    back: Entry = (back_s, "h1", "ev", {**path, "old": "assumed_bad", "new": "good", "cause": cause})
+    assert sound_paths_kept(trimming=True)(lines(left, back)).holds is holds
+
+
 @pytest.mark.parametrize(("counts", "holds"), [((50, 110, 170), False), ((50, 110, 112), True), ((0, 30, 60), True)])
 def test_what_grows_from_round_to_round_is_told(counts: tuple[int, ...], holds: bool) -> None:
     rounds: list[Entry] = []
