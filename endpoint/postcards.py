@@ -20,7 +20,7 @@ from endpoint.decoder import Decoder, acknowledges
 from endpoint.profile import NicProfile
 from endpoint.roce import wire as roce
 
-ONE_IN: Final = 128
+ONE_IN: Final = 256
 """Of the PSNs of each queue pair; a power of two up to 256, because the lowest byte decides."""
 OPEN_MAX: Final = 256
 """Packets that wait for their answer; the oldest are forgotten first."""

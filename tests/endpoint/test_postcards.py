@@ -93,23 +93,23 @@ def test_the_first_answer_that_speaks_of_a_packet_closes_it_and_no_other_queue_p
     postcards.joined("h0", 1, 5)
     postcards.joined("h0", 2, 6)
     front = layers.encapsulate(DA, THERE, HERE, ev=7, dscp=10, ecn=2, outer_src="fd00:1::1")
-    for psn in range(250, 520):
+    for psn in range(250, 780):
         postcards.sent(
             [(1, bytes(front / layers.Mrc(opcode=0xC7, dqpn=5, psn=psn) / layers.Meth() / layers.Reth()))], psn
         )
-    assert [one[2]["psn"] for one in written] == [256, 384, 512]
+    assert [one[2]["psn"] for one in written] == [256, 512, 768]
 
     def sack(t_ns: int, own: int, **fields: Any) -> None:
         postcards.received(1, [framed(layers.Mrc(opcode=0xDC, dqpn=own), layers.Seth(**fields))], t_ns)
 
-    sack(1000, 2, cack_psn=600)  # of the other queue pair
+    sack(1000, 2, cack_psn=900)  # of the other queue pair
     sack(1001, 1, cack_psn=255)
     sack(1002, 1, cack_psn=250, sack_offset=1, sack_bitmap=1 << 5)
     sack(1003, 1, cack_psn=300)
-    sack(1004, 1, cack_psn=512)
-    sack(1005, 1, cack_psn=700)
+    sack(1004, 1, cack_psn=768)
+    sack(1005, 1, cack_psn=900)
     answers = [(one[0], one[2]["psn"]) for one in written if one[2]["what"] == "answered"]
-    assert answers == [(1002, 256), (1004, 384), (1004, 512)]
+    assert answers == [(1002, 256), (1004, 512), (1004, 768)]
 
 
 def test_a_flood_of_frames_that_look_sampled_does_not_fill_the_journal() -> None:

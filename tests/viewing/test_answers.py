@@ -22,10 +22,11 @@ Line = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def incast(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run whose log holds trimmed packets; whole and trimmed ones are in it."""
+    """A run whose log holds sampled packets, whole and trimmed ones; small packets make many of both."""
     folder = tmp_path_factory.mktemp("incast")
-    words = ["incast", "--world", "simulated", "--seed", "2", "--time", "0.1", "--until", "2.5", "--record-packets"]
-    line = [sys.executable, "-m", "scenarios", "run", *words, "1.4..1.9", "--plain", "--runs", str(folder)]
+    words = ["incast", "--world", "simulated", "--seed", "2", "--set", "packets.pmtu_bytes=2048", "--time", "0.1"]
+    words += ["--until", "2.5", "--record-packets", "1.4..1.9", "--plain", "--runs", str(folder)]
+    line = [sys.executable, "-m", "scenarios", "run", *words]
     subprocess.run(line, cwd=ROOT, capture_output=True, check=False, timeout=300)
     return find(folder, "latest")
 

@@ -17,7 +17,7 @@ export function help(dialog) {
     element("p", {}, "Click a node, a cable or a folded plane. Click a host and then another host to see their paths: EVs, states, and the uSID list "
       + "hop by hop. In a running lab, buttons in the panel break what is chosen, and undo it; each shows the command that does the same. "
       + "A port of a host is chosen by its cable."),
-    element("p", {}, "Small discs are packets: from the packet log of a run in virtual time (--record-packets), or, with a ring, one data packet in 128 "
+    element("p", {}, "Small discs are packets: from the packet log of a run in virtual time (--record-packets), or, with a ring, one data packet in 256 "
       + "of which both ends wrote what they saw. The packet microscope of a pair of hosts follows one through the tables, and says what its receiver did."),
     element("p", {}, "Two runs are a race on one slider: recorded ones by ./lab view RUN OTHER, or two that go on, stepped together, by "
       + "./lab run NAME --world simulated --view --transport mrc,roce."),

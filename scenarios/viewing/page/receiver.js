@@ -16,7 +16,7 @@ export function answerOf({ sent, received, answered, destination }) {
 export function sampled({ source, destination, sent, received, psn, qp }) {
   const { op, bytes, retransmission } = sent ?? received;
   return [element("p", { className: "soft" }, `${op}, PSN ${psn}, to QP ${qp}, ${bytes} B${retransmission ? ", sent again" : ""}, from ${source} to ${destination}. `
-    + "Of one packet in 128 both ends write what they see; the switches between are not asked, so its times inside the fabric are not known.")];
+    + "Of one packet in 256 both ends write what they see; the switches between are not asked, so its times inside the fabric are not known.")];
 }
 
 export function received(packet, answer, lane) {
