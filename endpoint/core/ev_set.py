@@ -10,7 +10,8 @@ carries a suspicion: a loss adds a point, two if nothing sent on the EV since ha
 acknowledged packet takes a quarter of a point off. Four points take the EV out all the same. So a path that loses one
 packet in fifty stays, a path that loses more than one in five goes within some packets, and a dead path with its
 second loss. A plane carries the same suspicion for all its EVs together, and sixteen points take the whole plane out:
-with many EVs each of them would have to lose a packet first. The last EV of all stays, whatever it loses.
+with many EVs each of them would have to lose a packet first. The last EV of all stays, whatever it loses, until
+probes bring another EV back; while the last EV is suspect, relapses of the others do not count.
 """
 
 from __future__ import annotations
@@ -215,6 +216,11 @@ class EvSet:
         """Whether no other plane is live."""
         return all(other is plane for other in self.live)
 
+    def _only_a_suspect_is_left(self) -> bool:
+        """Whether the last EV of all would go if another were there to take its place."""
+        left = [path for plane in self.live for path in plane.active]
+        return len(left) == 1 and left[0].suspicion >= SUSPECT_MAX
+
     def signal(self, path: EvPath, cause: EvCause, now_ns: int) -> None:
         """Apply a cause to an EV by the table, then move EVs between rotation, backups and the bench."""
         old = path.state
@@ -315,5 +321,5 @@ class EvSet:
         path.answered, path.backoff = True, 1
         path.probe_due_ns = min(path.probe_due_ns, now_ns + self._probe_interval_ns)
         path.streak += 1
-        if path.streak >= path.needed:
+        if path.streak >= (self._probes_needed if self._only_a_suspect_is_left() else path.needed):
             self.signal(path, EvCause.PROBED_MARKED if marked else EvCause.PROBED, now_ns)

@@ -425,6 +425,16 @@ FOUND = {
         (TimedFault(0.0, "port-down", "h0.p1", 0.01),), settings={"selection": "single_path"},
         reference_s=0.5, faults_s=0.3, after_s=2.0,
     ),
+    # The last path in rotation was dead; the path that was out had relapsed, and needed sixteen probes.
+    "a relapse keeps the only sound path out": Case(
+        799063767, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 1},
+        (Workload("write_bw", {"depth": 1, "qps": 1, "rate_bps": 100_000, "size": 1875}, ("h0", "h1"), name="load0"),),
+        (
+            TimedFault(0.0, "drain", "p0l1", 0.001),
+            TimedFault(1.882, "link-down", "p0l1-p0s0", 0.68),
+            TimedFault(2.416, "link-down", "p0l0-p0s1", 2.19),
+        ), settings={"probes_to_resurrect": 8}, reference_s=0.5, faults_s=5.0, after_s=2.0,
+    ),
 }  # fmt: skip
 """What hunts have found, shrunk, and what was wrong."""
 

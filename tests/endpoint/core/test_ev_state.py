@@ -331,6 +331,27 @@ def test_a_relapse_doubles_the_probes_that_are_needed() -> None:
     assert victim.needed == 2
 
 
+def test_relapses_do_not_count_while_the_only_ev_left_is_suspect() -> None:
+    """A path that answers two probes is better than a path of which nothing arrives, however often it has failed."""
+    evs, _ = make_set(planes=1, evs_per_plane=2)
+    last, flapping = evs.planes[0].active
+    for now_ns in range(0, 40_000, 10_000):
+        evs.signal(flapping, EvCause.LOSS, now_ns)
+        while now_ns < 30_000 and flapping.state is B:
+            evs.probe_answered(flapping, False, now_ns + 10)
+    assert flapping.needed == 16
+    evs.lose(last, 31_000, 32_000, proved=True)
+    for _ in range(3):
+        evs.probe_answered(flapping, False, 33_000)
+    assert flapping.state is B  # one silent loss may be chance: the last EV is still in use
+    evs.lose(last, 34_000, 35_000, proved=True)
+    assert last.state is not B
+    evs.probe_answered(flapping, False, 36_000)
+    assert flapping.state is G
+    evs.lose(last, 37_000, 38_000, proved=True)
+    assert last.state is B
+
+
 def test_a_resurrected_ev_becomes_a_backup_when_its_plane_is_full() -> None:
     evs, _ = make_set(planes=2, evs_per_plane=8, active=8, backup=8)
     plane = evs.planes[0]
