@@ -2,7 +2,8 @@
 
 import { counted, portRate, usable } from "./fold.js";
 
-const DROPS = ["drop_queue_full", "drop_port_down", "drop_loss", "drop_wiped", "drop_no_program", "drop_no_port"];
+const DROPS = ["drop_queue_full", "drop_port_down", "drop_loss", "drop_wiped", "drop_no_program", "drop_no_port",
+  "drop_trimmed_share"];
 // Of several faults on one thing, the one further to the left is drawn.
 const ORDER = ["dead", "crashed", "stopped", "lossy", "late", "slow", "drained"];
 
