@@ -180,7 +180,7 @@ class Flight:
         for path in self.paths:
             if path is not None:
                 path.alive_ns = min(path.alive_ns, own_ns)
-        self.rule.host_was_late(0, own_ns)
+        self.rule.none_sent_after(own_ns)
 
     def overdue(self) -> list[int]:
         """Packets that the reorder rule takes for lost now, as offsets from `una`, oldest transmission first."""

@@ -70,13 +70,12 @@ class ReorderRule:
         if self._learned_ns:
             self._learn(-(self._learned_ns // 16) or -1)
 
-    def host_was_late(self, late_ns: int, now_ns: int) -> None:
-        """This host did not run for `late_ns`, until now: what it had sent counts as sent so much later."""
-        moved = [(psn, min(sent_ns + late_ns, now_ns)) for psn, sent_ns in self.log]
+    def none_sent_after(self, latest_ns: int) -> None:
+        """The flight's clock was set back to `latest_ns`: what was sent later counts as sent then."""
+        moved = [(psn, min(sent_ns, latest_ns)) for psn, sent_ns in self.log]
         self.log.clear()
         self.log.extend(moved)
-        if self.newest_ns >= 0:
-            self.newest_ns = min(self.newest_ns + late_ns, now_ns)
+        self.newest_ns = min(self.newest_ns, latest_ns)
 
     def forget_plane(self, plane: int) -> None:
         """A lost plane's delay no longer widens the reorder window."""

@@ -103,11 +103,12 @@ def test_the_reorder_rule_does_not_count_the_time_in_which_the_host_stood_still(
     rule = ReorderRule(base_rtt_ns=100, jitter_ns=0)
     rule.log.extend([(1, 1000), (2, 1050)])
     rule.newest_ns = 1020
-    rule.host_was_late(500, 1600)
-    assert list(rule.log) == [(1, 1500), (2, 1550)]
-    assert rule.newest_ns == 1520
-    rule.host_was_late(500, 1600)
-    assert list(rule.log) == [(1, 1600), (2, 1600)], "nothing is sent in the future"
+    rule.none_sent_after(1030)
+    assert list(rule.log) == [(1, 1000), (2, 1030)], "nothing is sent in the future"
+    assert rule.newest_ns == 1020
+    rule.none_sent_after(1010)
+    assert list(rule.log) == [(1, 1000), (2, 1010)]
+    assert rule.newest_ns == 1010
 
 
 def test_no_period_of_nscc_ends_during_a_stall() -> None:
