@@ -143,6 +143,10 @@ class Collective(Workload):
         """`work`, `base`, and at the end of a round the outcome and its right value."""
         return 4 * self.count * self.chunk_bytes
 
+    def common_bytes(self) -> int:
+        """All but `work`: `base` is shared, and the rounds of two ranks do not end at the same instant."""
+        return 3 * self.count * self.chunk_bytes
+
     def begin(self, now_ns: int) -> None:
         self._begin_round(now_ns)
 

@@ -26,9 +26,11 @@ MEMORY_BYTES_MAX = 4 << 30
 class MemoryRefusedError(WorkloadError):
     """A workload needs more memory than its host has left for it."""
 
-    def __init__(self, message: str, needed_bytes: int) -> None:
+    def __init__(self, message: str, needed_bytes: int, common_bytes: int = 0) -> None:
+        """`common_bytes` of those needed are `Workload.common_bytes`."""
         super().__init__(message)
         self.needed_bytes = needed_bytes
+        self.common_bytes = common_bytes
 
 
 class State(Enum):
@@ -140,6 +142,10 @@ class Workload:
 
     def memory_bytes(self) -> int:
         """The memory of this rank beside that to which peers write."""
+        return 0
+
+    def common_bytes(self) -> int:
+        """Of `memory_bytes`, what all ranks in one process need only once, as they do in virtual time."""
         return 0
 
     def release(self) -> None:
@@ -329,6 +335,7 @@ class Workload:
                 f"{setup.memory_bytes_max} of {setup.host}'s {MEMORY_BYTES_MAX} are free: "
                 "choose a smaller size, depth or number of QPs, or remove a workload",
                 self.memory_held_bytes,
+                self.common_bytes(),
             )
 
     def _release(self, now_ns: int) -> None:

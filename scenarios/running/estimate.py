@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from endpoint.transport import Transport
 from endpoint.workloads import Setup, WorkloadError, make
@@ -29,8 +29,7 @@ VIRTUAL_PORT_BYTES = 31_000  # of a switch: its queues, its cable, the entries t
 VIRTUAL_PAIR_BYTES = 540  # a host, in the profile of another
 VIRTUAL_EV_BYTES = 2_000  # of a connection: path and state, at both ends
 WINDOWS = 2  # bandwidth-delay products of every host, in frames under way and in queues
-NEIGHBOURS = 2  # of a rank in a ring or a permutation; who has them all is in TO_ALL
-TO_ALL = ("all_to_all", "incast")
+NEIGHBOURS = 2  # of a rank in a ring or a permutation
 SAMPLE_BYTES = 1_500  # a port or queue pair in a line of the journal, as the judge reads it
 JOURNAL_BYTES_MAX = 800 * MEGABYTE  # longer journals stay on disk; an hour of `link-flap`, 373 MB of text, took 0.9 GB
 SAMPLES_A_SECOND = 10
@@ -75,7 +74,8 @@ def connections_bytes(workload: Workload, choices: Choices) -> int:
     """Memory, in virtual time, of a workload's queue pairs with their paths, and of the frames under way."""
     plan = choices.running_plan
     ranks = len(ranks_of(workload, plan))
-    pairs = ranks * (ranks - 1 if workload.kind in TO_ALL else min(ranks - 1, NEIGHBOURS))
+    neighbours = {"all_to_all": ranks * (ranks - 1), "incast": 2 * (ranks - 1)}  # of all ranks together
+    pairs = neighbours.get(workload.kind, ranks * min(ranks - 1, NEIGHBOURS))
     queue_pairs = int(workload.options.get("qps", 1))
     under_way = ranks * WINDOWS * plan.planes * plan.plane_bdp_bytes
     return pairs * queue_pairs * plan.planes * plan.spines * VIRTUAL_EV_BYTES + under_way
@@ -89,18 +89,18 @@ def estimate(scenario: Scenario, choices: Choices) -> Estimate:
     seconds = sum(phase.seconds for phase in runner.phases)
     samples = seconds * SAMPLES_A_SECOND * plan.host_count * (plan.planes + 4)
     seconds *= choices.pace
-    held = {workload.name: workload_bytes(workload, plan) for workload in workloads}
-    ranks = {workload.name: len(ranks_of(workload, plan)) for workload in workloads}
+    held = [rank_memories(workload, plan) for workload in workloads]
     memory = fabric_bytes(choices) + min(round(samples * SAMPLE_BYTES), JOURNAL_BYTES_MAX)
-    memory += sum(held[name] * count for name, count in ranks.items())
+    memory += sum(one.bytes for ranks in held for one in ranks)
     if choices.world == "simulated":
+        memory -= sum(one.common_bytes for ranks in held for one in ranks[1:])
         memory += sum(connections_bytes(workload, choices) for workload in workloads)
-        sending = min(plan.host_count, max(ranks.values(), default=0))
+        sending = min(plan.host_count, max(map(len, held), default=0))
         packets = seconds * sending * runner.setting.host_rate_bps / 8 / plan.frame_bytes_max
         took = packets * PACKET_SECONDS + plan.switch_count * SWITCH_SECONDS / 2
     else:
         took = seconds + plan.switch_count * SWITCH_SECONDS
-    return Estimate(memory, took, max(held.values(), default=0))
+    return Estimate(memory, took, max((one.bytes for ranks in held for one in ranks), default=0))
 
 
 def check(scenario: Scenario, choices: Choices, available_bytes: int | None = None) -> Estimate:
@@ -159,34 +159,41 @@ def ranks_of(workload: Workload, plan: Plan) -> Sequence[str]:
     return workload.ranks if workload.ranks is not None else [f"h{index}" for index in range(plan.host_count)]
 
 
-def workload_bytes(workload: Workload, plan: Plan) -> int:
-    """The memory of a rank: a workload that is offered no memory refuses and says how much it needs."""
+class RankMemory(NamedTuple):
+    """What a rank needs, and how much of that all ranks in one process need only once."""
+
+    bytes: int
+    common_bytes: int
+
+
+def rank_memories(workload: Workload, plan: Plan) -> list[RankMemory]:
+    """The memory of each rank: a workload that is offered no memory refuses and says how much it needs."""
     ranks = tuple(ranks_of(workload, plan))
-    most = 0
-    for host in ranks[:2]:  # in every kind of workload, rank 0 or rank 1 needs the most
+    found: list[RankMemory] = []
+    for host in ranks[:2]:  # in every kind of workload, the others need what rank 1 needs
         transport = NoTransport()
         setup = Setup(
             workload.name, workload.kind, host, ranks, cast(Transport, transport), lambda *_: None, lambda: 0, -1
         )
-        needed = needed_bytes(setup, workload)
-        if needed > MEMORY_BYTES_MAX:
+        needed = memory_asked(setup, workload)
+        if needed.bytes > MEMORY_BYTES_MAX:
             raise WorkloadError(
-                f"workload {workload.name} ({workload.kind}) would hold {size(needed)} on {host};"
+                f"workload {workload.name} ({workload.kind}) would hold {size(needed.bytes)} on {host};"
                 f" a host has {size(MEMORY_BYTES_MAX)}"
             )
-        most = max(most, needed + transport.registered_bytes)
-    return most
+        found.append(RankMemory(needed.bytes + transport.registered_bytes, needed.common_bytes))
+    return found[:1] + found[1:] * (len(ranks) - 1)
 
 
-def needed_bytes(setup: Setup, workload: Workload) -> int:
+def memory_asked(setup: Setup, workload: Workload) -> RankMemory:
     """The memory that a workload asks for when its host has none left."""
     try:
         make(setup, workload.options)
     except MemoryRefusedError as refused:
-        return refused.needed_bytes
+        return RankMemory(refused.needed_bytes, refused.common_bytes)
     except WorkloadError as error:
         raise WorkloadError(f"workload {workload.name}: {error}") from None
-    return 0
+    return RankMemory(0, 0)
 
 
 class NoTransport:
