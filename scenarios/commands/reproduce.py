@@ -16,10 +16,11 @@ from scenarios.running.workers import WORKERS_MAX
 DESCRIPTION = """\
 Run figures of the MRC paper (Araujo et al., arXiv:2605.04333) at the paper's rates in virtual time, and compare;
 without names, all of them. Results are kept, so a command that was interrupted goes on where it was; a change of the
-code, of the parameters or of a figure makes the runs again that it concerns.
+code, of the parameters or of a figure makes the runs again that it concerns. Runs that together need more memory than
+there is are made one after the other; a run that does not fit alone is left out and named.
 
 The page is DIR/reproduction/reproduction.html, the same without pictures reproduction.md beside it. The exit status
-is 0 when every run was made, however near the figures come, and 1 when one was broken off."""
+is 0 when every run was made, however near the figures come, and 1 when one was broken off or left out."""
 
 EXAMPLES = """examples:
   ./lab reproduce --list
@@ -57,6 +58,8 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     from scenarios.reproducing import catalogue, document, page, perform, table, text
     from scenarios.reproducing.progress import Told
     from scenarios.reproducing.reproduction import Reproduction
+    from scenarios.reproducing.room import Room
+    from scenarios.running.estimate import available_memory
     from scenarios.sweeping.pool import Pool
     from scenarios.sweeping.store import Store
 
@@ -70,11 +73,12 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
         stack.callback(hand_over, arguments.runs)
         store = stack.enter_context(Store(folder))
         reproduction = Reproduction(wanted, store, arguments.short)
+        room = Room(reproduction.missing, available_memory())
         try:
-            if reproduction.missing:
+            if room:
                 engine = stack.enter_context(Pool(workers, perform.choose, folder, perform.perform))
                 with Told(console, reproduction, arguments.plain) as told:
-                    reproduction.run(engine, told.tell)
+                    reproduction.run(engine, room, told.tell)
         finally:
             # The page has every figure of which results are kept, whichever were asked for this time.
             outcomes = reproduction.outcomes()
@@ -88,6 +92,8 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     shown = text.quantities(outcomes) if arguments.figures else text.summary(outcomes)
     sys.stdout.write(f"{shown}{table.verdict(outcomes)}\n")
     sys.stdout.write(f"page: {folder / 'reproduction.html'}\n")
-    for error in (error for outcome in outcomes for error in outcome.errors):
-        console.print(f"broken off: {error}", highlight=False, soft_wrap=True, markup=False)
-    return 1 if any(outcome.errors for outcome in outcomes) else 0
+    problems = [f"broken off: {error}" for outcome in outcomes for error in outcome.errors]
+    problems += [f"left out: {sentence}" for sentence in room.refused]
+    for problem in problems:
+        console.print(problem, highlight=False, soft_wrap=True, markup=False)
+    return 1 if problems else 0

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from scenarios.reproducing.figure import Figure
 from scenarios.reproducing.outcome import Outcome
 from scenarios.reproducing.perform import task
+from scenarios.reproducing.room import Room
 from scenarios.sweeping.engine import Engine
 from scenarios.sweeping.row import Row
 from scenarios.sweeping.store import Store
@@ -39,12 +40,13 @@ class Reproduction:
         """How many runs there are."""
         return len(self._tasks)
 
-    def run(self, engine: Engine, tell: Callable[[Task, Row], None] = lambda task, row: None) -> None:
-        """Make what is missing; `tell` is called after each run."""
-        for one in self.missing:
-            engine.submit(one)
-        while engine.pending:
+    def run(self, engine: Engine, room: Room, tell: Callable[[Task, Row], None] = lambda task, row: None) -> None:
+        """Make the runs that wait for room; `tell` is called after each."""
+        while room or engine.pending:
+            while engine.pending < engine.workers and (one := room.take()):
+                engine.submit(one)
             row = engine.next()
+            room.ended(row.key)
             self.made += 1
             self._rows[row.key] = row
             if not row.error:

@@ -25,6 +25,7 @@ from scenarios.reproducing.outcome import (
     Outcome,
 )
 from scenarios.reproducing.reproduction import Reproduction
+from scenarios.reproducing.room import Room, needed_bytes
 from scenarios.sweeping.engine import Inline
 from scenarios.sweeping.row import Row
 from scenarios.sweeping.store import Store
@@ -156,16 +157,69 @@ def test_what_was_made_is_kept_and_what_broke_is_made_again(tmp_path: Path) -> N
 
     with Store(tmp_path) as store:
         first = Reproduction([figure], store, short=True)
-        first.run(Inline(work))
+        first.run(Inline(work), roomy(first))
         assert [one.whole for one in first.outcomes()] == [False]
         again = Reproduction([figure], store, short=True)
         assert again.found == 3
-        again.run(Inline(work))
+        again.run(Inline(work), roomy(again))
     assert asked.count("latency-cross") == 2
     assert len(asked) == 5
     (outcome,) = again.outcomes()
     assert outcome.whole
     assert [one.ours for one in outcome.comparisons] == [5.0, 5.0, 700.0, 700.0]
+
+
+def roomy(reproduction: Reproduction) -> Room:
+    return Room(reproduction.missing, 10**12)
+
+
+class Side:
+    """An engine of two that notes which runs were under way together; the one taken first ends first."""
+
+    workers = 2
+    died = 0
+
+    def __init__(self) -> None:
+        self.together: list[list[str]] = []
+        self._tasks: list[Task] = []
+
+    def __enter__(self) -> Side:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def submit(self, task: Task) -> None:
+        self._tasks.append(task)
+
+    @property
+    def pending(self) -> int:
+        return len(self._tasks)
+
+    def next(self) -> Row:
+        self.together.append([task.words[1] for task in self._tasks])
+        return Row(self._tasks.pop(0).key, 1, "made")
+
+
+def test_runs_that_need_more_memory_than_there_is_wait_or_are_left_out_and_named(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        reproduction = Reproduction([catalogue.find("5.2.1")], store, short=True)
+        names = [task.words[1] for task in reproduction.missing]
+        sizes = dict(zip(names, (500, 450, 300, 901), strict=True))
+        room = Room(reproduction.missing, 1000, lambda task: sizes[task.words[1]])
+        engine = Side()
+        reproduction.run(engine, room)
+    # A tenth is left to the system.
+    assert engine.together == [[names[0], names[2]], [names[2], names[1]], [names[1]]]
+    assert room.refused == [
+        f"figure 5.2.1, {names[3]}: about 901 bytes of memory, and this machine has 1000 bytes to spare"
+    ]
+
+
+def test_the_largest_ring_is_held_to_take_what_was_measured() -> None:
+    """The ring of 64 MB was measured to take 8.8 GB: two buffers a rank, and what all ranks share once."""
+    figure = catalogue.find("16")
+    (largest,) = [one for one in figure.parts(False) if one.name == "mrc-0-64"]
+    assert 8.8e9 < needed_bytes(perform.task(figure, largest, False)) < 1.2 * 8.8e9
 
 
 def made(parts: Sequence[str], figure: Figure) -> Outcome:
