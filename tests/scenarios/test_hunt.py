@@ -435,6 +435,14 @@ FOUND = {
             TimedFault(2.416, "link-down", "p0l0-p0s1", 2.19),
         ), settings={"probes_to_resurrect": 8}, reference_s=0.5, faults_s=5.0, after_s=2.0,
     ),
+    # Trimmed packets beyond their share, whose counter a crash took away: the check was blind.
+    "a crash wipes a counter": Case(
+        587258763, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
+        (Workload("incast", {"depth": 2, "qps": 2, "rate_bps": 4_000_000, "messages": 0, "size": 12_500},
+                  ("h1", "h0", "h2", "h3"), name="load0"),),
+        (TimedFault(0.0, "switch-crash", "p0l0", 0.017),), {"packets": {"pmtu_bytes": 512}},
+        reference_s=0.5, faults_s=0.3, after_s=2.0,
+    ),
 }  # fmt: skip
 """What hunts have found, shrunk, and what was wrong."""
 
