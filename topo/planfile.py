@@ -88,7 +88,10 @@ def load_plan(name_or_path: str | Path, overrides: Mapping[str, str] | None = No
             raise PlanError(f"no plan {str(name_or_path)!r}: shipped are {', '.join(shipped_plans())}; or give a .toml")
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        shipped = f"; shipped are {', '.join(shipped_plans())}"
+        raise PlanError(f"plan file {path}: {(error.strerror or str(error)).lower()}{shipped}") from error
+    except UnicodeDecodeError as error:
         raise PlanError(f"plan file {path}: {error}") from error
     return parse_plan(text, source=str(path), overrides=overrides)
 

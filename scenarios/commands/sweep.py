@@ -120,6 +120,8 @@ def sweep_command(arguments: argparse.Namespace) -> int:
         Until(until)  # raises ValueError for a share that nobody can ask about
     if arguments.workers is not None and not 1 <= arguments.workers <= WORKERS_MAX:
         raise ValueError(f"--workers: 1 to {WORKERS_MAX} is wanted, not {arguments.workers}")
+    if arguments.keep_worst < 0:
+        raise ValueError(f"--keep-worst: 0 or more runs are wanted, not {arguments.keep_worst}")
     if arguments.cluster and arguments.world == "emulated":
         raise ValueError("--cluster: only with --world simulated: a real lab needs a machine to itself")
     if arguments.world == "emulated":

@@ -32,7 +32,8 @@ class Until:
 
     def __post_init__(self) -> None:
         if not 0.5 < self.target < 1:
-            raise ValueError(f"--until: a share above 50% and below 100% is wanted, such as 99%, not {self.target:.4g}")
+            said = f"--until: a share above 50% and below 100% is wanted, such as 99%, not {100 * self.target:g}%"
+            raise ValueError(said)
 
     def add(self, verdict: str) -> bool | None:
         """One more run. An unknown one counts against the claim in the one test, and not against it in the other."""
