@@ -35,11 +35,11 @@ def text(value: object) -> str:
 
 
 def table(head: Sequence[object], rows: Sequence[Sequence[object]]) -> str:
-    """A table; a column whose body cells all look like numbers is set right."""
+    """A table; a column whose body cells all are numbers, perhaps with a unit and an interval, is set right."""
 
     def numeric(column: int) -> bool:
         cells = [str(row[column]) for row in rows if column < len(row)]
-        return bool(cells) and all(cell[:1].isdigit() or cell[:1] in "-−–+." for cell in cells if cell)
+        return bool(cells) and all(is_quantity(cell) for cell in cells if cell)
 
     classes = [' class="number"' if numeric(column) else "" for column in range(len(head))]
     header = "".join(f"<th{kind}>{text(cell)}</th>" for kind, cell in zip(classes, head, strict=True))
@@ -48,6 +48,12 @@ def table(head: Sequence[object], rows: Sequence[Sequence[object]]) -> str:
         for row in rows
     )
     return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def is_quantity(cell: str) -> bool:
+    """Whether a number comes first, and of words nothing but a unit: "1.5 ms" is one, "2 bytes, one leaf" is none."""
+    bare = cell.partition("(")[0]
+    return bare[:1] in "0123456789-−–+." and sum(word[0].isalpha() for word in bare.split()) <= 1
 
 
 def section(title: str, *parts: str | None) -> str:

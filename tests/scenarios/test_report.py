@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 
-from scenarios.judging import checks, report
+from scenarios.judging import checks, page, report
 from scenarios.judging.judge import verdict_of
 from scenarios.judging.run import Run
 from scenarios.judging.story import PaperRow, Story
@@ -62,6 +62,13 @@ def test_the_summary_says_the_verdict_and_each_finding(made_up: Build) -> None:
     assert text.startswith("A made-up run: false\n")
     assert "✗  bytes right" in text
     assert "20 bytes differ" in text
+
+
+def test_columns_of_numbers_with_units_and_intervals_are_set_right_and_names_that_begin_with_digits_are_not() -> None:
+    rows = [["2 bytes, one leaf", "+0.6%", "198.5 % (197 % to …)", ""], ["32 KB", "−12 %", "3.0 ms", "5"]]
+    head, *_ = page.table(["quantity", "difference", "here", "paper"], rows).split("</thead>")
+    assert head.count('class="number"') == 3
+    assert "<th>quantity</th>" in head
 
 
 def test_an_empty_run_still_has_a_page() -> None:
