@@ -173,31 +173,18 @@ def roomy(reproduction: Reproduction) -> Room:
     return Room(reproduction.missing, 10**12)
 
 
-class Side:
+class Side(Inline):
     """An engine of two that notes which runs were under way together; the one taken first ends first."""
 
     workers = 2
-    died = 0
 
     def __init__(self) -> None:
+        super().__init__(lambda task: Row(task.key, 1, "made"))
         self.together: list[list[str]] = []
-        self._tasks: list[Task] = []
-
-    def __enter__(self) -> Side:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def submit(self, task: Task) -> None:
-        self._tasks.append(task)
-
-    @property
-    def pending(self) -> int:
-        return len(self._tasks)
 
     def next(self) -> Row:
         self.together.append([task.words[1] for task in self._tasks])
-        return Row(self._tasks.pop(0).key, 1, "made")
+        return super().next()
 
 
 def test_runs_that_need_more_memory_than_there_is_wait_or_are_left_out_and_named(tmp_path: Path) -> None:
