@@ -52,8 +52,8 @@ def table(head: Sequence[object], rows: Sequence[Sequence[object]]) -> str:
 
 def is_quantity(cell: str) -> bool:
     """Whether a number comes first, and of words nothing but a unit: "1.5 ms" is one, "2 bytes, one leaf" is none."""
-    bare = cell.partition("(")[0]
-    return bare[:1] in "0123456789-−–+." and sum(word[0].isalpha() for word in bare.split()) <= 1
+    words = cell.partition("(")[0].split()
+    return cell.startswith(tuple("0123456789-−–+.")) and sum(word[0].isalpha() for word in words) <= 1
 
 
 def section(title: str, *parts: str | None) -> str:

@@ -69,6 +69,7 @@ def test_columns_of_numbers_with_units_and_intervals_are_set_right_and_names_tha
     head, *_ = page.table(["quantity", "difference", "here", "paper"], rows).split("</thead>")
     assert head.count('class="number"') == 3
     assert "<th>quantity</th>" in head
+    assert 'class="number"' not in page.table(["note"], [["(none)"], ["(not run)"]])
 
 
 def test_an_empty_run_still_has_a_page() -> None:
