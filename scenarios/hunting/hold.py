@@ -74,6 +74,11 @@ def planes_healed(run: Run) -> Finding:
     return Finding("planes healed", True, "every host takes every port to be up at the end")
 
 
+def way(line: Line) -> str:
+    """The path that a line of kind `ev` is about."""
+    return f"{line['node']} → {line.get('peer')}, plane {line.get('plane')} via {line.get('via')}"
+
+
 @check
 def probes_counted(run: Run) -> Finding:
     """A path that probes brought back was out for as long as that many probes take, one after the other."""
@@ -90,8 +95,7 @@ def probes_counted(run: Run) -> Finding:
         if since_ns is None or not str(line.get("cause", "")).startswith("probed"):
             continue
         if (out_ns := int(line["t_ns"]) - since_ns) < least_ns:
-            way = f"{line['node']} → {line.get('peer')}, plane {line.get('plane')} via {line.get('via')}"
-            reason = f"{way} was used again after {run.lasting(out_ns)}; {needed} probes in a row take longer"
+            reason = f"{way(line)} was used again after {run.lasting(out_ns)}; {needed} probes in a row take longer"
             return Finding("probes counted", False, reason)
     return Finding("probes counted", True, "no path was used again before enough probes could come back")
 
@@ -183,9 +187,9 @@ def sound_paths_kept(run: Run, trimming: bool) -> Finding:
             if away_ns <= enough.base_rtt_ns(run):
                 del left[key]
                 forgiven += 1
-    for line in left.values():
-        way = f"{line['node']} → {line.get('peer')}, plane {line.get('plane')} via {line.get('via')}"
-        return Finding("sound paths kept", False, f"{way} was given up before anything was broken")
+    if left:
+        first = way(next(iter(left.values())))
+        return Finding("sound paths kept", False, f"{first} was given up before anything was broken")
     return Finding(
         "sound paths kept", True, f"before the first fault {forgiven} paths were left, for less than a round trip"
     )

@@ -36,7 +36,7 @@ class SimulatedSwitch:
         limits = {queue.priority: queue.depth_packets for queue in port_queues(plan)}
         self._queues = tuple(QueueConfig(depth_packets=limits.get(priority, 0)) for priority in range(PRIORITIES))
         self._pfc = {ref.port: port_settings(plan, ref) for ref in ports(plan, node)}
-        self._wiped_share_drops: dict[int, int] = {}
+        self._wiped_share_drops = dict.fromkeys(self._pfc, 0)
         """By port: what programs had counted of `TRIMMED_SHARE_DROPS` before crashes took the counters away."""
         for ref in ports(plan, node):
             self.set_port(ref.port, healthy(plan, ref))
@@ -88,19 +88,14 @@ class SimulatedSwitch:
     def counters(self) -> list[dict[str, int]]:
         """Every port's totals, as in a `sample` line, and the trimmed packets that found no room in their share."""
         engine, now_ns = self.engine, self._clock()
-        share_drops = self._share_drops(engine)
         return [
-            {
-                "port": ref.port,
-                **asdict(engine.port_counters(ref.port, now_ns)),
-                "drop_trimmed_share": share_drops[ref.port],
-            }
-            for ref in ports(self._plan, self.node)
+            {"port": port, **asdict(engine.port_counters(port, now_ns)), "drop_trimmed_share": drops}
+            for port, drops in self._share_drops(engine).items()
         ]
 
     def _share_drops(self, engine: Engine) -> dict[int, int]:
         """By port, since the beginning."""
-        found = {ref.port: self._wiped_share_drops.get(ref.port, 0) for ref in ports(self._plan, self.node)}
+        found = dict(self._wiped_share_drops)
         if self._control is not None:  # a crashed switch has no program
             for port in found:
                 cells = range(port * TRAFFIC_CLASSES, (port + 1) * TRAFFIC_CLASSES)
