@@ -20,6 +20,7 @@ from topo.emulation.process import start_ticks
 P = ParamSpec("P")
 T = TypeVar("T")
 WORKERS_MAX = 256
+OWNER_IS_GONE = signal.SIGUSR1  # from a worker's watching thread to its main thread
 
 
 class Workers:
@@ -67,12 +68,22 @@ class Workers:
 def begin(life: connection.Connection, scratch: str) -> None:
     """In a new worker: hear no Ctrl-C, and end with the owner, whether that ends or is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=end_with, args=(life, scratch), daemon=True).start()
+    signal.signal(OWNER_IS_GONE, lambda number, frame: end(scratch))
+    threading.Thread(target=wait_for_end, args=(life,), daemon=True).start()
 
 
-def end_with(life: connection.Connection, scratch: str) -> None:
-    """Wait for the end of the pipe's other side, which only the owner holds; then end this process and its files."""
+def wait_for_end(life: connection.Connection) -> None:
+    """Wait for the end of the pipe's other side, which only the owner holds; then tell the main thread."""
     connection.wait([life])
+    signal.pthread_kill(threading.main_thread().ident or 0, OWNER_IS_GONE)
+
+
+def end(scratch: str) -> None:
+    """End this process and the files of all workers. Only the main thread, which writes them, may call this.
+
+    From any other thread a task would go on writing behind the removal. So whichever worker comes here last finds
+    nobody else who writes, and removes whatever is left.
+    """
     shutil.rmtree(scratch, ignore_errors=True)
     os._exit(0)
 

@@ -9,7 +9,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -32,6 +31,7 @@ from scenarios.sweeping.subject import whole
 from scenarios.sweeping.sweep import Sweep
 from scenarios.sweeping.task import Task, VersionError
 from scenarios.sweeping.variant import Variant, split, variants
+from tests.helpers.owner import living, wait_for
 from tests.helpers.quick_sweep import (
     DEADLY_SEED,
     choose_and_always_die,
@@ -335,20 +335,6 @@ def wait_for_rows(process: subprocess.Popen[str], runs: Path, count: int) -> Non
     pytest.fail(f"the sweep ended with {process.returncode}: {process.communicate()}")
 
 
-def members(group: int) -> list[int]:
-    """The living processes of a process group."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[2]) == group and fields[0] != "Z":
-                found.append(int(entry.name))
-    return found
-
-
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_after_ctrl_c_and_kill_9_no_process_is_left_and_the_sweep_goes_on_where_it_was(
     how: signal.Signals, tmp_path: Path
@@ -364,10 +350,8 @@ def test_after_ctrl_c_and_kill_9_no_process_is_left_and_the_sweep_goes_on_where_
     else:
         process.kill()
         process.communicate(timeout=LIMIT_S)  # returns when the last worker has let go of the pipes
-    deadline_s = time.monotonic() + LIMIT_S
-    while members(process.pid):  # the helper of multiprocessing ends when nobody is left who could ask it for anything
-        assert time.monotonic() < deadline_s
-        os.sched_yield()
+    # The helper of multiprocessing ends when nobody is left who could ask it for anything.
+    wait_for(lambda: not living(process.pid), LIMIT_S)
     assert not list((runs / "sweeps").glob("scratch-*"))
     with Store(runs / "sweeps") as store:
         kept = len(store)
