@@ -107,7 +107,7 @@ def _compile(unit: Unit, key: str, scratch: Path, tell: Callable[[str], None]) -
         shutil.copytree(Path(unit.root) / package, scratch / package, ignore=ignored)
     if unit._replace(root=str(scratch)).key() != key:
         raise BuildError("the sources were edited while they were copied; try again")
-    sources = unit.sources()
+    sources = {**unit.sources(), **unit.extensions()}
     tell(f"compiling {len(sources)} modules of {unit.name}")
     name = library(unit, key)
     words = [sys.executable, "-P", str(WORKER), name, *sources.values()]
@@ -155,7 +155,7 @@ def _try_out(unit: Unit, key: str, scratch: Path, made: dict[str, Path], with_wh
         "XDG_CACHE_HOME": str(scratch / "cache"),
         "PYTHONPATH": os.pathsep.join([unit.root, str(ROOT)]),
     }
-    words = [sys.executable, "-c", _TRY, *unit.sources()]
+    words = [sys.executable, "-c", _TRY, *unit.sources(), *unit.extensions()]
     done = subprocess.run(words, cwd=unit.root, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BuildError(f"the compiled {unit.name} cannot be imported:\n{done.stderr[-2000:]}")

@@ -41,27 +41,32 @@ class Unit(NamedTuple):
 
     def sources(self) -> dict[str, str]:
         """The path of each module of the unit by its name. A package's own file stays as it is."""
-        found = [path for path in _python_files(self.root, self.folders) if path not in self.left]
+        found = [path for path in _files(self.root, self.folders, ".py") if path not in self.left]
         own = [path for path in [*found, *self.modules] if not path.endswith("__init__.py")]
         return {path.removesuffix(".py").replace("/", "."): path for path in own}
+
+    def extensions(self) -> dict[str, str]:
+        """The path of each C file of the unit by the module's name. Only a build has these modules: the Python that
+        imports one does without where it runs as a source."""
+        return {path.removesuffix(".c").replace("/", "."): path for path in _files(self.root, self.folders, ".c")}
 
     def key(self) -> str:
         """16 hexadecimal digits of the sources, the Python that runs, and the way of building."""
         digest = hashlib.sha256("\0".join([FORMAT, sys.version, EXTENSION_SUFFIXES[0], *self.sources()]).encode())
-        for path in _python_files(self.root, self.packages):
+        for path in [*_files(self.root, self.packages, ".py"), *_files(self.root, self.folders, ".c")]:
             with open(os.path.join(self.root, path), "rb") as source:
                 content = source.read()
             digest.update(f"{path} {len(content)}\0".encode() + content)
         return digest.hexdigest()[:16]
 
 
-def _python_files(root: str, folders: tuple[str, ...]) -> Iterator[str]:
-    """The Python files of folders with all below, relative to `root`, in one order everywhere."""
+def _files(root: str, folders: tuple[str, ...], suffix: str) -> Iterator[str]:
+    """The files of folders, and of all folders in them, whose names end so; relative to `root`, in one order."""
     for folder in folders:
         for place, inner, names in os.walk(os.path.join(root, folder)):
             inner.sort()
             for name in sorted(names):
-                if name.endswith(".py"):
+                if name.endswith(suffix):
                     yield os.path.relpath(os.path.join(place, name), root)
 
 

@@ -28,16 +28,22 @@ def main(arguments: list[str]) -> None:
     if os.getppid() != parent:  # gone before this process could ask to be told
         return
     from mypyc.build import mypycify
-    from setuptools import setup
+    from setuptools import Extension, setup
 
     name, *files = arguments
+    modules = [file for file in files if not file.endswith(".c")]
     # -g0: debugging symbols would make up nine tenths of a build.
     extensions = mypycify(
-        ["--python-executable", sys.executable, "--explicit-package-bases", "--hide-error-context", *files],
+        ["--python-executable", sys.executable, "--explicit-package-bases", "--hide-error-context", *modules],
         opt_level="2",
         debug_level="0",
         group_name=name.removesuffix("__mypyc"),
     )
+    extensions += [
+        Extension(file.removesuffix(".c").replace("/", "."), [file], extra_compile_args=["-O2", "-g0"])
+        for file in files
+        if file.endswith(".c")
+    ]
     words = ["build_ext", "--build-lib", "made", "--build-temp", "temp", "--parallel", str(os.cpu_count() or 1)]
     setup(name=name, ext_modules=extensions, script_args=["--quiet", *words])
 

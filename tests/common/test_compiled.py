@@ -29,6 +29,17 @@ SQUARE = """
 def area(side: int) -> int:
     return side * side
 """
+CUBE = """
+#include <Python.h>
+static PyObject *volume(PyObject *self, PyObject *side)
+{
+    long length = PyLong_AsLong(side);
+    return PyErr_Occurred() ? NULL : PyLong_FromLong(length * length * length);
+}
+static PyMethodDef methods[] = {{"volume", volume, METH_O, NULL}, {NULL, NULL, 0, NULL}};
+static struct PyModuleDef cube = {PyModuleDef_HEAD_INIT, "cube", NULL, -1, methods, NULL, NULL, NULL, NULL};
+PyMODINIT_FUNC PyInit_cube(void) { return PyModule_Create(&cube); }
+"""
 BUILD = "import shapes; from common.compiled.build import build; print(build(shapes.UNIT, print).folder)"
 LOOK = """
 import shapes
@@ -36,13 +47,24 @@ from shapes.flat import square
 print(shapes.FORM.compiled, square.area(3), square.__file__.endswith(".so"), shapes.FORM.why)
 """
 
+LOOK_IN_C = """
+import shapes
+try:
+    from shapes.flat import cube
+except ImportError:
+    print("no cube")
+else:
+    print(cube.volume(3), cube.__name__)
+"""
+
 
 class Tree:
-    """A project of one package with one module to compile, and a cache of its own."""
+    """A project of one package with a module to compile and a module in C, and a cache of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.square = folder / "shapes" / "flat" / "square.py"
+        self.cube = folder / "shapes" / "flat" / "cube.c"
         self.cache = folder / "cache" / "mrclab"
 
     def make(self) -> Tree:
@@ -50,6 +72,7 @@ class Tree:
         (self.folder / "shapes" / "__init__.py").write_text(PACKAGE)
         (self.square.parent / "__init__.py").write_text("")
         self.square.write_text(SQUARE)
+        self.cube.write_text(CUBE)
         return self
 
     def unit(self) -> Unit:
@@ -115,6 +138,16 @@ def test_the_environment_switches_the_build_off_or_demands_one(tree: Tree) -> No
     assert "MRCLAB_COMPILED is on, but shapes cannot be used compiled" in process.communicate(timeout=60)[1]
     process = tree.start(LOOK, MRCLAB_COMPILED="maybe")
     assert "MRCLAB_COMPILED is 'maybe'; valid: auto, off, on" in process.communicate(timeout=60)[1]
+
+
+def test_a_module_in_c_is_there_only_with_the_build_of_the_very_c(tree: Tree) -> None:
+    assert tree.run(LOOK_IN_C) == "27 shapes.flat.cube"
+    assert tree.run(LOOK_IN_C, MRCLAB_COMPILED="off") == "no cube"
+    tree.cube.write_text(CUBE.replace("length * length * length", "length + 1"))
+    assert tree.run(LOOK_IN_C) == "no cube"
+    assert tree.run(LOOK).startswith("False 9 False there is no build of these sources")
+    tree.run(BUILD)
+    assert tree.run(LOOK_IN_C) == "4 shapes.flat.cube"
 
 
 def damaged_size(tree: Tree) -> None:
@@ -214,6 +247,15 @@ def test_what_cannot_be_compiled_is_said_with_the_compilers_words_and_changes_no
     assert 'Incompatible return value type (got "str", expected "int")' in errors
     tree.square.write_text(SQUARE)
     assert tree.run(LOOK).startswith("True 9 True")
+
+
+def test_c_that_does_not_compile_is_said_with_the_compilers_words_and_changes_nothing(tree: Tree) -> None:
+    tree.cube.write_text(CUBE.replace("PyLong_FromLong(length", "PyLong_FromLong(breadth"))
+    errors = tree.start(BUILD).communicate(timeout=120)[1]
+    assert "compiling shapes failed" in errors
+    assert "breadth" in errors
+    tree.cube.write_text(CUBE)
+    assert tree.run(LOOK_IN_C) == "27 shapes.flat.cube"
 
 
 def test_a_missing_compiler_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
