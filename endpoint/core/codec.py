@@ -1,0 +1,36 @@
+"""The codec's hottest calls in C (`codec_native.c`), which `./lab compile` builds beside the compiled form.
+
+Without a build that fits, both calls are None, and the Python beside each call does the same work:
+`endpoint.core.endpoint` for `READ`, `endpoint.core.packet` for `WRITE`. That Python is the oracle of the C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+Fields = tuple[int, int, int, int, bytes, int, int, int, int, int, int]
+"""Of a usual frame: the BTH's opcode, its second byte, its last word (flags and PSN), destination QP, inner source
+address, UDP source port, first words of the inner and of the outer IPv6 header; VA, rkey and length where a write has
+its RETH."""
+Memory = bytearray | memoryview
+
+_read: Callable[[bytes | memoryview, bytes, bytes, int, int], Fields | None] | None = None
+_write: Callable[[bytes, int, int, int, int, int, int, int, int, int, Memory, int, int], bytes] | None = None
+try:
+    from endpoint.core import codec_native
+except ImportError:  # interpreted, or compiled where nobody built the C
+    pass
+else:
+    _read, _write = codec_native.read, codec_native.write
+
+READ: Final = _read
+"""`READ(frame, address, addresses, trimmed, port)`: the fields of a frame that is a write or a SACK with an outer
+header, without TSETH, as long as its inner header says, with a right ICRC, to `address` at UDP port `port`, by one of
+the outer `addresses` (16 bytes each, one after the other), and whose outer DSCP has no bit in `trimmed`. None for every
+other frame, whatever its bytes and length: None says nothing about why."""
+WRITE: Final = _write
+"""`WRITE(front, state, opcode, second, destination, flags and PSN, METH, VA, rkey, length, memory, start, size)`: a
+whole frame of a write whose payload is the `size` bytes of `memory` from `start` on, without immediate, TSETH and pad.
+`front` and `state` are `Route.front`'s; `destination` has 0xff in the variant byte, as in `WritePacker`. Raises
+`OverflowError` for a field that is too large for its header, `ValueError` if the payload is not inside the memory."""

@@ -1,0 +1,321 @@
+/* The codec's hottest calls in C: `endpoint.core.codec_native`, a module of the compiled form alone.
+ *
+ * `codec.py` says what the calls take and give. Python beside each call does the same where there is no build, and serves
+ * every frame of which `read` says nothing. Nothing here counts, logs or keeps state between calls.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+/* --- CRC-32 as Ethernet's, reflected: by eight tables, or by carry-less multiplication -------------------------------- */
+
+static uint32_t table[8][256];
+
+static void make_tables(void)
+{
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t crc = i;
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc & 1 ? crc >> 1 ^ 0xEDB88320u : crc >> 1;
+        table[0][i] = crc;
+    }
+    for (int t = 1; t < 8; t++)
+        for (uint32_t i = 0; i < 256; i++)
+            table[t][i] = table[t - 1][i] >> 8 ^ table[0][table[t - 1][i] & 255];
+}
+
+static uint32_t crc_by_tables(uint32_t crc, const uint8_t *at, size_t count)
+{
+    for (; count >= 8; at += 8, count -= 8) {
+        uint32_t low = crc ^ ((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24);
+        crc = table[7][low & 255] ^ table[6][low >> 8 & 255] ^ table[5][low >> 16 & 255] ^ table[4][low >> 24] ^
+              table[3][at[4]] ^ table[2][at[5]] ^ table[1][at[6]] ^ table[0][at[7]];
+    }
+    while (count--)
+        crc = table[0][(crc ^ *at++) & 255] ^ crc >> 8;
+    return crc;
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+
+#define MULTIPLYING __attribute__((target("pclmul,sse4.1")))
+
+MULTIPLYING static __m128i folded(__m128i sum, __m128i powers, __m128i more)
+{
+    __m128i low = _mm_clmulepi64_si128(sum, powers, 0x00), high = _mm_clmulepi64_si128(sum, powers, 0x11);
+    return _mm_xor_si128(_mm_xor_si128(low, high), more);
+}
+
+MULTIPLYING static __m128i load(const uint8_t *at)
+{
+    return _mm_loadu_si128((const __m128i *)(const void *)at);
+}
+
+/* At least 64 bytes. What has been summed up counts at its distance from the bytes ahead: 64 bytes are x^544 and x^480
+ * modulo the polynomial for the two halves of a sum, 16 bytes are x^160 and x^96; reflected, and shifted up by one. */
+MULTIPLYING static uint32_t crc_by_multiplying(uint32_t crc, const uint8_t *at, size_t count)
+{
+    const __m128i by_64 = _mm_set_epi64x(0x1c6e41596, 0x154442bd4), by_16 = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
+    __m128i sum[4];
+    uint8_t rest[16];
+    for (int i = 0; i < 4; i++)
+        sum[i] = load(at + 16 * i);
+    sum[0] = _mm_xor_si128(sum[0], _mm_cvtsi32_si128((int)crc));
+    for (at += 64, count -= 64; count >= 64; at += 64, count -= 64)
+        for (int i = 0; i < 4; i++)
+            sum[i] = folded(sum[i], by_64, load(at + 16 * i));
+    for (int i = 1; i < 4; i++)
+        sum[0] = folded(sum[0], by_16, sum[i]);
+    for (; count >= 16; at += 16, count -= 16)
+        sum[0] = folded(sum[0], by_16, load(at));
+    _mm_storeu_si128((__m128i *)(void *)rest, sum[0]);
+    return crc_by_tables(crc_by_tables(0, rest, sizeof rest), at, count);
+}
+
+static int multiplies;
+
+static void find_instructions(void)
+{
+    __builtin_cpu_init();
+    multiplies = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
+}
+
+static uint32_t crc_inside(uint32_t crc, const uint8_t *at, size_t count)
+{
+    return multiplies && count >= 64 ? crc_by_multiplying(crc, at, count) : crc_by_tables(crc, at, count);
+}
+#else
+static void find_instructions(void) {}
+
+static uint32_t crc_inside(uint32_t crc, const uint8_t *at, size_t count)
+{
+    return crc_by_tables(crc, at, count);
+}
+#endif
+
+/* As zlib.crc32. */
+static uint32_t crc_of(const uint8_t *at, size_t count, uint32_t crc)
+{
+    return ~crc_inside(~crc, at, count);
+}
+
+/* --- bytes ---------------------------------------------------------------------------------------------------------- */
+
+static uint32_t get16(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 8 | at[1];
+}
+
+static uint32_t get32(const uint8_t *at)
+{
+    return get16(at) << 16 | get16(at + 2);
+}
+
+static uint64_t get64(const uint8_t *at)
+{
+    return (uint64_t)get32(at) << 32 | get32(at + 4);
+}
+
+static void put32(uint8_t *at, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        at[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+
+static void put32_little(uint8_t *at, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        at[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* --- read ----------------------------------------------------------------------------------------------------------- */
+
+/* Where the fields of a frame are that has an outer IPv6 header, and how much of it the ICRC has in masked form. */
+enum {
+    ETHERTYPE = 12, OUTER = 14, OUTER_NEXT = 20, OUTER_DST = 38, INNER = 54, LENGTH = 58, INNER_NEXT = 60, SRC = 62,
+    DST = 78, SOURCE_PORT = 94, DPORT = 96, OPCODE = 102, SECOND = 103, QPN = 106, PSN = 110, BEHIND_BTH = 114,
+    VA = 118, RKEY = 126, TOTAL = 130, USUAL_MIN = 138, MASKED = BEHIND_BTH - LENGTH
+};
+enum { ADDRESS = 16, FIELDS = 11, SRC_FIELD = 4 };
+
+/* A write or a SACK with an outer header, as long as it says, without trim and TSETH. At least USUAL_MIN bytes. */
+static int is_usual(const uint8_t *at, Py_ssize_t size, uint64_t trimmed)
+{
+    uint32_t opcode = at[OPCODE];
+    return get16(at + ETHERTYPE) == 0x86DD && at[OUTER_NEXT] == 41 && at[INNER_NEXT] == 17 && at[OUTER] >> 4 == 6 &&
+           at[INNER] >> 4 == 6 && !(trimmed >> (get32(at + OUTER) >> 22 & 0x3F) & 1) && !(at[PSN] & 0x10) &&
+           (Py_ssize_t)get16(at + LENGTH) + 94 == size && ((opcode >= 0xC6 && opcode <= 0xCB) || opcode == 0xDC);
+}
+
+static int is_one_of(const uint8_t *destination, const uint8_t *addresses, Py_ssize_t size)
+{
+    for (Py_ssize_t at = 0; at + ADDRESS <= size; at += ADDRESS)
+        if (!memcmp(destination, addresses + at, ADDRESS))
+            return 1;
+    return 0;
+}
+
+/* Whether the ICRC is right. At least USUAL_MIN bytes. */
+static int is_whole(const uint8_t *at, Py_ssize_t size)
+{
+    static const uint8_t start[12] = {255, 255, 255, 255, 255, 255, 255, 255, 0x6F, 255, 255, 255};
+    uint8_t masked[MASKED], sent[4];
+    memcpy(masked, at + LENGTH, MASKED);
+    masked[3] = masked[42] = masked[43] = masked[48] = 0xFF; /* hop limit, UDP checksum, variant */
+    uint32_t crc = crc_of(masked, MASKED, crc_of(start, sizeof start, 0));
+    put32_little(sent, crc_of(at + BEHIND_BTH, (size_t)(size - BEHIND_BTH - 4), crc));
+    return !memcmp(sent, at + size - 4, 4);
+}
+
+static PyObject *fields_of(const uint8_t *at)
+{
+    const uint64_t numbers[FIELDS] = {
+        at[OPCODE], at[SECOND], get32(at + PSN), get32(at + QPN) & 0xFFFFFF, 0, get16(at + SOURCE_PORT),
+        get32(at + INNER), get32(at + OUTER), get64(at + VA), get32(at + RKEY), get32(at + TOTAL),
+    };
+    PyObject *fields = PyTuple_New(FIELDS);
+    for (Py_ssize_t i = 0; fields && i < FIELDS; i++) {
+        PyObject *field = i == SRC_FIELD ? PyBytes_FromStringAndSize((const char *)at + SRC, ADDRESS)
+                                         : PyLong_FromUnsignedLongLong(numbers[i]);
+        if (!field)
+            Py_CLEAR(fields);
+        else
+            PyTuple_SET_ITEM(fields, i, field);
+    }
+    return fields;
+}
+
+static PyObject *wrong_arguments(const char *what)
+{
+    PyErr_Format(PyExc_TypeError, "codec_native: %s", what);
+    return NULL;
+}
+
+static PyObject *py_read(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 5 || !PyBytes_Check(args[1]) || PyBytes_GET_SIZE(args[1]) != ADDRESS || !PyBytes_Check(args[2]))
+        return wrong_arguments("read takes a frame, an address, addresses, trimmed DSCPs and a UDP port");
+    unsigned long long trimmed = PyLong_AsUnsignedLongLong(args[3]);
+    long port = PyErr_Occurred() ? 0 : PyLong_AsLong(args[4]);
+    Py_buffer frame;
+    if (PyErr_Occurred() || PyObject_GetBuffer(args[0], &frame, PyBUF_SIMPLE))
+        return NULL;
+    const uint8_t *at = frame.buf;
+    int usual = frame.len >= USUAL_MIN && is_usual(at, frame.len, trimmed) &&
+                !memcmp(at + DST, PyBytes_AS_STRING(args[1]), ADDRESS) && (long)get16(at + DPORT) == port &&
+                is_one_of(at + OUTER_DST, (const uint8_t *)PyBytes_AS_STRING(args[2]), PyBytes_GET_SIZE(args[2])) &&
+                is_whole(at, frame.len);
+    PyObject *fields = usual ? fields_of(at) : Py_NewRef(Py_None);
+    PyBuffer_Release(&frame);
+    return fields;
+}
+
+/* --- write ---------------------------------------------------------------------------------------------------------- */
+
+enum { HEAD = 32, VARIANT = 4, PAYLOAD_MAX = 1 << 24 };
+enum { STATE, WRITE_OPCODE, WRITE_SECOND, DESTINATION, FLAGS_PSN, METH, WRITE_VA, WRITE_RKEY, WRITE_TOTAL, NUMBERS };
+
+/* BTH, METH and RETH, the variant byte as the ICRC has it. */
+static void put_head(uint8_t *at, const unsigned long long *number)
+{
+    put32(at, (uint32_t)(number[WRITE_OPCODE] << 24 | number[WRITE_SECOND] << 16 | 0xFFFF));
+    put32(at + 4, (uint32_t)number[DESTINATION]);
+    put32(at + 8, (uint32_t)number[FLAGS_PSN]);
+    put32(at + 12, (uint32_t)number[METH]);
+    put32(at + 16, (uint32_t)(number[WRITE_VA] >> 32));
+    put32(at + 20, (uint32_t)number[WRITE_VA]);
+    put32(at + 24, (uint32_t)number[WRITE_RKEY]);
+    put32(at + 28, (uint32_t)number[WRITE_TOTAL]);
+}
+
+static PyObject *written(PyObject *front, const unsigned long long *number, const uint8_t *payload, Py_ssize_t size)
+{
+    Py_ssize_t ahead = PyBytes_GET_SIZE(front);
+    PyObject *frame = PyBytes_FromStringAndSize(NULL, ahead + HEAD + size + 4);
+    if (!frame)
+        return NULL;
+    uint8_t *at = (uint8_t *)PyBytes_AS_STRING(frame);
+    memcpy(at, PyBytes_AS_STRING(front), (size_t)ahead);
+    at += ahead;
+    put_head(at, number);
+    memcpy(at + HEAD, payload, (size_t)size);
+    put32_little(at + HEAD + size, crc_of(at, (size_t)(HEAD + size), (uint32_t)number[STATE]));
+    at[VARIANT] = 0;
+    return frame;
+}
+
+/* Raises OverflowError for a field that its header has no room for, as `struct` raises an error of its own. */
+static int numbers_from(PyObject *const *args, unsigned long long *number)
+{
+    static const uint64_t most[NUMBERS] = {
+        UINT32_MAX, 0xFF, 0xFF, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX,
+    };
+    for (int i = 0; i < NUMBERS; i++) {
+        number[i] = PyLong_AsUnsignedLongLong(args[i]);
+        if (PyErr_Occurred())
+            return 0;
+        if (number[i] > most[i]) {
+            PyErr_Format(PyExc_OverflowError, "codec_native: field %d of a write is too large: %llu", i, number[i]);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static PyObject *py_write(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != NUMBERS + 4 || !PyBytes_Check(args[0]))
+        return wrong_arguments("write takes headers, nine fields, memory, where in it the payload begins, and its length");
+    unsigned long long number[NUMBERS];
+    if (!numbers_from(args + 1, number))
+        return NULL;
+    Py_ssize_t start = PyLong_AsSsize_t(args[NUMBERS + 2]);
+    Py_ssize_t size = PyErr_Occurred() ? 0 : PyLong_AsSsize_t(args[NUMBERS + 3]);
+    Py_buffer memory;
+    if (PyErr_Occurred() || PyObject_GetBuffer(args[NUMBERS + 1], &memory, PyBUF_SIMPLE))
+        return NULL;
+    PyObject *frame = NULL;
+    if (start < 0 || size < 0 || size > PAYLOAD_MAX || start > memory.len || size > memory.len - start)
+        PyErr_SetString(PyExc_ValueError, "codec_native: the payload is not inside its memory");
+    else
+        frame = written(args[0], number, (const uint8_t *)memory.buf + start, size);
+    PyBuffer_Release(&memory);
+    return frame;
+}
+
+/* --- the module ----------------------------------------------------------------------------------------------------- */
+
+/* For tests: the CRC inside `read` and `write`, of any bytes and from any state. */
+static PyObject *py_crc32(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 2)
+        return wrong_arguments("crc32 takes data and a state");
+    unsigned long state = PyLong_AsUnsignedLong(args[1]);
+    Py_buffer data;
+    if (PyErr_Occurred() || PyObject_GetBuffer(args[0], &data, PyBUF_SIMPLE))
+        return NULL;
+    uint32_t crc = crc_of(data.buf, (size_t)data.len, (uint32_t)state);
+    PyBuffer_Release(&data);
+    return PyLong_FromUnsignedLong(crc);
+}
+
+static PyMethodDef methods[] = {
+    {"crc32", (PyCFunction)(void (*)(void))py_crc32, METH_FASTCALL, NULL},
+    {"read", (PyCFunction)(void (*)(void))py_read, METH_FASTCALL, NULL},
+    {"write", (PyCFunction)(void (*)(void))py_write, METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "codec_native", .m_size = -1, .m_methods = methods};
+
+PyMODINIT_FUNC PyInit_codec_native(void)
+{
+    make_tables();
+    find_instructions();
+    return PyModule_Create(&definition);
+}

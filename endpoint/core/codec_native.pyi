@@ -1,0 +1,22 @@
+from endpoint.core.codec import Fields
+
+def crc32(data: bytes | bytearray | memoryview, state: int, /) -> int: ...
+def read(
+    frame: bytes | bytearray | memoryview, address: bytes, addresses: bytes, trimmed: int, port: int, /
+) -> Fields | None: ...
+def write(
+    front: bytes,
+    state: int,
+    opcode: int,
+    second: int,
+    destination: int,
+    psn: int,
+    meth: int,
+    va: int,
+    rkey: int,
+    length: int,
+    memory: bytearray | memoryview,
+    start: int,
+    size: int,
+    /,
+) -> bytes: ...

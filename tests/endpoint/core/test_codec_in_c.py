@@ -1,0 +1,246 @@
+"""The codec's calls in C against the plain Python codec and zlib, on any bytes of any length."""
+
+from __future__ import annotations
+
+import array
+import os
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from struct import error as StructError  # noqa: N812
+from types import ModuleType
+from typing import Any
+from zlib import crc32
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from endpoint.core import frame, icrc, wire
+from endpoint.core.packet import RECEIVE, RECEIVE_OFFSET
+from tests.helpers.native_codec import SANITIZE, compiler
+
+ROOT = Path(__file__).parents[3]
+HERE, PEER, PORT_ADDRESS, LIST = (bytes([number]) * 16 for number in range(1, 5))
+TRIMMED = (5, 6)
+UDP_PORT = 4791
+WRITE_FIELDS = (0, 0xC7, 0, 0, 0, 0, 0, 0, 0)
+
+
+def headers(
+    length: int,
+    *,
+    traffic_class: int = 0,
+    dst: bytes = HERE,
+    outer: bytes | None = PORT_ADDRESS,
+    udp_dport: int = UDP_PORT,
+) -> bytes:
+    """What stands in front of a BTH."""
+    return frame.headers(
+        ether_dst=bytes(6), ether_src=bytes(6), outer=None if outer is None else (LIST, outer), src=PEER, dst=dst,
+        traffic_class=traffic_class, ev=0x12345678, udp_dport=udp_dport, length=length,
+    )  # fmt: skip
+
+
+def written(payload: bytes, opcode: int, flags: int, psn: int, va: int, **front: Any) -> bytes:
+    """A frame of a write by the plain codec; what `payload` begins with may be more headers."""
+    head = wire.Bth(opcode, 0x123, psn, flags).pack() + wire.Meth(7, 9).pack() + wire.Reth(va, 0xABCD, 1 << 20).pack()
+    return frame.seal(headers(len(head) + len(payload) + icrc.SIZE, **front), head + payload)
+
+
+def plainly_read(data: bytes) -> tuple[Any, ...] | None:
+    """What `READ` says about a frame, by the plain codec."""
+    try:
+        found = frame.parse(data)
+        bth = wire.Bth.unpack(data, found.bth)
+        fields = RECEIVE.unpack_from(data, RECEIVE_OFFSET)
+    except (frame.MalformedFrame, StructError):
+        return None
+    usual = found.outer is not None and found.outer[1] in (PORT_ADDRESS, HERE) and found.dst == HERE
+    usual = usual and found.dscp not in TRIMMED and found.udp_dport == UDP_PORT and found.end == len(data)
+    usual = usual and (bth.opcode in wire.WRITES or bth.opcode == wire.Opcode.SACK)
+    if not usual or bth.flags & wire.TIMESTAMP or len(data) < 138 or not icrc.verify(data[found.offset :]):
+        return None
+    _, outer, _, _, inner, _, _, src, _, source_port, _, opcode, second, qpn, psn, va, rkey, total = fields
+    return opcode, second, psn, qpn & 0xFFFFFF, src, source_port, inner, outer, va, rkey, total
+
+
+def exactly(data: bytes) -> memoryview:
+    """The bytes in memory of their own, with nothing behind the last one, so that sanitizers notice a read there."""
+    return memoryview(array.array("B", data))
+
+
+def read(native: ModuleType, data: bytes) -> tuple[Any, ...] | None:
+    bits = sum(1 << dscp for dscp in TRIMMED)
+    arguments = (HERE, PORT_ADDRESS + HERE, bits, UDP_PORT)
+    found: tuple[Any, ...] | None = native.read(data, *arguments)
+    assert native.read(exactly(data), *arguments) == found
+    return found
+
+
+@given(st.binary(max_size=400), st.integers(0, 0xFFFFFFFF), st.integers(0, 40))
+def test_its_crc_is_zlibs(native: ModuleType, data: bytes, state: int, repeats: int) -> None:
+    data *= repeats
+    assert native.crc32(data, state) == crc32(data, state)
+    assert native.crc32(exactly(data), state) == crc32(data, state)
+
+
+def test_its_crc_is_zlibs_at_every_length_around_its_steps(native: ModuleType) -> None:
+    data = Random(1).randbytes(400)
+    for size in range(len(data)):
+        assert native.crc32(exactly(data[:size]), size) == crc32(data[:size], size)
+
+
+@given(
+    st.binary(max_size=300), st.integers(0, 30), st.integers(0, 0xFF), st.integers(0, 0xFFFFFF),
+    st.integers(0, 2**64 - 1), st.integers(0, 9), st.integers(0, 9),
+)  # fmt: skip
+def test_it_writes_the_plain_codecs_frame(
+    native: ModuleType, data: bytes, repeats: int, flags: int, psn: int, va: int, start: int, behind: int
+) -> None:
+    payload = data * repeats
+    front = headers(32 + len(payload) + icrc.SIZE)
+    fields = (icrc.front_state(front[-48:]), 0xC7, 0, 0xFF000123, flags << 24 | psn, 7 << 16 | 9, va, 0xABCD, 1 << 20)
+    memory = exactly(bytes(start) + payload + bytes(behind))
+    assert native.write(front, *fields, memory, start, len(payload)) == written(payload, 0xC7, flags, psn, va)
+
+
+@given(
+    st.binary(max_size=200), st.sampled_from([*wire.Opcode]), st.integers(0, 0xFF),
+    st.sampled_from([0, 2 << 2, 3, *(dscp << 2 | 1 for dscp in TRIMMED), 0xFF]), st.sampled_from([HERE, PEER]),
+    st.sampled_from([PORT_ADDRESS, HERE, LIST, None]), st.sampled_from([4791, 4971]),
+)  # fmt: skip
+@example(b"", wire.Opcode.WRITE_ONLY, 0, 0, HERE, PORT_ADDRESS, 4791)
+def test_it_reads_what_the_plain_codec_reads(
+    native: ModuleType,
+    payload: bytes,
+    opcode: int,
+    flags: int,
+    traffic_class: int,
+    dst: bytes,
+    outer: bytes | None,
+    port: int,
+) -> None:
+    data = written(
+        payload, opcode, flags, 5, 1 << 40, traffic_class=traffic_class, dst=dst, outer=outer, udp_dport=port
+    )
+    assert read(native, data) == plainly_read(data)
+
+
+def test_the_usual_frames_are_read(native: ModuleType) -> None:
+    """The comparisons above would pass with a `read` that knows no frame at all."""
+    for opcode in [*sorted(wire.WRITES), wire.Opcode.SACK]:
+        found = read(native, written(b"payload!", opcode, wire.ACK_REQUEST, 5, 1 << 40))
+        assert found is not None
+        assert found[:6] == (opcode, 0, wire.ACK_REQUEST << 24 | 5, 0x123, PEER, found[5])
+        assert found[8:] == (1 << 40, 0xABCD, 1 << 20)
+
+
+@settings(max_examples=300)
+@given(st.integers(0, 1 << 32), st.integers(0, 3), st.booleans(), st.booleans())
+def test_a_damaged_frame_is_read_by_both_or_by_neither(
+    native: ModuleType, seed: int, flips: int, cut: bool, mend: bool
+) -> None:
+    chance = Random(seed)
+    data = bytearray(written(chance.randbytes(chance.randrange(200)), 0xC6, 0, 5, 1 << 40))
+    for _ in range(flips):
+        data[chance.randrange(118)] ^= 1 << chance.randrange(8)
+    if mend:  # so that more than the ICRC decides
+        data[-4:] = icrc.WIRE.pack(icrc.compute(bytes(data[54:-4])))
+    if cut:
+        del data[chance.randrange(len(data)) :]
+    assert read(native, bytes(data)) == plainly_read(bytes(data))
+
+
+def test_a_frame_cut_at_any_byte_is_no_usual_frame(native: ModuleType) -> None:
+    data = written(b"payload!", 0xC6, 0, 5, 1 << 40)
+    assert [size for size in range(len(data) + 1) if read(native, data[:size]) is not None] == [len(data)]
+
+
+@given(st.binary(max_size=300), st.binary(max_size=48), st.integers(0, 2**64 - 1))
+def test_any_bytes_are_taken(native: ModuleType, data: bytes, addresses: bytes, bits: int) -> None:
+    assert native.read(exactly(data), HERE, addresses, bits, UDP_PORT) is None
+    assert read(native, data) is None
+
+
+def test_wrong_arguments_raise_and_touch_nothing(native: ModuleType) -> None:
+    memory = memoryview(bytearray(64))
+    for start, size in ((0, 65), (64, 1), (-1, 4), (0, -1), (1 << 62, 1 << 62), (65, 0)):
+        with pytest.raises(ValueError, match="not inside"):
+            native.write(b"", *WRITE_FIELDS, memory, start, size)
+    for place, value in enumerate((1 << 32, 256, 256, 1 << 32, 1 << 32, 1 << 32, 1 << 64, 1 << 32, 1 << 32)):
+        for wrong in (value, -1):
+            fields = [*WRITE_FIELDS]
+            fields[place] = wrong
+            with pytest.raises(OverflowError):
+                native.write(b"", *fields, memory, 0, 4)
+    with pytest.raises(TypeError):
+        native.write(bytearray(2), *WRITE_FIELDS, memory, 0, 4)
+    with pytest.raises(TypeError):
+        native.write(b"", *WRITE_FIELDS, "text", 0, 4)
+    with pytest.raises(TypeError):
+        native.write(b"", "text", *WRITE_FIELDS[1:], memory, 0, 4)
+    with pytest.raises(TypeError):
+        native.write()
+    memory.release()
+    with pytest.raises(ValueError, match="released"):
+        native.write(b"", *WRITE_FIELDS, memory, 0, 4)
+    for arguments in ((), (b"", b"", b"", 0, 0), (b"", HERE, "", 0, 0), ("text", HERE, HERE, 0, 0)):
+        with pytest.raises(TypeError):
+            native.read(*arguments)
+    with pytest.raises(BufferError):
+        native.read(memoryview(bytes(400))[::2], HERE, HERE, 0, 0)
+    with pytest.raises(OverflowError):
+        native.read(bytes(200), HERE, HERE, 1 << 64, 0)
+    with pytest.raises(TypeError):
+        native.crc32()
+
+
+@pytest.fixture(scope="module")
+def sanitized() -> dict[str, str]:
+    """The environment of a Python that can load C compiled with AddressSanitizer."""
+    words = compiler()
+    if not words:
+        pytest.skip("needs a C compiler")
+    named = "libclang_rt.asan.so" if "clang" in words[0] else "libasan.so"
+    library = subprocess.check_output([*words, f"-print-file-name={named}"], text=True).strip()
+    if not Path(library).is_file():
+        pytest.skip(f"the C compiler has no {named}")
+    # Python itself leaves memory behind at exit; its own arenas would hide where a block ends.
+    own = {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc", SANITIZE: "1"}
+    return {**os.environ, **own}
+
+
+def under_sanitizers(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words]
+    return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+
+
+@pytest.mark.skipif(SANITIZE in os.environ, reason="runs under the sanitizers")
+def test_the_sanitizers_find_nothing_in_these_tests(sanitized: dict[str, str]) -> None:
+    done = under_sanitizers(sanitized, __file__)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+    assert " passed" in done.stdout
+
+
+@pytest.mark.skipif(SANITIZE not in os.environ, reason="a test for the sanitizers")
+def test_the_sanitizers_are_at_work(native: ModuleType) -> None:
+    """A process that reads behind the end of memory through the codec ends: the tests here can fail."""
+    program = """
+import ctypes, importlib.util, sys
+spec = importlib.util.spec_from_file_location("codec_native", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+block = ctypes.CDLL(None)
+block.malloc.restype = ctypes.c_void_p
+start = block.malloc(ctypes.c_size_t(100))
+module.crc32((ctypes.c_char * 101).from_address(start), 0)
+print("nothing was noticed")
+"""
+    assert native.__file__ is not None
+    done = subprocess.run(
+        [sys.executable, "-c", program, native.__file__], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode != 0
+    assert "heap-buffer-overflow" in done.stderr

@@ -1,0 +1,40 @@
+"""The codec in C as it is in the tree, compiled alone and with all warnings, whatever build the endpoint has."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from types import ModuleType
+
+SOURCE = Path(__file__).parents[2] / "endpoint" / "core" / "codec_native.c"
+SANITIZE = "MRCLAB_CODEC_SANITIZE"
+"""In the environment: compile with sanitizers; the process must have been started with libasan loaded."""
+
+
+def compiler() -> list[str]:
+    """The command of the C compiler; empty without one."""
+    words = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+    return words if shutil.which(words[0]) else []
+
+
+def load(folder: Path) -> ModuleType | None:
+    """The codec, compiled into `folder`; None without a C compiler or Python's headers."""
+    words, include = compiler(), Path(sysconfig.get_paths()["include"])
+    if not words or not (include / "Python.h").exists():
+        return None
+    flags = ["-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", f"-I{include}"]
+    if os.environ.get(SANITIZE):
+        flags += ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+    made = folder / "codec_native.so"
+    subprocess.run([*words, *flags, str(SOURCE), "-o", str(made)], check=True)
+    spec = importlib.util.spec_from_file_location("codec_native", made)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
