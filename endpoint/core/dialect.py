@@ -10,6 +10,7 @@ Whether a PSN outside of the window is refused or dropped is disputed too, but c
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from endpoint.core.config import ConfigError
@@ -29,6 +30,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 """Every choice with its values, the default first."""
 
+MASK_BITS = 32
 STATEMENT_MAX = 512
 """Characters that a peer's statement of its dialect may have."""
 
@@ -97,6 +99,11 @@ class Dialect:
     def mask_from_wire(self, mask: int) -> int:
         """The ports of a port status mask, where bit n - 1 is port n."""
         return mask >> self.mask_shift
+
+    def check_ports(self, numbers: Iterable[int]) -> None:
+        """Raises `ConfigError` if a port of a NIC, by its number, has no bit in a port status mask."""
+        if max(numbers) + self.mask_shift > MASK_BITS:
+            raise ConfigError(f"dialect: port_mask is {self.port_mask!r}, which has no bit for port {MASK_BITS}")
 
     def text(self) -> str:
         """The choices that are not the default, as `parse` takes them; empty for the default dialect."""

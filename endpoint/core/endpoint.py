@@ -18,7 +18,7 @@ from endpoint.core import ev as evs
 from endpoint.core import frame as frames
 from endpoint.core import icrc, packet, wire
 from endpoint.core.cc_profile import CcProfile, PathTraits, make_config
-from endpoint.core.config import NEVER, ConfigError, derive, make_settings
+from endpoint.core.config import NEVER, derive, make_settings
 from endpoint.core.congestion import CcProfiles, find_congestion
 from endpoint.core.context import Context, Stamps, TrafficClasses
 from endpoint.core.control import Control
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 ICRC_STATE = icrc.START
 SACK_MIN = packet.BTH_OFFSET + packet.SACK.size + icrc.SIZE
 USUAL_MIN = packet.RECEIVE_MIN + icrc.SIZE
-MASK_BITS = 32
 CACK_BEFORE_PORTS = wire.CC_STATE_BYTES + wire.SETH_BYTES - 13
 """From the cumulative PSN in a SETH to the word behind the CC_STATE."""
 OPCODES = frozenset(Opcode)
@@ -61,7 +60,7 @@ class Endpoint(Nic[QueuePair]):
         nscc = make_config(self.settings.nscc or {})
         find_selection(self.settings.selection)
         dialect = self.dialect = dialects.parse(self.settings.dialect)
-        _check_mask(dialect, profile)
+        dialect.check_ports(port.port for port in profile.ports)
         super().__init__(
             profile,
             rng,
@@ -304,7 +303,8 @@ class Endpoint(Nic[QueuePair]):
         qp = self._qp_of(bth.dest_qpn, found.src)
         if qp is not None:
             qp.received(now_ns)
-            qp.responder.receive_trimmed(now_ns, arrival, found.ev, bth.psn, lasthop, _stamp(data, found, bth))
+            stamp = wire.stamp_of(data, found.bth, bth)
+            qp.responder.receive_trimmed(now_ns, arrival, found.ev, bth.psn, lasthop, stamp)
 
     def _dispatch(
         self, arrival: Port, view: memoryview, found: frames.Frame, bth: wire.Bth, lasthop: bool | None, now_ns: int
@@ -377,7 +377,7 @@ class Endpoint(Nic[QueuePair]):
             reth.length,
             immediate,
             view[at:end],
-            _stamp(view, found, bth),
+            wire.stamp_of(view, found.bth, bth),
         )
 
     def _receive_sack(self, qp: QueuePair, view: memoryview, at: int, now_ns: int) -> None:
@@ -476,18 +476,3 @@ class Endpoint(Nic[QueuePair]):
         if other_ns is not None and other_ns < due_ns:
             return other_ns
         return None if due_ns >= NEVER else due_ns
-
-
-def _check_mask(dialect: dialects.Dialect, profile: NicProfile) -> None:
-    """Raises `ConfigError` if a port of this NIC has no bit in a port status mask."""
-    highest = max(port.port for port in profile.ports) + dialect.mask_shift
-    if highest > MASK_BITS:
-        raise ConfigError(f"dialect: port_mask is {dialect.port_mask!r}, which has no bit for port {MASK_BITS}")
-
-
-def _stamp(data: bytes | memoryview, found: frames.Frame, bth: wire.Bth) -> int:
-    """The timestamp to echo; 0 if the packet carries none, or was cut before it."""
-    at = found.bth + wire.BTH_BYTES + wire.METH_BYTES
-    if not bth.flags & TIMESTAMP or at + wire.TSETH_BYTES > len(data):
-        return 0
-    return wire.Tseth.unpack(data, at).tx_timestamp

@@ -204,6 +204,14 @@ class Tseth(NamedTuple):
         return cls(timestamp, resolution >> 7, ftype & 0xF)
 
 
+def stamp_of(data: Buffer, at: int, bth: Bth) -> int:
+    """The timestamp to echo of a packet whose BTH is at `at`; 0 if the packet carries none, or was cut before it."""
+    at += BTH_BYTES + METH_BYTES
+    if not bth.flags & TIMESTAMP or at + TSETH_BYTES > len(data):
+        return 0
+    return Tseth.unpack(data, at).tx_timestamp
+
+
 _RETH = Struct("!QII")
 RETH_BYTES = _RETH.size
 
