@@ -1,8 +1,8 @@
 """One host's MRC NIC without I/O: memory, queue pairs, ports and peers behind `endpoint.transport.Transport`.
 
 Frames, port states and the time come in through the methods; frames, events and the next deadline are asked for. The
-usual frames, SRv6-encapsulated writes and SACKs, are taken apart by one fused layout; everything else goes the plain
-way through `endpoint.core.frame`.
+usual frames, SRv6-encapsulated writes and SACKs, are taken apart by one fused layout, or by one call in C where that is
+built (`endpoint.core.codec`); everything else goes the plain way through `endpoint.core.frame`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from struct import error as StructError  # noqa: N812
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+from endpoint.core import codec, icrc, packet, wire
 from endpoint.core import dialect as dialects
 from endpoint.core import ev as evs
 from endpoint.core import frame as frames
-from endpoint.core import icrc, packet, wire
 from endpoint.core.cc_profile import CcProfile, PathTraits, make_config
 from endpoint.core.config import NEVER, derive, make_settings
 from endpoint.core.congestion import CcProfiles, find_congestion
@@ -103,6 +103,8 @@ class Endpoint(Nic[QueuePair]):
         )
         self._trimmed = {profile.dscp.trimmed: False, profile.dscp.trimmed_lasthop: True}
         """DSCP of a trimmed packet: whether the last hop trimmed it."""
+        self._trimmed_bits = sum(1 << dscp for dscp in self._trimmed)  # and below: as `codec.READ` takes them
+        self._arrivals = b"".join(sorted(self.arrivals))
         self._udp_port = dialect.udp_port_of(profile.udp_port)
         self._udp_ports = frozenset({*dialects.UDP_PORTS, profile.udp_port})
         self._usual_ev = dialect.low_in_port and dialect.inner_label
@@ -148,6 +150,13 @@ class Endpoint(Nic[QueuePair]):
 
     def _receive_usual(self, arrival: Port, data: bytes | memoryview, size: int, now_ns: int) -> bool:
         """A write or a SACK with an outer header, without trim and TSETH; False if the frame is something else."""
+        if codec.READ is not None:
+            fields = codec.READ(data, self.address, self._arrivals, self._trimmed_bits, self._udp_port)
+            if fields is not None:
+                qp = self._qp_of(fields[3], fields[4])
+                if qp is not None:
+                    self._take_usual(arrival, qp, data, fields, now_ns)
+                return True
         (
             ethertype,
             outer,
@@ -197,25 +206,34 @@ class Endpoint(Nic[QueuePair]):
         if crc32(view[114 : size - 4], crc32(masked, ICRC_STATE)) != int.from_bytes(view[size - 4 :], "little"):
             self.log.count("icrc")
             return True
+        fields = opcode, second, psn, qpn, src, source_port, inner, outer, va, rkey, total
+        self._take_usual(arrival, qp, data, fields, now_ns)
+        return True
+
+    def _take_usual(
+        self, arrival: Port, qp: QueuePair, data: bytes | memoryview, fields: codec.Fields, now_ns: int
+    ) -> None:
+        """A usual frame with a right ICRC, for a QP that is there."""
+        opcode, second, psn, _, _, source_port, inner, outer, va, rkey, total = fields
+        view = memoryview(data)
         if opcode == 0xDC:
             self._usual_sack(qp, view, now_ns)
-            return True
+            return
         start, immediate, flags = packet.WRITE_PAYLOAD_OFFSET, 0, psn >> 24 & 0xF0
         if opcode in IMMEDIATES:
             start += 4
             immediate = int.from_bytes(view[start - 4 : start], "big")
             flags |= bool(second & self._context.solicited_bit)  # SOLICITED
-        end = size - 4 - (second >> 4 & 3)
+        end = len(view) - 4 - (second >> 4 & 3)
         if end < start:
             self.log.count("malformed")
-            return True
+            return
         qp.received(now_ns)
         mark, psn24 = int(outer >> 20 & 3 == 3), psn & 0xFFFFFF
         ev = (inner & 0xFFFF) << 16 | source_port if self._usual_ev else self._ev_of(source_port, inner, outer)
         qp.responder.receive_write(
             now_ns, arrival, mark, ev, opcode, flags, psn24, va, rkey, total, immediate, view[start:end], 0
         )
-        return True
 
     def _ev_of(self, source_port: int, inner: int, outer: int) -> int:
         """The EV of a packet where another dialect than the default has it; labels with what is above them."""

@@ -10,29 +10,7 @@ from endpoint.core import icrc
 from endpoint.core.peer import PORTS_ALL
 from endpoint.transport import QPState
 from tests.helpers.transport.bench import Bench, Packet
-from tests.helpers.transport.hostile import mutate
-from tests.helpers.transport.virtual_wire import trim
-
-
-def corpus(bench: Bench) -> list[bytes]:
-    """A valid frame of every kind, in both directions."""
-    bench.qp_b.post_recv(0)
-    bench.post(3)
-    bench.qp_a.post_write(50, bench.region, 0, 1, bench.target.va, bench.target.rkey)
-    bench.qp_a.post_write(51, bench.region, 0, 5000, bench.target.va, bench.target.rkey, 7)
-    sent = bench.writes()
-    bench.to_b(sent[0].marked(), sent[1].trimmed(), *sent[2:])
-    answers = bench.answers()
-    bench.wait(20)
-    bench.timers()
-    probes = bench.out(bench.a)
-    bench.a.port_changed(2, False, bench.now_ns)
-    bench.a.port_changed(2, True, bench.now_ns)
-    requests = bench.out(bench.a)
-    bench.to_b(*probes, *requests)
-    answers += bench.answers()
-    frames = [packet.frame for packet in [*sent, *probes, *requests, *answers]]
-    return [*frames, *(trim(packet.frame, lasthop) for packet in sent for lasthop in (False, True))]
+from tests.helpers.transport.hostile import corpus, mutate
 
 
 def fuzz(count: int, seed: int, dialect: str = "") -> None:

@@ -1,0 +1,83 @@
+"""An endpoint with the codec in C does with every frame what the endpoint without it does, and counts the same.
+
+The interpreted endpoint is given the C; `tests/scenarios/test_forms.py` compares whole runs of the compiled form.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from random import Random
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from endpoint import FORM
+from endpoint.core import codec
+from endpoint.core.endpoint import Endpoint
+from endpoint.transport import QPState, QueueFull
+from tests.helpers.transport.bench import Bench
+from tests.helpers.transport.hostile import corpus, mutate
+
+OTHER_DIALECT = "udp_port=4971,ev_halves=high-in-port,ev_label=outer,bth_order=m-se,port_mask=bit-1,port_status=sack"
+
+pytestmark = pytest.mark.skipif(FORM.compiled, reason="what is compiled takes its own codec, and no other")
+
+
+def seen(endpoint: Endpoint) -> list[Any]:
+    """What has become of the endpoint, to be compared with another's."""
+    events = []
+    while (event := endpoint.next_event()) is not None:
+        events.append(event)
+    return [endpoint.counters(), events, endpoint.next_timer_ns()]
+
+
+def life(seed: int, count: int, **settings: Any) -> list[Any]:
+    """All that two endpoints say and send in a life with valid, changed and strange frames."""
+    rng = Random(seed)
+    bench = Bench(max_recv_wr=1 << 16, **settings)
+    frames = corpus(bench)
+    story: list[Any] = []
+    for number in range(count):
+        frame = mutate(rng.choice(frames), rng) if rng.random() < 0.8 else rng.choice(frames)
+        endpoint = bench.a if rng.random() < 0.4 else bench.b
+        endpoint.receive(rng.randrange(1, 5), [memoryview(frame) if rng.random() < 0.5 else frame], bench.now_ns)
+        if number % 16 == 0:
+            bench.now_ns += rng.randrange(20_000)
+            bench.timers()
+            if QPState.ERROR in (bench.qp_a.state, bench.qp_b.state):  # as what is forged well may say
+                bench = Bench(max_recv_wr=1 << 16, **settings)
+                frames = corpus(bench)
+            with contextlib.suppress(QueueFull):
+                bench.qp_a.post_write(
+                    number, bench.region, rng.randrange(64), rng.randrange(20_000), bench.target.va,
+                    bench.target.rkey, rng.choice((None, 7)),
+                )  # fmt: skip
+            for end, other in ((bench.a, bench.b), (bench.b, bench.a)):
+                sent = end.packets_to_send(bench.now_ns, 64)
+                story.append(sent)
+                for port, data in sent:
+                    other.receive(port, [data if rng.random() < 0.9 else mutate(data, rng)], bench.now_ns)
+            story.append([seen(end) for end in (bench.a, bench.b)])
+            story.append([bench.completions(), bench.received(), bytes(bench.sink)])
+    return story
+
+
+@pytest.mark.parametrize("settings", [{}, {"timestamps": True}, {"dialect": OTHER_DIALECT}], ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_an_endpoint_lives_the_same_life_with_the_codec_in_c(
+    native: ModuleType, monkeypatch: pytest.MonkeyPatch, seed: int, settings: dict[str, Any]
+) -> None:
+    calls: Counter[str] = Counter()
+
+    def read(*arguments: Any) -> Any:
+        found = native.read(*arguments)
+        calls["read" if found else "left to Python"] += 1
+        return found
+
+    expected = life(seed, 1500, **settings)
+    monkeypatch.setattr(codec, "READ", read)
+    for number, (ours, plain) in enumerate(zip(life(seed, 1500, **settings), expected, strict=True)):
+        assert ours == plain, f"step {number}"
+    assert min(calls["read"], calls["left to Python"]) > 100
