@@ -1,8 +1,9 @@
 """Building packets fast: everything in front of a BTH is made once per path, length and class, and reused.
 
-A write costs one `pack_into` for all headers behind UDP, two CRC calls and one join. The CRC's state after the masked
-IPv6 and UDP headers is kept with the template; the BTH's variant byte is packed as 0xff (as the ICRC has it), and
-set to 0 before the frame is put together.
+A write costs one `pack_into` for all headers behind UDP, two CRC calls and one join. Where the codec in C is built
+(`endpoint.core.codec`), a write without immediate, stamp and pad costs one call instead. The CRC's state after the
+masked IPv6 and UDP headers is kept with the template; the BTH's variant byte is packed as 0xff (as the ICRC has it),
+and set to 0 before the frame is put together.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from struct import Struct
 from typing import Final
 from zlib import crc32
 
-from endpoint.core import frame, icrc, wire
+from endpoint.core import codec, frame, icrc, wire
 from endpoint.core.dialect import DEFAULT, Dialect
 from endpoint.core.message import Message
 from endpoint.core.port import Port
@@ -123,7 +124,6 @@ class WritePacker:
         """The frame of one packet of a message, `size` bytes of payload, with `flags` in BTH byte 8."""
         ahead = (psn - message.first_psn) * self._pmtu
         start = message.offset + ahead
-        payload = message.region.buffer[start : start + size]
         pad = -size & 3
         second = pad << 4
         immediate = b""
@@ -136,25 +136,18 @@ class WritePacker:
             immediate = wire.IMMEDIATE.pack(message.immediate)
             if message.solicited:
                 second |= self._solicited_bit
+        if codec.WRITE is not None and not (pad or immediate or self._stamp_ns):
+            front, state = route.front(WRITE.size + size + icrc.SIZE, traffic_class)
+            last = flags << 24 | psn & PSN_MASK
+            meth = (message.imm_index & 0xFFFF) << 16 | message.index & 0xFFFF
+            va, rkey, total, memory = message.remote_va + ahead, message.rkey, message.length, message.region.buffer
+            return codec.WRITE(
+                front, state, opcode, second, self._dest, last, meth, va, rkey, total, memory, start, size
+            )
+        payload = message.region.buffer[start : start + size]
         head = self._head
         if self._stamp_ns:
-            WRITE_STAMPED.pack_into(
-                head,
-                0,
-                opcode,
-                second,
-                wire.P_KEY_DEFAULT,
-                self._dest,
-                (flags | wire.TIMESTAMP) << 24 | psn & PSN_MASK,
-                message.imm_index & 0xFFFF,
-                message.index & 0xFFFF,
-                now_ns // self._stamp_ns & 0xFFFF,
-                self._stamp_resolution << 7,
-                1,
-                message.remote_va + ahead,
-                message.rkey,
-                message.length,
-            )
+            self._put_stamped_head(message, psn, flags, opcode, second, ahead, now_ns)
         else:
             WRITE.pack_into(
                 head,
@@ -181,3 +174,25 @@ class WritePacker:
         crc = crc32(padding, crc32(payload, crc32(immediate, crc32(head, state))))
         head[VARIANT] = 0
         return b"".join((front, head, immediate, payload, padding, ICRC.pack(crc)))
+
+    def _put_stamped_head(
+        self, message: Message, psn: int, flags: int, opcode: int, second: int, ahead: int, now_ns: int
+    ) -> None:
+        """BTH, METH, TSETH and RETH of the packet `ahead` bytes into its message."""
+        WRITE_STAMPED.pack_into(
+            self._head,
+            0,
+            opcode,
+            second,
+            wire.P_KEY_DEFAULT,
+            self._dest,
+            (flags | wire.TIMESTAMP) << 24 | psn & PSN_MASK,
+            message.imm_index & 0xFFFF,
+            message.index & 0xFFFF,
+            now_ns // self._stamp_ns & 0xFFFF,
+            self._stamp_resolution << 7,
+            1,
+            message.remote_va + ahead,
+            message.rkey,
+            message.length,
+        )

@@ -76,8 +76,14 @@ def test_an_endpoint_lives_the_same_life_with_the_codec_in_c(
         calls["read" if found else "left to Python"] += 1
         return found
 
+    def write(*arguments: Any) -> Any:
+        calls["written"] += 1
+        return native.write(*arguments)
+
     expected = life(seed, 1500, **settings)
     monkeypatch.setattr(codec, "READ", read)
+    monkeypatch.setattr(codec, "WRITE", write)
     for number, (ours, plain) in enumerate(zip(life(seed, 1500, **settings), expected, strict=True)):
         assert ours == plain, f"step {number}"
     assert min(calls["read"], calls["left to Python"]) > 100
+    assert bool(calls["written"]) is not settings.get("timestamps", False)  # stamped writes stay with Python
