@@ -1,19 +1,26 @@
 """An endpoint with the codec in C does with every frame what the endpoint without it does, and counts the same.
 
-The interpreted endpoint is given the C; `tests/scenarios/test_forms.py` compares whole runs of the compiled form.
+The interpreted endpoint is given the C here, then the compiled form with its own C is held against the interpreted one;
+`tests/scenarios/test_forms.py` compares whole runs.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 from random import Random
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from endpoint import FORM
+from common.compiled import finder
+from common.compiled.unit import find
+from endpoint import FORM, compiled
 from endpoint.core import codec
 from endpoint.core.endpoint import Endpoint
 from endpoint.transport import QPState, QueueFull
@@ -21,8 +28,17 @@ from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.hostile import corpus, mutate
 
 OTHER_DIALECT = "udp_port=4971,ev_halves=high-in-port,ev_label=outer,bth_order=m-se,port_mask=bit-1,port_status=sack"
-
-pytestmark = pytest.mark.skipif(FORM.compiled, reason="what is compiled takes its own codec, and no other")
+# Prints the form, whether the codec is in C, and a digest of lives.
+PROGRAM = f"""
+import hashlib
+from common.compiled import finder
+from common.compiled.unit import find
+from endpoint import FORM, compiled
+from endpoint.core import codec
+from tests.endpoint.core.test_codec_in_endpoint import life
+told = repr([life(seed, 1500, **settings) for seed in (3, 4) for settings in ({{}}, {{"dialect": "{OTHER_DIALECT}"}})])
+print(FORM.compiled, codec.READ is not None, hashlib.sha256(told.encode()).hexdigest())
+"""
 
 
 def seen(endpoint: Endpoint) -> list[Any]:
@@ -64,6 +80,7 @@ def life(seed: int, count: int, **settings: Any) -> list[Any]:
     return story
 
 
+@pytest.mark.skipif(FORM.compiled, reason="what is compiled takes its own codec, and no other")
 @pytest.mark.parametrize("settings", [{}, {"timestamps": True}, {"dialect": OTHER_DIALECT}], ids=str)
 @pytest.mark.parametrize("seed", range(3))
 def test_an_endpoint_lives_the_same_life_with_the_codec_in_c(
@@ -87,3 +104,19 @@ def test_an_endpoint_lives_the_same_life_with_the_codec_in_c(
         assert ours == plain, f"step {number}"
     assert min(calls["read"], calls["left to Python"]) > 100
     assert bool(calls["written"]) is not settings.get("timestamps", False)  # stamped writes stay with Python
+
+
+def test_the_compiled_form_with_its_codec_lives_the_same_life() -> None:
+    """Of the sources as they are: `./lab test` makes the build; making one here would take a minute unasked."""
+    if find(compiled.UNIT, compiled.UNIT.key()) is None:
+        pytest.skip("the endpoint is not compiled as it is; ./lab compile")
+    words = [sys.executable, "-c", PROGRAM]
+    root = Path(__file__).parents[3]
+    told = [
+        subprocess.check_output(
+            words, cwd=root, env={**os.environ, finder.SWITCH: form}, text=True, timeout=300
+        ).split()
+        for form in ("on", "off")
+    ]
+    assert [row[:2] for row in told] == [["True", "True"], ["False", "False"]]
+    assert told[0][2] == told[1][2]
