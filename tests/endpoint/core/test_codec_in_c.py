@@ -153,6 +153,34 @@ def test_a_damaged_frame_is_read_by_both_or_by_neither(
     assert read(native, bytes(data)) == plainly_read(bytes(data))
 
 
+def test_a_frame_with_any_bit_flipped_is_read_by_both_or_by_neither(native: ModuleType) -> None:
+    for flags in (0, wire.ACK_REQUEST):
+        whole = written(b"payload!", 0xC6, flags, 5, 1 << 40)
+        for bit in range(118 * 8):
+            data = bytearray(whole)
+            data[bit // 8] ^= 1 << bit % 8
+            assert read(native, bytes(data)) == plainly_read(bytes(data)), f"bit {bit}"
+            data[-4:] = icrc.WIRE.pack(icrc.compute(bytes(data[54:-4])))  # the sender is hostile, not the wire
+            assert read(native, bytes(data)) == plainly_read(bytes(data)), f"bit {bit} with a right ICRC"
+
+
+def test_a_short_frame_with_a_right_icrc_is_no_usual_frame(native: ModuleType) -> None:
+    transport = (wire.Bth(0xC6, 0x123, 5).pack() + bytes(28))[:40]
+    read_at = []
+    for size in range(12, len(transport) + 1):
+        data = frame.seal(headers(size + icrc.SIZE), transport[:size])
+        found = read(native, data)
+        assert found == plainly_read(data)
+        read_at += [size] if found else []
+    assert read_at == list(range(32, 41))  # from a whole RETH on
+
+
+def test_only_whole_addresses_are_those_of_a_host(native: ModuleType) -> None:
+    data, addresses = written(b"payload!", 0xC6, 0, 5, 1 << 40), LIST + PORT_ADDRESS
+    found = [size for size in range(33) if native.read(data, HERE, addresses[:size], 0, UDP_PORT) is not None]
+    assert found == [32]
+
+
 def test_a_frame_cut_at_any_byte_is_no_usual_frame(native: ModuleType) -> None:
     data = written(b"payload!", 0xC6, 0, 5, 1 << 40)
     assert [size for size in range(len(data) + 1) if read(native, data[:size]) is not None] == [len(data)]
