@@ -38,6 +38,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.rig.namespaces import namespaces  # noqa: E402
 from benchmarks.rig.processor import cpu_ns  # noqa: E402
 from benchmarks.switch_leaf import FRAME_HEADER_BYTES, compile_leaf, frame, install, simple_switch_entries  # noqa: E402
 from switch.native.build import RUNTIME, compiler  # noqa: E402
@@ -63,11 +64,9 @@ class Result:
 class Wires:
     """Two veth pairs from a namespace of hosts (h1, h2) to one of the device (s1, s2)."""
 
-    def __init__(self, stack: ExitStack, name: str) -> None:
-        self.hosts, self.device = (f"mrcbench-{name}-{side}{os.getpid()}" for side in "hd")
+    def __init__(self, stack: ExitStack) -> None:
+        self.hosts, self.device = stack.enter_context(namespaces(2))
         for name in (self.hosts, self.device):
-            run("ip", "netns", "add", name)
-            stack.callback(run, "ip", "netns", "del", name)
             run("ip", "-n", name, "link", "set", "lo", "up")
             run("ip", "netns", "exec", name, "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1")
         for pair in "12":
@@ -313,7 +312,7 @@ def main() -> None:
         print(f"compile and load leaf.p4: {times['cold_s']:.2f} s cold, {times['cached_s']:.3f} s cached")
         devices = {}
         for name in names:
-            wires = Wires(stack, name)
+            wires = Wires(stack)
             devices[name] = Device(wires, tool, stack.enter_context(DEVICES[name](wires, program, tool)))
         print(f"{'device':10} {'bytes':>6} {'packets/s':>10} {'Mbit/s':>8} {'CPU us/packet':>14} {'at 10k/s':>9}")
         for size in sizes:

@@ -13,12 +13,14 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.rig.namespaces import namespaces  # noqa: E402
 from benchmarks.switch_leaf import DST_MAC, SRC_MAC, address, compile_leaf  # noqa: E402
 from switch.config import DeviceConfig, PortSpec  # noqa: E402
 from switch.engine import Engine, PortConfig  # noqa: E402
@@ -61,14 +63,10 @@ def main() -> None:
     options = parser.parse_args()
     if os.geteuid():
         raise SystemExit("switch_scale: needs root to make network namespaces")
-    namespace = f"mrcbench-scale{os.getpid()}"
-    scratch = Path(f"/tmp/{namespace}")
-    scratch.mkdir()
-    subprocess.run(["ip", "netns", "add", namespace], check=True)
-    quiet = ["ip", "netns", "exec", namespace, "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1"]
-    try:
+    with namespaces(1) as (namespace,), tempfile.TemporaryDirectory() as scratch:
+        quiet = ["ip", "netns", "exec", namespace, "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1"]
         subprocess.run(quiet, check=True)
-        program = compile_leaf(scratch)
+        program = compile_leaf(Path(scratch))
         names = [[f"s{i}p{j}" for j in range(1, options.ports + 1)] for i in range(options.switches)]
         flat = [name for row in names for name in row]
         batch(namespace, [f"link add {a} type veth peer name {b}" for a, b in zip(flat[::2], flat[1::2], strict=True)])
@@ -92,11 +90,6 @@ def main() -> None:
         begun = time.perf_counter()
         plane.close()
         closed = time.perf_counter() - begun
-    finally:
-        subprocess.run(["ip", "netns", "del", namespace], check=False)
-        for path in scratch.iterdir():
-            path.unlink()
-        scratch.rmdir()
     size = f"{options.switches} switches with {options.ports} ports, {entries} entries"
     print(f"{size}: {seconds:.2f} s (at most {SECONDS_MAX:.0f})")
     print(f"resident {memory:.0f} MB, of which {before:.0f} MB before the first switch (at most {MEGABYTES_MAX})")

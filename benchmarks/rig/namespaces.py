@@ -1,13 +1,18 @@
-"""Two network namespaces joined by veth pairs, one a plane, for tests and benchmarks that need real packets."""
+"""Network namespaces of tests and benchmarks that need real packets, such as two joined by veth pairs, one a plane."""
 
 from __future__ import annotations
 
 import itertools
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from topo.emulation.namespace import NETNS_DIR, delete, pids
+from topo.emulation.process import start_ticks
+
+PREFIX = "mrcbench"
 _numbers = itertools.count()
 
 
@@ -16,12 +21,34 @@ def ip(*words: str) -> None:
 
 
 @contextmanager
-def back_to_back(planes: int = 4, mtu: int = 4338) -> Iterator[list[str]]:
-    """Namespaces of hosts h0 and h1 with ports `h0-p0`… and `h1-p0`…, MACs as in nic_profiles; gone afterwards."""
-    names = [f"nic{os.getpid()}-{next(_numbers)}" for _ in range(2)]
+def namespaces(count: int) -> Iterator[list[str]]:
+    """New network namespaces, by name; gone afterwards. What earlier processes left that were killed goes first."""
+    remove_leftovers()
+    names = [f"{PREFIX}{os.getpid()}-{next(_numbers)}" for _ in range(count)]
     try:
         for name in names:
             ip("netns", "add", name)
+        yield names
+    finally:
+        for name in names:
+            delete(name)
+
+
+def remove_leftovers() -> None:
+    """The namespaces whose makers are no more, and the processes in them."""
+    for path in NETNS_DIR.glob(f"{PREFIX}*-*"):
+        maker = path.name.removeprefix(PREFIX).partition("-")[0]
+        if maker.isdigit() and start_ticks(int(maker)) is None:
+            for process in pids([path.name]):
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            delete(path.name)
+
+
+@contextmanager
+def back_to_back(planes: int = 4, mtu: int = 4338) -> Iterator[list[str]]:
+    """Namespaces of hosts h0 and h1 with ports `h0-p0`… and `h1-p0`…, MACs as in nic_profiles; gone afterwards."""
+    with namespaces(2) as names:
         for plane in range(planes):
             ends = [f"h{host}-p{plane}" for host in range(2)]
             ip("link", "add", ends[0], "netns", names[0], "type", "veth", "peer", "name", ends[1], "netns", names[1])
@@ -30,6 +57,3 @@ def back_to_back(planes: int = 4, mtu: int = 4338) -> Iterator[list[str]]:
                 ip("-n", names[host], "link", "set", ends[host], "address", mac, "mtu", str(mtu), "up")
                 ip("-n", names[host], "addr", "add", f"fd00:{plane + 1:x}::{host + 1:x}/64", "dev", ends[host], "nodad")
         yield names
-    finally:
-        for name in names:
-            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)

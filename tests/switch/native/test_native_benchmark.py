@@ -48,8 +48,8 @@ def test_a_search_ends_where_the_sender_can_do_no_more() -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes network namespaces")
 def test_no_device_that_is_measured_has_an_offload_on() -> None:
     with ExitStack() as stack:
-        for name in ("embedded", "bare", "bmv2"):
-            wires = Wires(stack, name)
+        for _ in range(3):
+            wires = Wires(stack)
             for namespace, ends in ((wires.hosts, ("h1", "h2")), (wires.device, ("s1", "s2"))):
                 with entered(namespace):
                     assert {end: offloads(end) for end in ends} == {end: set() for end in ends}
