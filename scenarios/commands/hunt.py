@@ -12,6 +12,7 @@ from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scenarios.commands.interrupts import sigterm_too
 from scenarios.commands.run import parsed, run_command
 from scenarios.commands.words import add
 from scenarios.running.directory import RUNS
@@ -43,6 +44,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     hunt.add_argument("--plain", action="store_true", help="print lines instead of a live one")
 
 
+@sigterm_too()
 def hunt_command(arguments: argparse.Namespace) -> int:
     from rich.console import Console  # late, like all below: the help needs none of them
 

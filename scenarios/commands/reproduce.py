@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from scenarios.commands import words
+from scenarios.commands.interrupts import sigterm_too
 from scenarios.commands.owner import hand_over
 from scenarios.running.directory import RUNS
 from scenarios.running.workers import WORKERS_MAX
@@ -48,6 +49,7 @@ def listing() -> str:
     return "\n".join(lines) + "\n"
 
 
+@sigterm_too()
 def reproduce_command(arguments: argparse.Namespace) -> int:
     if arguments.listed:
         sys.stdout.write(listing())

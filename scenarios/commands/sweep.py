@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scenarios.commands import words
+from scenarios.commands.interrupts import sigterm_too
 from scenarios.commands.owner import hand_over
 from scenarios.commands.root import need_root
 from scenarios.commands.run import chosen, refuse_second_lab
@@ -103,6 +104,7 @@ def chosen_variants(arguments: argparse.Namespace, seed: int) -> list[Variant]:
     ]
 
 
+@sigterm_too()
 def sweep_command(arguments: argparse.Namespace) -> int:
     from rich.console import Console  # late, like all below: the help needs none of them
 

@@ -335,21 +335,21 @@ def wait_for_rows(process: subprocess.Popen[str], runs: Path, count: int) -> Non
     pytest.fail(f"the sweep ended with {process.returncode}: {process.communicate()}")
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_after_ctrl_c_and_kill_9_no_process_is_left_and_the_sweep_goes_on_where_it_was(
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_after_ctrl_c_kill_and_kill_9_no_process_is_left_and_the_sweep_goes_on_where_it_was(
     how: signal.Signals, tmp_path: Path
 ) -> None:
     path, runs = write_quick(tmp_path), tmp_path / "runs"
     process = start(path, runs, 5000)
     wait_for_rows(process, runs, 3)
-    if how == signal.SIGINT:
-        os.killpg(process.pid, how)
+    if how == signal.SIGKILL:
+        process.kill()
+        process.communicate(timeout=LIMIT_S)  # returns when the last worker has let go of the pipes
+    else:
+        (os.killpg if how == signal.SIGINT else os.kill)(process.pid, how)  # a terminal's Ctrl-C goes to the group
         _, errors = process.communicate(timeout=LIMIT_S)
         assert (process.returncode, errors) == (130, "mrclab: interrupted\n")
         assert list((runs / "sweeps").glob("*/sweep.html"))
-    else:
-        process.kill()
-        process.communicate(timeout=LIMIT_S)  # returns when the last worker has let go of the pipes
     # The helper of multiprocessing ends when nobody is left who could ask it for anything.
     wait_for(lambda: not living(process.pid), LIMIT_S)
     assert not list((runs / "sweeps").glob("scratch-*"))
