@@ -30,10 +30,22 @@ class Comparison:
         quantity = self.quantity
         if quantity.at_most and self.ours <= quantity.paper:
             return 0.0
-        scale = quantity.scale if quantity.scale is not None else quantity.paper
-        if scale == 0:
+        if self.scale == 0:
             raise ValueError(f"{quantity.name}: the paper's number is 0, so `scale` must say what is much")
-        return (self.ours - quantity.paper) / abs(scale)
+        return (self.ours - quantity.paper) / self.scale
+
+    @property
+    def scale(self) -> float:
+        """What a difference is a share of."""
+        return abs(self.quantity.paper if self.quantity.scale is None else self.quantity.scale)
+
+    @property
+    def difference_shown(self) -> str:
+        """The difference as tables show it, with its scale where that is not the paper's number."""
+        if self.difference is None:
+            return "–"
+        off = f"{self.difference:+.1%}".replace("-", "−")
+        return off if self.scale == abs(self.quantity.paper) else f"{off} of {number(self.scale)}"
 
     @property
     def verdict(self) -> str:
@@ -105,8 +117,3 @@ def number(value: float | None) -> str:
     if 0 < abs(value) < 1e-4:
         return f"{value:.6f}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
-def share(value: float | None) -> str:
-    """A difference as tables show it."""
-    return "–" if value is None else f"{value:+.1%}".replace("-", "−")

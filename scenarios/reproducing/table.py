@@ -14,7 +14,6 @@ from scenarios.reproducing.outcome import (
     Outcome,
     count,
     number,
-    share,
 )
 from scenarios.reproducing.parameters import PARAMETERS
 
@@ -34,7 +33,7 @@ def quantities(outcome: Outcome) -> Rows:
             one.quantity.unit,
             number(one.quantity.paper),
             number(one.ours),
-            share(one.difference),
+            one.difference_shown,
             one.verdict,
         ]
         for one in outcome.comparisons
@@ -87,7 +86,7 @@ def whys(outcomes: Sequence[Outcome]) -> Rows:
     for outcome in outcomes:
         for one in outcome.comparisons:
             if one.verdict in (BEYOND, IMPOSSIBLE):
-                off = "" if one.difference is None else f" ({share(one.difference)})"
+                off = "" if one.difference is None else f" ({one.difference_shown})"
                 named.setdefault((outcome.figure.name, one.quantity.why or "unknown"), []).append(
                     one.quantity.name + off
                 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -250,6 +251,14 @@ def test_markdown_has_the_same_rows_as_the_page() -> None:
     assert "| twice the window | rate | Gb/s | 100 | 80 | 95 |" in shown
     assert "half of it is missing" in shown
     assert all(len(line) <= 150 or line.startswith("|") for line in shown.splitlines())
+
+
+@pytest.mark.parametrize(("paper", "scale", "shown"), [(0.0, 1.0, "+8000.0% of 1"), (-100.0, 100.0, "+180.0%")])
+def test_a_difference_names_its_scale_where_that_is_not_the_papers_number(
+    paper: float, scale: float, shown: str
+) -> None:
+    figure = replace(own_figure(), quantities=(quantity(paper, scale=scale),))
+    assert f"| {shown} | farther off |" in document.markdown([made(["one"], figure)])
 
 
 def test_a_figure_that_was_not_run_keeps_its_place() -> None:
