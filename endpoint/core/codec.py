@@ -1,7 +1,7 @@
 """The codec's hottest calls in C (`codec_native.c`), which `./lab compile` builds beside the compiled form.
 
-Without a build that fits, both calls are None, and the Python beside each call does the same work:
-`endpoint.core.endpoint` for `READ`, `endpoint.core.packet` for `WRITE`. That Python is the oracle of the C.
+Without a build that fits, all calls are None, and the Python beside each call does the same work:
+`endpoint.core.endpoint` for `READ`, `endpoint.core.packet` for `WRITE` and `SEAL`. That Python is the oracle of the C.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ Memory = bytearray | memoryview
 
 _read: Callable[[bytes | memoryview, bytes, bytes, int, int], Fields | None] | None = None
 _write: Callable[[bytes, int, int, int, int, int, int, int, int, int, Memory, int, int], bytes] | None = None
+_seal: Callable[[bytes, int, bytearray], bytes] | None = None
 try:
     from endpoint.core import codec_native
 except ImportError:  # interpreted, or compiled where nobody built the C
     pass
 else:
-    _read, _write = codec_native.read, codec_native.write
+    _read, _write, _seal = codec_native.read, codec_native.write, codec_native.seal
 
 READ: Final = _read
 """`READ(frame, address, addresses, trimmed, port)`: the fields of a frame that is a write or a SACK with an outer
@@ -30,7 +31,10 @@ header, without TSETH, as long as its inner header says, with a right ICRC, to `
 the outer `addresses` (16 bytes each, one after the other), and whose outer DSCP has no bit in `trimmed`. None for every
 other frame, whatever its bytes and length: None says nothing about why."""
 WRITE: Final = _write
-"""`WRITE(front, state, opcode, second, destination, flags and PSN, METH, VA, rkey, length, memory, start, size)`: a
+"""`WRITE(headers, class, opcode, second, destination, flags and PSN, METH, VA, rkey, length, memory, start, size)`: a
 whole frame of a write whose payload is the `size` bytes of `memory` from `start` on, without immediate, TSETH and pad.
-`front` and `state` are `Route.front`'s; `destination` has 0xff in the variant byte, as in `WritePacker`. Raises
-`OverflowError` for a field that is too large for its header, `ValueError` if the payload is not inside the memory."""
+`headers` are `Route.headers`; `destination` has 0xff in the variant byte, as in `WritePacker`. Raises `OverflowError`
+for a field that is too large for its header, `ValueError` if the payload is not inside the memory."""
+SEAL: Final = _seal
+"""`SEAL(headers, class, transport)`: a whole frame around a transport packet whose variant byte is 0xff. `headers` are
+`Route.headers`. Raises `OverflowError` and `ValueError` as `WRITE` does."""

@@ -118,6 +118,12 @@ static uint64_t get64(const uint8_t *at)
     return (uint64_t)get32(at) << 32 | get32(at + 4);
 }
 
+static void put16(uint8_t *at, uint32_t value)
+{
+    at[0] = (uint8_t)(value >> 8);
+    at[1] = (uint8_t)value;
+}
+
 static void put32(uint8_t *at, uint32_t value)
 {
     for (int i = 0; i < 4; i++)
@@ -128,6 +134,16 @@ static void put32_little(uint8_t *at, uint32_t value)
 {
     for (int i = 0; i < 4; i++)
         at[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* --- the ICRC's beginning -------------------------------------------------------------------------------------------- */
+
+static uint32_t icrc_start; /* the CRC's state after what stands for a local route header and the first word of IPv6 */
+
+static void start_icrc(void)
+{
+    static const uint8_t ones[12] = {255, 255, 255, 255, 255, 255, 255, 255, 0x6F, 255, 255, 255};
+    icrc_start = crc_of(ones, sizeof ones, 0);
 }
 
 /* --- read ----------------------------------------------------------------------------------------------------------- */
@@ -160,11 +176,10 @@ static int is_one_of(const uint8_t *destination, const uint8_t *addresses, Py_ss
 /* Whether the ICRC is right. At least USUAL_MIN bytes. */
 static int is_whole(const uint8_t *at, Py_ssize_t size)
 {
-    static const uint8_t start[12] = {255, 255, 255, 255, 255, 255, 255, 255, 0x6F, 255, 255, 255};
     uint8_t masked[MASKED], sent[4];
     memcpy(masked, at + LENGTH, MASKED);
     masked[3] = masked[42] = masked[43] = masked[48] = 0xFF; /* hop limit, UDP checksum, variant */
-    uint32_t crc = crc_of(masked, MASKED, crc_of(start, sizeof start, 0));
+    uint32_t crc = crc_of(masked, MASKED, icrc_start);
     put32_little(sent, crc_of(at + BEHIND_BTH, (size_t)(size - BEHIND_BTH - 4), crc));
     return !memcmp(sent, at + size - 4, 4);
 }
@@ -213,10 +228,45 @@ static PyObject *py_read(PyObject *self, PyObject *const *args, Py_ssize_t count
     return fields;
 }
 
-/* --- write ---------------------------------------------------------------------------------------------------------- */
+/* --- write and seal -------------------------------------------------------------------------------------------------- */
 
-enum { HEAD = 32, VARIANT = 4, PAYLOAD_MAX = 1 << 24 };
-enum { STATE, WRITE_OPCODE, WRITE_SECOND, DESTINATION, FLAGS_PSN, METH, WRITE_VA, WRITE_RKEY, WRITE_TOTAL, NUMBERS };
+/* Headers in front of a BTH: Ethernet, an outer IPv6 header or none, IPv6, UDP. */
+enum { ETHERNET = 14, IPV6 = 40, UDP = 8, PLAIN_FRONT = ETHERNET + IPV6 + UDP, OUTER_FRONT = PLAIN_FRONT + IPV6 };
+enum { HEAD = 32, VARIANT = 4, ICRC = 4, LENGTH_MAX = 0xFFFF - IPV6 - UDP };
+enum { CLASS, WRITE_OPCODE, WRITE_SECOND, DESTINATION, FLAGS_PSN, METH, WRITE_VA, WRITE_RKEY, WRITE_TOTAL, NUMBERS };
+
+static void put_ipv6(uint8_t *at, uint32_t traffic_class, uint32_t length)
+{
+    put32(at, get32(at) | traffic_class << 20);
+    put16(at + 4, length);
+}
+
+/* The headers for `length` bytes from BTH to ICRC, of a path's, which have no lengths and no traffic class; gives the
+ * CRC's state behind the masked IPv6 and UDP headers. */
+static uint32_t put_front(uint8_t *at, PyObject *path, uint32_t traffic_class, uint32_t length)
+{
+    enum { COVERED = IPV6 + UDP - 4 };
+    uint8_t masked[COVERED], *inner = at + PyBytes_GET_SIZE(path) - IPV6 - UDP;
+    memcpy(at, PyBytes_AS_STRING(path), (size_t)PyBytes_GET_SIZE(path));
+    if (inner != at + ETHERNET)
+        put_ipv6(at + ETHERNET, traffic_class, IPV6 + UDP + length);
+    put_ipv6(inner, traffic_class, UDP + length);
+    put16(inner + IPV6 + 4, UDP + length);
+    memcpy(masked, inner + 4, COVERED);
+    masked[3] = masked[COVERED - 2] = masked[COVERED - 1] = 0xFF; /* hop limit, UDP checksum */
+    return crc_of(masked, COVERED, icrc_start);
+}
+
+/* A frame with room for `length` bytes from BTH to ICRC, and nothing in it yet. */
+static PyObject *frame_for(PyObject *path, Py_ssize_t length)
+{
+    Py_ssize_t front = PyBytes_GET_SIZE(path);
+    if (front != PLAIN_FRONT && front != OUTER_FRONT)
+        return PyErr_Format(PyExc_ValueError, "codec_native: %zd bytes are no headers of a path", front);
+    if (length > LENGTH_MAX)
+        return PyErr_Format(PyExc_OverflowError, "codec_native: no IPv6 packet has room for %zd bytes", length);
+    return PyBytes_FromStringAndSize(NULL, front + length);
+}
 
 /* BTH, METH and RETH, the variant byte as the ICRC has it. */
 static void put_head(uint8_t *at, const unsigned long long *number)
@@ -231,19 +281,23 @@ static void put_head(uint8_t *at, const unsigned long long *number)
     put32(at + 28, (uint32_t)number[WRITE_TOTAL]);
 }
 
-static PyObject *written(PyObject *front, const unsigned long long *number, const uint8_t *payload, Py_ssize_t size)
+/* The ICRC behind `size` bytes from the BTH on, and then the variant byte as it is sent. */
+static void put_icrc(uint8_t *bth, size_t size, uint32_t state)
 {
-    Py_ssize_t ahead = PyBytes_GET_SIZE(front);
-    PyObject *frame = PyBytes_FromStringAndSize(NULL, ahead + HEAD + size + 4);
+    put32_little(bth + size, crc_of(bth, size, state));
+    bth[VARIANT] = 0;
+}
+
+static PyObject *written(PyObject *path, const unsigned long long *number, const uint8_t *payload, Py_ssize_t size)
+{
+    PyObject *frame = frame_for(path, HEAD + size + ICRC);
     if (!frame)
         return NULL;
-    uint8_t *at = (uint8_t *)PyBytes_AS_STRING(frame);
-    memcpy(at, PyBytes_AS_STRING(front), (size_t)ahead);
-    at += ahead;
-    put_head(at, number);
-    memcpy(at + HEAD, payload, (size_t)size);
-    put32_little(at + HEAD + size, crc_of(at, (size_t)(HEAD + size), (uint32_t)number[STATE]));
-    at[VARIANT] = 0;
+    uint8_t *at = (uint8_t *)PyBytes_AS_STRING(frame), *bth = at + PyBytes_GET_SIZE(path);
+    uint32_t state = put_front(at, path, (uint32_t)number[CLASS], (uint32_t)(HEAD + size + ICRC));
+    put_head(bth, number);
+    memcpy(bth + HEAD, payload, (size_t)size);
+    put_icrc(bth, (size_t)(HEAD + size), state);
     return frame;
 }
 
@@ -251,7 +305,7 @@ static PyObject *written(PyObject *front, const unsigned long long *number, cons
 static int numbers_from(PyObject *const *args, unsigned long long *number)
 {
     static const uint64_t most[NUMBERS] = {
-        UINT32_MAX, 0xFF, 0xFF, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX,
+        0xFF, 0xFF, 0xFF, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX,
     };
     for (int i = 0; i < NUMBERS; i++) {
         number[i] = PyLong_AsUnsignedLongLong(args[i]);
@@ -279,11 +333,43 @@ static PyObject *py_write(PyObject *self, PyObject *const *args, Py_ssize_t coun
     if (PyErr_Occurred() || PyObject_GetBuffer(args[NUMBERS + 1], &memory, PyBUF_SIMPLE))
         return NULL;
     PyObject *frame = NULL;
-    if (start < 0 || size < 0 || size > PAYLOAD_MAX || start > memory.len || size > memory.len - start)
+    if (start < 0 || size < 0 || start > memory.len || size > memory.len - start)
         PyErr_SetString(PyExc_ValueError, "codec_native: the payload is not inside its memory");
     else
         frame = written(args[0], number, (const uint8_t *)memory.buf + start, size);
     PyBuffer_Release(&memory);
+    return frame;
+}
+
+static PyObject *sealed(PyObject *path, uint32_t traffic_class, const uint8_t *transport, Py_ssize_t size)
+{
+    PyObject *frame = frame_for(path, size + ICRC);
+    if (!frame)
+        return NULL;
+    uint8_t *at = (uint8_t *)PyBytes_AS_STRING(frame), *bth = at + PyBytes_GET_SIZE(path);
+    uint32_t state = put_front(at, path, traffic_class, (uint32_t)(size + ICRC));
+    memcpy(bth, transport, (size_t)size);
+    put_icrc(bth, (size_t)size, state);
+    return frame;
+}
+
+static PyObject *py_seal(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 3 || !PyBytes_Check(args[0]))
+        return wrong_arguments("seal takes headers, a traffic class and a transport packet");
+    unsigned long traffic_class = PyLong_AsUnsignedLong(args[1]);
+    Py_buffer transport;
+    if (PyErr_Occurred() || PyObject_GetBuffer(args[2], &transport, PyBUF_SIMPLE))
+        return NULL;
+    PyObject *frame = NULL;
+    if (traffic_class > 0xFF)
+        PyErr_Format(PyExc_OverflowError, "codec_native: the traffic class %lu is above 255", traffic_class);
+    else if (transport.len <= VARIANT)
+        PyErr_Format(PyExc_ValueError, "codec_native: %zd bytes are no transport packet", transport.len);
+    else
+        frame = sealed(args[0], (uint32_t)traffic_class, transport.buf, transport.len);
+    PyBuffer_Release(&transport);
     return frame;
 }
 
@@ -307,6 +393,7 @@ static PyObject *py_crc32(PyObject *self, PyObject *const *args, Py_ssize_t coun
 static PyMethodDef methods[] = {
     {"crc32", (PyCFunction)(void (*)(void))py_crc32, METH_FASTCALL, NULL},
     {"read", (PyCFunction)(void (*)(void))py_read, METH_FASTCALL, NULL},
+    {"seal", (PyCFunction)(void (*)(void))py_seal, METH_FASTCALL, NULL},
     {"write", (PyCFunction)(void (*)(void))py_write, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -317,5 +404,6 @@ PyMODINIT_FUNC PyInit_codec_native(void)
 {
     make_tables();
     find_instructions();
+    start_icrc();
     return PyModule_Create(&definition);
 }

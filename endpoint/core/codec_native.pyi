@@ -4,9 +4,10 @@ def crc32(data: bytes | bytearray | memoryview, state: int, /) -> int: ...
 def read(
     frame: bytes | bytearray | memoryview, address: bytes, addresses: bytes, trimmed: int, port: int, /
 ) -> Fields | None: ...
+def seal(headers: bytes, traffic_class: int, transport: bytes | bytearray | memoryview, /) -> bytes: ...
 def write(
-    front: bytes,
-    state: int,
+    headers: bytes,
+    traffic_class: int,
     opcode: int,
     second: int,
     destination: int,

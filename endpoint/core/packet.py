@@ -1,9 +1,11 @@
 """Building packets fast: everything in front of a BTH is made once per path, length and class, and reused.
 
-A write costs one `pack_into` for all headers behind UDP, two CRC calls and one join. Where the codec in C is built
-(`endpoint.core.codec`), a write without immediate, stamp and pad costs one call instead. The CRC's state after the
-masked IPv6 and UDP headers is kept with the template; the BTH's variant byte is packed as 0xff (as the ICRC has it),
-and set to 0 before the frame is put together.
+A write costs one `pack_into` for all headers behind UDP, two CRC calls and one join. The CRC's state after the masked
+IPv6 and UDP headers is kept with the template; the BTH's variant byte is packed as 0xff (as the ICRC has it), and set
+to 0 before the frame is put together.
+
+Where the codec in C is built (`endpoint.core.codec`), a path keeps its headers once, for all lengths and classes. Then
+a write without immediate, stamp and pad costs one call, and so does the frame around a control packet.
 """
 
 from __future__ import annotations
@@ -44,8 +46,7 @@ _CLASSES_MAX = 64
 class Route:
     """One path to one peer as bytes: what every packet on it has in front of the BTH.
 
-    Shared by all QPs to that peer. `front(length, traffic_class)` is a header for `length` bytes from BTH to ICRC,
-    with the CRC state behind it.
+    Shared by all QPs to that peer.
     """
 
     def __init__(
@@ -68,7 +69,15 @@ class Route:
         outer = (port.row.address.packed, da) if encapsulated else None
         self._pieces = (outer, src, dst, udp_port)
         self._dialect = dialect
+        self._headers = b""
         self._fronts: dict[int, tuple[bytes, int]] = {}
+
+    @property
+    def headers(self) -> bytes:
+        """Headers of traffic class 0 in front of no bytes at all: the codec in C puts class and lengths in."""
+        if not self._headers:
+            self._headers = self._make(0, 0)
+        return self._headers
 
     def front(self, length: int, traffic_class: int) -> tuple[bytes, int]:
         """Headers in front of `length` bytes from BTH to ICRC, and the state of the ICRC behind them."""
@@ -77,12 +86,13 @@ class Route:
         if found is None:
             if len(self._fronts) >= _CLASSES_MAX:
                 self._fronts.clear()  # odd message lengths must not grow this without bound
-            found = self._fronts[key] = self._make(length, traffic_class)
+            front = self._make(length, traffic_class)
+            found = self._fronts[key] = front, icrc.front_state(front[len(front) - frame.IPV6 - frame.UDP :])
         return found
 
-    def _make(self, length: int, traffic_class: int) -> tuple[bytes, int]:
+    def _make(self, length: int, traffic_class: int) -> bytes:
         outer, src, dst, udp_port = self._pieces
-        front = frame.headers(
+        return frame.headers(
             ether_dst=self.port.row.gateway_mac,
             ether_src=self.port.row.mac,
             outer=outer,
@@ -94,10 +104,11 @@ class Route:
             length=length,
             dialect=self._dialect,
         )
-        return front, icrc.front_state(front[len(front) - frame.IPV6 - frame.UDP :])
 
     def seal(self, transport: bytearray, traffic_class: int) -> bytes:
-        """A whole frame around a transport packet whose variant byte is packed as 0xff (and is 0 afterwards)."""
+        """A whole frame around a transport packet whose variant byte is packed as 0xff. The packet is used up."""
+        if codec.SEAL is not None:
+            return codec.SEAL(self.headers, traffic_class, transport)
         front, state = self.front(len(transport) + icrc.SIZE, traffic_class)
         crc = crc32(transport, state)
         transport[VARIANT] = 0
@@ -137,12 +148,11 @@ class WritePacker:
             if message.solicited:
                 second |= self._solicited_bit
         if codec.WRITE is not None and not (pad or immediate or self._stamp_ns):
-            front, state = route.front(WRITE.size + size + icrc.SIZE, traffic_class)
-            last = flags << 24 | psn & PSN_MASK
+            headers, last = route.headers, flags << 24 | psn & PSN_MASK
             meth = (message.imm_index & 0xFFFF) << 16 | message.index & 0xFFFF
             va, rkey, total, memory = message.remote_va + ahead, message.rkey, message.length, message.region.buffer
             return codec.WRITE(
-                front, state, opcode, second, self._dest, last, meth, va, rkey, total, memory, start, size
+                headers, traffic_class, opcode, second, self._dest, last, meth, va, rkey, total, memory, start, size
             )
         payload = message.region.buffer[start : start + size]
         head = self._head

@@ -94,16 +94,34 @@ def test_its_crc_is_zlibs_at_every_length_around_its_steps(native: ModuleType) -
 
 @given(
     st.binary(max_size=300), st.integers(0, 30), st.integers(0, 0xFF), st.integers(0, 0xFFFFFF),
-    st.integers(0, 2**64 - 1), st.integers(0, 9), st.integers(0, 9),
+    st.integers(0, 2**64 - 1), st.integers(0, 9), st.integers(0, 9), st.integers(0, 0xFF),
+    st.sampled_from([PORT_ADDRESS, None]),
 )  # fmt: skip
 def test_it_writes_the_plain_codecs_frame(
-    native: ModuleType, data: bytes, repeats: int, flags: int, psn: int, va: int, start: int, behind: int
+    native: ModuleType,
+    data: bytes,
+    repeats: int,
+    flags: int,
+    psn: int,
+    va: int,
+    start: int,
+    behind: int,
+    traffic_class: int,
+    outer: bytes | None,
 ) -> None:
     payload = data * repeats
-    front = headers(32 + len(payload) + icrc.SIZE)
-    fields = (icrc.front_state(front[-48:]), 0xC7, 0, 0xFF000123, flags << 24 | psn, 7 << 16 | 9, va, 0xABCD, 1 << 20)
+    fields = (traffic_class, 0xC7, 0, 0xFF000123, flags << 24 | psn, 7 << 16 | 9, va, 0xABCD, 1 << 20)
     memory = exactly(bytes(start) + payload + bytes(behind))
-    assert native.write(front, *fields, memory, start, len(payload)) == written(payload, 0xC7, flags, psn, va)
+    expected = written(payload, 0xC7, flags, psn, va, traffic_class=traffic_class, outer=outer)
+    assert native.write(headers(0, outer=outer), *fields, memory, start, len(payload)) == expected
+
+
+@given(st.binary(min_size=5, max_size=300), st.integers(0, 0xFF), st.sampled_from([PORT_ADDRESS, None]))
+def test_it_seals_as_the_plain_codec(native: ModuleType, data: bytes, traffic_class: int, outer: bytes | None) -> None:
+    transport = exactly(data[:4] + b"\xff" + data[5:])
+    front = headers(len(data) + icrc.SIZE, traffic_class=traffic_class, outer=outer)
+    sent = data[:4] + b"\0" + data[5:]
+    assert native.seal(headers(0, outer=outer), traffic_class, transport) == frame.seal(front, sent)
 
 
 @given(
@@ -193,27 +211,35 @@ def test_any_bytes_are_taken(native: ModuleType, data: bytes, addresses: bytes, 
 
 
 def test_wrong_arguments_raise_and_touch_nothing(native: ModuleType) -> None:
-    memory = memoryview(bytearray(64))
+    memory, front = memoryview(bytearray(64)), headers(0)
     for start, size in ((0, 65), (64, 1), (-1, 4), (0, -1), (1 << 62, 1 << 62), (65, 0)):
         with pytest.raises(ValueError, match="not inside"):
-            native.write(b"", *WRITE_FIELDS, memory, start, size)
-    for place, value in enumerate((1 << 32, 256, 256, 1 << 32, 1 << 32, 1 << 32, 1 << 64, 1 << 32, 1 << 32)):
+            native.write(front, *WRITE_FIELDS, memory, start, size)
+    for place, value in enumerate((256, 256, 256, 1 << 32, 1 << 32, 1 << 32, 1 << 64, 1 << 32, 1 << 32)):
         for wrong in (value, -1):
             fields = [*WRITE_FIELDS]
             fields[place] = wrong
             with pytest.raises(OverflowError):
-                native.write(b"", *fields, memory, 0, 4)
+                native.write(front, *fields, memory, 0, 4)
     with pytest.raises(TypeError):
-        native.write(bytearray(2), *WRITE_FIELDS, memory, 0, 4)
+        native.write(bytearray(front), *WRITE_FIELDS, memory, 0, 4)
     with pytest.raises(TypeError):
-        native.write(b"", *WRITE_FIELDS, "text", 0, 4)
+        native.write(front, *WRITE_FIELDS, "text", 0, 4)
     with pytest.raises(TypeError):
-        native.write(b"", "text", *WRITE_FIELDS[1:], memory, 0, 4)
+        native.write(front, "text", *WRITE_FIELDS[1:], memory, 0, 4)
     with pytest.raises(TypeError):
         native.write()
     memory.release()
     with pytest.raises(ValueError, match="released"):
-        native.write(b"", *WRITE_FIELDS, memory, 0, 4)
+        native.write(front, *WRITE_FIELDS, memory, 0, 4)
+    for wrong_seal in ((), (bytearray(front), 0, b"12345"), (front, "text", b"12345"), (front, 0, "text")):
+        with pytest.raises(TypeError):
+            native.seal(*wrong_seal)
+    for traffic_class in (-1, 256):
+        with pytest.raises(OverflowError):
+            native.seal(front, traffic_class, b"12345")
+    with pytest.raises(ValueError, match="4 bytes are no transport packet"):
+        native.seal(front, 0, b"1234")
     for arguments in ((), (b"", b"", b"", 0, 0), (b"", HERE, "", 0, 0), ("text", HERE, HERE, 0, 0)):
         with pytest.raises(TypeError):
             native.read(*arguments)
@@ -223,6 +249,26 @@ def test_wrong_arguments_raise_and_touch_nothing(native: ModuleType) -> None:
         native.read(bytes(200), HERE, HERE, 1 << 64, 0)
     with pytest.raises(TypeError):
         native.crc32()
+
+
+def test_only_the_headers_of_a_path_are_taken_as_such(native: ModuleType) -> None:
+    for outer in (PORT_ADDRESS, None):
+        whole = headers(0, outer=outer)
+        for wrong in (b"", whole[:-1], whole + b"1"):
+            with pytest.raises(ValueError, match="no headers of a path"):
+                native.write(wrong, *WRITE_FIELDS, b"1234", 0, 4)
+            with pytest.raises(ValueError, match="no headers of a path"):
+                native.seal(wrong, 0, b"12345")
+
+
+def test_a_frame_is_no_longer_than_ipv6_can_say(native: ModuleType) -> None:
+    most = 0xFFFF - 48 - icrc.SIZE  # what an outer header, UDP and the ICRC leave
+    masked = bytes(4) + b"\xff" + bytes(most - 5)
+    assert native.seal(headers(0), 0, masked) == frame.seal(headers(most + icrc.SIZE), bytes(most))
+    with pytest.raises(OverflowError):
+        native.seal(headers(0), 0, bytes(most + 1))
+    with pytest.raises(OverflowError):
+        native.write(headers(0), *WRITE_FIELDS, bytes(most), 0, most - 31)
 
 
 @pytest.fixture(scope="module")

@@ -97,12 +97,17 @@ def test_an_endpoint_lives_the_same_life_with_the_codec_in_c(
         calls["written"] += 1
         return native.write(*arguments)
 
+    def seal(*arguments: Any) -> Any:
+        calls["sealed"] += 1
+        return native.seal(*arguments)
+
     expected = life(seed, 1500, **settings)
     monkeypatch.setattr(codec, "READ", read)
     monkeypatch.setattr(codec, "WRITE", write)
+    monkeypatch.setattr(codec, "SEAL", seal)
     for number, (ours, plain) in enumerate(zip(life(seed, 1500, **settings), expected, strict=True)):
         assert ours == plain, f"step {number}"
-    assert min(calls["read"], calls["left to Python"]) > 100
+    assert min(calls["read"], calls["left to Python"], calls["sealed"]) > 100
     assert bool(calls["written"]) is not settings.get("timestamps", False)  # stamped writes stay with Python
 
 
