@@ -53,6 +53,9 @@ class Peer:
         self.address: bytes = row.address.packed
         self.routes = routes
         self.by_ev = {route.ev: route for route in routes}
+        self._by_port: dict[int, list[Route]] = {}
+        for route in routes:
+            self._by_port.setdefault(route.port.number, []).append(route)
         self._rng = rng
         self._interval_ns = interval_ns
         self._control_class = control_class
@@ -86,10 +89,7 @@ class Peer:
 
     def routes_on(self, ports: int) -> dict[int, Route]:
         """A random route for each port in the mask, by port number; a denied one only where there is no other."""
-        by_port: dict[int, list[Route]] = {}
-        for route in self.routes:
-            if route.port.bit & ports:
-                by_port.setdefault(route.port.number, []).append(route)
+        by_port = {number: routes for number, routes in self._by_port.items() if routes[0].port.bit & ports}
         if self.denied:
             for number, routes in by_port.items():
                 by_port[number] = [route for route in routes if route.ev not in self.denied] or routes
