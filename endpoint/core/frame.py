@@ -26,6 +26,8 @@ UDP = 8
 
 _IPV6 = Struct("!IHBB16s16s")
 _UDP = Struct("!HHHH")
+_PLAIN = Struct("!6s6sH IHBB16s16s HHHH")
+_ENCAPSULATED = Struct("!6s6sH IHBB16s16s IHBB16s16s HHHH")
 
 ECN_MASK = 3
 ECN_CAPABLE = 2  # ECT(0)
@@ -70,11 +72,6 @@ class Frame(NamedTuple):
         return self.traffic_class & ECN_MASK == ECN_MARKED
 
 
-def ipv6(src: bytes, dst: bytes, traffic_class: int, flow_label: int, next_header: int, length: int) -> bytes:
-    """An IPv6 header; `length` is the payload's."""
-    return _IPV6.pack(6 << 28 | traffic_class << 20 | flow_label, length, next_header, HOP_LIMIT, src, dst)
-
-
 def headers(
     *,
     ether_dst: bytes,
@@ -90,13 +87,22 @@ def headers(
 ) -> bytes:
     """Everything in front of a BTH. `length` is that of BTH, extension headers, data, pad and ICRC."""
     source_port, label = evs.stripe(ev, dialect)
-    inner_label = label if outer is None or dialect.inner_label else 0
-    inner = ipv6(src, dst, traffic_class, inner_label, NEXT_UDP, UDP + length)
-    parts = [ether_dst, ether_src, ETHERTYPE_IPV6.to_bytes(2, "big")]
-    if outer is not None:
-        outer_label = label if dialect.outer_label else 0
-        parts.append(ipv6(*outer, traffic_class, outer_label, NEXT_IPV6, IPV6 + UDP + length))
-    return b"".join([*parts, inner, _UDP.pack(source_port, udp_dport, UDP + length, 0)])
+    first = 6 << 28 | traffic_class << 20
+    if outer is None:
+        return _PLAIN.pack(
+            ether_dst, ether_src, ETHERTYPE_IPV6,
+            first | label, UDP + length, NEXT_UDP, HOP_LIMIT, src, dst,
+            source_port, udp_dport, UDP + length, 0,
+        )  # fmt: skip
+    outer_src, outer_dst = outer
+    outer_first = first | (label if dialect.outer_label else 0)
+    inner_first = first | (label if dialect.inner_label else 0)
+    return _ENCAPSULATED.pack(
+        ether_dst, ether_src, ETHERTYPE_IPV6,
+        outer_first, IPV6 + UDP + length, NEXT_IPV6, HOP_LIMIT, outer_src, outer_dst,
+        inner_first, UDP + length, NEXT_UDP, HOP_LIMIT, src, dst,
+        source_port, udp_dport, UDP + length, 0,
+    )  # fmt: skip
 
 
 def seal(front: bytes, transport: bytes) -> bytes:
