@@ -142,9 +142,9 @@ class Endpoint(Nic[QueuePair]):
             self.log.count("port_disabled", len(frames_in))
             return
         arrival.rx_packets += len(frames_in)
-        arrival.rx_bytes += sum(map(len, frames_in))
         for data in frames_in:
             size = len(data)
+            arrival.rx_bytes += size
             if size < USUAL_MIN or not self._receive_usual(arrival, data, size, now_ns):
                 self._receive_plain(arrival, data, now_ns)
 
