@@ -12,7 +12,7 @@ from typing import Final
 Fields = tuple[int, int, int, int, bytes, int, int, int, int, int, int]
 """Of a usual frame: the BTH's opcode, its second byte, its last word (flags and PSN), destination QP, inner source
 address, UDP source port, first words of the inner and of the outer IPv6 header; VA, rkey and length where a write has
-its RETH."""
+its RETH. A transport acknowledgement has 0 and 0 there, and its AETH in place of the length."""
 Memory = bytearray | memoryview
 
 _read: Callable[[bytes | memoryview, bytes, bytes, int, int], Fields | None] | None = None
@@ -26,10 +26,10 @@ else:
     _read, _write, _seal = codec_native.read, codec_native.write, codec_native.seal
 
 READ: Final = _read
-"""`READ(frame, address, addresses, trimmed, port)`: the fields of a frame that is a write or a SACK with an outer
-header, without TSETH, as long as its inner header says, with a right ICRC, to `address` at UDP port `port`, by one of
-the outer `addresses` (16 bytes each, one after the other), and whose outer DSCP has no bit in `trimmed`. None for every
-other frame, whatever its bytes and length: None says nothing about why."""
+"""`READ(frame, address, addresses, trimmed, port)`: the fields of a frame that is a write, a SACK or a transport
+acknowledgement with an outer header, without TSETH, as long as its inner header says, with a right ICRC, to `address`
+at UDP port `port`, by one of the outer `addresses` (16 bytes each, one after the other), and whose outer DSCP has no
+bit in `trimmed`. None for every other frame, whatever its bytes and length: None says nothing about why."""
 WRITE: Final = _write
 """`WRITE(headers, class, opcode, second, destination, flags and PSN, METH, VA, rkey, length, memory, start, size)`: a
 whole frame of a write whose payload is the `size` bytes of `memory` from `start` on, without immediate, TSETH and pad.

@@ -152,17 +152,26 @@ static void start_icrc(void)
 enum {
     ETHERTYPE = 12, OUTER = 14, OUTER_NEXT = 20, OUTER_DST = 38, INNER = 54, LENGTH = 58, INNER_NEXT = 60, SRC = 62,
     DST = 78, SOURCE_PORT = 94, DPORT = 96, OPCODE = 102, SECOND = 103, QPN = 106, PSN = 110, BEHIND_BTH = 114,
-    VA = 118, RKEY = 126, TOTAL = 130, USUAL_MIN = 138, MASKED = BEHIND_BTH - LENGTH
+    VA = 118, RKEY = 126, TOTAL = 130, USUAL_MIN = 138, MASKED = BEHIND_BTH - LENGTH,
+    AETH = BEHIND_BTH, ACKNOWLEDGE_MIN = AETH + 4 + 4
 };
-enum { ADDRESS = 16, FIELDS = 11, SRC_FIELD = 4 };
+enum { ADDRESS = 16, FIELDS = 11, SRC_FIELD = 4, ACKNOWLEDGE = 0xD1, SACK = 0xDC };
 
-/* A write or a SACK with an outer header, as long as it says, without trim and TSETH. At least USUAL_MIN bytes. */
+/* Whether a frame is long enough for the headers of its opcode, if the opcode is a usual one. */
+static int has_headers(const uint8_t *at, Py_ssize_t size)
+{
+    if (size < ACKNOWLEDGE_MIN)
+        return 0;
+    uint32_t opcode = at[OPCODE];
+    return opcode == ACKNOWLEDGE || (size >= USUAL_MIN && ((opcode >= 0xC6 && opcode <= 0xCB) || opcode == SACK));
+}
+
+/* A frame with an outer header, as long as it says, without trim and TSETH. It has its headers. */
 static int is_usual(const uint8_t *at, Py_ssize_t size, uint64_t trimmed)
 {
-    uint32_t opcode = at[OPCODE];
     return get16(at + ETHERTYPE) == 0x86DD && at[OUTER_NEXT] == 41 && at[INNER_NEXT] == 17 && at[OUTER] >> 4 == 6 &&
            at[INNER] >> 4 == 6 && !(trimmed >> (get32(at + OUTER) >> 22 & 0x3F) & 1) && !(at[PSN] & 0x10) &&
-           (Py_ssize_t)get16(at + LENGTH) + 94 == size && ((opcode >= 0xC6 && opcode <= 0xCB) || opcode == 0xDC);
+           (Py_ssize_t)get16(at + LENGTH) + 94 == size;
 }
 
 static int is_one_of(const uint8_t *destination, const uint8_t *addresses, Py_ssize_t size)
@@ -173,7 +182,7 @@ static int is_one_of(const uint8_t *destination, const uint8_t *addresses, Py_ss
     return 0;
 }
 
-/* Whether the ICRC is right. At least USUAL_MIN bytes. */
+/* Whether the ICRC is right. At least ACKNOWLEDGE_MIN bytes. */
 static int is_whole(const uint8_t *at, Py_ssize_t size)
 {
     uint8_t masked[MASKED], sent[4];
@@ -186,9 +195,11 @@ static int is_whole(const uint8_t *at, Py_ssize_t size)
 
 static PyObject *fields_of(const uint8_t *at)
 {
+    int is_short = at[OPCODE] == ACKNOWLEDGE;
     const uint64_t numbers[FIELDS] = {
         at[OPCODE], at[SECOND], get32(at + PSN), get32(at + QPN) & 0xFFFFFF, 0, get16(at + SOURCE_PORT),
-        get32(at + INNER), get32(at + OUTER), get64(at + VA), get32(at + RKEY), get32(at + TOTAL),
+        get32(at + INNER), get32(at + OUTER), is_short ? 0 : get64(at + VA), is_short ? 0 : get32(at + RKEY),
+        get32(at + (is_short ? AETH : TOTAL)),
     };
     PyObject *fields = PyTuple_New(FIELDS);
     for (Py_ssize_t i = 0; fields && i < FIELDS; i++) {
@@ -219,7 +230,7 @@ static PyObject *py_read(PyObject *self, PyObject *const *args, Py_ssize_t count
     if (PyErr_Occurred() || PyObject_GetBuffer(args[0], &frame, PyBUF_SIMPLE))
         return NULL;
     const uint8_t *at = frame.buf;
-    int usual = frame.len >= USUAL_MIN && is_usual(at, frame.len, trimmed) &&
+    int usual = has_headers(at, frame.len) && is_usual(at, frame.len, trimmed) &&
                 !memcmp(at + DST, PyBytes_AS_STRING(args[1]), ADDRESS) && (long)get16(at + DPORT) == port &&
                 is_one_of(at + OUTER_DST, (const uint8_t *)PyBytes_AS_STRING(args[2]), PyBytes_GET_SIZE(args[2])) &&
                 is_whole(at, frame.len);

@@ -145,11 +145,12 @@ class Endpoint(Nic[QueuePair]):
         for data in frames_in:
             size = len(data)
             arrival.rx_bytes += size
-            if size < USUAL_MIN or not self._receive_usual(arrival, data, size, now_ns):
+            if not self._receive_usual(arrival, data, size, now_ns):
                 self._receive_plain(arrival, data, now_ns)
 
     def _receive_usual(self, arrival: Port, data: bytes | memoryview, size: int, now_ns: int) -> bool:
-        """A write or a SACK with an outer header, without trim and TSETH; False if the frame is something else."""
+        """A write or a SACK with an outer header, without trim and TSETH; False if the frame is something else. The
+        codec in C knows transport acknowledgements, too."""
         if codec.READ is not None:
             fields = codec.READ(data, self.address, self._arrivals, self._trimmed_bits, self._udp_port)
             if fields is not None:
@@ -157,26 +158,12 @@ class Endpoint(Nic[QueuePair]):
                 if qp is not None:
                     self._take_usual(arrival, qp, data, fields, now_ns)
                 return True
+        if size < USUAL_MIN:
+            return False
         (
-            ethertype,
-            outer,
-            outer_next,
-            outer_dst,
-            inner,
-            length,
-            inner_next,
-            src,
-            dst,
-            source_port,
-            dport,
-            opcode,
-            second,
-            qpn,
-            psn,
-            va,
-            rkey,
-            total,
-        ) = packet.RECEIVE.unpack_from(data, packet.RECEIVE_OFFSET)
+            ethertype, outer, outer_next, outer_dst, inner, length, inner_next, src, dst,
+            source_port, dport, opcode, second, qpn, psn, va, rkey, total,
+        ) = packet.RECEIVE.unpack_from(data, packet.RECEIVE_OFFSET)  # fmt: skip
         if (
             ethertype != 0x86DD
             or outer_next != frames.NEXT_IPV6
@@ -218,6 +205,12 @@ class Endpoint(Nic[QueuePair]):
         view = memoryview(data)
         if opcode == 0xDC:
             self._usual_sack(qp, view, now_ns)
+            return
+        if opcode == 0xD1:
+            if qp.sending:
+                qp.requester.receive_ack(now_ns, total >> 24, total & 0xFFFFFF, psn & 0xFFFFFF)
+            else:
+                self.log.count("no_qp")
             return
         start, immediate, flags = packet.WRITE_PAYLOAD_OFFSET, 0, psn >> 24 & 0xF0
         if opcode in IMMEDIATES:

@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common import bpf
+from endpoint import prober
 from endpoint.frame_filter import udp_over_ipv6
+from endpoint.turns import is_probe
 
 PROGRAM = udp_over_ipv6((4791, 4971), 7, 3)
 IPV6 = b"\x60" + bytes(5)
@@ -35,6 +37,22 @@ def test_other_ethertypes_and_protocols_do_not_match():
 @given(st.binary(max_size=200))
 def test_any_bytes_end_in_one_of_the_two_verdicts_or_in_a_short_load(frame):
     assert bpf.run(PROGRAM, frame) in (7, 3, 0)
+
+
+@given(
+    st.booleans(), st.sampled_from([prober.UDP_PORT, 4791]), st.sampled_from([17, 6]), st.sampled_from([0x86DD, 0x800]),
+    st.integers(0, 60),
+)  # fmt: skip
+def test_virtual_time_takes_the_same_frames_for_the_probers(inner, port, protocol, ethertype, cut):
+    whole = packet(inner=inner, port=port, protocol=protocol, ethertype=ethertype)
+    frame = whole[: len(whole) - cut]
+    assert is_probe(frame) is (bpf.run(prober.FRAMES, frame) == 0x40000)
+
+
+@given(st.binary(max_size=40))
+def test_virtual_time_takes_no_other_bytes_for_the_probers(data):
+    frame = bytes(12) + b"\x86\xdd" + data + prober.UDP_PORT.to_bytes(2, "big") * 40
+    assert is_probe(frame) is (bpf.run(prober.FRAMES, frame) == 0x40000)
 
 
 def test_tc_is_given_the_number_of_instructions_first():

@@ -49,20 +49,31 @@ def written(payload: bytes, opcode: int, flags: int, psn: int, va: int, **front:
     return frame.seal(headers(len(head) + len(payload) + icrc.SIZE, **front), head + payload)
 
 
+def acknowledged(syndrome: int, msn: int, behind: bytes = b"", **front: Any) -> bytes:
+    """A frame of a transport acknowledgement by the plain codec."""
+    transport = wire.Bth(wire.Opcode.ACKNOWLEDGE, 0x123, 5).pack() + wire.Aeth(syndrome, msn).pack() + behind
+    return frame.seal(headers(len(transport) + icrc.SIZE, **front), transport)
+
+
 def plainly_read(data: bytes) -> tuple[Any, ...] | None:
     """What `READ` says about a frame, by the plain codec."""
     try:
         found = frame.parse(data)
         bth = wire.Bth.unpack(data, found.bth)
-        fields = RECEIVE.unpack_from(data, RECEIVE_OFFSET)
+        fields = RECEIVE.unpack_from(data + bytes(16), RECEIVE_OFFSET)
     except (frame.MalformedFrame, StructError):
         return None
     usual = found.outer is not None and found.outer[1] in (PORT_ADDRESS, HERE) and found.dst == HERE
     usual = usual and found.dscp not in TRIMMED and found.udp_dport == UDP_PORT and found.end == len(data)
-    usual = usual and (bth.opcode in wire.WRITES or bth.opcode == wire.Opcode.SACK)
-    if not usual or bth.flags & wire.TIMESTAMP or len(data) < 138 or not icrc.verify(data[found.offset :]):
+    short = bth.opcode == wire.Opcode.ACKNOWLEDGE
+    usual = usual and (bth.opcode in wire.WRITES or bth.opcode == wire.Opcode.SACK or short)
+    least = 122 if short else 138
+    if not usual or bth.flags & wire.TIMESTAMP or len(data) < least or not icrc.verify(data[found.offset :]):
         return None
     _, outer, _, _, inner, _, _, src, _, source_port, _, opcode, second, qpn, psn, va, rkey, total = fields
+    if short:
+        va, rkey, (syndrome, msn) = 0, 0, wire.Aeth.unpack(data, 114)
+        total = syndrome << 24 | msn
     return opcode, second, psn, qpn & 0xFFFFFF, src, source_port, inner, outer, va, rkey, total
 
 
@@ -155,6 +166,18 @@ def test_the_usual_frames_are_read(native: ModuleType) -> None:
         assert found[8:] == (1 << 40, 0xABCD, 1 << 20)
 
 
+@given(st.integers(0, 0xFF), st.integers(0, 0xFFFFFF), st.binary(max_size=40), st.sampled_from([0, 5 << 2, 6 << 2 | 3]))
+def test_transport_acknowledgements_are_read(
+    native: ModuleType, syndrome: int, msn: int, behind: bytes, traffic_class: int
+) -> None:
+    data = acknowledged(syndrome, msn, behind, traffic_class=traffic_class)
+    found = read(native, data)
+    assert found == plainly_read(data)
+    assert found is None or found[8:] == (0, 0, syndrome << 24 | msn)
+    assert (found is None) is bool(traffic_class)  # what was trimmed is left to Python
+    assert [size for size in range(len(data)) if read(native, data[:size]) is not None] == []
+
+
 @settings(max_examples=300)
 @given(st.integers(0, 1 << 32), st.integers(0, 3), st.booleans(), st.booleans())
 def test_a_damaged_frame_is_read_by_both_or_by_neither(
@@ -171,26 +194,33 @@ def test_a_damaged_frame_is_read_by_both_or_by_neither(
     assert read(native, bytes(data)) == plainly_read(bytes(data))
 
 
-def test_a_frame_with_any_bit_flipped_is_read_by_both_or_by_neither(native: ModuleType) -> None:
-    for flags in (0, wire.ACK_REQUEST):
-        whole = written(b"payload!", 0xC6, flags, 5, 1 << 40)
-        for bit in range(118 * 8):
-            data = bytearray(whole)
-            data[bit // 8] ^= 1 << bit % 8
-            assert read(native, bytes(data)) == plainly_read(bytes(data)), f"bit {bit}"
-            data[-4:] = icrc.WIRE.pack(icrc.compute(bytes(data[54:-4])))  # the sender is hostile, not the wire
-            assert read(native, bytes(data)) == plainly_read(bytes(data)), f"bit {bit} with a right ICRC"
+@pytest.mark.parametrize(
+    "whole",
+    [
+        written(b"payload!", 0xC6, 0, 5, 1 << 40),
+        written(b"payload!", 0xC6, wire.ACK_REQUEST, 5, 1 << 40),
+        acknowledged(0, 9),
+    ],
+)
+def test_a_frame_with_any_bit_flipped_is_read_by_both_or_by_neither(native: ModuleType, whole: bytes) -> None:
+    for bit in range(min(118, len(whole) - icrc.SIZE) * 8):
+        data = bytearray(whole)
+        data[bit // 8] ^= 1 << bit % 8
+        assert read(native, bytes(data)) == plainly_read(bytes(data)), f"bit {bit}"
+        data[-4:] = icrc.WIRE.pack(icrc.compute(bytes(data[54:-4])))  # the sender is hostile, not the wire
+        assert read(native, bytes(data)) == plainly_read(bytes(data)), f"bit {bit} with a right ICRC"
 
 
-def test_a_short_frame_with_a_right_icrc_is_no_usual_frame(native: ModuleType) -> None:
-    transport = (wire.Bth(0xC6, 0x123, 5).pack() + bytes(28))[:40]
+@pytest.mark.parametrize(("opcode", "least"), [(0xC6, 32), (0xD1, 16)])  # a whole RETH, a whole AETH
+def test_a_short_frame_with_a_right_icrc_is_no_usual_frame(native: ModuleType, opcode: int, least: int) -> None:
+    transport = (wire.Bth(opcode, 0x123, 5).pack() + bytes(28))[:40]
     read_at = []
     for size in range(12, len(transport) + 1):
         data = frame.seal(headers(size + icrc.SIZE), transport[:size])
         found = read(native, data)
         assert found == plainly_read(data)
         read_at += [size] if found else []
-    assert read_at == list(range(32, 41))  # from a whole RETH on
+    assert read_at == list(range(least, 41))
 
 
 def test_only_whole_addresses_are_those_of_a_host(native: ModuleType) -> None:
