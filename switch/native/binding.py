@@ -6,9 +6,13 @@ import ctypes
 import os
 from ctypes import POINTER, c_bool, c_char, c_char_p, c_int, c_long, c_uint32, c_uint64, c_void_p
 from functools import cache
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from threading import Lock
+from typing import Any, Protocol
 
+from switch.fabric import HostFrame, TimedFrame
 from switch.model import Program
 from switch.native.build import build_program, build_runtime
 from switch.native.emit import emit
@@ -107,6 +111,31 @@ def runtime() -> ctypes.CDLL:
         function.restype = result
         function.argtypes = arguments
     return library
+
+
+class Exchange(Protocol):
+    """Frames between a fabric, by its address, and its hosts, without a buffer between (`runtime/exchange.c`)."""
+
+    def collect(self, fabric: int, host: int, kind: type[HostFrame], /) -> list[HostFrame]:
+        """The frames that were gathered for a host, each of this `kind`."""
+
+    def send(self, fabric: int, frames: list[TimedFrame], /) -> tuple[int, int] | None:
+        """Hand frames in; returns the place of the first that was not taken, with its error."""
+
+
+@cache
+def exchange() -> Exchange | None:
+    """None where the runtime was built without Python's headers. Raises BuildError."""
+    library = runtime()
+    if not hasattr(library, "PyInit_exchange"):
+        return None
+    loader = ExtensionFileLoader("exchange", library._name)
+    spec = spec_from_file_location("exchange", library._name, loader=loader)
+    assert spec is not None
+    module: Any = module_from_spec(spec)
+    loader.exec_module(module)
+    found: Exchange = module
+    return found
 
 
 _programs: dict[str, tuple[ctypes.CDLL, int]] = {}

@@ -12,6 +12,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sysconfig
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -46,9 +47,17 @@ def _compiler_version() -> str:
 
 
 def build_runtime(sanitize: bool = False) -> Path:
-    """The shared object of the runtime."""
+    """The shared object of the runtime; where Python's headers are, it is the module `exchange` of this Python, too."""
     sources = sorted(RUNTIME.glob("*.c"))
-    return _build("runtime", "", sources, sanitize)
+    return _build("runtime", "", sources, sanitize, _python_flags())
+
+
+@cache
+def _python_flags() -> tuple[str, ...]:
+    include = Path(sysconfig.get_paths()["include"])
+    if not (include / "Python.h").exists():
+        return ()
+    return (f'-DMRCLAB_PYTHON="{sysconfig.get_config_var("SOABI")}"', f"-I{include}")
 
 
 def build_program(text: str, name: str, sanitize: bool = False) -> Path:
@@ -65,10 +74,10 @@ def _runtime_digest(sources: bool) -> str:
     return digest.hexdigest()
 
 
-def _build(name: str, text: str, sources: list[Path], sanitize: bool) -> Path:
+def _build(name: str, text: str, sources: list[Path], sanitize: bool, more: tuple[str, ...] = ()) -> Path:
     hidden = ("-fvisibility=hidden",) if text else ()
-    flags = (*FLAGS, *hidden, *WARNINGS, *(SANITIZERS if sanitize else ()), f"-I{RUNTIME}")
-    material = [*compiler(), _compiler_version(), *FLAGS, str(sanitize), _runtime_digest(bool(sources)), text]
+    flags = (*FLAGS, *hidden, *WARNINGS, *(SANITIZERS if sanitize else ()), f"-I{RUNTIME}", *more)
+    material = [*compiler(), _compiler_version(), *FLAGS, *more, str(sanitize), _runtime_digest(bool(sources)), text]
     digest = hashlib.sha256("\0".join(material).encode()).hexdigest()[:24]
     directory = files.cache_directory()
     target = directory / f"{_file_name(name)}-{digest}{'-sanitized' if sanitize else ''}.so"

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterable, Sequence
 
 from switch.engine import EngineError, PortConfig, PortCounters, Transmitted
-from switch.fabric import End, HostFrame, NicPort
+from switch.fabric import End, HostFrame, NicPort, TimedFrame
 from switch.native import binding
 from switch.native.binding import NEVER, numbers, words
 from switch.native.engine import LOSS_UNIT, NativeEngine
@@ -77,6 +77,7 @@ class NativeFabric:
     def __init__(self, seeds: Sequence[int], hosts: int, host_ports: int) -> None:
         """Raises EngineError when memory is out or there are above a million hosts or 512 ports a host."""
         self._c = binding.runtime()
+        self._exchange = binding.exchange()
         self._address: int | None = self._c.fabric_create(len(seeds), hosts, host_ports)
         self._switches: tuple[SwitchInFabric, ...] = ()
         if not self._address:
@@ -162,7 +163,18 @@ class NativeFabric:
         hops: int = self._c.fabric_hops(self.address)
         return hops
 
-    def send(self, frames: Iterable[HostFrame | tuple[int, int, int, bytes]]) -> None:
+    def send(self, frames: Iterable[TimedFrame]) -> None:
+        if self._exchange is None:
+            self._send_by_buffer(frames)
+            return
+        given = frames if type(frames) is list else list(frames)
+        refused = self._exchange.send(self.address, given)
+        if refused is not None:
+            place, error = refused
+            t_ns, host, port, frame = given[place]
+            self._check(error, f"a frame of {len(frame)} bytes by port {port} of host {host} at {t_ns} ns")
+
+    def _send_by_buffer(self, frames: Iterable[TimedFrame]) -> None:
         parts: list[bytes] = []
         for t_ns, host, port, frame in frames:
             try:
@@ -188,6 +200,8 @@ class NativeFabric:
         return gathered
 
     def collect(self, host: int) -> list[HostFrame]:
+        if self._exchange is not None:
+            return self._exchange.collect(self.address, host, HostFrame)
         arrived: list[HostFrame] = []
         view, size, new = self._view, _RECORD.size, tuple.__new__
         while used := self._c.fabric_collect(self.address, host, self._buffer, COLLECT_BYTES):

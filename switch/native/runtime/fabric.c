@@ -311,7 +311,7 @@ void fabric_settle(struct fabric *f, u32 number)
 
 /* --- frames from hosts ------------------------------------------------------------------------------------------- */
 
-static int send_one(struct fabric *f, const struct fabric_record *record, const u8 *frame)
+int fabric_send_one(struct fabric *f, const struct fabric_record *record, const u8 *frame)
 {
     struct nic_port *port = nic_port_at(f, record->host, record->port);
     if (!port || record->length > FRAME_MAX)
@@ -359,7 +359,7 @@ u32 fabric_send(struct fabric *f, const u8 *bytes, u64 length, int *error)
         }
         memcpy(&record, bytes + at, sizeof record);
         at += sizeof record;
-        *error = length - at < record.length ? FABRIC_MALFORMED : send_one(f, &record, bytes + at);
+        *error = length - at < record.length ? FABRIC_MALFORMED : fabric_send_one(f, &record, bytes + at);
         if (*error)
             return count;
         at += record.length;
@@ -462,19 +462,28 @@ const u32 *fabric_gathered(const struct fabric *f)
     return f->gathered;
 }
 
+const struct packet *fabric_first(const struct fabric *f, u32 host)
+{
+    return host < f->hosts ? f->inbox[host].first : NULL;
+}
+
+void fabric_drop_first(struct fabric *f, u32 host)
+{
+    drop_first(f, &f->inbox[host]);
+}
+
 u64 fabric_collect(struct fabric *f, u32 host, u8 *out, u64 room)
 {
-    struct inbox *inbox = &f->inbox[host];
-    struct packet *p;
+    const struct packet *p;
     u64 used = 0;
-    while ((p = inbox->first)) {
+    while ((p = fabric_first(f, host))) {
         struct fabric_record record = {p->t_ns, host, p->port_in, (u16)p->length};
         if (used + sizeof record + p->length > room)
             break;
         memcpy(out + used, &record, sizeof record);
         memcpy(out + used + sizeof record, p->data, p->length);
         used += sizeof record + p->length;
-        drop_first(f, inbox);
+        fabric_drop_first(f, host);
     }
     return used;
 }

@@ -58,6 +58,8 @@ void fabric_settle(struct fabric *f, u32 number);
 /* Frames from hosts, as records each followed by its frame: each host's in order of time, none at a time that the fabric
  * has passed. Returns how many were taken: all, or those before the one that `*error` is about. */
 u32 fabric_send(struct fabric *f, const u8 *bytes, u64 length, int *error);
+/* One of them. Returns 0 or an error. */
+int fabric_send_one(struct fabric *f, const struct fabric_record *record, const u8 *frame);
 /* Run for as long as no host can interfere that sends nothing before `host_ns` besides answers to what it is given, and
  * not beyond limit_ns. Returns the time before which everything in the fabric has happened. */
 u64 fabric_run(struct fabric *f, u64 host_ns, u64 limit_ns);
@@ -73,6 +75,9 @@ const u32 *fabric_gathered(const struct fabric *f);
 /* Take the frames out of a host's inbox, as records. Returns the bytes used; when the next does not fit it stays for the
  * next call. */
 u64 fabric_collect(struct fabric *f, u32 host, u8 *out, u64 room);
+/* The first frame in a host's inbox, or NULL; take out what fabric_first has given. */
+const struct packet *fabric_first(const struct fabric *f, u32 host);
+void fabric_drop_first(struct fabric *f, u32 host);
 /* Frames that switches have put on cables, altogether. */
 u64 fabric_hops(const struct fabric *f);
 

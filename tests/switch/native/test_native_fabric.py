@@ -12,6 +12,7 @@ import pytest
 from switch.engine import Engine, EngineError, PortConfig, QueueConfig
 from switch.fabric import End, HostFrame, NicPort
 from switch.model import Program
+from switch.native import binding
 from switch.native.engine import NativeEngine
 from switch.native.fabric import NativeFabric
 from switch.packet_log import NO_PORT, Fate, PacketRecord, in_order
@@ -60,6 +61,13 @@ def test_packet_logs_of_random_fabrics_are_the_same_and_show_every_fate(kinds: l
     assert set(fates) == set(Fate)
 
 
+def test_random_fabrics_agree_where_the_runtime_has_no_exchange(
+    kinds: list[Kind], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(binding, "exchange", lambda: None)
+    assert sum(FabricLife(seed, kinds, native).live() for seed in range(4000, 4010)) > 30
+
+
 class WithoutDelay(FabricLife):
     bytes_min = 1
 
@@ -98,9 +106,15 @@ def test_a_packet_log_of_no_more_than_a_window_says_when_a_frame_left_and_arrive
 # --- one switch, by hand -------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def fabric(compiled: Callable[[Path], Program]) -> Iterator[NativeFabric]:
+@pytest.fixture(params=["exchange", "buffer"])
+def fabric(
+    compiled: Callable[[Path], Program], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[NativeFabric]:
     """Hosts 0 and 1 at ports 1 and 2 of a switch that passes frames through; 1 µs of cable, a byte a microsecond."""
+    if request.param == "buffer":
+        monkeypatch.setattr(binding, "exchange", lambda: None)
+    elif binding.exchange() is None:
+        pytest.skip("the runtime was built without Python's headers")
     fabric = NativeFabric([1], hosts=2, host_ports=1)
     fabric.switch(0).load(compiled(PROGRAMS / "passthrough.p4"))
     for host in (0, 1):
@@ -202,6 +216,11 @@ def test_calls_that_cannot_be_are_refused_by_name(fabric: NativeFabric) -> None:
         fabric.send([HostFrame(0, 0, 0, bytes(16385))])
     with pytest.raises(EngineError, match="70000 bytes"):
         fabric.send([HostFrame(0, 0, 0, bytes(70000))])
+    for wrong in (HostFrame(-1, 0, 0, b""), HostFrame(1 << 64, 0, 0, b""), HostFrame(0, 1 << 32, 0, b"")):
+        with pytest.raises(EngineError, match="a frame of 0 bytes by port 0 of host"):
+            fabric.send([wrong])
+    with pytest.raises(EngineError, match="a frame of 0 bytes by port 65536 of host 0"):
+        fabric.send([HostFrame(0, 0, 1 << 16, b"")])
     assert [arrival.frame for arrival in everything(fabric)] == [b"taken"]
 
 
