@@ -9,6 +9,7 @@ from scenarios.scenario import SAMPLE_S, Phase, TimedFault
 from topo.plan import Plan
 
 LEAD_ROUND_TRIPS = 60  # before a figure's time begins: congestion windows settle
+SHORT_LEAD_ROUND_TRIPS = 6  # in a short form, of which no number counts
 LEAD, SHOWN = "warmup", "faults"
 
 
@@ -18,6 +19,7 @@ class Clock:
 
     plan: Plan
     unit_ns: float
+    lead: int = LEAD_ROUND_TRIPS
 
     @classmethod
     def compressed(cls, plan: Plan, factor: float) -> Clock:
@@ -25,9 +27,9 @@ class Clock:
         return cls(plan, SECOND_NS / factor)
 
     @classmethod
-    def round_trips(cls, plan: Plan, count: float = 1) -> Clock:
+    def round_trips(cls, plan: Plan, count: float = 1, short: bool = False) -> Clock:
         """The axis shows so many base round trips as one unit."""
-        return cls(plan, plan.base_rtt_ns * count)
+        return cls(plan, plan.base_rtt_ns * count, SHORT_LEAD_ROUND_TRIPS if short else LEAD_ROUND_TRIPS)
 
     def lab_s(self, units: float) -> float:
         """Lab time, in which phases and timelines are written."""
@@ -35,7 +37,7 @@ class Clock:
 
     def phases(self, length: float) -> tuple[Phase, Phase]:
         """The lead-in, in which workloads begin, and so many units that the figure shows."""
-        lead_s = LEAD_ROUND_TRIPS * self.plan.base_rtt_ns / SECOND_NS / self.plan.pace
+        lead_s = self.lead * self.plan.base_rtt_ns / SECOND_NS / self.plan.pace
         return Phase(LEAD, lead_s), Phase(SHOWN, self.lab_s(length))
 
     def fault(self, at: float, verb: str, target: str, until: float | None = None, **more: float) -> TimedFault:

@@ -16,7 +16,7 @@ from scenarios.reproducing.whys import CUT_RATES, SHARED_UPLINK
 from scenarios.running.transport_choice import TransportChoice
 from topo.plan import Plan
 
-LENGTH, SHORT_LENGTH = 300.0, 10.0  # round trips
+LENGTH, SHORT_LENGTH = 300.0, 3.0  # round trips
 FLOWS = 8
 SEEDS = (2, 3, 4)  # of experiments: other places in the hash
 LATE_MARKS = replace(D, queues=replace(D.queues, ecn_min=4 * D.queues.ecn_min, ecn_max=4 * D.queues.ecn_max))
@@ -50,7 +50,7 @@ def parts(short: bool) -> Sequence[Part]:
 
 def permuted(name: str, transport: TransportChoice, qps: int, short: bool, seed: int = 1, plan: Plan = D) -> Part:
     """The hosts of two racks write to those of the two others, so that each rack's four uplinks carry four flows."""
-    clock = Clock.round_trips(plan)
+    clock = Clock.round_trips(plan, short=short)
     length = SHORT_LENGTH if short else LENGTH
     senders = [f"h{index}" for index in range(FLOWS)]
 

@@ -23,7 +23,7 @@ DEEP = replace(
     queues=replace(D.queues, ecn_min=10 * D.queues.ecn_min, ecn_max=10 * D.queues.ecn_max, depth=10 * D.queues.depth),
     pfc=replace(D.pfc, xoff=10 * D.pfc.xoff, xon=10 * D.pfc.xon),
 )
-STEP, SHORT_STEP = 300, 4  # round trips between two flows' beginnings, for the paper's 5 s
+STEP, SHORT_STEP = 300, 1  # round trips between two flows' beginnings, for the paper's 5 s
 STEP_S = 5
 LATE = 0.4  # of a step: what its mean leaves out
 SETTINGS = {"default": "default", "aggressive": "aggressive", "most": "most_aggressive"}
@@ -41,7 +41,7 @@ def parts(short: bool) -> Sequence[Part]:
 
 def begun_one_by_one(name: str, setting: str, short: bool, plan: Plan = D) -> Part:
     """Flow n begins after n steps; from the last one on there is a step more."""
-    clock = Clock.round_trips(plan, SHORT_STEP if short else STEP)
+    clock = Clock.round_trips(plan, SHORT_STEP if short else STEP, short)
     names = [SHOWN, *(f"flow {number + 1}" for number in range(1, FLOWS))]
     options = {"size": SIZE, "depth": DEPTH, "messages": 0}
 
