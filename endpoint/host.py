@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from common.fields import Fields
 from endpoint.census import census
+from endpoint.core.config import NEVER
 from endpoint.denylist import BY_REQUEST, CONTROL, OWNERS, PROBER, Denylist
 from endpoint.postcards import Postcards
 from endpoint.prober import Prober, ProberError
@@ -83,7 +84,9 @@ class Host:
         self._sample_ns = now_ns + SAMPLE_INTERVAL_NS
         self._sample_paths = False
         self._arrived = False
-        """Frames have come since the last step."""
+        """Frames have come since the last step that asked for something."""
+        self._quiet_until_ns = 0
+        """Before then nothing but the transport's pacing is due, unless something happens."""
         self._operations: dict[str, Callable[[Mapping[str, Any]], Any]] = {
             "ping": self._ping,
             "kinds": lambda request: defaults(),
@@ -106,11 +109,15 @@ class Host:
 
     # driver.Device
 
-    def receive(self, port: int, frames: Sequence[bytes | memoryview], now_ns: int) -> None:
+    def receive(self, port: int, frames: Sequence[bytes | memoryview], now_ns: int) -> bool:
+        """True: the frames ask for nothing, as `Transport.receive` has it."""
         if self.postcards is not None:
             self.postcards.received(port, frames, now_ns)
-        self.transport.receive(port, frames, now_ns)
-        self._arrived = True  # a step for the frames of all ports together is soon enough: before timers, or sending
+        idle = self.transport.receive(port, frames, now_ns) and self.guest is None and self._prober is None
+        if not idle:
+            # A step for the frames of all ports together is soon enough: before timers, or sending.
+            self._arrived = True
+        return idle
 
     def receive_probes(self, port: int, frames: Sequence[bytes], now_ns: int) -> None:
         """Frames to the prober's UDP port."""
@@ -118,6 +125,7 @@ class Host:
             self._prober.receive(port, frames, now_ns)
 
     def port_changed(self, port: int, up: bool, now_ns: int) -> None:
+        self._quiet_until_ns = 0
         self.transport.port_changed(port, up, now_ns)
         if self._prober is not None:
             self._prober.port_changed(port, up)
@@ -125,12 +133,15 @@ class Host:
 
     def host_was_late(self, late_ns: int, now_ns: int) -> None:
         """Nothing of this host ran for so long: whoever waits for answers has to know, and so has the judge."""
+        self._quiet_until_ns = 0
         self.transport.host_was_late(late_ns, now_ns)
         if self._prober is not None:
             self._prober.host_was_late(late_ns, now_ns)
         self._journal(now_ns, "stall", {"late_ns": late_ns})
 
     def handle_timer(self, now_ns: int) -> None:
+        if now_ns < self._quiet_until_ns and not self._arrived and not self.transport.events_waiting():
+            return
         if self._arrived:
             self._step(now_ns)
         deadline_ns = self.transport.next_timer_ns()
@@ -145,22 +156,25 @@ class Host:
             self.on_sample(now_ns)
 
     def next_timer_ns(self) -> int | None:
-        earliest = self.transport.next_timer_ns()
-        if self._sample_interval_ns and (earliest is None or self._sample_ns < earliest):
+        earliest, pacing_ns = self.transport.timers_ns()
+        if self._sample_interval_ns and self._sample_ns < earliest:
             earliest = self._sample_ns
         for workload in self._workloads.values():
             deadline_ns = workload.deadline_ns()
-            if deadline_ns is not None and (earliest is None or deadline_ns < earliest):
+            if deadline_ns is not None and deadline_ns < earliest:
                 earliest = deadline_ns
         if self._prober is not None:
             deadline_ns = self._prober.next_timer_ns()
-            if deadline_ns is not None and (earliest is None or deadline_ns < earliest):
+            if deadline_ns is not None and deadline_ns < earliest:
                 earliest = deadline_ns
         if self.guest is not None:
             deadline_ns = self.guest.next_timer_ns()
-            if deadline_ns is not None and (earliest is None or deadline_ns < earliest):
+            if deadline_ns is not None and deadline_ns < earliest:
                 earliest = deadline_ns
-        return earliest
+        self._quiet_until_ns = earliest if self.guest is None and self._prober is None else 0
+        if pacing_ns < earliest:
+            return pacing_ns
+        return None if earliest >= NEVER else earliest
 
     def packets_to_send(self, now_ns: int, limit: int) -> Sequence[tuple[int, bytes]]:
         if self._arrived:
@@ -177,6 +191,7 @@ class Host:
     def control(self, request: Mapping[str, Any], now_ns: int, reply: Reply) -> None:
         """Carry out one request; `reply` gets the answer, now or (workload.wait) later."""
         self._now_ns = now_ns
+        self._quiet_until_ns = 0
         ident = request.get("id")
         try:
             name = request.get("op")

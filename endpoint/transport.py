@@ -183,8 +183,11 @@ class Transport(Protocol):
         """Forget a QP that this NIC made; what is posted on it disappears without completions. Raises ValueError."""
 
     # wire and clock
-    def receive(self, port: int, frames: Sequence[bytes | memoryview], now_ns: int) -> None:
+    def receive(self, port: int, frames: Sequence[bytes | memoryview], now_ns: int) -> bool:
         """Frames in order of arrival on one port; views need to stay valid during the call only.
+
+        True: they ask for nothing. Nothing has completed or happened, `next_timer_ns` is what it was, and until then
+        `packets_to_send` would send nothing and change nothing. False: perhaps there is something to do.
 
         Hostile bytes are counted and dropped, never raised. Hand over everything that has arrived before asking
         `handle_timer`: a timer must not fire for want of an answer that lies in a socket.
@@ -217,8 +220,14 @@ class Transport(Protocol):
     def next_timer_ns(self) -> int | None:
         """When `handle_timer` or, for pacing, `packets_to_send` next has something to do."""
 
+    def timers_ns(self) -> tuple[int, int]:
+        """The same, one time for each of both; `endpoint.core.config.NEVER` for never."""
+
     def packets_to_send(self, now_ns: int, limit: int) -> list[tuple[int, bytes]]:
         """Up to `limit` whole Ethernet frames as (port, frame) that their ports' pacing lets go at `now_ns`."""
+
+    def events_waiting(self) -> bool:
+        """Whether there is an event to take."""
 
     def next_event(self) -> Event | None:
         """Take the oldest event; None when there is none."""

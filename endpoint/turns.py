@@ -37,6 +37,8 @@ class Turns:
         self._number = number
         self.now_ns = 0
         self.due_ns: int | None = nic.next_timer_ns()
+        self._idle = False
+        """Nothing is due now, and no frame of now asks for anything."""
 
     def live(self, arrivals: Sequence[TimedFrame], horizon_ns: int) -> list[TimedFrame]:
         """Act up to `horizon_ns`; returns the frames that the host has handed to its ports."""
@@ -50,9 +52,11 @@ class Turns:
             if now_ns >= horizon_ns:
                 return sent
             self.now_ns = now_ns
+            self._idle = due_ns is None or now_ns < due_ns
             while place < count and arrivals[place][0] == now_ns:
                 place = self._receive(arrivals, place)
-            self._turn(now_ns, due_ns, sent)
+            if not self._idle:
+                self._turn(now_ns, due_ns, sent)
 
     def act(self, now_ns: int) -> list[TimedFrame]:
         """Act at once on a change that was made to the host between turns."""
@@ -67,9 +71,11 @@ class Turns:
         if end == len(arrivals) or arrivals[end][0] != now_ns:  # as nearly always
             if is_probe(frame):
                 self._nic.receive_probes(port, [frame], now_ns)
-            else:
-                self._nic.receive(port, [frame], now_ns)
+                self._idle = False
+            elif not self._nic.receive(port, [frame], now_ns):
+                self._idle = False
             return end
+        self._idle = False
         while end < len(arrivals) and arrivals[end][2] == port and arrivals[end][0] == now_ns:
             end += 1
         probes: list[bytes] = []
@@ -89,8 +95,9 @@ class Turns:
             if due_ns is not None and due_ns <= now_ns:
                 nic.handle_timer(now_ns)
             frames = nic.packets_to_send(now_ns, BATCH_FRAMES)
-            for port, frame in frames:
-                sent.append((now_ns, number, port, frame))
+            if frames:
+                for port, frame in frames:
+                    sent.append((now_ns, number, port, frame))
             due_ns = nic.next_timer_ns()
             if len(frames) < BATCH_FRAMES and (due_ns is None or due_ns > now_ns):
                 self.due_ns = due_ns

@@ -18,7 +18,7 @@ from endpoint.core import dialect as dialects
 from endpoint.core import ev as evs
 from endpoint.core import frame as frames
 from endpoint.core.cc_profile import CcProfile, PathTraits, make_config
-from endpoint.core.config import NEVER, derive, make_settings
+from endpoint.core.config import derive, make_settings
 from endpoint.core.congestion import CcProfiles, find_congestion
 from endpoint.core.context import Context, Stamps, TrafficClasses
 from endpoint.core.control import Control
@@ -52,6 +52,9 @@ OPERATIONS = (Opcode.ENDPOINT_REQUEST, Opcode.ENDPOINT_RESPONSE)
 
 class Endpoint(Nic[QueuePair]):
     """`rng` is the only source of chance; `settings` are those of `endpoint.core.config.Settings`."""
+
+    _placed: int
+    """Frames of the call of `receive` that runs which were placed and asked for nothing."""
 
     def __init__(self, profile: NicProfile, *, rng: Random, now_ns: int = 0, **settings: Any) -> None:
         self.settings = make_settings(settings)
@@ -134,19 +137,21 @@ class Endpoint(Nic[QueuePair]):
 
     # --- packets in --------------------------------------------------------------------------------------------
 
-    def receive(self, port: int, frames_in: Sequence[bytes | memoryview], now_ns: int) -> None:
-        """Take frames in order of arrival. Whatever the bytes are, nothing is raised."""
+    def receive(self, port: int, frames_in: Sequence[bytes | memoryview], now_ns: int) -> bool:
+        """Take frames in order of arrival; True: they ask for nothing. Whatever the bytes are, nothing is raised."""
         self.scheduler.now_ns = now_ns
         arrival = self.ports.by_number[port]
         if not arrival.enabled:
             self.log.count("port_disabled", len(frames_in))
-            return
+            return False
         arrival.rx_packets += len(frames_in)
+        self._placed = 0
         for data in frames_in:
             size = len(data)
             arrival.rx_bytes += size
             if not self._receive_usual(arrival, data, size, now_ns):
                 self._receive_plain(arrival, data, now_ns)
+        return self._placed == len(frames_in) and self.scheduler.resting and not len(self.log)
 
     def _receive_usual(self, arrival: Port, data: bytes | memoryview, size: int, now_ns: int) -> bool:
         """A write or a SACK with an outer header, without trim and TSETH; False if the frame is something else. The
@@ -221,12 +226,15 @@ class Endpoint(Nic[QueuePair]):
         if end < start:
             self.log.count("malformed")
             return
+        deadline_ns = qp.agenda.deadline_ns
         qp.received(now_ns)
         mark, psn24 = int(outer >> 20 & 3 == 3), psn & 0xFFFFFF
         ev = (inner & 0xFFFF) << 16 | source_port if self._usual_ev else self._ev_of(source_port, inner, outer)
-        qp.responder.receive_write(
+        placed = qp.responder.receive_write(
             now_ns, arrival, mark, ev, opcode, flags, psn24, va, rkey, total, immediate, view[start:end], 0
         )
+        if placed and qp.agenda.deadline_ns == deadline_ns:
+            self._placed += 1
 
     def _ev_of(self, source_port: int, inner: int, outer: int) -> int:
         """The EV of a packet where another dialect than the default has it; labels with what is above them."""
@@ -479,11 +487,9 @@ class Endpoint(Nic[QueuePair]):
         if self._port_sacks is not None:
             self._port_sacks.handle_timer(now_ns)
 
-    def next_timer_ns(self) -> int | None:
-        due_ns = self._operations.next_timer_ns()
+    def timers_ns(self) -> tuple[int, int]:
+        due_ns, pacing_ns = super().timers_ns()
+        due_ns = min(due_ns, self._operations.next_timer_ns())
         if self._port_sacks is not None:
             due_ns = min(due_ns, self._port_sacks.next_timer_ns())
-        other_ns = super().next_timer_ns()
-        if other_ns is not None and other_ns < due_ns:
-            return other_ns
-        return None if due_ns >= NEVER else due_ns
+        return due_ns, pacing_ns

@@ -87,12 +87,17 @@ class Nic(Generic[Q]):
         return self.scheduler.packets_to_send(now_ns, limit)
 
     def next_timer_ns(self) -> int | None:
-        due_ns = self.scheduler.pacing_ns
+        due_ns = min(self.timers_ns())
+        return None if due_ns >= NEVER else due_ns
+
+    def timers_ns(self) -> tuple[int, int]:
+        """When `handle_timer` and when, for pacing, `packets_to_send` next have something to do; NEVER for never."""
+        due_ns = NEVER
         for qp in self.qps.values():
             deadline_ns = qp.agenda.deadline_ns
             if deadline_ns < due_ns:
                 due_ns = deadline_ns
-        return None if due_ns >= NEVER else due_ns
+        return due_ns, self.scheduler.pacing_ns
 
     def handle_timer(self, now_ns: int) -> None:
         self.scheduler.now_ns = now_ns
@@ -135,6 +140,9 @@ class Nic(Generic[Q]):
     def _ports_settled(self, now_ns: int, up: bool) -> None:
         """A port went `up` or down: for a transport to act on."""
         raise NotImplementedError
+
+    def events_waiting(self) -> bool:
+        return len(self.log) > 0
 
     def next_event(self) -> Event | None:
         return self.log.take()

@@ -114,42 +114,45 @@ class Responder:
         immediate: int,
         data: memoryview,
         stamp: int,
-    ) -> None:
-        """A write whose ICRC was right. `mark` is the PathMark to answer with, `data` the payload without pad."""
+    ) -> bool:
+        """A write whose ICRC was right. `mark` is the PathMark to answer with, `data` the payload without pad.
+
+        True: it is placed, and that is all: no answer, nothing delivered.
+        """
         distance = (psn24 - self.epsn) & PSN_MASK
         psn = self.epsn + distance
         if distance >= self._window:
             self._outside(now_ns, port, mark, ev, psn, stamp)
-            return
+            return False
         bit = 1 << distance
         if self.bitmap & bit:
             self.duplicates += 1
             self.acknowledge(now_ns, port, ev, psn, mark, stamp)
-            return
+            return False
         size = len(data)
         region = self._writable.get(rkey)
         at = va - region.va if region is not None else -1
         if region is None or at < 0 or at + size > region.length:
             what = f"write of {size} bytes to {va:#x} rkey {rkey:#x}"
             self.refuse(now_ns, Syndrome.NAK_REMOTE_ACCESS_ERROR, what)
-            return
+            return False
         if opcode in LASTS:
             ahead = length - size  # what the message's other packets carry: whole ones, and none before an Only
             pmtu = self._pmtu
             if not 0 < size <= pmtu or ahead < 0 or (ahead if opcode >= WRITE_ONLY else ahead % pmtu):
                 what = f"{Opcode(opcode).name} of {size} bytes in a message of {length}"
                 self._invalid(now_ns, port, ev, psn, what)
-                return
+                return False
             if opcode in IMMEDIATES:
                 if len(self.immediates) >= self._max_write_imm:
                     what = f"more than {self._max_write_imm} writes with immediate in flight"
                     self.refuse(now_ns, Syndrome.NAK_INVALID_REQUEST, what)
-                    return
+                    return False
                 self.immediates[psn] = (immediate, length, bool(flags & SOLICITED))
             self.lasts |= bit
         elif size != self._pmtu:
             self._invalid(now_ns, port, ev, psn, f"{Opcode(opcode).name} of {size} bytes")
-            return
+            return False
         region.buffer[at : at + size] = data
         self.bitmap |= bit
         self.unreported |= bit
@@ -161,6 +164,8 @@ class Responder:
             if mark:
                 self.marked += 1
             self.acknowledge(now_ns, port, ev, psn, mark, stamp)
+            return False
+        return True
 
     def receive_trimmed(self, now_ns: int, port: Port, ev: int, psn24: int, lasthop: bool, stamp: int) -> None:
         """Only headers arrived, and nothing but the window vouches for them: ask for the packet again."""

@@ -57,6 +57,7 @@ class Agenda:
         if not self.active and self._work.pending:
             self.active = True
             self._scheduler.ready.append(self)
+            self._scheduler.resting = False
             if self.deadline_ns == NEVER:
                 self.deadline_ns = self._scheduler.now_ns  # no port may ever take the packet: the retry rule counts
 
@@ -88,6 +89,8 @@ class Scheduler:
         """When the first QP that is held back by its own rate may go on; senders lower it."""
         self.pacing_ns = NEVER
         """When `packets_to_send` next has something to do."""
+        self.resting = False
+        """Whether a call of `packets_to_send` before then would change nothing, if nothing else happens."""
 
     def packets_to_send(self, now_ns: int, limit: int) -> list[tuple[int, bytes]]:
         """Up to `limit` frames that the ports' pacing lets go."""
@@ -116,9 +119,12 @@ class Scheduler:
                 if port.up and not port.bit & self.usable:
                     pacing_ns = min(pacing_ns, max(port.free_ns - self._burst_ns, port.paused_ns))
             self.pacing_ns = pacing_ns
+        self.resting = not (ready and self.usable)  # with a port to use, queue pairs would be asked again
         for port in ports:
             if port.control and port.up and len(out) < limit:
                 self._send_held(port, now_ns, out, limit)
+            if port.control:
+                self.resting = False
         return out
 
     def _take_turns(self, now_ns: int, out: list[tuple[int, bytes]], limit: int) -> None:

@@ -80,13 +80,13 @@ class Endpoint(Nic[QueuePair]):
 
     # --- packets in --------------------------------------------------------------------------------------------------
 
-    def receive(self, port: int, frames_in: Sequence[bytes | memoryview], now_ns: int) -> None:
-        """Take frames in order of arrival. Whatever the bytes are, nothing is raised."""
+    def receive(self, port: int, frames_in: Sequence[bytes | memoryview], now_ns: int) -> bool:
+        """Take frames in order of arrival. Whatever the bytes are, nothing is raised. False: there may be work."""
         self.scheduler.now_ns = now_ns
         arrival = self.ports.by_number[port]
         if not arrival.enabled:
             self.log.count("port_disabled", len(frames_in))
-            return
+            return False
         for data in frames_in:
             arrival.rx_packets += 1
             arrival.rx_bytes += len(data)
@@ -99,6 +99,7 @@ class Endpoint(Nic[QueuePair]):
                     self._flow_control[port].obey(data, now_ns)
                 else:
                     self.log.count("malformed")
+        return False
 
     def _dispatch(self, view: memoryview, found: frames.Frame, bth: shared.Bth, now_ns: int) -> None:
         destination = found.outer[1] if found.outer is not None else found.dst

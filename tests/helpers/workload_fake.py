@@ -11,6 +11,7 @@ from typing import Any
 
 from benchmarks.rig.profiles import profile as example
 from endpoint import profile
+from endpoint.core.config import NEVER
 from endpoint.host import Host
 from endpoint.transport import Completion, CompletionStatus, Event, MemoryRegion, QPInfo, QPState
 
@@ -99,7 +100,7 @@ class FakeTransport:
     def destroy_qp(self, qp: Any, now_ns: int) -> None:
         del self.qps[qp.qpn]
 
-    def receive(self, port: int, frames: Sequence[bytes | memoryview], now_ns: int) -> None:
+    def receive(self, port: int, frames: Sequence[bytes | memoryview], now_ns: int) -> bool:
         raise AssertionError("no frames here")
 
     def port_changed(self, port: int, up: bool, now_ns: int) -> None: ...
@@ -111,6 +112,9 @@ class FakeTransport:
     def next_timer_ns(self) -> int | None:
         return self.due[0][0] if self.due else None
 
+    def timers_ns(self) -> tuple[int, int]:
+        return self.due[0][0] if self.due else NEVER, NEVER
+
     def packets_to_send(self, now_ns: int, limit: int) -> list[tuple[int, bytes]]:
         return []
 
@@ -118,6 +122,9 @@ class FakeTransport:
         return set()
 
     def set_denied(self, denied: Any, now_ns: int) -> None: ...
+
+    def events_waiting(self) -> bool:
+        return False
 
     def next_event(self) -> Event | None:
         return None
