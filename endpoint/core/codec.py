@@ -1,7 +1,8 @@
 """The codec's hottest calls in C (`codec_native.c`), which `./lab compile` builds beside the compiled form.
 
 Without a build that fits, all calls are None, and the Python beside each call does the same work:
-`endpoint.core.endpoint` for `READ`, `endpoint.core.packet` for `WRITE` and `SEAL`. That Python is the oracle of the C.
+`endpoint.core.endpoint` for `READ`, `endpoint.core.memory` for `PLACE`, `endpoint.core.packet` for `WRITE` and
+`SEAL`. That Python is the oracle of the C.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ its RETH. A transport acknowledgement has 0 and 0 there, and its AETH in place o
 Memory = bytearray | memoryview
 
 _read: Callable[[bytes | memoryview, bytes, bytes, int, int], Fields | None] | None = None
+_place: Callable[[Memory, int, bytes | memoryview, int, int], None] | None = None
 _write: Callable[[bytes, int, int, int, int, int, int, int, int, int, Memory, int, int], bytes] | None = None
 _seal: Callable[[bytes, int, bytearray], bytes] | None = None
 try:
@@ -23,13 +25,16 @@ try:
 except ImportError:  # interpreted, or compiled where nobody built the C
     pass
 else:
-    _read, _write, _seal = codec_native.read, codec_native.write, codec_native.seal
+    _read, _place, _write, _seal = codec_native.read, codec_native.place, codec_native.write, codec_native.seal
 
 READ: Final = _read
 """`READ(frame, address, addresses, trimmed, port)`: the fields of a frame that is a write, a SACK or a transport
 acknowledgement with an outer header, without TSETH, as long as its inner header says, with a right ICRC, to `address`
 at UDP port `port`, by one of the outer `addresses` (16 bytes each, one after the other), and whose outer DSCP has no
 bit in `trimmed`. None for every other frame, whatever its bytes and length: None says nothing about why."""
+PLACE: Final = _place
+"""`PLACE(memory, at, frame, start, size)`: copy `size` bytes of the frame, from byte `start` on, to byte `at` of the
+memory. Raises `ValueError`, and copies nothing, if they are not inside both."""
 WRITE: Final = _write
 """`WRITE(headers, class, opcode, second, destination, flags and PSN, METH, VA, rkey, length, memory, start, size)`: a
 whole frame of a write whose payload is the `size` bytes of `memory` from `start` on, without immediate, TSETH and pad.

@@ -239,6 +239,39 @@ static PyObject *py_read(PyObject *self, PyObject *const *args, Py_ssize_t count
     return fields;
 }
 
+/* --- place ---------------------------------------------------------------------------------------------------------- */
+
+/* Whether `size` bytes from `start` on are inside `room` bytes. */
+static int is_inside(Py_ssize_t start, Py_ssize_t size, Py_ssize_t room)
+{
+    return start >= 0 && size >= 0 && start <= room && size <= room - start;
+}
+
+static PyObject *py_place(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 5)
+        return wrong_arguments("place takes memory, where in it, a frame, where in it the payload begins, and its length");
+    Py_ssize_t at = PyLong_AsSsize_t(args[1]);
+    Py_ssize_t start = PyErr_Occurred() ? 0 : PyLong_AsSsize_t(args[3]);
+    Py_ssize_t size = PyErr_Occurred() ? 0 : PyLong_AsSsize_t(args[4]);
+    Py_buffer memory, frame;
+    if (PyErr_Occurred() || PyObject_GetBuffer(args[0], &memory, PyBUF_WRITABLE))
+        return NULL;
+    if (PyObject_GetBuffer(args[2], &frame, PyBUF_SIMPLE)) {
+        PyBuffer_Release(&memory);
+        return NULL;
+    }
+    int inside = is_inside(at, size, memory.len) && is_inside(start, size, frame.len);
+    if (inside)
+        memmove((uint8_t *)memory.buf + at, (const uint8_t *)frame.buf + start, (size_t)size);
+    else
+        PyErr_SetString(PyExc_ValueError, "codec_native: the payload is not inside its frame and memory");
+    PyBuffer_Release(&frame);
+    PyBuffer_Release(&memory);
+    return inside ? Py_NewRef(Py_None) : NULL;
+}
+
 /* --- write and seal -------------------------------------------------------------------------------------------------- */
 
 /* Headers in front of a BTH: Ethernet, an outer IPv6 header or none, IPv6, UDP. */
@@ -344,7 +377,7 @@ static PyObject *py_write(PyObject *self, PyObject *const *args, Py_ssize_t coun
     if (PyErr_Occurred() || PyObject_GetBuffer(args[NUMBERS + 1], &memory, PyBUF_SIMPLE))
         return NULL;
     PyObject *frame = NULL;
-    if (start < 0 || size < 0 || start > memory.len || size > memory.len - start)
+    if (!is_inside(start, size, memory.len))
         PyErr_SetString(PyExc_ValueError, "codec_native: the payload is not inside its memory");
     else
         frame = written(args[0], number, (const uint8_t *)memory.buf + start, size);
@@ -403,6 +436,7 @@ static PyObject *py_crc32(PyObject *self, PyObject *const *args, Py_ssize_t coun
 
 static PyMethodDef methods[] = {
     {"crc32", (PyCFunction)(void (*)(void))py_crc32, METH_FASTCALL, NULL},
+    {"place", (PyCFunction)(void (*)(void))py_place, METH_FASTCALL, NULL},
     {"read", (PyCFunction)(void (*)(void))py_read, METH_FASTCALL, NULL},
     {"seal", (PyCFunction)(void (*)(void))py_seal, METH_FASTCALL, NULL},
     {"write", (PyCFunction)(void (*)(void))py_write, METH_FASTCALL, NULL},

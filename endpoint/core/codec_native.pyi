@@ -1,6 +1,9 @@
 from endpoint.core.codec import Fields
 
 def crc32(data: bytes | bytearray | memoryview, state: int, /) -> int: ...
+def place(
+    memory: bytearray | memoryview, at: int, frame: bytes | bytearray | memoryview, start: int, size: int, /
+) -> None: ...
 def read(
     frame: bytes | bytearray | memoryview, address: bytes, addresses: bytes, trimmed: int, port: int, /
 ) -> Fields | None: ...

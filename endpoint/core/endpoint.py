@@ -207,9 +207,8 @@ class Endpoint(Nic[QueuePair]):
     ) -> None:
         """A usual frame with a right ICRC, for a QP that is there."""
         opcode, second, psn, _, _, source_port, inner, outer, va, rkey, total = fields
-        view = memoryview(data)
         if opcode == 0xDC:
-            self._usual_sack(qp, view, now_ns)
+            self._usual_sack(qp, data, now_ns)
             return
         if opcode == 0xD1:
             if qp.sending:
@@ -220,10 +219,10 @@ class Endpoint(Nic[QueuePair]):
         start, immediate, flags = packet.WRITE_PAYLOAD_OFFSET, 0, psn >> 24 & 0xF0
         if opcode in IMMEDIATES:
             start += 4
-            immediate = int.from_bytes(view[start - 4 : start], "big")
+            immediate = int.from_bytes(data[start - 4 : start], "big")
             flags |= bool(second & self._context.solicited_bit)  # SOLICITED
-        end = len(view) - 4 - (second >> 4 & 3)
-        if end < start:
+        size = len(data) - start - 4 - (second >> 4 & 3)
+        if size < 0:
             self.log.count("malformed")
             return
         deadline_ns = qp.agenda.deadline_ns
@@ -231,7 +230,7 @@ class Endpoint(Nic[QueuePair]):
         mark, psn24 = int(outer >> 20 & 3 == 3), psn & 0xFFFFFF
         ev = (inner & 0xFFFF) << 16 | source_port if self._usual_ev else self._ev_of(source_port, inner, outer)
         placed = qp.responder.receive_write(
-            now_ns, arrival, mark, ev, opcode, flags, psn24, va, rkey, total, immediate, view[start:end], 0
+            now_ns, arrival, mark, ev, opcode, flags, psn24, va, rkey, total, immediate, data, start, size, 0
         )
         if placed and qp.agenda.deadline_ns == deadline_ns:
             self._placed += 1
@@ -240,7 +239,7 @@ class Endpoint(Nic[QueuePair]):
         """The EV of a packet where another dialect than the default has it; labels with what is above them."""
         return evs.unstripe(source_port, inner if self.dialect.inner_label else outer, self.dialect)
 
-    def _usual_sack(self, qp: QueuePair, view: memoryview, now_ns: int) -> None:
+    def _usual_sack(self, qp: QueuePair, view: bytes | memoryview, now_ns: int) -> None:
         if (len(view) != self._sack_size or not qp.sending) and not self._readable_sack(qp, len(view)):
             return
         first, answer, ev, cack, mpr, offset, bitmap, state = packet.SACK_BODY.unpack_from(
@@ -262,7 +261,7 @@ class Endpoint(Nic[QueuePair]):
             self._mismatches.seen(qp.peer.name, "port_status")
         return True
 
-    def _hear_ports(self, qp: QueuePair, view: memoryview, at: int, now_ns: int) -> None:
+    def _hear_ports(self, qp: QueuePair, view: bytes | memoryview, at: int, now_ns: int) -> None:
         """Port states at `at`, behind the CC_STATE of a SACK, unless a later SACK has come before this one."""
         (mask,) = wire.PORT_STATES.unpack_from(view, at)
         cack = int.from_bytes(view[at - CACK_BEFORE_PORTS : at - CACK_BEFORE_PORTS + 3], "big")
@@ -395,7 +394,9 @@ class Endpoint(Nic[QueuePair]):
             reth.rkey,
             reth.length,
             immediate,
-            view[at:end],
+            view,
+            at,
+            end - at,
             wire.stamp_of(view, found.bth, bth),
         )
 

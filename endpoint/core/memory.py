@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from endpoint.core import codec
 from endpoint.transport import MemoryRegion
 
 VA_START = 0x1_0000_0000
@@ -45,3 +46,11 @@ class MemoryTable:
     def holds(self, region: MemoryRegion) -> bool:
         """Whether this very region is registered here."""
         return self._regions.get(region.lkey) is region
+
+
+def place(region: MemoryRegion, at: int, frame: bytes | memoryview, start: int, size: int) -> None:
+    """Copy `size` bytes of a frame, from `start` on, to byte `at` of the region; the caller has seen that they fit."""
+    if codec.PLACE is not None:
+        codec.PLACE(region.buffer, at, frame, start, size)
+    else:
+        region.buffer[at : at + size] = memoryview(frame)[start : start + size]

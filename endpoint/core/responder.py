@@ -12,6 +12,7 @@ from typing import Final
 from endpoint.core import wire
 from endpoint.core.answers import Answers
 from endpoint.core.context import Context
+from endpoint.core.memory import place
 from endpoint.core.port import Port
 from endpoint.core.psn import PSN_HALF, PSN_MASK
 from endpoint.core.reverse import ReverseEvs
@@ -112,10 +113,13 @@ class Responder:
         rkey: int,
         length: int,
         immediate: int,
-        data: memoryview,
+        frame: bytes | memoryview,
+        start: int,
+        size: int,
         stamp: int,
     ) -> bool:
-        """A write whose ICRC was right. `mark` is the PathMark to answer with, `data` the payload without pad.
+        """A write whose ICRC was right. `mark` is the PathMark to answer with; the payload without pad is the `size`
+        bytes of `frame` from `start` on.
 
         True: it is placed, and that is all: no answer, nothing delivered.
         """
@@ -129,7 +133,6 @@ class Responder:
             self.duplicates += 1
             self.acknowledge(now_ns, port, ev, psn, mark, stamp)
             return False
-        size = len(data)
         region = self._writable.get(rkey)
         at = va - region.va if region is not None else -1
         if region is None or at < 0 or at + size > region.length:
@@ -153,7 +156,7 @@ class Responder:
         elif size != self._pmtu:
             self._invalid(now_ns, port, ev, psn, f"{Opcode(opcode).name} of {size} bytes")
             return False
-        region.buffer[at : at + size] = data
+        place(region, at, frame, start, size)
         self.bitmap |= bit
         self.unreported |= bit
         self.received_bytes += size

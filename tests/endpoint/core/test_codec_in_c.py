@@ -281,6 +281,44 @@ def test_wrong_arguments_raise_and_touch_nothing(native: ModuleType) -> None:
         native.crc32()
 
 
+@given(st.binary(max_size=60), st.binary(max_size=60), st.integers(-2, 70), st.integers(-2, 70), st.integers(-2, 70))
+@example(b"12345678", b"abcdefgh", 2, 3, 5)
+def test_it_places_what_a_slice_would(
+    native: ModuleType, memory: bytes, data: bytes, at: int, start: int, size: int
+) -> None:
+    buffer = array.array("B", memory)
+    inside = min(at, start, size) >= 0 and at + size <= len(memory) and start + size <= len(data)
+    if inside:
+        expected = bytearray(memory)
+        expected[at : at + size] = data[start : start + size]
+        native.place(memoryview(buffer), at, exactly(data), start, size)
+        assert bytes(buffer) == expected
+        return
+    with pytest.raises(ValueError, match="not inside"):
+        native.place(memoryview(buffer), at, exactly(data), start, size)
+    assert bytes(buffer) == memory
+
+
+def test_nothing_is_placed_where_nothing_may_be_written(native: ModuleType) -> None:
+    released = memoryview(bytearray(8))
+    released.release()
+    wrong = [(b"12345678", BufferError), (memoryview(b"12345678"), BufferError), (released, ValueError), (7, TypeError)]
+    for memory, error in wrong:
+        with pytest.raises(error):
+            native.place(memory, 0, b"1234", 0, 4)
+    for place in ((1 << 64, 0, 4), (0, 1 << 64, 4), (0, 0, -(1 << 64))):
+        with pytest.raises(OverflowError):
+            native.place(bytearray(8), place[0], b"1234", *place[1:])
+    for arguments in (
+        (),
+        (bytearray(8), 0, b"1234", 0),
+        (bytearray(8), "0", b"1234", 0, 4),
+        (bytearray(8), 0, 5, 0, 4),
+    ):
+        with pytest.raises(TypeError):
+            native.place(*arguments)
+
+
 def test_only_the_headers_of_a_path_are_taken_as_such(native: ModuleType) -> None:
     for outer in (PORT_ADDRESS, None):
         whole = headers(0, outer=outer)

@@ -97,6 +97,10 @@ def test_an_endpoint_lives_the_same_life_with_the_codec_in_c(
         calls["written"] += 1
         return native.write(*arguments)
 
+    def place(*arguments: Any) -> Any:
+        calls["placed"] += 1
+        return native.place(*arguments)
+
     def seal(*arguments: Any) -> Any:
         calls["sealed"] += 1
         return native.seal(*arguments)
@@ -105,9 +109,11 @@ def test_an_endpoint_lives_the_same_life_with_the_codec_in_c(
     monkeypatch.setattr(codec, "READ", read)
     monkeypatch.setattr(codec, "WRITE", write)
     monkeypatch.setattr(codec, "SEAL", seal)
+    monkeypatch.setattr(codec, "PLACE", place)
     for number, (ours, plain) in enumerate(zip(life(seed, 1500, **settings), expected, strict=True)):
         assert ours == plain, f"step {number}"
     assert min(calls["read"], calls["left to Python"], calls["sealed"]) > 100
+    assert calls["placed"] > 10
     assert bool(calls["written"]) is not settings.get("timestamps", False)  # stamped writes stay with Python
 
 
