@@ -45,7 +45,9 @@ def parts(short: bool) -> Sequence[Part]:
         exchange("RoCE 1 QP", 0.1, 8, 17, knob="-timeout", settings={"timeout": TIMEOUT}),
         exchange("MRC", 0.0, 2, 150, knob="-no-penalty", settings={"rcv_penalty": False}),
         exchange("MRC", 0.0, 2, 150, knob="-no-control", settings={"congestion": "fixed_window"}),
+        exchange("MRC", 0.0, 8, 281, knob="-no-penalty", settings={"rcv_penalty": False}),
         exchange("RoCE 1 QP", 0.0, 2, 149, knob="-no-control", settings={"dcqcn": False}),
+        exchange("RoCE 1 QP", 0.0, 32, 317, knob="-no-control", settings={"dcqcn": False}),
         *losing.parts("all_to_all", FACTOR, PAPER, SIZES[-1:], short),
     ]
 
@@ -79,8 +81,10 @@ FIGURE = Figure(
         ),
         Experiment("ACK timeout 0.13 ms", "RoCE 1 QP, 0.1 % loss, 8 MB", "roce-1-qp-0.1-8-timeout:busbw"),
         Experiment("no penalty by the receiver", "MRC, 0 % loss, 2 MB", "mrc-0-2-no-penalty:busbw"),
+        Experiment("no penalty by the receiver", "MRC, 0 % loss, 8 MB", "mrc-0-8-no-penalty:busbw"),
         Experiment("a fixed window instead of NSCC", "MRC, 0 % loss, 2 MB", "mrc-0-2-no-control:busbw"),
         Experiment("no DCQCN", "RoCE 1 QP, 0 % loss, 2 MB", "roce-1-qp-0-2-no-control:busbw"),
+        Experiment("no DCQCN", "RoCE 1 QP, 0 % loss, 32 MB", "roce-1-qp-0-32-no-control:busbw"),
     ),
     compression=(
         "Time is not compressed, but sizes end at 64 MB, of which the paper has no number: an all-to-all of 64 takes"

@@ -100,6 +100,10 @@ def parts(short: bool) -> Sequence[Part]:
         flows("slow-down", large, OBLIVIOUS, "permutation", 280.8, slow=down),
         flows("slow-quarter", large, OBLIVIOUS, "permutation", 280.8, slow=slow, slow_gbps=25.0),
         flows("slow-down-quarter", large, OBLIVIOUS, "permutation", 280.8, slow=down, slow_gbps=25.0),
+        *(
+            flows(f"slow-down-quarter-seed-{seed}", large, OBLIVIOUS, "permutation", 280.8, None, down, 25.0, seed=seed)
+            for seed in SEEDS
+        ),
     ]
 
 
@@ -138,6 +142,7 @@ FIGURE = Figure(
                 ("from the spines down only", "slow-down"),
                 ("a quarter of the rate", "slow-quarter"),
                 ("a quarter of the rate, from the spines down only", "slow-down-quarter"),
+                *((f"the same, seed {seed}", f"slow-down-quarter-seed-{seed}") for seed in SEEDS),
             )
         ),
     ),
