@@ -176,11 +176,13 @@ class NativeFabric:
 
     def _send_by_buffer(self, frames: Iterable[TimedFrame]) -> None:
         parts: list[bytes] = []
+        unfit = ""
         for t_ns, host, port, frame in frames:
             try:
                 parts.append(_RECORD.pack(t_ns, host, port, len(frame)))
             except struct.error as wrong:
-                raise EngineError(f"a frame of {len(frame)} bytes by port {port} of host {host}: {wrong}") from None
+                unfit = f"a frame of {len(frame)} bytes by port {port} of host {host}: {wrong}"
+                break  # those ahead of it are taken
             parts.append(frame)
         error = ctypes.c_int()
         data = b"".join(parts)
@@ -188,6 +190,8 @@ class NativeFabric:
         if error.value:
             t_ns, host, port, length = _RECORD.unpack(parts[2 * taken])
             self._check(error.value, f"a frame of {length} bytes by port {port} of host {host} at {t_ns} ns")
+        if unfit:
+            raise EngineError(unfit)
 
     def run(self, host_ns: int | None, limit_ns: int) -> int:
         self._reached_ns = self._c.fabric_run(self.address, NEVER if host_ns is None else host_ns, limit_ns)

@@ -215,13 +215,15 @@ def test_calls_that_cannot_be_are_refused_by_name(fabric: NativeFabric) -> None:
     with pytest.raises(EngineError, match="16385 bytes by port 0 of host 0 at 0 ns: its length"):
         fabric.send([HostFrame(0, 0, 0, bytes(16385))])
     with pytest.raises(EngineError, match="70000 bytes"):
-        fabric.send([HostFrame(0, 0, 0, bytes(70000))])
+        fabric.send(
+            [HostFrame(0, 0, 0, b"taken, too"), HostFrame(0, 0, 0, bytes(70000)), HostFrame(0, 0, 0, b"not taken")]
+        )
     for wrong in (HostFrame(-1, 0, 0, b""), HostFrame(1 << 64, 0, 0, b""), HostFrame(0, 1 << 32, 0, b"")):
         with pytest.raises(EngineError, match="a frame of 0 bytes by port 0 of host"):
             fabric.send([wrong])
     with pytest.raises(EngineError, match="a frame of 0 bytes by port 65536 of host 0"):
         fabric.send([HostFrame(0, 0, 1 << 16, b"")])
-    assert [arrival.frame for arrival in everything(fabric)] == [b"taken"]
+    assert [arrival.frame for arrival in everything(fabric)] == [b"taken", b"taken, too"]
 
 
 def test_a_closed_fabric_and_its_switches_say_so(fabric: NativeFabric) -> None:
