@@ -1,21 +1,50 @@
-"""Figures in their short form, all in one command; and the whole, which docs/reproduction.md must be."""
+"""Figures in their short form: the first runs of each always, all of them and the page in docs where slow tests run."""
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 import pytest
 
 from scenarios import cli
-from scenarios.reproducing import catalogue
+from scenarios.reproducing import catalogue, perform
+from scenarios.reproducing.figure import Figure
 from scenarios.reproducing.outcome import NOT_RUN
 from scenarios.reproducing.reproduction import Reproduction
 from scenarios.sweeping.store import Store
 
 ROOT = Path(__file__).parents[2]
+FIRST = 2  # MRC and the baseline, where a figure has both
 
 
+def wanted(figure: Figure, part: str) -> tuple[set[str], set[str]]:
+    """The numbers and the curves of a part that the figure's quantities and charts name."""
+    numbers = [one.measured for one in figure.quantities if one.measured is not None]
+    numbers += [name for chart in figure.charts for points in chart.points.values() for _, name in points]
+    curves = [name for chart in figure.charts for name in chart.ours]
+    of_part = [{name.split(":")[1] for name in names if name.split(":")[0] == part} for names in (numbers, curves)]
+    return of_part[0], of_part[1]
+
+
+@pytest.mark.skipif(
+    os.environ.get("MRCLAB_COMPILED") == "off",
+    reason="takes three times as long interpreted; ./lab test has both forms",
+)
+@pytest.mark.parametrize("name", catalogue.MODULES)
+def test_the_first_runs_of_every_figure_measure_what_is_compared(name: str, tmp_path: Path) -> None:
+    figure = catalogue.find(name)
+    compared = [part for part in figure.parts(True) if any(wanted(figure, part.name))]
+    for part in compared[:FIRST]:
+        row = perform.perform(perform.choose, str(tmp_path), perform.task(figure, part, True))
+        assert (row.verdict, row.error) == (perform.MADE, "")
+        numbers, curves = wanted(figure, part.name)
+        assert numbers <= set(row.metrics)
+        assert all(row.curves[curve] for curve in curves)
+
+
+@pytest.mark.slow
 def test_every_figure_has_a_short_form_that_runs(tmp_path: Path) -> None:
     """The latency table calibrates to the paper's two numbers in the short form, too."""
     assert cli.main(["reproduce", "--short", "--plain", "--runs", str(tmp_path)]) == 0
