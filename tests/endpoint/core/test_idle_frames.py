@@ -29,12 +29,7 @@ class Turning(Wire):
             self._send(host, port, frame)
         while (event := transport.next_event()) is not None:
             self.journal.append(f"{event.t_ns} {self.now_ns} {host} {event.kind} {dict(event.fields)}")
-        due_ns = transport.next_timer_ns()
-        if due_ns is not None:
-            due_ns = max(due_ns, self.now_ns + 1)
-            if due_ns < self._wake_ns.get(host, due_ns + 1):
-                self._wake_ns[host] = due_ns
-                self.at(due_ns, lambda: self._timer(host))
+        self._set_timer(host)
 
     def _arrive(self, host: str, port: int, frame: bytes) -> None:
         if not self.host_up[host, port]:

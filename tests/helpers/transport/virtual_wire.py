@@ -202,7 +202,10 @@ class Wire:
                 break
         while (event := transport.next_event()) is not None:
             self.journal.append(f"{event.t_ns} {host} {event.kind} {dict(event.fields)}")
-        due_ns = transport.next_timer_ns()
+        self._set_timer(host)
+
+    def _set_timer(self, host: str) -> None:
+        due_ns = self.transports[host].next_timer_ns()
         if due_ns is not None:
             due_ns = max(due_ns, self.now_ns + 1)
             if due_ns < self._wake_ns.get(host, due_ns + 1):
