@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from topo.emulation.namespace import NETNS_DIR, delete, pids
-from topo.emulation.process import start_ticks
+from topo.emulation.process import abandoned
 
 PREFIX = "mrcbench"
 _numbers = itertools.count()
@@ -36,13 +36,11 @@ def namespaces(count: int) -> Iterator[list[str]]:
 
 def remove_leftovers() -> None:
     """The namespaces whose makers are no more, and the processes in them."""
-    for path in NETNS_DIR.glob(f"{PREFIX}*-*"):
-        maker = path.name.removeprefix(PREFIX).partition("-")[0]
-        if maker.isdigit() and start_ticks(int(maker)) is None:
-            for process in pids([path.name]):
-                with suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
-            delete(path.name)
+    for path in abandoned(NETNS_DIR, PREFIX):
+        for process in pids([path.name]):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        delete(path.name)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from topo.emulation.process import start_ticks
+from topo.emulation.process import abandoned
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -90,10 +90,8 @@ def end(scratch: str) -> None:
 
 def remove_leftovers(folder: Path, prefix: str) -> None:
     """The folders `PREFIX<process>…` of owners that are no more, killed together with their workers."""
-    for path in folder.glob(f"{prefix}*"):
-        owner = path.name.removeprefix(prefix).partition("-")[0]
-        if owner.isdigit() and start_ticks(int(owner)) is None:
-            shutil.rmtree(path, ignore_errors=True)
+    for path in abandoned(folder, prefix):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 @contextmanager

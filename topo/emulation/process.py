@@ -39,6 +39,16 @@ def alive(pid: int, ticks: int) -> bool:
     return start_ticks(pid) == ticks
 
 
+def abandoned(folder: Path, prefix: str) -> list[Path]:
+    """The entries `PREFIX<process>-…` of a folder whose process is no more, killed before it could remove them."""
+    found = []
+    for path in folder.glob(f"{prefix}*"):
+        owner = path.name.removeprefix(prefix).partition("-")[0]
+        if owner.isdigit() and start_ticks(int(owner)) is None:
+            found.append(path)
+    return found
+
+
 def command_line(pid: int) -> str:
     """A process's command line, for people to read; empty when the process is gone."""
     try:
