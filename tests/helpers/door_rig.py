@@ -132,10 +132,3 @@ def rig(transport: str = "mrc", limits: door.Limits | None = None, **settings: A
         yield made
     finally:
         made.close()
-
-
-def eventually(condition: Callable[[], bool], what: str, seconds: float = 20) -> None:
-    deadline_s = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline_s, what
-        threading.Event().wait(0.005)

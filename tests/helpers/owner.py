@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from scenarios.running.workers import Workers
@@ -32,14 +30,6 @@ def living(group: int) -> list[int]:
             if int(fields[2]) == group and fields[0] != "Z":
                 found.append(int(entry.name))
     return found
-
-
-def wait_for(condition: Callable[[], object], limit_s: float) -> None:
-    """Until the condition holds. AssertionError after the limit."""
-    deadline_s = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline_s
-        os.sched_yield()
 
 
 def main() -> None:

@@ -8,23 +8,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from scenarios.running.hiccup import PERIOD_NS, HiccupMeter
+from tests.helpers.waiting import eventually
 
 Line = dict[str, object]
 
 
 def lines(path: Path) -> list[Line]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def eventually(condition: Callable[[], bool], what: str, seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
 
 
 def nodes(path: Path) -> set[object]:

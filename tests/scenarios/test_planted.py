@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.planted import family, planted
+from tests.helpers.waiting import eventually
 
 CHILDREN = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
 
@@ -19,13 +18,6 @@ def state(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except FileNotFoundError:
         return "gone"
-
-
-def eventually(condition: Callable[[], bool], what: str, seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.002)
 
 
 def test_all_of_a_family_stop_together_and_go_on() -> None:

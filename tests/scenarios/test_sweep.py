@@ -31,7 +31,7 @@ from scenarios.sweeping.subject import whole
 from scenarios.sweeping.sweep import Sweep
 from scenarios.sweeping.task import Task, VersionError
 from scenarios.sweeping.variant import Variant, split, variants
-from tests.helpers.owner import living, wait_for
+from tests.helpers.owner import living
 from tests.helpers.quick_sweep import (
     DEADLY_SEED,
     choose_and_always_die,
@@ -40,6 +40,7 @@ from tests.helpers.quick_sweep import (
     quick_subjects,
     write_quick,
 )
+from tests.helpers.waiting import eventually
 
 LIMIT_S = 120
 
@@ -351,7 +352,7 @@ def test_after_ctrl_c_kill_and_kill_9_no_process_is_left_and_the_sweep_goes_on_w
         assert (process.returncode, errors) == (130, "mrclab: interrupted\n")
         assert list((runs / "sweeps").glob("*/sweep.html"))
     # The helper of multiprocessing ends when nobody is left who could ask it for anything.
-    wait_for(lambda: not living(process.pid), LIMIT_S)
+    eventually(lambda: not living(process.pid), "no process of the sweep is left", LIMIT_S)
     assert not list((runs / "sweeps").glob("scratch-*"))
     with Store(runs / "sweeps") as store:
         kept = len(store)

@@ -23,8 +23,8 @@ from scenarios.sweeping.store import Store
 from scenarios.sweeping.subject import Subject
 from scenarios.sweeping.sweep import Sweep
 from scenarios.sweeping.task import VersionError
-from tests.helpers.door_rig import eventually
 from tests.helpers.quick_sweep import choose_and_die_once, quick_subjects, write_quick
+from tests.helpers.waiting import eventually
 
 pytest.importorskip("distributed", reason="needs the extra 'cluster'")
 pytestmark = pytest.mark.slow  # starting Python with Dask takes seconds, three times a test

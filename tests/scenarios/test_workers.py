@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.owner import living, wait_for
+from tests.helpers.owner import living
+from tests.helpers.waiting import eventually
 
 LIMIT_S = 60
 WORKERS = 3
@@ -24,9 +25,9 @@ def test_nothing_is_left_when_the_owner_is_killed_while_all_workers_write(attemp
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    wait_for(lambda: len(list(scratch.glob("*/0"))) >= WORKERS or owner.poll() is not None, LIMIT_S)
+    eventually(lambda: len(list(scratch.glob("*/0"))) >= WORKERS or owner.poll() is not None, "all write", LIMIT_S)
     assert owner.poll() is None
     owner.send_signal(signal.SIGKILL)
     _, errors = owner.communicate(timeout=LIMIT_S)
-    wait_for(lambda: not living(owner.pid), LIMIT_S)
+    eventually(lambda: not living(owner.pid), "no worker is left", LIMIT_S)
     assert not scratch.exists(), errors

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from benchmarks.rig.namespaces import namespaces, remove_leftovers
-from tests.helpers.owner import wait_for
+from tests.helpers.waiting import eventually
 from topo.emulation.namespace import exists
 from topo.emulation.process import start_ticks
 
@@ -38,7 +38,7 @@ def test_namespaces_of_a_process_that_was_killed_go_with_what_runs_in_them() -> 
     maker.communicate()
     remove_leftovers()
     assert not any(exists(name) for name in names)
-    wait_for(lambda: start_ticks(int(inside)) is None, LIMIT_S)
+    eventually(lambda: start_ticks(int(inside)) is None, "the process inside is gone", LIMIT_S)
 
 
 def test_namespaces_go_at_the_end_and_one_that_is_gone_already_is_no_error() -> None:

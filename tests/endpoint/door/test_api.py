@@ -11,7 +11,8 @@ import pytest
 import mrclab
 from common import door
 from mrclab import EvState, QPAttrMask, QPState, SendWR, WCStatus
-from tests.helpers.door_rig import End, eventually, rig
+from tests.helpers.door_rig import End, rig
+from tests.helpers.waiting import eventually
 
 
 def joined(made: Any, *others: dict[str, Any]) -> list[End]:

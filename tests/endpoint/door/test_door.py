@@ -15,7 +15,8 @@ import mrclab
 from common import door
 from mrclab import SendWR, WCOpcode, WCStatus
 from mrclab.qp import QPState
-from tests.helpers.door_rig import End, eventually, rig
+from tests.helpers.door_rig import End, rig
+from tests.helpers.waiting import eventually
 
 F_ADD_SEALS = 1033
 

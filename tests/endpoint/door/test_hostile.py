@@ -28,7 +28,8 @@ from endpoint.door.session import Session
 from endpoint.door.shared_memory import make_shared
 from endpoint.door.violation import Violation
 from mrclab.connection import Connection
-from tests.helpers.door_rig import End, eventually, rig
+from tests.helpers.door_rig import End, rig
+from tests.helpers.waiting import eventually
 
 OPERATIONS = [
     "open", "query_device", "reg_mr", "dereg_mr", "create_cq", "destroy_cq", "create_qp", "modify_qp", "query_qp",
