@@ -10,7 +10,7 @@ Times of sending are by a clock that stands still while the host does: `late_ns`
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from endpoint.core.config import NEVER
 from endpoint.core.ev_set import EvPath
@@ -19,7 +19,7 @@ from endpoint.core.recovery import ReorderRule
 from endpoint.core.rtt import RttEstimator
 from endpoint.core.wire import MPR_UNIT
 
-T = TypeVar("T")
+Ring = TypeVar("Ring", bound="list[Any] | bytearray")
 
 
 class Flight:
@@ -60,6 +60,9 @@ class Flight:
         self.blamed: list[EvPath | None] = [None] * size
         """The path that a packet was last taken for lost on, and when it was sent there."""
         self._blamed_ns = [0] * size
+        self._proved = bytearray(size)
+        """1 if the reorder rule took the packet for lost, 0 if the retransmission timer did: the rule learns nothing
+        from what it has not judged."""
         self.late_ns = 0
         """How long this host has not run, in all; what is under way counts as sent so much later."""
         self.resumed_ns = 0
@@ -85,6 +88,7 @@ class Flight:
         self.messages = _moved(self.messages, [None] * size, kept)
         self.blamed = _moved(self.blamed, [None] * size, kept)
         self._blamed_ns = _moved(self._blamed_ns, [0] * size, kept)
+        self._proved = _moved(self._proved, bytearray(size), kept)
 
     def reported(self, count: int, sack_offset: int, bitmap: int) -> int:
         """The packets that a SACK says have arrived, as bits from `una`: the first `count`, and those of its bitmap."""
@@ -119,7 +123,7 @@ class Flight:
                     if now_ns - self.late_ns - sent < self._rtt.min_ns * 3 // 4:
                         self.late(slot, now_ns)
                         sent = -1  # too soon to be the answer to the copy
-                    elif self.blamed[slot] is not None:
+                    elif self.blamed[slot] is not None and self._proved[slot]:
                         rule.true_loss()
                 if sent > newest_ns:
                     newest_ns = sent
@@ -153,7 +157,8 @@ class Flight:
         path = self.blamed[slot]
         if path is not None:
             self.blamed[slot] = None
-            self.rule.late_arrival()
+            if self._proved[slot]:
+                self.rule.late_arrival()
             self._on_late(path, now_ns)
 
     def duplicate(self, index: int, entropy: int, now_ns: int) -> None:
@@ -196,14 +201,16 @@ class Flight:
                 found.append(index)
         return found
 
-    def lose(self, index: int) -> tuple[EvPath, int, int]:
-        """Take a packet for lost, by the fault of its path; returns the path, the size and when it was sent."""
+    def lose(self, index: int, *, proved: bool) -> tuple[EvPath, int, int]:
+        """Take a packet for lost, by the fault of its path; returns the path, the size and when it was sent. `proved`:
+        by the reorder rule."""
         slot = (self.una + index) & self.mask
         path, size = self.paths[slot], self.sizes[slot]
         assert path is not None  # it was sent
         self.lost |= 1 << index
         self.inflight_bytes -= size
         self.blamed[slot] = path
+        self._proved[slot] = proved
         sent_ns = self._blamed_ns[slot] = self.sent_ns[slot]
         return path, size, sent_ns
 
@@ -241,7 +248,7 @@ class Flight:
         return found
 
 
-def _moved(old: list[T], new: list[T], psns: range) -> list[T]:
+def _moved(old: Ring, new: Ring, psns: range) -> Ring:
     """The entries of a ring in a larger one."""
     for psn in psns:
         new[psn & len(new) - 1] = old[psn & len(old) - 1]

@@ -14,7 +14,8 @@ when many senders begin at once and queues fill within one round trip.
 
 Each packet taken for lost that arrives after all sets its plane's round trip and adds half a base round trip and
 jitter to the last term; each loss that stays a loss takes a sixteenth off. (A late original is known by its duplicate:
-the SACK for a duplicate names its PSN and the EV it came by.)
+the SACK for a duplicate names its PSN and the EV it came by.) Only losses that this rule found teach: a packet that
+the retransmission timer took for lost may have arrived in time, and its acknowledgement met a port that was down.
 
 The evidence is an acknowledged packet or an answered probe, never the silence of a clock: when nothing arrives,
 probes ask, and only the retransmission timer gives up without evidence.

@@ -423,7 +423,7 @@ class Requester(Sender):
 
     def _lose(self, index: int, now_ns: int, *, proved: bool) -> None:
         """Take a packet for lost; `proved` if one sent later is known to have arrived."""
-        path, size, sent_ns = self.flight.lose(index)
+        path, size, sent_ns = self.flight.lose(index, proved=proved)
         self._repair.lost(self.flight.una + index, sent_ns + self.flight.late_ns, now_ns)
         if proved:
             self.cc.on_loss(now_ns, size, self.flight.inflight_bytes)

@@ -150,6 +150,26 @@ def test_a_loss_at_the_tail_is_found_by_a_probe_before_the_retransmission_timer(
     assert wire.now_ns - start_ns < 6 * wire.base_rtt_ns
 
 
+def test_acknowledgements_that_met_a_port_that_was_down_do_not_widen_the_window() -> None:
+    """A hunt found a window of four round trips: packets had arrived in time, and only the timer took them for lost."""
+    wire = Wire(planes=1)
+    flow = Flow(wire)
+    for _ in range(20):
+        flow.post(50_000)
+    wire.run(4 * wire.base_rtt_ns)
+    requester = flow.qp.requester
+    window_ns, spurious = requester._rule.window_ns, requester.spurious
+    wire.set_port("h0", 1, False)
+    wire.run(wire.now_ns + 1_000 * MS, stop=lambda: requester.timeouts > 0)
+    wire.set_port("h0", 1, True)
+    run(wire, flow)
+    flow.check()
+    assert requester.timeouts > 0
+    assert requester.spurious > spurious
+    assert requester._rule._learned_ns == 0
+    assert requester._rule.window_ns <= 2 * window_ns
+
+
 @pytest.mark.parametrize("who", ["h0", "h1"])
 def test_a_process_that_is_scheduled_late_is_no_path_failure(who: str) -> None:
     """Lab rates: 10 Mb/s, a base round trip of tens of ms, 20 ms of jitter on either host."""
