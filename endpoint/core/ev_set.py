@@ -61,6 +61,8 @@ class EvPath:
         """In quarters of a point; acknowledged packets take one off each."""
         self.left_ns = -1
         """When it last went out: the answer to a probe from before proves nothing."""
+        self.proved_ns = -1
+        """When the latest probe that was answered while the EV was out was sent, by the flight's clock."""
         self.needed = needed
         """Probes in a row that bring it back."""
         self.streak = 0
@@ -192,7 +194,12 @@ class EvSet:
 
     def lose(self, path: EvPath, sent_ns: int, now_ns: int, *, proved: bool) -> None:
         """A packet sent on this EV at `sent_ns`, by the flight's clock, vanished: take the EV out, unless its plane is
-        at its floor and chance explains the loss. `proved`: something sent later has arrived, so the peer is there."""
+        at its floor and chance explains the loss. `proved`: something sent later has arrived, so the peer is there.
+
+        What was lost before an answered probe was sent tells of the outage that the probe has seen the end of.
+        """
+        if sent_ns < path.proved_ns:
+            return
         plane = path.plane
         if proved:
             path.suspicion += SUSPECT_LOSS if path.alive_ns >= sent_ns else SUSPECT_SILENT_LOSS
@@ -314,10 +321,12 @@ class EvSet:
         times = [path.probe_due_ns for plane in self.planes if plane.wanted for path in plane.out if path.state is BAD]
         return min(times, default=NEVER)
 
-    def probe_answered(self, path: EvPath, marked: bool, now_ns: int) -> None:
-        """A probe on this EV came back; after enough in a row the EV is used again."""
+    def probe_answered(self, path: EvPath, sent_ns: int, marked: bool, now_ns: int) -> None:
+        """A probe sent on this EV at `sent_ns`, by the flight's clock, came back; after enough in a row the EV is used
+        again."""
         if path.state is not BAD:
             return
+        path.proved_ns = max(path.proved_ns, sent_ns)
         path.answered, path.backoff = True, 1
         path.probe_due_ns = min(path.probe_due_ns, now_ns + self._probe_interval_ns)
         path.streak += 1

@@ -445,7 +445,7 @@ class Requester(Sender):
         self._rule.newest_ns = max(self._rule.newest_ns, own_ns)
         self._retry.alive(now_ns)
         if sent_ns >= path.left_ns:
-            self._evs.probe_answered(path, marked != PathMark.NONE, now_ns)
+            self._evs.probe_answered(path, own_ns, marked != PathMark.NONE, now_ns)
         self._agenda.arm(self._evs.next_probe_ns())
 
     # --- timer -------------------------------------------------------------------------------------------------

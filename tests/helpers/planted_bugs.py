@@ -38,7 +38,7 @@ def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
 
 
 def ev_never_comes_back() -> None:
-    replace(EvSet, "probe_answered", lambda original: lambda self, path, marked, now_ns: None)
+    replace(EvSet, "probe_answered", lambda original: lambda self, path, sent_ns, marked, now_ns: None)
 
 
 def retransmission_on_the_same_dead_path() -> None:
@@ -124,9 +124,9 @@ COUNTS = {"deliver": 0}
 
 def probe_counted_twice() -> None:
     def make(original: Any) -> Any:
-        def answered(self: EvSet, path: EvPath, marked: bool, now_ns: int) -> None:
+        def answered(self: EvSet, path: EvPath, sent_ns: int, marked: bool, now_ns: int) -> None:
             path.streak += path.state is EvState.ASSUMED_BAD
-            original(self, path, marked, now_ns)
+            original(self, path, sent_ns, marked, now_ns)
 
         return answered
 

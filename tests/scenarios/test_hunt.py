@@ -435,6 +435,22 @@ FOUND = {
             TimedFault(2.416, "link-down", "p0l0-p0s1", 2.19),
         ), settings={"probes_to_resurrect": 8}, reference_s=0.5, faults_s=5.0, after_s=2.0,
     ),
+    # A port of its own that had been down taught a queue pair to wait for four round trips, and each path that probes
+    # brought back was given up at once for packets from before.
+    "outages on end": Case(
+        1159962773, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
+        (
+            Workload("all_reduce", {"size": 32768, "rounds": 0, "qps": 1}, ("h0", "h1", "h2"), name="load0"),
+            Workload("write_bw", {"depth": 2, "messages": 0, "qps": 1, "rate_bps": 500_000, "size": 4096},
+                     ("h1", "h0"), name="load1"),
+        ),
+        (
+            TimedFault(0.809, "link-down", "h1-p0l0", 0.7),
+            TimedFault(1.641, "link-down", "p0l1-p0s0", 0.149),
+            TimedFault(1.818, "link-down", "p0l1-p0s1", 0.555),
+            TimedFault(2.45, "link-down", "p0l0-p0s0", 0.036),
+        ), faults_s=2.5, after_s=2.0,
+    ),
     # Trimmed packets beyond their share, whose counter a crash took away: the check was blind.
     "a crash wipes a counter": Case(
         587258763, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2},

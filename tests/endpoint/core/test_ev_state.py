@@ -118,9 +118,9 @@ def test_a_plane_without_evs_left_is_no_longer_live_and_comes_back_with_one() ->
     victim = evs.planes[2].active[0]
     evs.signal(victim, EvCause.LOSS, 0)
     assert [plane.number for plane in evs.live] == [0, 1, 3]
-    evs.probe_answered(victim, False, 10)
+    evs.probe_answered(victim, 10, False, 10)
     assert [plane.number for plane in evs.live] == [0, 1, 3]
-    evs.probe_answered(victim, False, 20)
+    evs.probe_answered(victim, 20, False, 20)
     assert [plane.number for plane in evs.live] == [0, 1, 2, 3]
     assert victim.state is G
 
@@ -286,13 +286,13 @@ def test_an_unanswered_probe_ends_the_streak() -> None:
     victim = evs.planes[0].active[0]
     evs.signal(victim, EvCause.LOSS, 0)
     evs.due_probes(0, 8)
-    evs.probe_answered(victim, False, 100)
+    evs.probe_answered(victim, 100, False, 100)
     evs.due_probes(1000, 8)  # goes unanswered
     evs.due_probes(2000, 8)
-    evs.probe_answered(victim, False, 2100)
+    evs.probe_answered(victim, 2100, False, 2100)
     assert victim.state is B
     evs.due_probes(10_000, 8)
-    evs.probe_answered(victim, True, 10_100)
+    evs.probe_answered(victim, 10_100, True, 10_100)
     assert victim.state is S  # the last probe was marked
 
 
@@ -317,6 +317,26 @@ def test_the_answer_to_a_probe_from_before_the_loss_proves_nothing() -> None:
     assert victim.state is G
 
 
+def test_losses_from_before_the_probes_do_not_take_out_again_what_the_probes_brought_back() -> None:
+    """A hunt found a path that came back and was given up in the same instant, for a packet of the outage before."""
+    evs, _ = make_set(planes=2, evs_per_plane=4)
+    victim, other = evs.planes[0].active[:2]
+    evs.lose(victim, 100, 300, proved=True)
+    assert victim.state is B
+    evs.probe_answered(victim, 400, False, 500)
+    evs.lose(victim, 150, 600, proved=True)  # neither does it end the streak
+    evs.probe_answered(victim, 610, False, 700)
+    assert victim.state is G
+    before = victim.suspicion
+    for proved in (True, False):
+        evs.lose(victim, 150, 700, proved=proved)
+    assert (victim.state, victim.suspicion) == (G, before)
+    evs.lose(other, 150, 700, proved=True)  # of which the probes say nothing
+    assert other.state is B
+    evs.lose(victim, 710, 900, proved=True)
+    assert victim.state is B
+
+
 def test_a_relapse_doubles_the_probes_that_are_needed() -> None:
     evs, _ = make_set(planes=2, evs_per_plane=4)
     victim = evs.planes[0].active[0]
@@ -325,7 +345,7 @@ def test_a_relapse_doubles_the_probes_that_are_needed() -> None:
         evs.signal(victim, EvCause.LOSS, now_ns)
         needed.append(victim.needed)
         while victim.state is B:
-            evs.probe_answered(victim, False, now_ns + 10)
+            evs.probe_answered(victim, now_ns + 10, False, now_ns + 10)
     assert needed == [2, 4, 8, 16, 16]
     evs.signal(victim, EvCause.LOSS, 10_000_000)
     assert victim.needed == 2
@@ -338,15 +358,15 @@ def test_relapses_do_not_count_while_the_only_ev_left_is_suspect() -> None:
     for now_ns in range(0, 40_000, 10_000):
         evs.signal(flapping, EvCause.LOSS, now_ns)
         while now_ns < 30_000 and flapping.state is B:
-            evs.probe_answered(flapping, False, now_ns + 10)
+            evs.probe_answered(flapping, now_ns + 10, False, now_ns + 10)
     assert flapping.needed == 16
     evs.lose(last, 31_000, 32_000, proved=True)
     for _ in range(3):
-        evs.probe_answered(flapping, False, 33_000)
+        evs.probe_answered(flapping, 33_000, False, 33_000)
     assert flapping.state is B  # one silent loss may be chance: the last EV is still in use
     evs.lose(last, 34_000, 35_000, proved=True)
     assert last.state is not B
-    evs.probe_answered(flapping, False, 36_000)
+    evs.probe_answered(flapping, 36_000, False, 36_000)
     assert flapping.state is G
     evs.lose(last, 37_000, 38_000, proved=True)
     assert last.state is B
@@ -358,7 +378,7 @@ def test_a_resurrected_ev_becomes_a_backup_when_its_plane_is_full() -> None:
     victim = plane.active[0]
     evs.signal(victim, EvCause.LOSS, 0)
     for _ in range(2):
-        evs.probe_answered(victim, False, 10)
+        evs.probe_answered(victim, 10, False, 10)
     assert victim in plane.backups
     assert len(plane.active) == 4
 
@@ -368,7 +388,7 @@ def test_a_denied_ev_is_neither_used_nor_probed_until_allowed() -> None:
     victim = evs.planes[0].active[0]
     evs.signal(victim, EvCause.DENY, 0)
     assert evs.due_probes(0, 8) == []
-    evs.probe_answered(victim, False, 10)
+    evs.probe_answered(victim, 10, False, 10)
     assert victim.state is D
     evs.signal(victim, EvCause.ALLOW, 20)
     assert victim in evs.planes[0].active
