@@ -423,7 +423,7 @@ class QueuePair(VerbQueuePair):
         if self.joined:
             found.update(self.responder.counters())
         if self.started:
-            found.update(self.requester.counters(), evs_out=self.evs.out_count)
+            found.update(self.requester.counters(), evs_out=self.evs.out_count, pending=len(self.work.pending))
         return found
 
     def paths(self) -> dict[int, int]:

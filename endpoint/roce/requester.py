@@ -282,6 +282,7 @@ class Requester(Sender):
             "inflight_bytes": inflight,
             "rate_bps": int(self.dcqcn.rate_bps),
             "rtt_ns": self._rtt.smoothed_ns,
+            "pending": len(self._work.pending),
             "acked_bytes": self.acked_bytes,
             "data_packets": self.data_packets,
             "retransmits": self.retransmits,

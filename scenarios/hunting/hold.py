@@ -143,7 +143,8 @@ def flows_back(run: Run, phase: str) -> Finding:
 
 @check
 def flows_move(run: Run) -> Finding:
-    """No queue pair stands still for long, whatever fails: each always has a sound path, but for short outages."""
+    """No queue pair with something to send stands still for long, whatever fails: each always has a sound path, but for
+    short outages. A queue pair without writes waits for its workload, which may wait for others."""
     start_ns, limit_ns = run.start_ns, STILL_RTTS * enough.base_rtt_ns(run)
     reference = run.phases.get("reference")
     end_ns = max((span.stop_ns for span in run.phases.values()), default=0)
@@ -154,7 +155,7 @@ def flows_move(run: Run) -> Finding:
             t_ns = int(line["t_ns"])
             for qp in line["qps"] if start_ns <= t_ns < end_ns else ():
                 key, acked = (qp["qp"], qp.get("peer")), int(qp.get("acked_bytes", 0))
-                if acked != since.setdefault(key, (acked, t_ns))[0]:
+                if acked != since.setdefault(key, (acked, t_ns))[0] or not qp.get("pending", 1):
                     since[key] = (acked, t_ns)
                 elif moved.get(key) and t_ns - since[key][1] > limit_ns:
                     still = f"{host}: queue pair {key[0]} to {key[1]} carried nothing for {run.lasting(limit_ns)}"

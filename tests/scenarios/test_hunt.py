@@ -41,6 +41,7 @@ from scenarios.running.rehearsal import rehearse
 from scenarios.running.runner import Runner
 from scenarios.running.workers import remove_leftovers
 from scenarios.scenario import Setting, TimedFault, Workload
+from tests.helpers.hunted import FOUND
 from tests.helpers.planted_bugs import BUGS
 from topo.planfile import load_plan
 
@@ -223,8 +224,8 @@ def test_what_grows_from_round_to_round_is_told(counts: tuple[int, ...], holds: 
 
 
 def test_a_queue_pair_that_stands_still_is_told() -> None:
-    def sample(t_s: float, acked: int) -> Entry:
-        return (t_s, "h0", "sample", {"qps": [{"qp": 1, "peer": "h1", "acked_bytes": acked}]})
+    def sample(t_s: float, acked: int, **more: int) -> Entry:
+        return (t_s, "h0", "sample", {"qps": [{"qp": 1, "peer": "h1", "acked_bytes": acked, **more}]})
 
     moving = [sample(n / 10, n * 100) for n in range(60)]
     still = [sample(n / 10, min(n, 20) * 100) for n in range(60)]
@@ -232,6 +233,13 @@ def test_a_queue_pair_that_stands_still_is_told() -> None:
     end += [(6.0, "runner", "phase", {"name": "faults", "state": "stop"})]
     assert flows_move()(lines(*moving, *end)).holds is True
     assert flows_move()(lines(*still, *end)).holds is False
+    waiting = [sample(n / 10, min(n, 20) * 100, pending=1) for n in range(60)]
+    assert flows_move()(lines(*waiting, *end)).holds is False
+    # Hunts found queue pairs whose workload had nothing for them, because a rate or another host held it up.
+    for first in (21, 40):  # a write is posted at 2.1 s or at 4.0 s, and carried at 5.4 s; 35 round trips are 1.75 s
+        idle = [sample(n / 10, min(n, 20) * 100, pending=int(n >= first)) for n in range(54)]
+        idle += [sample(n / 10, n * 100, pending=1) for n in range(54, 60)]
+        assert flows_move()(lines(*idle, *end)).holds is (first == 40)
 
 
 def test_a_census_counts_what_an_object_keeps_by_who_keeps_it() -> None:
@@ -369,98 +377,6 @@ def test_every_planted_bug_is_found_and_shrunk_to_at_most_three_entries(name: st
 def test_every_sentence_that_must_hold_has_a_name_of_its_own() -> None:
     names = [check.__qualname__ for check in must_hold(setting_of(draw(1)))]
     assert len(names) == len(set(names)) >= 12
-
-
-INCAST = Workload("incast", {"depth": 8, "qps": 2, "size": 1875}, ("h1", "h0", "h3", "h2"), name="load0")
-SLOWLY = {"qps": 1, "rate_bps": 100_000}
-FOUND = {
-    # More packets were trimmed than a port's share for trimmed packets carries: the check was wrong.
-    "small packets": Case(
-        1630215900, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2}, (INCAST,), (),
-        {"packets": {"pmtu_bytes": 512}}, reference_s=0.5, faults_s=0.3, after_s=2.0,
-    ),
-    # The first packets waited in full queues, later ones found them drained: the reorder window was too short.
-    "queues that drain": Case(
-        1673075432, {"planes": 2, "leaves": 3, "spines": 3, "hosts_per_leaf": 2},
-        (
-            Workload("mix", {**SLOWLY, "depth": 2, "sizes": [[1, 1], [5000, 1]]}, ("h4", "h0"), name="a"),
-            Workload("incast", {**SLOWLY, "depth": 1, "size": 100_000}, ("h2", "h5", "h0", "h1"), name="b"),
-        ), (), reference_s=0.5, faults_s=0.3, after_s=2.0,
-    ),
-    # The last path in rotation was dead; the path that was out, sound again, was probed ever more seldom.
-    "a sound path waits on the bench": Case(
-        2107604908, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 1},
-        (Workload("incast", {"depth": 8, "qps": 1, "size": 64}, ("h1", "h0"), name="load0"),),
-        (
-            TimedFault(0.677, "switch-crash", "p0l1", 0.42),
-            TimedFault(1.07, "switch-stop", "p0s1", 1.0),
-            TimedFault(1.317, "port-down", "h0.p0", 0.01),
-            TimedFault(1.738, "port-down", "h0.p0", 0.02),
-            TimedFault(2.334, "port-down", "h0.p0", 0.375),
-        ), reference_s=0.75, after_s=2.0,
-    ),
-    # Late arrivals had widened the reorder window, so that the timer came before the probe that would have asked.
-    "a timer before a probe": Case(
-        463510366, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
-        (Workload("mix", {"depth": 2, "qps": 2, "rate_bps": 1_600_000, "sizes": [[40000, 1]], "immediate_every": 2},
-                  ("h2", "h0"), name="load0"),),
-        (TimedFault(0.698, "port-down", "h2.p0", 0.2),), {"packets": {"pmtu_bytes": 512}},
-        reference_s=0.5, faults_s=2.0, after_s=3.0,
-    ),
-    # Askings had become rarer than timeouts, and each timeout tried one path of three.
-    "timeouts without probes": Case(
-        151950286, {"planes": 3, "leaves": 2, "spines": 1, "hosts_per_leaf": 1},
-        (Workload("all_to_all", {"size": 4096, "rounds": 0, "qps": 2}, ("h0", "h1"), name="load0"),),
-        (
-            TimedFault(1.483, "switch-crash", "p1s0", 0.25),
-            TimedFault(1.611, "switch-crash", "p0l0", 1.17),
-            TimedFault(1.759, "switch-crash", "p2l0", 2.6),
-            TimedFault(2.774, "switch-crash", "p1s0", 0.79),
-        ), {"packets": {"pmtu_bytes": 1024}}, faults_s=5.0, after_s=2.0,
-    ),
-    # Two queue pairs on single paths left a port that was lost and met on the other: the check was wrong.
-    "single paths that meet": Case(
-        1905974663, {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 1},
-        (Workload("incast", {"depth": 8, "qps": 2, "size": 15000}, ("h0", "h1"), name="load0"),),
-        (TimedFault(0.0, "port-down", "h0.p1", 0.01),), settings={"selection": "single_path"},
-        reference_s=0.5, faults_s=0.3, after_s=2.0,
-    ),
-    # The last path in rotation was dead; the path that was out had relapsed, and needed sixteen probes.
-    "a relapse keeps the only sound path out": Case(
-        799063767, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 1},
-        (Workload("write_bw", {"depth": 1, "qps": 1, "rate_bps": 100_000, "size": 1875}, ("h0", "h1"), name="load0"),),
-        (
-            TimedFault(0.0, "drain", "p0l1", 0.001),
-            TimedFault(1.882, "link-down", "p0l1-p0s0", 0.68),
-            TimedFault(2.416, "link-down", "p0l0-p0s1", 2.19),
-        ), settings={"probes_to_resurrect": 8}, reference_s=0.5, faults_s=5.0, after_s=2.0,
-    ),
-    # A port of its own that had been down taught a queue pair to wait for four round trips, and each path that probes
-    # brought back was given up at once for packets from before.
-    "outages on end": Case(
-        1159962773, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
-        (
-            Workload("all_reduce", {"size": 32768, "rounds": 0, "qps": 1}, ("h0", "h1", "h2"), name="load0"),
-            Workload("write_bw", {"depth": 2, "messages": 0, "qps": 1, "rate_bps": 500_000, "size": 4096},
-                     ("h1", "h0"), name="load1"),
-        ),
-        (
-            TimedFault(0.809, "link-down", "h1-p0l0", 0.7),
-            TimedFault(1.641, "link-down", "p0l1-p0s0", 0.149),
-            TimedFault(1.818, "link-down", "p0l1-p0s1", 0.555),
-            TimedFault(2.45, "link-down", "p0l0-p0s0", 0.036),
-        ), faults_s=2.5, after_s=2.0,
-    ),
-    # Trimmed packets beyond their share, whose counter a crash took away: the check was blind.
-    "a crash wipes a counter": Case(
-        587258763, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
-        (Workload("incast", {"depth": 2, "qps": 2, "rate_bps": 4_000_000, "messages": 0, "size": 12_500},
-                  ("h1", "h0", "h2", "h3"), name="load0"),),
-        (TimedFault(0.0, "switch-crash", "p0l0", 0.017),), {"packets": {"pmtu_bytes": 512}},
-        reference_s=0.5, faults_s=0.3, after_s=2.0,
-    ),
-}  # fmt: skip
-"""What hunts have found, shrunk, and what was wrong."""
 
 
 @pytest.mark.parametrize("name", FOUND)

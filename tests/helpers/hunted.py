@@ -1,0 +1,108 @@
+"""Cases that hunts have found, shrunk: a test attempts each of them again."""
+
+from __future__ import annotations
+
+from scenarios.hunting.case import Case
+from scenarios.scenario import TimedFault, Workload
+
+INCAST = Workload("incast", {"depth": 8, "qps": 2, "size": 1875}, ("h1", "h0", "h3", "h2"), name="load0")
+SLOWLY = {"qps": 1, "rate_bps": 100_000}
+FOUND = {
+    # More packets were trimmed than a port's share for trimmed packets carries: the check was wrong.
+    "small packets": Case(
+        1630215900, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2}, (INCAST,), (),
+        {"packets": {"pmtu_bytes": 512}}, reference_s=0.5, faults_s=0.3, after_s=2.0,
+    ),
+    # The first packets waited in full queues, later ones found them drained: the reorder window was too short.
+    "queues that drain": Case(
+        1673075432, {"planes": 2, "leaves": 3, "spines": 3, "hosts_per_leaf": 2},
+        (
+            Workload("mix", {**SLOWLY, "depth": 2, "sizes": [[1, 1], [5000, 1]]}, ("h4", "h0"), name="a"),
+            Workload("incast", {**SLOWLY, "depth": 1, "size": 100_000}, ("h2", "h5", "h0", "h1"), name="b"),
+        ), (), reference_s=0.5, faults_s=0.3, after_s=2.0,
+    ),
+    # The last path in rotation was dead; the path that was out, sound again, was probed ever more seldom.
+    "a sound path waits on the bench": Case(
+        2107604908, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 1},
+        (Workload("incast", {"depth": 8, "qps": 1, "size": 64}, ("h1", "h0"), name="load0"),),
+        (
+            TimedFault(0.677, "switch-crash", "p0l1", 0.42),
+            TimedFault(1.07, "switch-stop", "p0s1", 1.0),
+            TimedFault(1.317, "port-down", "h0.p0", 0.01),
+            TimedFault(1.738, "port-down", "h0.p0", 0.02),
+            TimedFault(2.334, "port-down", "h0.p0", 0.375),
+        ), reference_s=0.75, after_s=2.0,
+    ),
+    # Late arrivals had widened the reorder window, so that the timer came before the probe that would have asked.
+    "a timer before a probe": Case(
+        463510366, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
+        (Workload("mix", {"depth": 2, "qps": 2, "rate_bps": 1_600_000, "sizes": [[40000, 1]], "immediate_every": 2},
+                  ("h2", "h0"), name="load0"),),
+        (TimedFault(0.698, "port-down", "h2.p0", 0.2),), {"packets": {"pmtu_bytes": 512}},
+        reference_s=0.5, faults_s=2.0, after_s=3.0,
+    ),
+    # Askings had become rarer than timeouts, and each timeout tried one path of three.
+    "timeouts without probes": Case(
+        151950286, {"planes": 3, "leaves": 2, "spines": 1, "hosts_per_leaf": 1},
+        (Workload("all_to_all", {"size": 4096, "rounds": 0, "qps": 2}, ("h0", "h1"), name="load0"),),
+        (
+            TimedFault(1.483, "switch-crash", "p1s0", 0.25),
+            TimedFault(1.611, "switch-crash", "p0l0", 1.17),
+            TimedFault(1.759, "switch-crash", "p2l0", 2.6),
+            TimedFault(2.774, "switch-crash", "p1s0", 0.79),
+        ), {"packets": {"pmtu_bytes": 1024}}, faults_s=5.0, after_s=2.0,
+    ),
+    # Two queue pairs on single paths left a port that was lost and met on the other: the check was wrong.
+    "single paths that meet": Case(
+        1905974663, {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 1},
+        (Workload("incast", {"depth": 8, "qps": 2, "size": 15000}, ("h0", "h1"), name="load0"),),
+        (TimedFault(0.0, "port-down", "h0.p1", 0.01),), settings={"selection": "single_path"},
+        reference_s=0.5, faults_s=0.3, after_s=2.0,
+    ),
+    # The last path in rotation was dead; the path that was out had relapsed, and needed sixteen probes.
+    "a relapse keeps the only sound path out": Case(
+        799063767, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 1},
+        (Workload("write_bw", {"depth": 1, "qps": 1, "rate_bps": 100_000, "size": 1875}, ("h0", "h1"), name="load0"),),
+        (
+            TimedFault(0.0, "drain", "p0l1", 0.001),
+            TimedFault(1.882, "link-down", "p0l1-p0s0", 0.68),
+            TimedFault(2.416, "link-down", "p0l0-p0s1", 2.19),
+        ), settings={"probes_to_resurrect": 8}, reference_s=0.5, faults_s=5.0, after_s=2.0,
+    ),
+    # Between two writes of a queue pair that was held back to a rate there came an outage: the check was wrong.
+    "nothing to send": Case(
+        2019789390, {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 1},
+        (
+            Workload("mix", {"depth": 1, "immediate_every": 1, "messages": 0, "qps": 1, "rate_bps": 100_000,
+                             "sizes": [[64, 3], [4096, 2], [20000, 1]]}, ("h1", "h0"), name="load0"),
+        ),
+        (TimedFault(3.583, "port-down", "h0.p0", 0.59), TimedFault(4.192, "port-down", "h0.p0", 0.05)),
+        reference_s=0.5, faults_s=5.0, after_s=2.0,
+    ),
+    # The pair that was named waited for others: the check was wrong. Those were slow: a port of their own that had been
+    # down taught a queue pair to wait for four round trips, and each path that probes brought back was given up at once
+    # for packets from before (tests/endpoint/core/test_reordering.py, test_ev_state.py).
+    "outages on end": Case(
+        1159962773, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
+        (
+            Workload("all_reduce", {"size": 32768, "rounds": 0, "qps": 1}, ("h0", "h1", "h2"), name="load0"),
+            Workload("write_bw", {"depth": 2, "messages": 0, "qps": 1, "rate_bps": 500_000, "size": 4096},
+                     ("h1", "h0"), name="load1"),
+        ),
+        (
+            TimedFault(0.809, "link-down", "h1-p0l0", 0.7),
+            TimedFault(1.641, "link-down", "p0l1-p0s0", 0.149),
+            TimedFault(1.818, "link-down", "p0l1-p0s1", 0.555),
+            TimedFault(2.45, "link-down", "p0l0-p0s0", 0.036),
+        ), faults_s=2.5, after_s=2.0,
+    ),
+    # Trimmed packets beyond their share, whose counter a crash took away: the check was blind.
+    "a crash wipes a counter": Case(
+        587258763, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
+        (Workload("incast", {"depth": 2, "qps": 2, "rate_bps": 4_000_000, "messages": 0, "size": 12_500},
+                  ("h1", "h0", "h2", "h3"), name="load0"),),
+        (TimedFault(0.0, "switch-crash", "p0l0", 0.017),), {"packets": {"pmtu_bytes": 512}},
+        reference_s=0.5, faults_s=0.3, after_s=2.0,
+    ),
+}  # fmt: skip
+"""What hunts have found, shrunk, and what was wrong."""
