@@ -283,12 +283,14 @@ class EvSet:
 
     # --- probing what is out -----------------------------------------------------------------------------------
 
-    def due_probes(self, now_ns: int, limit: int) -> list[EvPath]:
+    def due_probes(self, now_ns: int, limit: int, answer_ns: int = 0) -> list[EvPath]:
         """ASSUMED_BAD EVs of wanted planes whose next probe is due; each is taken as probed now.
 
-        An unanswered probe ends the EV's streak and doubles the time to its next one, up to eight intervals.
+        An unanswered probe ends the EV's streak and doubles the time to its next one, up to eight intervals. An answer
+        may take `answer_ns` where that is more than an interval: queues are full.
         """
         due: list[EvPath] = []
+        interval_ns = max(self._probe_interval_ns, answer_ns)
         for plane in self.planes:
             if not plane.wanted:
                 continue
@@ -298,7 +300,7 @@ class EvSet:
                         path.streak = 0
                         path.backoff = min(path.backoff * 2, PROBE_BACKOFF_MAX)
                     path.answered = False
-                    path.probe_due_ns = now_ns + path.backoff * self._probe_interval_ns
+                    path.probe_due_ns = now_ns + path.backoff * interval_ns
                     due.append(path)
         return due
 

@@ -314,7 +314,7 @@ class QueuePair(VerbQueuePair):
         if not self.receiving:
             return
         if self.evs.out_count and self.sending:
-            for path in self.evs.due_probes(now_ns, RESURRECTION_PROBES_MAX):
+            for path in self.evs.due_probes(now_ns, RESURRECTION_PROBES_MAX, self.requester.retry.round_trip_ns):
                 self.requester.probe(path, now_ns)
             due_ns = min(due_ns, max(self.evs.next_probe_ns(), now_ns + 1))
         if now_ns >= self._reverse_due_ns:

@@ -88,7 +88,7 @@ class Requester(Sender):
         self._ask_every = limits.sack_threshold_bytes
         self._unasked = 0
         """Bytes sent since the last packet that asked for an acknowledgement."""
-        self._retry = RetryTimer(*retries, limits.jitter_ns, self._rtt, self._rule)
+        self.retry = RetryTimer(*retries, limits.jitter_ns, self._rtt, self._rule)
         self.acked_bytes = self.data_packets = self.retransmits = self.timeouts = 0
         self.trims = self.nacks = self.marks = self.skips = self.spurious = 0
 
@@ -118,7 +118,7 @@ class Requester(Sender):
     def enqueue(self, message: Message) -> None:
         """Send this write when its turn comes."""
         if self.flight.una == self.flight.nxt and len(self._work.pending) == 1:
-            self._retry.restart(self._scheduler.now_ns)
+            self.retry.restart(self._scheduler.now_ns)
         self._queue.append(message)
 
     def configure(self, window: int, max_write_imm: int, retries: tuple[int, int, int]) -> None:
@@ -127,9 +127,9 @@ class Requester(Sender):
         if not self._dynamic:
             self.flight.grow(window)
         self._confirmations.max_write_imm = max_write_imm
-        self._retry.configure(*retries)
+        self.retry.configure(*retries)
         if self._work.pending:
-            self._agenda.arm(self._retry.retry_due_ns)
+            self._agenda.arm(self.retry.retry_due_ns)
             self._agenda.wake()
 
     def planes_changed(self) -> None:
@@ -146,17 +146,17 @@ class Requester(Sender):
             return False
         flight = self.flight
         if flight.una == flight.nxt and not self._confirmations.waiting and self._evs.live:
-            self._retry.restart(now_ns)
+            self.retry.restart(now_ns)
         first = len(out)
         end = first + budget
         more = self._send_lost(now_ns, out, end) if flight.lost else None
         if more is None:
             more = self._send_new(now_ns, out, end)
         if len(out) > first:
-            self._retry.sent(now_ns)
-            self._agenda.arm(self._retry.ask_due_ns)
+            self.retry.sent(now_ns)
+            self._agenda.arm(self.retry.ask_due_ns)
         elif not self._evs.live:
-            self._agenda.arm(self._retry.retry_due_ns)
+            self._agenda.arm(self.retry.retry_due_ns)
         return more
 
     def _send_lost(self, now_ns: int, out: list[tuple[int, bytes]], end: int) -> bool | None:
@@ -166,7 +166,7 @@ class Requester(Sender):
         while flight.lost:
             if len(out) >= end or agenda.credit <= 0:
                 return True
-            if now_ns < self._retry.hold_ns:
+            if now_ns < self.retry.hold_ns:
                 return False
             psn = flight.una + (flight.lost & -flight.lost).bit_length() - 1
             slot = psn & flight.mask
@@ -314,7 +314,7 @@ class Requester(Sender):
         if fresh:
             acked = flight.take_acked(fresh, now_ns)
             self.acked_bytes += acked
-            self._retry.acknowledged(now_ns)
+            self.retry.acknowledged(now_ns)
             if self._repair.ended(flight.una):
                 self._on_repaired(self._repair, now_ns)
                 self._repair.packets = 0
@@ -358,15 +358,15 @@ class Requester(Sender):
         if refused is None:
             return
         path, size = refused
-        self._retry.heard(now_ns)
+        self.retry.heard(now_ns)
         cause = TRIM_CAUSES.get(reason)
         if cause is not None:
             self.trims += 1
             self._signal(path, cause, now_ns)
             self.cc.on_trim(now_ns, size, flight.inflight_bytes)
         else:
-            self._retry.hold_ns = now_ns + self._base_rtt_ns
-            self._agenda.arm(self._retry.hold_ns)
+            self.retry.hold_ns = now_ns + self._base_rtt_ns
+            self._agenda.arm(self.retry.hold_ns)
         self._agenda.wake()
 
     def receive_ack(self, now_ns: int, syndrome: int, msn24: int, psn24: int) -> None:
@@ -389,9 +389,9 @@ class Requester(Sender):
                 acked = flight.take_acked(fresh, now_ns)
                 self.acked_bytes += acked
                 self.cc.on_ack(now_ns, acked, None, False, flight.inflight_bytes)
-                self._retry.heard(now_ns)
+                self.retry.heard(now_ns)
         if self._confirmations.confirm(msn24):
-            self._retry.heard(now_ns)
+            self.retry.heard(now_ns)
         self._agenda.wake()
 
     def _refused(self, now_ns: int, syndrome: int, status: CompletionStatus, msn24: int, psn24: int) -> None:
@@ -443,7 +443,7 @@ class Requester(Sender):
         if own_ns >= self.flight.resumed_ns:
             self._rtt.update(now_ns - sent_ns)
         self._rule.newest_ns = max(self._rule.newest_ns, own_ns)
-        self._retry.alive(now_ns)
+        self.retry.alive(now_ns)
         if sent_ns >= path.left_ns:
             self._evs.probe_answered(path, own_ns, marked != PathMark.NONE, now_ns)
         self._agenda.arm(self._evs.next_probe_ns())
@@ -453,7 +453,7 @@ class Requester(Sender):
     def host_was_late(self, late_ns: int, now_ns: int) -> None:
         """This host did not run for `late_ns`, until now: that time counts for nothing that was under way."""
         self.flight.host_was_late(late_ns, now_ns)
-        self._retry.host_was_late(late_ns, now_ns)
+        self.retry.host_was_late(late_ns, now_ns)
         self._probes.host_was_late(late_ns, now_ns)
         self.cc.host_was_late(late_ns, now_ns)
 
@@ -461,7 +461,7 @@ class Requester(Sender):
         """Probe after too long a silence, retransmit all when even that brought nothing; returns when to come again."""
         if not self._work.pending:
             return NEVER
-        retry, flight = self._retry, self.flight
+        retry, flight = self.retry, self.flight
         if now_ns >= retry.hold_ns and flight.lost:
             self._agenda.wake()
         if flight.una == flight.nxt and not self._confirmations.waiting and self._evs.live:
@@ -483,12 +483,12 @@ class Requester(Sender):
             if path is not None and path not in asked:
                 asked.append(path)
                 self.probe(path, now_ns)
-        self._retry.asked(now_ns)
+        self.retry.asked(now_ns)
 
     def _timeout(self, now_ns: int) -> None:
         self.timeouts += 1
-        if self._retry.expired(now_ns):
-            cause = f"no answer after {self._retry.retries - 1} retries"
+        if self.retry.expired(now_ns):
+            cause = f"no answer after {self.retry.retries - 1} retries"
             self._fail(now_ns, CompletionStatus.RETRY_EXCEEDED, cause)
             return
         before = self.flight.inflight_bytes

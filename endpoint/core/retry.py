@@ -88,16 +88,17 @@ class RetryTimer:
     @property
     def ask_due_ns(self) -> int:
         """When to ask with probes: when they can prove a loss, but before the timer would take all for lost."""
-        wait_ns = max(self._round_trip_ns(), min(self._rule.window_ns, self._timeout_ns // 2))
+        wait_ns = max(self.round_trip_ns, min(self._rule.window_ns, self._timeout_ns // 2))
         return self._quiet_ns + (wait_ns << min(self._asked, PROBE_BACKOFF_MAX))
 
     @property
     def retry_due_ns(self) -> int:
         """When to send everything again."""
         excess = min(self.retries - self._linear, BACKOFF_MAX)
-        return self._life_ns + (max(self._timeout_ns, 2 * self._round_trip_ns()) << max(0, excess + 1))
+        return self._life_ns + (max(self._timeout_ns, 2 * self.round_trip_ns) << max(0, excess + 1))
 
-    def _round_trip_ns(self) -> int:
+    @property
+    def round_trip_ns(self) -> int:
         """The longest round trip to expect: the slowest plane's, its variation, and the lateness of a process."""
         rtt = self._rtt
         return max(rtt.smoothed_ns, self._rule.slowest_ns) + 4 * rtt.variation_ns + self._jitter_ns

@@ -69,6 +69,14 @@ FOUND = {
             TimedFault(2.416, "link-down", "p0l0-p0s1", 2.19),
         ), settings={"probes_to_resurrect": 8}, reference_s=0.5, faults_s=5.0, after_s=2.0,
     ),
+    # Queues were full: each answer came after the next probe, which had taken the one before for unanswered.
+    "answers slower than probes": Case(
+        188278189, {"planes": 2, "leaves": 3, "spines": 2, "hosts_per_leaf": 2},
+        (Workload("incast", {"depth": 8, "messages": 0, "qps": 1, "rate_bps": 0, "size": 30_000}, ("h1", "h0", "h5"),
+                  name="load0"),),
+        (TimedFault(0.0, "port-down", "h5.p1", 0.01),), settings={"probes_to_resurrect": 8, "rcv_penalty": False},
+        reference_s=0.5, faults_s=0.3, after_s=2.0,
+    ),
     # Between two writes of a queue pair that was held back to a rate there came an outage: the check was wrong.
     "nothing to send": Case(
         2019789390, {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 1},

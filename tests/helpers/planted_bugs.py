@@ -149,7 +149,7 @@ def leak_per_fault() -> None:
 def timer_not_rearmed() -> None:
     def make(original: Any) -> Any:
         def handle_timer(self: Any, now_ns: int) -> int:
-            asked = now_ns >= self._retry.ask_due_ns
+            asked = now_ns >= self.retry.ask_due_ns
             due_ns = original(self, now_ns)
             return NEVER if asked else int(due_ns)
 

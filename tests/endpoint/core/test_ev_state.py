@@ -296,6 +296,19 @@ def test_an_unanswered_probe_ends_the_streak() -> None:
     assert victim.state is S  # the last probe was marked
 
 
+def test_a_probe_is_not_unanswered_while_its_answer_may_still_be_on_its_way() -> None:
+    """A hunt found full queues: every answer took longer than the time between two probes, and no path returned."""
+    evs, _ = make_set(planes=2, evs_per_plane=4)
+    victim = evs.planes[0].active[0]
+    evs.signal(victim, EvCause.LOSS, 0)
+    assert evs.due_probes(0, 8, 2500) == [victim]  # the interval is 1000
+    assert evs.due_probes(2400, 8, 2500) == []
+    evs.probe_answered(victim, 0, False, 2400)
+    assert evs.due_probes(3400, 8, 2500) == [victim]
+    evs.probe_answered(victim, 3400, False, 5800)
+    assert victim.state is G
+
+
 def test_the_answer_to_a_probe_from_before_the_loss_proves_nothing() -> None:
     bench = Bench(evs_per_plane=8)
     qp = bench.qp_a
