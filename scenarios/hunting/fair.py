@@ -19,6 +19,10 @@ OUTAGE_ROUND_TRIPS = 15
 """Without any sound path: less than the seven linear retries of a queue pair, of more than four round trips each."""
 
 
+RESPITE_ROUND_TRIPS = 20
+"""A sound path for less than this ends no outage: so long may a queue pair wait between two askings."""
+
+
 def paths_known(plan: Plan, settings: Mapping[str, Any]) -> int:
     """How many paths to a peer a queue pair has, where there are as many, with these settings of its transport.
 
@@ -35,11 +39,13 @@ def paths_known(plan: Plan, settings: Mapping[str, Any]) -> int:
 def longest_outage_s(plan: Plan, faults: Sequence[TimedFault], known: int) -> float:
     """The longest time for which some pair of hosts has no path without a fault. `faults` are of one phase.
 
-    A queue pair has `known` of the paths, any of them: as many bad ones are an outage.
+    A queue pair has `known` of the paths, any of them: as many bad ones are an outage. Outages with too short a respite
+    between them are one.
     """
     shape = (plan.planes, plan.leaves, plan.spines, plan.hosts_per_leaf)
-    all_ways = ways(shape)
+    respite_s = lab_seconds(plan, RESPITE_ROUND_TRIPS)
     dead_since: dict[int, float] = {}
+    sound_since: dict[int, float] = {}
     longest, in_force = 0.0, Counter[Fault]()
     for moment in moments(faults, dict.fromkeys({fault.phase for fault in faults}, 0.0)):
         fault = made(plan, moment.fault)
@@ -47,12 +53,21 @@ def longest_outage_s(plan: Plan, faults: Sequence[TimedFault], known: int) -> fl
             continue  # a switch that reboots is whole again by itself
         in_force[fault] += 1 if moment.begin else -1
         bad = frozenset().union(*(spoilt(shape, one) for one, count in in_force.items() if count > 0))
-        for number, own in enumerate(all_ways):
-            if len(own & bad) >= min(len(own), known):
+        for number, own in enumerate(ways(shape)):
+            if len(own & bad) < min(len(own), known):
+                if number in dead_since:
+                    since = sound_since.setdefault(number, moment.at_s)
+                    longest = max(longest, since - dead_since[number])
+            elif moment.at_s - sound_since.pop(number, moment.at_s) < respite_s:
                 dead_since.setdefault(number, moment.at_s)
             else:
-                longest = max(longest, moment.at_s - dead_since.pop(number, moment.at_s))
-    return float("inf") if dead_since else longest
+                dead_since[number] = moment.at_s
+    return longest if dead_since.keys() == sound_since.keys() else float("inf")
+
+
+def lab_seconds(plan: Plan, round_trips: int) -> float:
+    """So many base round trips of the plan, in seconds of lab time."""
+    return round_trips * plan.base_rtt_ns / 1e9 / plan.pace
 
 
 Shape = tuple[int, int, int, int]
@@ -91,8 +106,8 @@ def made(plan: Plan, timed: TimedFault) -> Fault:
 def fair(plan: Plan, faults: Sequence[TimedFault], known: int) -> bool:
     """Whether every entry is possible, ends, and no outage of a pair that has `known` paths is too long."""
     try:
-        limit_s = OUTAGE_ROUND_TRIPS * plan.base_rtt_ns / 1e9 / plan.pace
-        return overlap_free(plan, faults) and longest_outage_s(plan, faults, known) <= limit_s
+        longest_s = longest_outage_s(plan, faults, known) if overlap_free(plan, faults) else float("inf")
+        return longest_s <= lab_seconds(plan, OUTAGE_ROUND_TRIPS)
     except FaultError:
         return False
 

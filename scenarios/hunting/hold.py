@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from common.journal import Line
+from scenarios.hunting.fair import OUTAGE_ROUND_TRIPS, RESPITE_ROUND_TRIPS
 from scenarios.judging import checks, enough, goodput
 from scenarios.judging.check import Check, check
 from scenarios.judging.counters import switch_drops
@@ -24,7 +25,7 @@ TAIL = 0.4  # of the phase after the faults: what comes before is the budget for
 GROWTH_MIN = 40  # of one kind of record, from each round to the next: 60 faults leave fewer behind where none leaks
 # What is kept on purpose, and never more of each queue pair (endpoint/core/probe.py, endpoint/core/operations.py).
 KEPT = {"ProbeTable.dict": 1024, "EndpointOperations.dict": 1024}
-STILL_RTTS = 35  # of a queue pair, at most: an outage that is fair, and the longest wait between two askings
+STILL_RTTS = OUTAGE_ROUND_TRIPS + RESPITE_ROUND_TRIPS  # of a queue pair, at most
 PROBE_INTERVAL_RTTS = 2  # between two probes of one path, at least (endpoint/core/config.py)
 
 

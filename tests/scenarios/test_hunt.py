@@ -23,7 +23,7 @@ from scenarios.hunting.attempt import SCRATCH, Outcome, attempt
 from scenarios.hunting.case import Case
 from scenarios.hunting.crew import Crew
 from scenarios.hunting.draw import draw
-from scenarios.hunting.fair import OUTAGE_ROUND_TRIPS, fair, longest_outage_s, paths_known
+from scenarios.hunting.fair import OUTAGE_ROUND_TRIPS, RESPITE_ROUND_TRIPS, fair, longest_outage_s, paths_known
 from scenarios.hunting.hold import (
     flows_move,
     must_hold,
@@ -88,6 +88,19 @@ def test_an_outage_is_as_long_as_no_path_of_a_pair_is_sound() -> None:
     assert fair(TINY, [replace(one, for_s=(OUTAGE_ROUND_TRIPS - 1) * rtt_s) for one in cut], ALL)
     assert not fair(TINY, [replace(one, for_s=(OUTAGE_ROUND_TRIPS + 1) * rtt_s) for one in cut], ALL)
     assert not fair(TINY, [cut[0], replace(cut[0], at_s=0.5)], ALL)
+
+
+@pytest.mark.parametrize(("respite", "round_trips"), [(RESPITE_ROUND_TRIPS - 1, 31), (RESPITE_ROUND_TRIPS + 1, 7)])
+def test_outages_that_leave_too_little_time_between_them_are_one(respite: int, round_trips: int) -> None:
+    """A hunt found five outages in 35 round trips: no path was sound for long enough to be found sound."""
+    rtt_s = TINY.base_rtt_ns / 1e9
+    cuts = [
+        TimedFault(at * rtt_s, "port-down", f"h0.p{plane}", length * rtt_s)
+        for at, length in ((2, 5), (7 + respite, 7))
+        for plane in range(2)
+    ]
+    assert longest_outage_s(TINY, cuts, ALL) == pytest.approx(round_trips * rtt_s)
+    assert fair(TINY, cuts, ALL) is (round_trips <= OUTAGE_ROUND_TRIPS)
 
 
 def test_a_queue_pair_of_few_paths_has_an_outage_when_as_many_are_bad() -> None:
