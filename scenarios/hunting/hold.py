@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from common.journal import Line
 from scenarios.hunting.fair import OUTAGE_ROUND_TRIPS, RESPITE_ROUND_TRIPS
-from scenarios.judging import checks, enough, goodput
+from scenarios.judging import checks, enough, goodput, paths
 from scenarios.judging.check import Check, check
 from scenarios.judging.counters import switch_drops
 from scenarios.judging.run import Run, Span
@@ -26,6 +26,7 @@ GROWTH_MIN = 40  # of one kind of record, from each round to the next: 60 faults
 # What is kept on purpose, and never more of each queue pair (endpoint/core/probe.py, endpoint/core/operations.py).
 KEPT = {"ProbeTable.dict": 1024, "EndpointOperations.dict": 1024}
 STILL_RTTS = OUTAGE_ROUND_TRIPS + RESPITE_ROUND_TRIPS  # of a queue pair, at most
+HEALING_RTTS = 40  # sixteen probes at their interval, and some that are lost
 PROBE_INTERVAL_RTTS = 2  # between two probes of one path, at least (endpoint/core/config.py)
 
 
@@ -39,7 +40,7 @@ def must_hold(setting: Setting) -> list[Check]:
         checks.messages_complete(),
         workloads_end_well(),
         checks.no_qp_error(),
-        *([checks.paths_healed()] if lossless else []),
+        *([paths_healed()] if lossless else []),
         planes_healed(),
         probes_counted(),
         checks.tables_unchanged(),
@@ -162,6 +163,18 @@ def flows_move(run: Run) -> Finding:
                     still = f"{host}: queue pair {key[0]} to {key[1]} carried nothing for {run.lasting(limit_ns)}"
                     return Finding("flows move", False, f"{still} from {run.clock(since[key][1])} on")
     return Finding("flows move", True, f"no queue pair stood still for {run.lasting(limit_ns)}")
+
+
+@check
+def paths_healed(run: Run) -> Finding:
+    """At the end every path is good.
+
+    Trimmed packets beyond their share of a port are really lost. Where some were, paths may have been given up for the
+    last of them: so shortly before the end that as many probes as a relapsed path needs have not come back yet.
+    """
+    beyond = switch_drops(run)["drop_trimmed_share"]
+    since_ns = run.end_ns - HEALING_RTTS * enough.base_rtt_ns(run)
+    return checks.paths_healed(lambda path: beyond > 0 and paths.histories(run)[path][-1].start_ns > since_ns)(run)
 
 
 @check

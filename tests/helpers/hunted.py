@@ -69,6 +69,14 @@ FOUND = {
             TimedFault(2.416, "link-down", "p0l0-p0s1", 2.19),
         ), settings={"probes_to_resurrect": 8}, reference_s=0.5, faults_s=5.0, after_s=2.0,
     ),
+    # More packets were trimmed than a port's share carries, until the end, so that some path was always out.
+    "crowded until the end": Case(
+        80443122, {"planes": 3, "leaves": 2, "spines": 3, "hosts_per_leaf": 2},
+        (Workload("incast", {"depth": 1, "messages": 0, "qps": 2, "rate_bps": 4_000_000, "size": 100_000},
+                  ("h2", "h0", "h1", "h3"), name="load0"),),
+        (TimedFault(0.0, "link-down", "p1l1-p1s2", 0.01),), {"packets": {"pmtu_bytes": 512}},
+        reference_s=0.5, faults_s=1.0, after_s=2.0,
+    ),
     # Queues were full: each answer came after the next probe, which had taken the one before for unanswered.
     "answers slower than probes": Case(
         188278189, {"planes": 2, "leaves": 3, "spines": 2, "hosts_per_leaf": 2},

@@ -28,6 +28,7 @@ from scenarios.hunting.hold import (
     flows_move,
     must_hold,
     nothing_grows,
+    paths_healed,
     planes_healed,
     probes_counted,
     sound_paths_kept,
@@ -234,6 +235,17 @@ def test_what_grows_from_round_to_round_is_told(counts: tuple[int, ...], holds: 
     finding = nothing_grows()(lines(*rounds))
     assert finding.holds is holds
     assert holds or "h0 keeps EvSet.list: 50, 110, 170 records" in finding.reason
+
+
+@pytest.mark.parametrize(("left_s", "lost", "holds"), [(4.5, 6, True), (4.5, 0, False), (3.9, 6, False)])
+def test_only_a_path_given_up_of_late_beside_lost_trimmed_packets_may_be_bad_at_the_end(
+    left_s: float, lost: int, holds: bool
+) -> None:
+    """The run ends at 6 s; forty round trips are two."""
+    left = {"qp": 1, "ev": 7, "peer": "h2", "plane": 0, "via": "p0s0", "old": "good", "new": "assumed_bad"}
+    agent: Entry = (2.0, "h1", "sample", {"qps": [{"qp": 1, "peer": "h2", "acked_bytes": 1}], "ports": []})
+    switch: Entry = (6.0, "switches", "sample", {"device": "p0l0", "ports": [{"port": 1, "drop_trimmed_share": lost}]})
+    assert paths_healed()(lines(agent, (left_s, "h1", "ev", {**left, "cause": "loss"}), switch)).holds is holds
 
 
 def test_a_queue_pair_that_stands_still_is_told() -> None:
