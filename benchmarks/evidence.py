@@ -19,6 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 from statistics import mean, stdev
+from typing import IO
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -67,13 +68,19 @@ def busy_s() -> float:
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
+def call(folder: Path, *words: str, output: IO[str] | None = None) -> int:
+    """The exit status of `python -m scenarios WORDS` from the sources in `folder`; what it says goes to `output`."""
+    command = [sys.executable, "-m", "scenarios", *words]
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    return subprocess.call(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
+
+
 def run(folder: Path, scenario: str, rate: float, seed: int) -> float:
     """The machine's processor seconds during one run. Raises RuntimeError when the run has no verdict."""
-    words = [sys.executable, "-m", "scenarios", "run", scenario, "--seed", str(seed), "--rate", str(rate), "--plain"]
+    words = ["run", scenario, "--seed", str(seed), "--rate", str(rate), "--plain"]
     with (folder / "output").open("w+") as output:
-        environment = {**os.environ, "PYTHONPATH": str(folder)}
         before_s = busy_s()
-        status = subprocess.call(words, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        status = call(folder, *words, output=output)
         spent_s = busy_s() - before_s
         if status not in kept.JUDGED:  # without evidence a verdict may be another one
             output.seek(0)
@@ -95,8 +102,8 @@ def main() -> int:
         folders = {True: Path(scratch) / "with", False: Path(scratch) / "without"}
         for evidence, folder in folders.items():
             copy(folder, evidence=evidence)
-            words = [sys.executable, "-m", "scenarios", "compile"]  # the endpoint, which a copy of other sources is not
-            subprocess.run(words, cwd=folder, env={**os.environ, "PYTHONPATH": str(folder)}, check=True)
+            if call(folder, "compile"):  # the endpoint: a build of other sources is not used
+                raise SystemExit("evidence: the endpoint cannot be compiled, see above")
             run(folder, options.scenario, options.rate, 0)  # which compiles the switches' programs
         spent: dict[bool, list[float]] = {True: [], False: []}
         for pair in range(options.pairs):

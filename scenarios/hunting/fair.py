@@ -18,7 +18,6 @@ from topo.plan import Plan
 OUTAGE_ROUND_TRIPS = 15
 """Without any sound path: less than the seven linear retries of a queue pair, of more than four round trips each."""
 
-
 RESPITE_ROUND_TRIPS = 20
 """A sound path for less than this ends no outage: so long may a queue pair wait between two askings."""
 
@@ -43,6 +42,7 @@ def longest_outage_s(plan: Plan, faults: Sequence[TimedFault], known: int) -> fl
     between them are one.
     """
     shape = (plan.planes, plan.leaves, plan.spines, plan.hosts_per_leaf)
+    all_ways = ways(shape)
     respite_s = lab_seconds(plan, RESPITE_ROUND_TRIPS)
     dead_since: dict[int, float] = {}
     sound_since: dict[int, float] = {}
@@ -53,7 +53,7 @@ def longest_outage_s(plan: Plan, faults: Sequence[TimedFault], known: int) -> fl
             continue  # a switch that reboots is whole again by itself
         in_force[fault] += 1 if moment.begin else -1
         bad = frozenset().union(*(spoilt(shape, one) for one, count in in_force.items() if count > 0))
-        for number, own in enumerate(ways(shape)):
+        for number, own in enumerate(all_ways):
             if len(own & bad) < min(len(own), known):
                 if number in dead_since:
                     since = sound_since.setdefault(number, moment.at_s)
