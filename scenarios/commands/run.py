@@ -117,12 +117,12 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def refuse_second_lab() -> None:
-    """LabRunningError while the chosen lab is there: a run brings up one of its own."""
+    """LabRunningError while the chosen lab is there: a run brings up one of its own, in place of an abandoned one."""
     from topo.emulation import state
     from topo.emulation.lab import there_already
 
     existing = state.read_record()
-    if existing is not None and (existing.phase == "running" or existing.starter_alive):
+    if existing is not None and not existing.abandoned:
         raise state.LabRunningError(there_already(existing))
 
 

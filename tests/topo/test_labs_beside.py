@@ -99,7 +99,7 @@ def test_a_killed_up_of_one_name_is_cleaned_up_by_down_of_that_name_alone() -> N
     assert first.status()["namespaces_missing"] == []
 
 
-def test_a_lab_whose_run_was_killed_is_abandoned_and_status_says_so() -> None:
+def test_a_lab_whose_run_was_killed_is_abandoned_status_says_so_and_up_replaces_it() -> None:
     script = (
         "from topo.planfile import load_plan; from topo.emulation.lab import Lab; from topo.emulation.labname import"
         " LabName; Lab.up(load_plan('tiny', {'switch': 'linux'}), name=LabName('blue'), run='smoke');"
@@ -114,6 +114,8 @@ def test_a_lab_whose_run_was_killed_is_abandoned_and_status_says_so() -> None:
         run.kill()
     assert "its run has died: smoke; `down --name blue` removes the rest" in words("status", "--name", "blue").stdout
     assert [row["state"] for row in labs.rows()] == ["abandoned"]
+    Lab.up(KERNEL_TINY, name=BLUE, run="link-flap")
+    assert [(row["state"], row["run"]) for row in labs.rows()] == [("running", "link-flap")]
 
 
 def test_a_second_up_of_a_name_is_refused_and_says_how_to_have_another() -> None:

@@ -74,7 +74,8 @@ class Lab:
         name: LabName | None = None,
         run: str = "",
     ) -> Lab:
-        """Build and start everything, or leave nothing behind. LabRunningError when this lab is there already.
+        """Build and start everything, or leave nothing behind. LabRunningError when this lab is there already; an abandoned
+        one is replaced.
 
         `provision(lab, switches)` installs the P4 tables of these switches; also after a reboot. Without it P4
         switches stay empty. `journals` is a directory for the switch process's journal and the faults'. `run` is the
@@ -85,7 +86,7 @@ class Lab:
         _check(plan)
         with state.locked(root):
             existing = state.read_record(root)
-            if existing is not None and (existing.phase == "running" or existing.starter_alive):
+            if existing is not None and not existing.abandoned:
                 raise LabRunningError(there_already(existing))
             if existing is not None:
                 _tear_down(root, keep_lock=True)

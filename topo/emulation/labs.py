@@ -21,13 +21,11 @@ def rows() -> list[dict[str, Any]]:
         if isinstance(record, LabError):
             found.append({"name": name.text, "state": "unreadable", "error": str(record)})
             continue
-        # A lab of a run is the run's own; any other outlives the command that brought it up.
-        dead = (record.phase != "running" or bool(record.run)) and not record.starter_alive
         found.append(
             {
                 "name": name.text,
                 "plan": record.plan.name,
-                "state": "abandoned" if dead else record.phase,
+                "state": "abandoned" if record.abandoned else record.phase,
                 "owner": record.owner,
                 "age_s": round(record.age_s, 1),
                 "run": record.run,

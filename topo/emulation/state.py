@@ -69,6 +69,12 @@ class Record:
         """Whether the process that brought the lab up still runs; another process with its id does not count."""
         return alive(self.pid, self.start_ticks)
 
+    @property
+    def abandoned(self) -> bool:
+        """Whether this lab is nobody's: half up, or of a run, and who began it has died. Any other lab outlives the
+        command that brought it up."""
+        return (self.phase != "running" or bool(self.run)) and not self.starter_alive
+
     def describe(self) -> str:
         by = f"process {self.pid} ({self.command}" + (")" if self.starter_alive else ", which has ended since)")
         whose = f", for user {self.owner}" if self.owner else ""
