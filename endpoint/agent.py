@@ -105,7 +105,7 @@ class _Agent:
         self._host.guest = DoorServer(
             profile, transport, options.transport, self._driver, journal=journal.write_at, clock=time.monotonic_ns
         )
-        self._stop_on_signals(stack)
+        self._wake_on_signals(stack)
         print(f"ready host={profile.host} socket={options.socket} pid={os.getpid()}", flush=True)
 
     def run(self, started_ns: int) -> None:
@@ -126,13 +126,21 @@ class _Agent:
     def _control(self, request: Mapping[str, Any], reply: Reply) -> None:
         self._host.control(request, time.monotonic_ns(), reply)
 
-    def _stop_on_signals(self, stack: contextlib.ExitStack) -> None:
-        """A signal wakes the loop through a descriptor; nothing is done inside the handler."""
+    def _wake_on_signals(self, stack: contextlib.ExitStack) -> None:
+        """A signal wakes the loop through a descriptor; nothing is done inside the handler. All but SIGCONT end it:
+        a stopped process that goes on would wait for its next timer longer by the length of the stop, because Linux
+        begins `select` again with the time that was left when it was interrupted.
+        """
         read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
             signal.signal(number, lambda *_: None)
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-        self._driver.add_reader(read, self._driver.stop)
+
+        def heard() -> None:
+            if set(os.read(read, 1024)) != {signal.SIGCONT}:
+                self._driver.stop()
+
+        self._driver.add_reader(read, heard)
 
         def undo() -> None:
             signal.set_wakeup_fd(-1)

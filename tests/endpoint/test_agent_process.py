@@ -111,6 +111,25 @@ def test_the_journal_begins_with_the_process_and_samples_name_every_port_and_qp(
     assert any(line["kind"] == "transfer" for line in pair[0][1].lines())
 
 
+def test_an_agent_that_was_stopped_keeps_the_timers_that_were_due_later(pair):
+    client, process = pair[0][0].client, pair[0][0].process
+    client.call("sample", interval_ns=2_000_000_000, paths=False)
+
+    def samples() -> list[int]:
+        return [line["t_ns"] for line in pair[0][0].lines("sample")]
+
+    count = len(samples())
+    eventually(lambda: len(samples()) > count, "a sample to count from")
+    count = len(samples())
+    process.send_signal(signal.SIGSTOP)
+    threading.Event().wait(1)  # the length of the stop
+    process.send_signal(signal.SIGCONT)
+    eventually(lambda: len(samples()) > count, "the next sample")
+    before_ns, after_ns = samples()[count - 1 : count + 1]
+    client.call("sample", interval_ns=100_000_000, paths=False)
+    assert after_ns - before_ns < 2_900_000_000, "not later by the length of the stop"
+
+
 def plane_states(agent: AgentProcess) -> list[str]:
     return [line["state"] for line in agent.lines("plane") if line["side"] == "local"]
 
