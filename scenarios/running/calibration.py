@@ -2,9 +2,10 @@
 
 A scenario's own workloads run at line rate for a few seconds, and the processor and its hiccups are watched. CPU time
 grows with packets, so the rate that fills three quarters follows from one measurement, unless the machine was saturated
-or late: then a slower measurement is made. At a lower rate a round trip takes longer, and the same stall weighs less.
-The result is kept in the user's cache, by machine, plan, workloads and Python. Before each run it is compared with the
-machine's load in the last seconds; it is stored with the run.
+or late: then a slower measurement is made. It is kept in the user's cache, by machine, plan, workloads and Python.
+
+Before each run the machine is looked at for a moment. Other work slows the lab; so do stalls, because at a lower rate a
+round trip takes longer, and the same stall weighs less. What came of it is stored with the run.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from common import files
 from scenarios import journal
 from scenarios.judging import stalls
 from scenarios.judging.run import Run, Span
+from scenarios.judging.units import brief
 from scenarios.running.directory import RunDirectory
 from scenarios.running.hiccup import HiccupMeter
 from scenarios.running.processor import jiffies, share
@@ -44,16 +46,19 @@ RATE_MAX_FACTOR = 1.5  # of the plan's own rate: a faster lab shows nothing more
 
 PHASES = (Phase("idle", 1.5), Phase("warmup", 2.0), Phase("loaded", 4.0))
 LOOK_S = 1.5
+LOOK_AGAIN_S = 3.0
 SPOILT_MAX = 0.10  # of the time under load: with more stalls too little is left to judge
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How busy the machine was without traffic and with it, and what share of the time under load stalls spoilt."""
+    """How busy the machine was without traffic and with it; what share of the time under load stalls spoilt; and the
+    longest stall of a look."""
 
     idle: float
     loaded: float
     spoilt: float = 0.0
+    longest_ns: int = 0
 
 
 def busiest(scenario: Scenario, setting: Setting) -> list[Workload]:
@@ -121,32 +126,49 @@ def calibrated(plan: Plan, scenario: Scenario, tell: Callable[[str], None], agai
     moment. `port_rate_bps` is the rate of a NIC port."""
     path, name = cache_file(), key(plan, scenario)
     found = load(path).get(name)
-    if found is not None and not again:
-        return as_it_is(plan, {**found, "source": "cache"}, look(), tell)
-    tell("calibrating: how fast can this machine go with a quarter of its CPU free?")
-    measured = measure(plan, scenario, tell)
-    if measured["busy_idle"] > IDLE_MAX:
-        tell(
-            f"the machine is {measured['busy_idle']:.0%} busy with other things: using the plan's rate, keeping nothing"
-        )
-        return {**measured, "port_rate_bps": plan.links.host_rate_bps, "source": "the plan: the machine is busy"}
-    store(path, name, measured)
-    return {**measured, "source": "measured now"}
+    source = "cache"
+    if found is None or again:
+        tell("calibrating: how fast can this machine go with a quarter of its CPU free?")
+        found = measure(plan, scenario, tell)
+        if found["busy_idle"] > IDLE_MAX:
+            busy_with = f"the machine is {found['busy_idle']:.0%} busy with other things"
+            tell(f"{busy_with}: using the plan's rate, keeping nothing")
+            return {**found, "port_rate_bps": plan.links.host_rate_bps, "source": "the plan: the machine is busy"}
+        store(path, name, found)
+        source = "measured now"
+    return as_it_is(plan, {**found, "source": source}, look(plan.at_rate(found["port_rate_bps"]).base_rtt_ns), tell)
 
 
 def as_it_is(plan: Plan, found: Mapping[str, Any], now: Load, tell: Callable[[str], None]) -> dict[str, Any]:
-    """An earlier measurement, slowed when the machine has more other work now than it had then."""
-    if now.spoilt:
-        tell(f"the machine stood still for {now.spoilt:.0%} of the last {LOOK_S:g} s: parts of the run may not count")
-    if now.idle <= found["busy_idle"] + IDLE_DRIFT:
-        return {**found, "busy_now": round(now.idle, 3)}
-    traffic = found["busy_loaded"] - found["busy_idle"]
-    slower_bps = fitting(found["measured_at_bps"], now.idle, now.idle + traffic, plan.links.host_rate_bps)
-    rate_bps = max(min(slower_bps, found["port_rate_bps"]), found["port_rate_bps"] // SLOWER_MAX)
-    told = f"{rate_bps / 1e6:.2g} instead of {found['port_rate_bps'] / 1e6:.2g} Mb/s a port"
-    tell(f"the machine is {now.idle:.0%} busy with other things, {found['busy_idle']:.0%} when it was measured: {told}")
-    source = f"{found['source']}, slower for other work"
-    return {**found, "port_rate_bps": rate_bps, "busy_now": round(now.idle, 3), "source": source}
+    """A measurement, slowed when the machine has more other work now than it had then, or stands still too often."""
+    rate_bps, source = found["port_rate_bps"], found["source"]
+    if now.idle > found["busy_idle"] + IDLE_DRIFT:
+        traffic = found["busy_loaded"] - found["busy_idle"]
+        slower_bps = fitting(found["measured_at_bps"], now.idle, now.idle + traffic, plan.links.host_rate_bps)
+        rate_bps = max(min(slower_bps, rate_bps), rate_bps // SLOWER_MAX)
+        told = f"{rate_bps / 1e6:.2g} instead of {found['port_rate_bps'] / 1e6:.2g} Mb/s a port"
+        busy_with = f"{now.idle:.0%} busy with other things, {found['busy_idle']:.0%} when it was measured"
+        tell(f"the machine is {busy_with}: {told}")
+        source += ", slower for other work"
+    if now.longest_ns > stalls.NOTHING * plan.at_rate(rate_bps).base_rtt_ns:
+        told = f"the machine stands still for up to {brief(now.longest_ns)}"
+        calm_bps = calm(plan, rate_bps, now.longest_ns, found["port_rate_bps"] // SLOWER_MAX)
+        if calm_bps is None:
+            tell(f"{told}: parts of the run may not count")
+        else:
+            tell(f"{told}: {calm_bps / 1e6:.2g} instead of {rate_bps / 1e6:.2g} Mb/s a port, for longer round trips")
+            rate_bps, source = calm_bps, f"{source}, slower for stalls"
+    seen = {"busy_now": round(now.idle, 3), "longest_stall_ns": now.longest_ns}
+    return {**found, "port_rate_bps": rate_bps, "source": source, **seen}
+
+
+def calm(plan: Plan, rate_bps: int, longest_ns: int, least_bps: int) -> int | None:
+    """The rate below the given one at which a stall of that length is nothing beside a round trip (`stalls.NOTHING`),
+    to two digits, or the least that is allowed where such a stall spoils nothing. None: there is no such rate."""
+    round_trips = longest_ns / plan.at_rate(rate_bps).base_rtt_ns
+    wanted_bps = max(two_digits(rate_bps * stalls.NOTHING / round_trips), least_bps)
+    spoils = longest_ns >= stalls.SPOILS * plan.at_rate(wanted_bps).base_rtt_ns
+    return None if spoils or wanted_bps >= rate_bps else wanted_bps
 
 
 def by_hand(plan: Plan, scenario: Scenario, rate_bps: int, tell: Callable[[str], None]) -> dict[str, Any]:
@@ -174,15 +196,31 @@ def stretch(plan: Plan, rate_bps: int, tell: Callable[[str], None]) -> float:
     return factor
 
 
-def look() -> Load:
-    """The machine's load at this moment, without a lab: how busy it is, and how much of the time it stands still."""
+def look(base_rtt_ns: int) -> Load:
+    """The machine at this moment, without a lab: how busy it is, and for how long at most it stands still.
+
+    A look that finds a stall that counts beside this round trip is followed by a longer one. A stall that does not come
+    again is no reason for a slower lab: the judging leaves out what such a stall spoils.
+    """
+    now = glance(LOOK_S)
+    nothing_ns = stalls.NOTHING * base_rtt_ns
+    if now.longest_ns <= nothing_ns:
+        return now
+    then = glance(LOOK_AGAIN_S)
+    idle = (now.idle * LOOK_S + then.idle * LOOK_AGAIN_S) / (LOOK_S + LOOK_AGAIN_S)
+    again = then.longest_ns > nothing_ns
+    return Load(idle, 0.0, longest_ns=max(now.longest_ns, then.longest_ns) if again else then.longest_ns)
+
+
+def glance(seconds: float) -> Load:
+    """What so many seconds show."""
     before = jiffies()
     with tempfile.TemporaryDirectory(prefix="mrclab-look-") as folder:
         meter = Path(folder) / "meter.jsonl"
         with HiccupMeter(meter):
-            time.sleep(LOOK_S)
-        late_ns = sum(int(line["late_ns"]) for line in journal.read_file(meter) if line["kind"] == "stall")
-    return Load(share(before, jiffies()), 0.0, min(1.0, late_ns / (LOOK_S * 1e9 * (os.cpu_count() or 1))))
+            time.sleep(seconds)
+        late_ns = [int(line["late_ns"]) for line in journal.read_file(meter) if line["kind"] == "stall"]
+    return Load(share(before, jiffies()), 0.0, longest_ns=max(late_ns, default=0))
 
 
 def measure(plan: Plan, scenario: Scenario, tell: Callable[[str], None]) -> dict[str, Any]:
@@ -217,9 +255,13 @@ def measure(plan: Plan, scenario: Scenario, tell: Callable[[str], None]) -> dict
 def fitting(rate_bps: int, idle: float, loaded: float, usual_bps: int) -> int:
     """The rate at which CPU use reaches BUSY_WANTED, to two digits, and at most RATE_MAX_FACTOR times the usual."""
     traffic = max(loaded - idle, 0.01)  # less than that is below what a few seconds can measure
-    wanted = min(rate_bps * max(BUSY_WANTED - idle, 0.01) / traffic, usual_bps * RATE_MAX_FACTOR)
-    digits = 10 ** max(0, len(str(int(wanted))) - 2)
-    return int(wanted // digits * digits)
+    return two_digits(min(rate_bps * max(BUSY_WANTED - idle, 0.01) / traffic, usual_bps * RATE_MAX_FACTOR))
+
+
+def two_digits(rate_bps: float) -> int:
+    """A rate rounded down to its first two digits."""
+    digits = 10 ** max(0, len(str(int(rate_bps))) - 2)
+    return int(rate_bps // digits * digits)
 
 
 def busy(plan: Plan, rate_bps: int, scenario: Scenario) -> Load:

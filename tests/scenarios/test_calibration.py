@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scenarios import library
+from scenarios.judging import stalls
 from scenarios.running import calibration
 from scenarios.running.calibration import Load
 from scenarios.scenario import Scenario, Setting
@@ -45,16 +48,18 @@ def test_what_a_busy_machine_measured_is_not_kept(tmp_path: Path, monkeypatch: p
 def test_measurements_are_kept_by_what_they_hold_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     plan = load_plan("tiny")
-    monkeypatch.setattr(calibration, "look", lambda: Load(0.1, 0.0))
-    monkeypatch.setattr(calibration, "measure", lambda plan, scenario, tell: {**MEASURED, "port_rate_bps": 7})
+    monkeypatch.setattr(calibration, "look", lambda base_rtt_ns: Load(0.1, 0.0))
+    monkeypatch.setattr(calibration, "measure", lambda plan, scenario, tell: {**MEASURED, "port_rate_bps": 7_000_000})
     assert calibration.calibrated(plan, SMOKE, lambda line: None) == {
         **MEASURED,
-        "port_rate_bps": 7,
+        "port_rate_bps": 7_000_000,
         "source": "measured now",
+        "busy_now": 0.1,
+        "longest_stall_ns": 0,
     }
-    monkeypatch.setattr(calibration, "measure", lambda plan, scenario, tell: {**MEASURED, "port_rate_bps": 8})
+    monkeypatch.setattr(calibration, "measure", lambda plan, scenario, tell: {**MEASURED, "port_rate_bps": 8_000_000})
     assert calibration.calibrated(plan, SMOKE, lambda line: None)["source"] == "cache"
-    assert calibration.calibrated(plan, SMOKE, lambda line: None, again=True)["port_rate_bps"] == 8
+    assert calibration.calibrated(plan, SMOKE, lambda line: None, again=True)["port_rate_bps"] == 8_000_000
     assert calibration.calibrated(load_plan("lab"), SMOKE, lambda line: None)["source"] == "measured now"
     (tmp_path / "mrclab" / "calibration.json").write_text("torn {")
     assert calibration.calibrated(plan, SMOKE, lambda line: None)["source"] == "measured now"
@@ -93,8 +98,59 @@ def test_other_work_makes_the_lab_slower_than_it_was_measured() -> None:
     assert "45% busy with other things, 10% when it was measured: 4.6 instead of 10 Mb/s a port" in told[0]
     least = calibration.as_it_is(plan, {**MEASURED, "source": "cache"}, Load(0.99, 0.0), told.append)
     assert least["port_rate_bps"] == 2_500_000
-    calibration.as_it_is(plan, {**MEASURED, "source": "cache"}, Load(0.1, 0.0, spoilt=0.2), told.append)
-    assert "stood still for 20%" in told[-1]
+
+
+LAB = load_plan("lab")  # a base round trip of 54 ms at 10 Mb/s
+
+
+@pytest.mark.parametrize(
+    ("stall_ms", "rate_bps", "told"),
+    [
+        (0, 10_000_000, ""),
+        (13, 10_000_000, ""),  # less than a quarter of the round trip
+        (20, 6_800_000, "stands still for up to 20 ms: 6.8 instead of 10 Mb/s a port, for longer round trips"),
+        (100, 2_500_000, "2.5 instead of 10 Mb/s"),  # the slowest: it is less than half of a round trip there
+        (110, 10_000_000, "stands still for up to 110 ms: parts of the run may not count"),  # more than half: in vain
+        (800, 10_000_000, "parts of the run may not count"),
+    ],
+)
+def test_a_machine_that_stands_still_has_a_slower_lab_where_that_makes_stalls_small(
+    stall_ms: int, rate_bps: int, told: str
+) -> None:
+    heard: list[str] = []
+    now = Load(0.1, 0.0, longest_ns=stall_ms * 1_000_000)
+    found = calibration.as_it_is(LAB, {**MEASURED, "source": "cache"}, now, heard.append)
+    assert found["port_rate_bps"] == rate_bps
+    assert found["longest_stall_ns"] == stall_ms * 1_000_000
+    assert bool(heard) == bool(told)
+    assert all(told in line for line in heard)
+    assert ("slower for stalls" in found["source"]) == (rate_bps < 10_000_000)
+    if rate_bps < 10_000_000:
+        rtt_ns = LAB.at_rate(rate_bps).base_rtt_ns
+        assert now.longest_ns < stalls.SPOILS * rtt_ns
+        assert now.longest_ns <= stalls.NOTHING * rtt_ns or rate_bps == 10_000_000 // calibration.SLOWER_MAX
+
+
+@given(st.integers(0, 400_000_000), st.floats(0.0, 0.9), st.integers(1_000_000, 15_000_000))
+def test_nothing_makes_a_lab_faster_or_slower_than_a_fourth(longest_ns: int, idle: float, rate_bps: int) -> None:
+    found = {**MEASURED, "port_rate_bps": rate_bps, "source": "cache"}
+    slowed = calibration.as_it_is(LAB, found, Load(idle, 0.0, longest_ns=longest_ns), lambda line: None)
+    assert rate_bps // calibration.SLOWER_MAX <= slowed["port_rate_bps"] <= rate_bps
+
+
+def test_a_look_that_finds_a_stall_that_counts_looks_again_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+    longest_ns = iter((14_000_000, 9_000_000, 12_000_000, 19_000_000, 5_000_000))
+
+    def glance(seconds: float) -> Load:
+        seen.append(seconds)
+        return Load(0.3, 0.0, longest_ns=next(longest_ns))
+
+    monkeypatch.setattr(calibration, "glance", glance)
+    assert calibration.look(80_000_000).longest_ns == 14_000_000
+    assert calibration.look(30_000_000).longest_ns == 12_000_000
+    assert seen == [calibration.LOOK_S, calibration.LOOK_S, calibration.LOOK_AGAIN_S]
+    assert calibration.look(30_000_000).longest_ns == 5_000_000, "the stall of the first look did not come again"
 
 
 def test_a_rate_by_hand_that_the_machine_will_not_keep_is_warned_about(
@@ -127,10 +183,7 @@ def test_every_scenario_is_calibrated_with_its_own_workloads_from_the_first_mome
     assert kinds == {"all_reduce" if kind == "training" else kind for kind in own}
 
 
-def test_looking_at_the_machine_finds_it_neither_idle_for_ever_nor_more_than_busy(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(calibration, "LOOK_S", 0.3)
-    now = calibration.look()
+def test_looking_at_the_machine_finds_it_neither_idle_for_ever_nor_more_than_busy() -> None:
+    now = calibration.glance(0.3)
     assert 0.0 <= now.idle <= 1.0
-    assert 0.0 <= now.spoilt <= 1.0
+    assert now.longest_ns >= 0
