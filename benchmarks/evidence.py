@@ -4,19 +4,23 @@
 
 Runs come from two copies of these sources. In one of them the hiccup meter is not started, agents do not look how late
 their turns are, and switches do not note how late frames leave. The order turns from pair to pair. A run's processor
-time is all that the machine spends from the first import to the last word, the kernel's work for packets included, by
-its own count in ticks of 10 ms. Printed are both means, and the mean difference of the pairs with its standard error.
-Needs root, no lab running, and nobody else on the machine.
+time is that of all its processes, agents, switches and the meter among them, from the first import to the last word, as
+the scheduler counts their time, in nanoseconds: the machine's own count is made of ticks, and a thread that wakes every
+ten milliseconds, like the meter's, runs in step with them. Printed are both means, and the mean difference of the pairs
+with its standard error. Needs root, no lab running, and nobody else on the machine.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from statistics import mean, stdev
 from typing import IO
@@ -26,6 +30,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.rig import kept  # noqa: E402
 
+PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 LEFT_OUT = shutil.ignore_patterns(".*", "runs", "__pycache__")
 
 EVIDENCE = {
@@ -62,10 +67,20 @@ def copy(folder: Path, *, evidence: bool) -> None:
         (folder / name).write_text(text)
 
 
-def busy_s() -> float:
-    """Processor seconds that this machine has spent on anything since it started (proc_stat(5))."""
-    user, nice, system, _, _, irq, softirq, *_ = map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:])
-    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+def adopt_orphans() -> None:
+    """Make this process the parent of its descendants whose parents have ended, so that their time counts here, too."""
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def children_s() -> float:
+    """Processor seconds of all descendants that have ended, after the last of those that still run (getrusage(2))."""
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def call(folder: Path, *words: str, output: IO[str] | None = None) -> int:
@@ -76,12 +91,12 @@ def call(folder: Path, *words: str, output: IO[str] | None = None) -> int:
 
 
 def run(folder: Path, scenario: str, rate: float, seed: int) -> float:
-    """The machine's processor seconds during one run. Raises RuntimeError when the run has no verdict."""
+    """The processor seconds of one run. Raises RuntimeError when the run has no verdict."""
     words = ["run", scenario, "--seed", str(seed), "--rate", str(rate), "--plain"]
     with (folder / "output").open("w+") as output:
-        before_s = busy_s()
+        before_s = children_s()
         status = call(folder, *words, output=output)
-        spent_s = busy_s() - before_s
+        spent_s = children_s() - before_s
         if status not in kept.JUDGED:  # without evidence a verdict may be another one
             output.seek(0)
             raise RuntimeError(f"{scenario} ended with {status}: {output.read()[-400:]}")
@@ -98,6 +113,7 @@ def main() -> int:
         raise SystemExit("evidence: needs root to make network namespaces")
     if options.pairs < 2:
         raise SystemExit(f"evidence: --pairs {options.pairs}: at least 2, or no difference has an error")
+    adopt_orphans()
     with tempfile.TemporaryDirectory() as scratch:
         folders = {True: Path(scratch) / "with", False: Path(scratch) / "without"}
         for evidence, folder in folders.items():

@@ -25,6 +25,20 @@ def test_the_copy_without_evidence_gathers_none_and_its_runtime_serves_packets(t
     assert (folder / "runs").is_dir()
 
 
+def test_the_time_of_orphans_counts() -> None:
+    script = (
+        "from benchmarks import evidence; import subprocess, sys\n"
+        "evidence.adopt_orphans()\n"
+        "work = 'import time\\nwhile time.process_time() < 0.5: pass'\n"
+        "leave = f'import subprocess, sys; subprocess.Popen([sys.executable, \"-c\", {work!r}])'\n"
+        "subprocess.call([sys.executable, '-c', leave])\n"
+        "print(evidence.children_s())"
+    )
+    words = [sys.executable, "-c", script]
+    done = subprocess.run(words, cwd=evidence.ROOT, capture_output=True, text=True, check=True, timeout=60)
+    assert 0.5 <= float(done.stdout) < 5
+
+
 def test_sources_that_have_changed_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(evidence.EVIDENCE, "lab", ("what nobody wrote",))
     with pytest.raises(ValueError, match="lab has 0 times, not once: 'what nobody wrote'"):
