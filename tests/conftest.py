@@ -1,20 +1,34 @@
-"""Before all tests: the default lab is either somebody's, and tests that build one are skipped, or not there."""
+"""Before all tests: whose machine this is.
+
+A worker of pytest-xdist that may have a machine of its own: its labs, namespaces and links are its alone, so that tests
+that build networks can run side by side. Everybody else has the machine as it is, without what killed runs have left.
+"""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import pytest
 
+from tests.helpers import private_machine
 from topo.emulation import state
 from topo.emulation.lab import down
 from topo.emulation.labname import DEFAULT_LAB
 from topo.emulation.state import LabError
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """A worker with root leaves the machine that it shares with the others."""
+    if os.geteuid() == 0 and hasattr(config, "workerinput"):
+        with suppress(OSError):  # where the kernel does not allow it, a test that needs it is skipped with the reason
+            private_machine.enter_private_run()
+            private_machine.enter_private_network()
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Removes what a killed run has left: it is nobody's, and tests would take it for a running lab."""
-    if os.geteuid() != 0 or hasattr(session.config, "workerinput"):  # a worker of pytest-xdist begins after this
+    """Remove a default lab that a killed run has left: it is nobody's, and tests would take it for a running lab."""
+    if os.geteuid() != 0 or hasattr(session.config, "workerinput"):
         return
     try:
         record = state.read_record(DEFAULT_LAB.root)

@@ -33,7 +33,7 @@ def lab() -> Iterator[None]:
 
 
 def start_smoke(runs: Path, stderr: int | None = None) -> subprocess.Popen[str]:
-    words = [*MRCLAB, "run", "smoke", "--plain", "--rate", "2", "--seed", "1", "--runs", str(runs)]
+    words = [*MRCLAB, "run", "smoke", "--plain", "--rate", "4", "--seed", "1", "--runs", str(runs)]
     # Whoever started us may ignore SIGINT, and children inherit that.
     return subprocess.Popen(
         words,

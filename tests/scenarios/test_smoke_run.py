@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(state.read_record(state.ROOT) is not None, reason="a lab is running on this machine"),
 ]
 
-SMOKE = [sys.executable, "-m", "scenarios", "run", "smoke", "--plain", "--rate", "2", "--seed", "1"]
+SMOKE = [sys.executable, "-m", "scenarios", "run", "smoke", "--plain", "--rate", "4", "--seed", "1"]
 LIMIT_S = 180
 
 
@@ -29,8 +29,9 @@ def test_smoke_ends_true_on_embedded_switches(tmp_path: Path) -> None:
     assert done.returncode in (0, 3), done.stdout + done.stderr
     run = (tmp_path / "latest").resolve()
     findings = {f["check"]: f for f in json.loads((run / "verdict.json").read_text())["findings"]}
-    if findings["processor"]["holds"] is None:
-        pytest.skip(f"this machine has no time for it: {findings['processor']['reason']}")
+    processor, on_time = findings["processor"], findings["on time"]
+    if done.returncode == 3 and (processor["holds"] is None or on_time["figures"]["left_out_s"]):
+        pytest.skip(f"this machine has no time for it: {processor['reason']}; {on_time['reason']}")
     assert done.returncode == 0, (run / "summary.txt").read_text()
     options = json.loads((run / "options.json").read_text())
     assert (options["world"], options["switch_kind"]) == ("emulated", "embedded")

@@ -1,11 +1,11 @@
 """A lab of our own for tests: this thread sees private /run/netns and /run/mrclab, whatever runs on the machine."""
 
-import ctypes
 import importlib.util
 import os
 import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import tomli_w
 from hypothesis import settings
 
 from common import files
+from tests.helpers import private_machine
 from topo.planfile import plan_document
 
 ROOT = Path(__file__).parents[2]
@@ -21,15 +22,6 @@ PROGRAMS = ROOT / "p4"
 
 settings.register_profile("topo", deadline=None)  # a machine that runs a fabric may stall any example
 settings.load_profile("topo")
-
-CLONE_NEWNS = 0x00020000
-MS_PRIVATE_REC = 1 << 18 | 1 << 14
-
-
-def _call(function, *args):
-    if function(*args) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
 
 
 @pytest.fixture(scope="module")
@@ -39,23 +31,12 @@ def private_run():
         pytest.skip("needs root: network namespaces")
     if not shutil.which("ip") or not shutil.which("nsenter"):
         pytest.skip("needs iproute2 and util-linux (ip, nsenter)")
-    libc = ctypes.CDLL(None, use_errno=True)
-    home = os.open("/proc/thread-self/ns/mnt", os.O_RDONLY)
-    cwd = os.getcwd()
-    try:
-        _call(libc.unshare, CLONE_NEWNS)
-    except OSError as error:
-        os.close(home)
-        pytest.skip(f"needs mount namespaces: {error}")
-    try:
-        _call(libc.mount, b"none", b"/", None, MS_PRIVATE_REC, None)
-        _call(libc.mount, b"tmpfs", b"/run", b"tmpfs", 0, None)
-        os.makedirs("/run/netns")
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(private_machine.private_run())
+        except OSError as error:
+            pytest.skip(f"needs mount namespaces: {error}")
         yield
-    finally:
-        _call(libc.setns, home, CLONE_NEWNS)
-        os.close(home)
-        os.chdir(cwd)
 
 
 @pytest.fixture(scope="session")
