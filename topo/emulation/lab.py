@@ -74,8 +74,8 @@ class Lab:
         name: LabName | None = None,
         run: str = "",
     ) -> Lab:
-        """Build and start everything, or leave nothing behind. LabRunningError when this lab is there already; an abandoned
-        one is replaced.
+        """Build and start everything, or leave nothing behind. LabRunningError when this lab is there already, unless
+        it is abandoned.
 
         `provision(lab, switches)` installs the P4 tables of these switches; also after a reboot. Without it P4
         switches stay empty. `journals` is a directory for the switch process's journal and the faults'. `run` is the
