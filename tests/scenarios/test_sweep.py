@@ -154,11 +154,18 @@ def test_a_store_that_is_none_is_refused(tmp_path: Path) -> None:
         Store(tmp_path)
 
 
-def sweep_and_tell(folder: Path, path: Path, line: Connection) -> None:
-    """In a process of its own: a long sweep, which tells the number of each run once the run is kept."""
+def sweep_and_tell(folder: Path, path: Path, line: Connection, at_most: int) -> None:
+    """In a process of its own: a long sweep, which tells the number of each run once the run is kept. It waits to be
+    killed after so many, however late the one who kills it is."""
     with Store(folder) as store, Inline(fake) as engine:
         sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 401), store)
-        sweep.run(engine, lambda: line.send(sweep.made))
+
+        def tell() -> None:
+            line.send(sweep.made)
+            if sweep.made == at_most:
+                signal.pause()
+
+        sweep.run(engine, tell)
 
 
 def test_a_sweep_that_is_killed_at_20_random_points_loses_nothing_and_makes_nothing_twice(tmp_path: Path) -> None:
@@ -168,10 +175,10 @@ def test_a_sweep_that_is_killed_at_20_random_points_loses_nothing_and_makes_noth
     kept = 0
     for _ in range(20):
         here, there = context.Pipe(duplex=False)
-        process = context.Process(target=sweep_and_tell, args=(tmp_path, path, there))
+        stop_at, told = chance.randrange(1, 18), 0
+        process = context.Process(target=sweep_and_tell, args=(tmp_path, path, there, stop_at + 2))
         process.start()
         there.close()
-        stop_at, told = chance.randrange(1, 18), 0
         while told < stop_at:
             told = here.recv()
         process.kill()
