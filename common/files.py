@@ -6,10 +6,14 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from common import cache
+
+KEPT_S = 30 * 86400
+"""What of a cache was neither made nor used for so long can go: whoever wants it again makes it again."""
 
 
 def write(path: Path, content: str | bytes | Iterable[bytes]) -> None:
@@ -35,3 +39,24 @@ def write_json(path: Path, value: Any) -> None:
 def cache_directory() -> Path:
     """The folder of the user's cache of this program: `$XDG_CACHE_HOME/mrclab`, or `~/.cache/mrclab`."""
     return Path(cache.directory())
+
+
+def in_use(path: Path) -> bool:
+    """Whether a file of a cache is there; if so, it counts as used now."""
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return path.exists()  # somebody else's
+    return True
+
+
+def drop_unused(directory: Path, pattern: str, now_s: float) -> None:
+    """Remove the files of a cache that match, other than those that were made or used in the last `KEPT_S` seconds.
+    `now_s` is in seconds since 1970, such as when the newest file was made: readers of this module know no clock."""
+    oldest_s = now_s - KEPT_S
+    for path in directory.glob(pattern):
+        with suppress(OSError):  # somebody else's, or another process was quicker
+            if path.stat().st_mtime < oldest_s:
+                path.unlink()

@@ -27,8 +27,6 @@ from common.compiled.unit import Build, Unit, find, record, record_path
 
 ROOT = Path(__file__).parents[2]
 WORKER = Path(__file__).with_name("worker.py")
-KEPT_S = 30 * 86400
-"""Builds that were made longer ago, of other sources, are removed."""
 UNNAMED_S = 86400
 """A folder that no record names any more may still be in use by a process for so long."""
 _TRY = "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]"
@@ -91,9 +89,7 @@ def _prune(unit: Unit, directory: Path) -> None:
     for left in directory.glob(f".{unit.name}-*"):
         shutil.rmtree(left, ignore_errors=True)  # this process has the lock: nobody is at work on it
     now_s = time.time()
-    for path in directory.glob(f"{unit.name}-*.build"):
-        if now_s - path.stat().st_mtime > KEPT_S:
-            path.unlink()
+    files.drop_unused(directory, f"{unit.name}-*.build", now_s)
     named = {path.read_text().partition("\n")[0] for path in directory.glob(f"{unit.name}-*.build")}
     for folder in directory.glob(f"{unit.name}-*.d"):
         if folder.name not in named and now_s - folder.stat().st_mtime > UNNAMED_S:

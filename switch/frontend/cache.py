@@ -88,4 +88,6 @@ def store(directory: Path, name: str, read: Iterable[Path], missing: Iterable[Pa
             "result": {"json": made.json, "p4info": made.p4info_text, "warnings": made.warnings},
         }
         directory.mkdir(parents=True, exist_ok=True)
-        files.write(directory / f"{name}.p4c.json", json.dumps(entry))
+        file = directory / f"{name}.p4c.json"
+        files.write(file, json.dumps(entry))
+        files.drop_unused(directory, "*.p4c.json", file.stat().st_mtime)

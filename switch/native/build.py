@@ -2,7 +2,7 @@
 
 A shared object is named by the hash of everything that went into it: sources, flags, compiler and its version. It is
 written under `$XDG_CACHE_HOME/mrclab` (default `~/.cache/mrclab`) and moved into place in one step, so that any number
-of processes may build at once.
+of processes may build at once. Whoever builds removes what nobody has used for a month.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _build(name: str, text: str, sources: list[Path], sanitize: bool, more: tupl
     digest = hashlib.sha256("\0".join(material).encode()).hexdigest()[:24]
     directory = files.cache_directory()
     target = directory / f"{_file_name(name)}-{digest}{'-sanitized' if sanitize else ''}.so"
-    if target.exists():
+    if files.in_use(target):
         return target
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory, prefix=".build-") as scratch:
@@ -93,6 +93,8 @@ def _build(name: str, text: str, sources: list[Path], sanitize: bool, more: tupl
         made = Path(scratch) / "made.so"
         _run((*compiler(), *flags, "-o", str(made), *inputs))
         made.replace(target)
+    for names in ("program-*.so", "runtime-*.so"):
+        files.drop_unused(directory, names, target.stat().st_mtime)
     return target
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,15 @@ def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path, monkey
         files.write(path, "after")
     assert path.read_text() == "before"
     assert [each.name for each in tmp_path.iterdir()] == ["a"]
+
+
+def test_what_of_a_cache_nobody_has_used_for_a_month_goes(tmp_path: Path) -> None:
+    long_ago_s = time.time() - files.KEPT_S - 10
+    for name in ("old.so", "used.so", "other.json"):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (long_ago_s, long_ago_s))
+    (tmp_path / "new.so").touch()
+    assert files.in_use(tmp_path / "used.so")
+    assert not files.in_use(tmp_path / "absent.so")
+    files.drop_unused(tmp_path, "*.so", time.time())
+    assert {path.name for path in tmp_path.iterdir()} == {"used.so", "new.so", "other.json"}
