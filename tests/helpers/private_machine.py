@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +30,10 @@ def enter_private_run() -> None:
 
 
 def enter_private_network() -> None:
-    """This thread, and what it starts from now on, has no links but a loopback of its own. OSError: not here."""
+    """This thread, and what it starts from now on, has no links but a loopback of its own. OSError: not on this
+    machine."""
+    if shutil.which("ip") is None:
+        raise FileNotFoundError("ip: a network whose loopback cannot be switched on is worse than none of one's own")
     _call("unshare", CLONE_NEWNET)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 
