@@ -10,12 +10,17 @@ import os
 from contextlib import suppress
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.helpers import private_machine
 from topo.emulation import state
 from topo.emulation.lab import down
 from topo.emulation.labname import DEFAULT_LAB
 from topo.emulation.state import LabError
+
+# A machine may stall any example: no test is timed.
+settings.register_profile("mrclab", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("mrclab")
 
 
 def pytest_configure(config: pytest.Config) -> None:

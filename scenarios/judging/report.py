@@ -310,9 +310,10 @@ def subtitle(run: Run) -> str:
 
 
 def by_hand(run: Run) -> str:
-    """A clause with the number of faults that people injected by hand; "" for none."""
-    count = sum(fault.by_hand for fault in run.faults)
-    return f"{count} fault{'s' if count > 1 else ''} by hand" if count else ""
+    """A clause with the first faults that people injected by hand, and how many more there were; "" for none."""
+    titles = [fault.title for fault in run.faults if fault.by_hand]
+    shown = 3
+    return ", ".join(titles[:shown]) + (f" and {len(titles) - shown} more" if len(titles) > shown else "")
 
 
 def changes(run: Run) -> dict[str, object]:

@@ -136,7 +136,7 @@ words = st.binary(max_size=60) | st.sampled_from(
 
 
 @given(lines=st.lists(words.filter(lambda line: b"\n" not in line), min_size=1, max_size=8))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_any_bytes_are_answered_line_by_line(lines: list[bytes]) -> None:
     server = ControlServer("127.0.0.1:0", ThreadReaders(), echo, line_bytes_max=LINE_BYTES_MAX)
     try:

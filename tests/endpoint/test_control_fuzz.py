@@ -135,7 +135,7 @@ START = {"op": "workload.start", "name": "a"}
         st.lists(requests, min_size=1, max_size=5),
     )
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @example(conversation=[{**PREPARE, "ranks": [["h0"], "h1"]}])
 @example(conversation=[{**PREPARE, "kind": "all_reduce", "options": {"seed": -1}}])
 @example(conversation=[{"op": "prober.start", "window": 10**30}])

@@ -97,7 +97,7 @@ def test_hosts_that_disagree_about_a_link_are_averaged():
 
 
 @given(st.integers(0, 2**32), st.floats(0, 0.6), st.floats(0, 0.6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_measured_losses_come_near_the_true_ones_whatever_both_links_lose(seed, host_loss, fabric_loss):
     rng = random.Random(seed)
 
@@ -252,7 +252,7 @@ def test_a_destination_is_never_left_without_an_ev():
 
 
 @given(st.lists(st.binary(max_size=160), max_size=5), st.integers(-1, 9))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_bytes_that_arrive_are_survived_and_never_count_as_a_probe(frames, port):
     fabric = ProbedFabric()
     fabric.run(0.1)

@@ -186,7 +186,7 @@ def bth_pair(opcode: int, f: dict[str, Any], ts: int = 0, pad: int = 0) -> tuple
 
 @pytest.mark.parametrize("name", CASES)
 @given(data=st.data(), ev=U32, bth=BTH)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_both_build_the_same_bytes_for_every_control_packet(name, data, ev, bth):
     opcode, fields, mine, scapys = CASES[name]
     values = data.draw(fields)
@@ -196,7 +196,7 @@ def test_both_build_the_same_bytes_for_every_control_packet(name, data, ev, bth)
 
 @pytest.mark.parametrize("opcode", sorted(wire.WRITES))
 @given(data=st.data(), ev=U32, bth=BTH, ts=U1, payload=st.binary(max_size=300))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_both_build_and_read_the_same_bytes_for_every_write(opcode, data, ev, bth, ts, payload):
     rqmsn, msn, stamp, tsr = (data.draw(one) for one in (U16, U16, U16, U1))
     va, rkey, length, immediate = (data.draw(one) for one in (U64, U32, U32, U32))
@@ -228,7 +228,7 @@ def test_both_build_and_read_the_same_bytes_for_every_write(opcode, data, ev, bt
 
 @pytest.mark.parametrize("name", CASES)
 @given(data=st.data(), ev=U32, bth=BTH)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_core_accepts_what_scapy_builds_and_scapy_reads_what_the_core_builds(name, data, ev, bth):
     opcode, fields, mine, scapys = CASES[name]
     values = data.draw(fields)
@@ -266,7 +266,7 @@ def test_a_trimmed_write_is_read_as_far_as_it_goes_and_has_no_icrc():
 
 
 @given(st.binary(max_size=200), U8)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_bytes_behind_udp_are_dissected_without_an_exception(data, opcode):
     head = Ether(dst=MAC, src=MAC) / IPv6(src=SRC, dst=DST) / UDP(sport=1, dport=4791, chksum=0)
     seen = Ether(bytes(head / Raw(bytes([opcode]) + data)))

@@ -75,7 +75,7 @@ def test_a_collective_gives_every_rank_the_right_numbers_in_every_round(kind, ra
     assert columns[-1] == "#wrong"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     kind=st.sampled_from(["all_reduce", "all_gather", "all_to_all"]),
     ranks=st.integers(2, 6),

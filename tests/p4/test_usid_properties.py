@@ -58,7 +58,7 @@ def expected(usids: int, hop_limit: int) -> tuple[int, int] | None:
     return None if port is None else (port, left)
 
 
-@settings(deadline=None, max_examples=300)  # the first packet compiles the program
+@settings(max_examples=300)  # the first packet compiles the program
 @given(st.sampled_from(PROGRAMS), st.sampled_from(ENGINES), containers, st.integers(0, 255), st.integers(1, 4))
 def test_a_container_is_shifted_and_sent_as_arithmetic_says(
     program: str, kind: str, usids: int, hop_limit: int, in_port: int
@@ -76,7 +76,7 @@ def test_a_container_is_shifted_and_sent_as_arithmetic_says(
     assert sent == [(port, macs + as_left[len(IN_MACS) :])]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.sampled_from(PROGRAMS), st.binary(max_size=300), st.integers(1, 4))
 def test_any_bytes_on_any_port_do_the_same_on_both_engines(program: str, raw: bytes, in_port: int) -> None:
     """Hostile bytes cross both engines without an error, with the same outcome."""

@@ -193,7 +193,7 @@ def _refused(world: World, action: tuple[str, str, float | None, int]) -> None:
 
 
 @given(told=actions)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 def test_any_order_of_injecting_and_undoing_takes_back_only_its_own_in_virtual_time(
     virtual: World, told: list[Any]
 ) -> None:
@@ -206,7 +206,7 @@ def test_any_order_of_injecting_and_undoing_takes_back_only_its_own_in_virtual_t
 
 @pytest.mark.root
 @given(told=actions)
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=5, suppress_health_check=list(HealthCheck), derandomize=True)
 def test_any_order_of_injecting_and_undoing_takes_back_only_its_own_on_real_links(real: World, told: list[Any]) -> None:
     try:
         any_order(real, told)

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from scenarios import journal
+from scenarios.running.hiccup import HiccupMeter
 from topo.emulation import state
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")]
@@ -27,14 +29,18 @@ def mrclab(*words: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def incast() -> Iterator[dict[str, Any]]:
-    """What an incast of three hosts, always at line rate, verified in a lab whose ports pause instead of dropping."""
+def incast(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """What an incast of three hosts, always at line rate, verified in a lab whose ports pause instead of dropping; and
+    for how long this machine stood still meanwhile: a host or a switch that does not run does not pause."""
     if state.read_record(state.ROOT) is not None:
         pytest.skip("a lab is running on this machine")
     mrclab("up", "tiny", "--single-plane", "--pfc")
     try:
         words = ["incast", "h0", *SENDERS, f"size={SIZE}", f"messages={MESSAGES}", "--transport", "roce-pfc"]
-        yield json.loads(mrclab("traffic", *words, "--format", "json"))
+        path = tmp_path_factory.mktemp("incast") / "meter.jsonl"
+        with HiccupMeter(path):
+            found = json.loads(mrclab("traffic", *words, "--format", "json"))
+        yield {**found, "stalls_ns": [line["late_ns"] for line in journal.read_file(path) if line["kind"] == "stall"]}
     finally:
         mrclab("down")
 
@@ -48,7 +54,10 @@ def interfaces(node: str) -> list[dict[str, Any]]:
 def test_an_incast_arrives_whole_and_no_switch_drops_a_packet(incast: dict[str, Any]) -> None:
     assert incast["bytes_verified"] == len(SENDERS) * MESSAGES * SIZE
     assert incast["bytes_wrong"] == 0
-    assert all(row["DROPS"] == {} for row in json.loads(mrclab("counters", "--format", "json"))["ports"])
+    drops = [row["DROPS"] for row in json.loads(mrclab("counters", "--format", "json"))["ports"] if row["DROPS"]]
+    if drops and incast["stalls_ns"]:
+        pytest.skip(f"the machine stood still for up to {max(incast['stalls_ns']) / 1e6:.0f} ms: {drops}")
+    assert drops == []
 
 
 def test_the_full_leaf_pauses_its_senders_and_they_obey(incast: dict[str, Any]) -> None:

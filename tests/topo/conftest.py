@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 import tomli_w
-from hypothesis import settings
 
 from common import files
 from tests.helpers import private_machine
@@ -19,9 +18,6 @@ from topo.planfile import plan_document
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / "p4"
-
-settings.register_profile("topo", deadline=None)  # a machine that runs a fabric may stall any example
-settings.load_profile("topo")
 
 
 @pytest.fixture(scope="module")

@@ -121,6 +121,4 @@ class Acquaintances(RuleBasedStateMachine):
 
 
 TestAcquaintances = Acquaintances.TestCase
-TestAcquaintances.settings = settings(
-    max_examples=150, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
-)
+TestAcquaintances.settings = settings(max_examples=150, stateful_step_count=40, suppress_health_check=list(HealthCheck))

@@ -83,7 +83,7 @@ def test_a_requester_never_exceeds_its_own_mpr_whatever_the_peer_grants() -> Non
     assert qp.requester.flight.nxt - qp.requester.flight.una == 3 * 128
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(0, 1 << 20),
     st.lists(st.tuples(st.integers(1, 64), st.integers(0, 30)), min_size=1, max_size=12),

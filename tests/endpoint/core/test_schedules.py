@@ -165,20 +165,20 @@ def run_schedule(schedule: dict[str, Any]) -> Wire:
 
 
 @example(REPORTED_LATE)
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=250, suppress_health_check=list(HealthCheck))
 @given(SCHEDULE)
 def test_every_message_completes_once_whatever_happens_on_the_way(schedule: dict[str, Any]) -> None:
     run_schedule(schedule)
 
 
 @pytest.mark.slow
-@settings(max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5000, suppress_health_check=list(HealthCheck))
 @given(SCHEDULE)
 def test_every_message_completes_once_in_thousands_of_schedules(schedule: dict[str, Any]) -> None:
     run_schedule(schedule)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(SCHEDULE)
 def test_the_same_seed_gives_the_same_journal(schedule: dict[str, Any]) -> None:
     first, second = run_schedule(schedule), run_schedule(schedule)

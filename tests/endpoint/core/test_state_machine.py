@@ -159,6 +159,4 @@ class TwoHosts(RuleBasedStateMachine):
 
 
 TestTwoHosts = TwoHosts.TestCase
-TestTwoHosts.settings = settings(
-    max_examples=80, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
-)
+TestTwoHosts.settings = settings(max_examples=80, stateful_step_count=40, suppress_health_check=list(HealthCheck))

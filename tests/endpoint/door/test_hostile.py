@@ -276,7 +276,7 @@ posts = st.lists(
 arms = st.builds(door.Arm, fields32, fields64, st.booleans()).map(door.pack_arm)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(controls | posts | arms | st.binary(min_size=1, max_size=80), max_size=20),
     st.sampled_from(["mrc", "roce"]),

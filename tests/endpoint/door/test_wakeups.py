@@ -88,7 +88,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(steps)
 def test_whoever_has_armed_and_not_seen_all_is_woken(steps: list[tuple[Any, ...]]) -> None:
     world = World()

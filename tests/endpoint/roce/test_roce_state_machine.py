@@ -151,5 +151,5 @@ def check(flow: Flow) -> None:
 
 TestTwoBaselineHosts = TwoBaselineHosts.TestCase
 TestTwoBaselineHosts.settings = settings(
-    max_examples=150, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=150, stateful_step_count=40, suppress_health_check=list(HealthCheck)
 )

@@ -180,7 +180,7 @@ def grow(inner: st.SearchStrategy[Sample]) -> st.SearchStrategy[Sample]:
     )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.recursive(LEAVES, grow, max_leaves=12),
     st.lists(st.tuples(st.integers(0, MASK), st.integers(0, MASK)), min_size=1, max_size=4),

@@ -173,7 +173,7 @@ updates = st.builds(
 )
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(updates, min_size=5, max_size=20), entities)
 def test_any_batch_is_carried_out_or_refused_and_what_is_read_can_be_deleted(store, writes, query):
     refused = refusal(lambda: batch.write(store, p4rt.WriteRequest(updates=writes)))
@@ -199,7 +199,7 @@ def test_any_batch_is_carried_out_or_refused_and_what_is_read_can_be_deleted(sto
     assert len(store.engine.entries) == 2
 
 
-@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(method=st.sampled_from(METHODS), data=st.binary(max_size=60))
 def test_any_bytes_over_grpc_are_answered(client, method, data):
     call = client.channel.unary_unary(f"/p4.v1.P4Runtime/{method}")

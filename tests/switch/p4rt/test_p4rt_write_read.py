@@ -76,7 +76,7 @@ def test_padded_byte_strings_are_accepted_and_read_back_canonical(client):
     assert client.read("table_entry { table_id: 33554433 }") == [parsed(host())]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     ternary=st.none() | st.tuples(st.integers(0, 2**128 - 1), st.integers(1, 2**128 - 1)),
     port_range=st.none() | st.tuples(st.integers(0, 0xFFFF), st.integers(0, 0xFFFF)),

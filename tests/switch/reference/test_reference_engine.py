@@ -200,7 +200,7 @@ def test_seeds_decide_the_random_numbers(compiled: Compiled) -> None:
     assert drawn(1) == drawn(1) != drawn(2)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.binary(max_size=80), st.integers(1, 9))
 def test_no_bytes_crash_the_programs(compiled: Compiled, frame: bytes, port: int) -> None:
     for name in ("leaf.p4", "steer.p4", "parsing.p4", "stateful.p4"):
