@@ -12,7 +12,7 @@ from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scenarios.commands.interrupts import sigterm_too
+from common.interrupts import sigterm_too
 from scenarios.commands.run import parsed, run_command
 from scenarios.commands.words import add
 from scenarios.running.directory import RUNS

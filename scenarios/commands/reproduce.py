@@ -8,8 +8,8 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+from common.interrupts import sigterm_too
 from scenarios.commands import words
-from scenarios.commands.interrupts import sigterm_too
 from scenarios.commands.owner import hand_over
 from scenarios.running.directory import RUNS
 from scenarios.running.workers import WORKERS_MAX

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scenarios.commands.interrupts import sigterm_too
+from common.interrupts import sigterm_too
 from scenarios.commands.owner import hand_over
 from scenarios.commands.root import need_root
 from scenarios.commands.words import add

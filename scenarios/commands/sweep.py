@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from common.interrupts import sigterm_too
 from scenarios.commands import words
-from scenarios.commands.interrupts import sigterm_too
 from scenarios.commands.owner import hand_over
 from scenarios.commands.root import need_root
 from scenarios.commands.run import chosen, refuse_second_lab

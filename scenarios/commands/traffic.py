@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from common.columns import aligned
+from common.interrupts import held_back
 from common.pairs import json_or_text, parse_pair
-from scenarios.commands.interrupts import held_back
 from scenarios.commands.root import need_root
 from scenarios.commands.words import add
 from topo.emulation import labname

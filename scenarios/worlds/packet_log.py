@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from common.interrupts import held_back
 from endpoint.core.dialect import Dialect
 from endpoint.decoder import Decoder
 from switch.fabric import Fabric
@@ -66,13 +67,14 @@ class PacketLog:
 
     def write(self, before_ns: int) -> None:
         """Everything before this time, which the fabric has reached."""
-        self._waiting += self._fabric.take_records()
-        ready = in_order(record for record in self._waiting if record.t_ns < before_ns)
-        self._waiting = [record for record in self._waiting if record.t_ns >= before_ns]
-        for record in ready:
-            self._write(self._line(record))
-        self._lines += len(ready)
-        self._file.flush()
+        with held_back():  # or `close` would not know which lines there are
+            self._waiting += self._fabric.take_records()
+            ready = in_order(record for record in self._waiting if record.t_ns < before_ns)
+            self._waiting = [record for record in self._waiting if record.t_ns >= before_ns]
+            for record in ready:
+                self._write(self._line(record))
+            self._lines += len(ready)
+            self._file.flush()
 
     def close(self, now_ns: int) -> None:
         """Write what is left, also of a run that was broken off, and how many lines there are."""

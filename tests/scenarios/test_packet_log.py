@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections import Counter, defaultdict
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from scenarios import library
 from scenarios.cli import main, parser
 from scenarios.commands.choosing import choose
 from scenarios.judging.run import Run
+from scenarios.worlds.packet_log import PacketLog
+from switch.packet_log import PacketRecord
 
 Line = dict[str, Any]
 CABLE_NS = 510  # of plan tiny at 100 Gb/s, with a probe of 118 bytes
@@ -69,6 +72,27 @@ def test_a_log_of_the_whole_run_has_each_way_without_gaps_and_counts_what_the_sw
     assert {fate: fates[fate] for fate in COUNTERS} == {fate: counted[name] for fate, name in COUNTERS.items()}
     assert fates["sent"] + fates["lost"] == counted["tx_packets"]
     assert sum(line["bytes"] for line in at_switches if line["fate"] in ("sent", "lost")) == counted["tx_bytes"]
+
+
+def test_a_log_that_ctrl_c_meets_in_the_middle_of_its_lines_has_them_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number, line = count(), PacketLog._line
+
+    def pressed(self: PacketLog, record: PacketRecord) -> Line:
+        if next(number) == 100:
+            signal.raise_signal(signal.SIGINT)
+        return line(self, record)
+
+    monkeypatch.setattr(PacketLog, "_line", pressed)
+    command = ["run", "smoke", "--world", "simulated", "--seed", "3", "--plain", "--runs", str(tmp_path)]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started us may ignore it
+    try:
+        assert main([*command, "--record-packets", "0..60"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    _, *lines, last = map(json.loads, (tmp_path / "latest" / "packets.jsonl").read_text().splitlines())
+    assert last["lines"] == len(lines) > 100
 
 
 def test_a_window_of_incast_shows_trims_with_the_queues_that_made_them(tmp_path: Path) -> None:

@@ -11,19 +11,24 @@ from types import FrameType
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Ctrl-C waits until the end of the `with`, then raises KeyboardInterrupt. For the main thread, and for moments."""
+    """Ctrl-C and SIGTERM wait until the end of the `with` and then do what they do. For moments. Only the main thread
+    hears signals: in another nothing needs to be held back, and nothing is."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     came: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:
         came.append(number)
 
-    before = signal.signal(signal.SIGINT, note)
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if came:
-        raise KeyboardInterrupt
+        signal.raise_signal(came[0])
 
 
 @contextmanager

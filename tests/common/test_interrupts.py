@@ -1,0 +1,56 @@
+"""Ctrl-C: one line and 130 whenever it comes, and nothing left half done."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from common.interrupts import held_back
+from scenarios import cli
+
+
+def test_ctrl_c_while_a_command_is_still_being_imported_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib, "import_module", interrupted)
+    assert cli.main(["list"]) == 130
+    assert capsys.readouterr().err == "mrclab: interrupted\n"
+
+
+@pytest.fixture(params=[signal.SIGINT, signal.SIGTERM])
+def number(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
+    """A signal that raises KeyboardInterrupt here, whatever whoever started this process has made of it."""
+    before = signal.signal(request.param, signal.default_int_handler)
+    yield request.param
+    signal.signal(request.param, before)
+
+
+def test_what_is_held_back_comes_when_the_work_is_done_and_not_before(number: signal.Signals) -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), held_back():  # noqa: PT012
+        signal.raise_signal(number)
+        signal.raise_signal(number)
+        done.append("all of it")
+    assert done == ["all of it"]
+    assert signal.getsignal(number) is signal.default_int_handler
+
+
+def test_in_another_thread_nothing_is_held_back_and_nothing_breaks(number: signal.Signals) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: held_back().__enter__()).result() is None
+    assert signal.getsignal(number) is signal.default_int_handler
+
+
+def test_nothing_is_raised_when_nobody_pressed_it_and_a_failure_goes_before_it(number: signal.Signals) -> None:
+    with held_back():
+        pass
+    with pytest.raises(ValueError, match="its own"), held_back():  # noqa: PT012
+        signal.raise_signal(number)
+        raise ValueError("its own")
