@@ -122,12 +122,12 @@ def test_an_agent_that_was_stopped_keeps_the_timers_that_were_due_later(pair):
     eventually(lambda: len(samples()) > count, "a sample to count from")
     count = len(samples())
     process.send_signal(signal.SIGSTOP)
-    threading.Event().wait(1)  # the length of the stop
+    threading.Event().wait(1.5)  # the length of the stop
     process.send_signal(signal.SIGCONT)
     eventually(lambda: len(samples()) > count, "the next sample")
     before_ns, after_ns = samples()[count - 1 : count + 1]
     client.call("sample", interval_ns=100_000_000, paths=False)
-    assert after_ns - before_ns < 2_900_000_000, "not later by the length of the stop"
+    assert after_ns - before_ns < 3_400_000_000, "not later by the length of the stop"
 
 
 def plane_states(agent: AgentProcess) -> list[str]:
