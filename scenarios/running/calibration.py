@@ -47,6 +47,7 @@ RATE_MAX_FACTOR = 1.5  # of the plan's own rate: a faster lab shows nothing more
 PHASES = (Phase("idle", 1.5), Phase("warmup", 2.0), Phase("loaded", 4.0))
 LOOK_S = 1.5
 LOOK_AGAIN_S = 3.0
+LOOK_PERIOD_NS = 2_000_000  # the lab's rate follows from the longest stall: the run's meter would note it 10 ms shorter
 SPOILT_MAX = 0.10  # of the time under load: with more stalls too little is left to judge
 
 
@@ -217,7 +218,7 @@ def glance(seconds: float) -> Load:
     before = jiffies()
     with tempfile.TemporaryDirectory(prefix="mrclab-look-") as folder:
         meter = Path(folder) / "meter.jsonl"
-        with HiccupMeter(meter):
+        with HiccupMeter(meter, LOOK_PERIOD_NS):
             time.sleep(seconds)
         late_ns = [int(line["late_ns"]) for line in journal.read_file(meter) if line["kind"] == "stall"]
     return Load(share(before, jiffies()), 0.0, longest_ns=max(late_ns, default=0))

@@ -19,6 +19,7 @@ from pathlib import Path
 from common.journal import Journal
 
 PERIOD_NS = 10_000_000
+"""A stall that begins in a thread's sleep is noted from the sleep's end on: as up to a period shorter than it was."""
 STALL_NS = 2_000_000
 """Lateness from which on a line is written; judging compares it with a round trip."""
 SUM_EVERY_NS = 500_000_000
@@ -28,12 +29,14 @@ PRIORITY = 10  # above ordinary real-time work at 1, below the kernel's own thre
 class HiccupMeter:
     """Runs the meter's process while it is entered; it ends by itself when this process does, however that is."""
 
-    def __init__(self, journal: Path) -> None:
+    def __init__(self, journal: Path, period_ns: int = PERIOD_NS) -> None:
         self._journal = journal
+        self._period_ns = period_ns
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> HiccupMeter:
         words = [sys.executable, "-m", "scenarios.running.hiccup", "--journal", str(self._journal)]
+        words += ["--period-ns", str(self._period_ns)]
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE)
         return self
 
@@ -51,7 +54,7 @@ class HiccupMeter:
             self._process = None
 
 
-def measure(processor: int, journal: Journal, ended: threading.Event) -> None:
+def measure(processor: int, journal: Journal, period_ns: int, ended: threading.Event) -> None:
     """One thread: sleeps for a period on its processor, notes how late it woke; sums go into `hiccup` lines."""
     os.sched_setaffinity(0, {processor})
     realtime = be_realtime()
@@ -60,7 +63,7 @@ def measure(processor: int, journal: Journal, ended: threading.Event) -> None:
     due_ns = time.monotonic_ns()
     written_ns = due_ns
     while not ended.is_set():
-        due_ns += PERIOD_NS
+        due_ns += period_ns
         now_ns = time.monotonic_ns()
         if due_ns > now_ns:
             time.sleep((due_ns - now_ns) / 1e9)
@@ -89,13 +92,14 @@ def main() -> int:
     """Measure on every processor that this process may use, until standard input ends with the parent."""
     parser = argparse.ArgumentParser(prog="python -m scenarios.running.hiccup")
     parser.add_argument("--journal", type=Path, required=True)
+    parser.add_argument("--period-ns", type=int, default=PERIOD_NS)
     arguments = parser.parse_args()
     journal = Journal(arguments.journal, "meter")
     journal.write_process("meter")
     started_ns = time.monotonic_ns()
     ended = threading.Event()
     threads = [
-        threading.Thread(target=measure, args=(processor, journal, ended), daemon=True)
+        threading.Thread(target=measure, args=(processor, journal, arguments.period_ns, ended), daemon=True)
         for processor in sorted(os.sched_getaffinity(0))
     ]
     for thread in threads:

@@ -9,7 +9,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from random import Random
 
+import pytest
+
+from scenarios.running.calibration import LOOK_PERIOD_NS
 from scenarios.running.hiccup import PERIOD_NS, HiccupMeter
 from tests.helpers.waiting import eventually
 
@@ -18,6 +22,12 @@ Line = dict[str, object]
 
 def lines(path: Path) -> list[Line]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def stalls(path: Path, since_ns: int) -> list[int]:
+    """How late the first processor's thread was, each time that a stall was noted since then, in ns."""
+    noted = [line for line in lines(path) if line["kind"] == "stall" and line["node"] == "cpu0"]
+    return [int(str(line["late_ns"])) for line in noted if int(str(line["t_ns"])) >= since_ns]
 
 
 def nodes(path: Path) -> set[object]:
@@ -56,6 +66,34 @@ def test_a_frozen_meter_says_since_when_and_how_long_on_every_processor(tmp_path
 
         # Whoever else freezes and thaws processes on this machine may have let the meter go on too early.
         eventually(seen_in_time, "the stall is journalled")
+
+
+@pytest.mark.parametrize("period_ns", [PERIOD_NS, LOOK_PERIOD_NS])
+def test_a_stall_is_noted_to_within_a_period(tmp_path: Path, period_ns: int) -> None:
+    """Stops at random instants: what is noted is no shorter than a stop by more than a period."""
+    path = tmp_path / "meter.jsonl"
+    rng = Random(1)
+    missed_ns: list[int] = []
+    with HiccupMeter(path, period_ns) as meter:
+        eventually(lambda: "cpu0" in nodes(path), "it measures")
+
+        def stopped_twenty_times() -> bool:
+            time.sleep(rng.uniform(0.02, 0.05))
+            os.kill(meter.pid, signal.SIGSTOP)
+            stopped_ns = time.monotonic_ns()
+            time.sleep(0.02)
+            thawed_ns = time.monotonic_ns()
+            os.kill(meter.pid, signal.SIGCONT)
+            deadline_s = time.monotonic() + 0.5
+            while not stalls(path, thawed_ns) and time.monotonic() < deadline_s:
+                time.sleep(0.001)
+            # None: whoever else freezes and thaws processes on this machine has let the meter go on too early.
+            missed_ns.extend(thawed_ns - stopped_ns - late_ns for late_ns in stalls(path, thawed_ns)[:1])
+            return len(missed_ns) == 20
+
+        eventually(stopped_twenty_times, "twenty stops are journalled")
+    missed_ns.sort()
+    assert missed_ns[-3] <= period_ns + 1_000_000, "a stop begins a little after its signal is sent"
 
 
 def test_sums_only_grow(tmp_path: Path) -> None:
