@@ -67,7 +67,7 @@ SCENARIO = Scenario(
     timeline=timeline,
     checks=judge,
     phases=phases(reference_s=20.0, faults_s=50.0),
-    short=phases(warmup_s=2.0, reference_s=5.0, faults_s=12.0, heal_s=1.5),
+    short=phases(warmup_s=1.5, reference_s=7.0, faults_s=11.0, heal_s=1.5),
     paper=(
         PaperRow("5", "T0–T1 flaps a minute during a 75K-GPU job", "mean 4.2, up to 13: negligible impact"),
         PaperRow("9c", "20 T0–T1 links taken down, 1 s apart", "goodput 1533 → 1534 Gb/s, lowest sample 1520"),
