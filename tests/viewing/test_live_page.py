@@ -116,6 +116,25 @@ def test_a_cable_is_cut_by_a_click_in_virtual_time_and_healed_and_saved(page: Op
     assert scenario.plan == "tiny"
 
 
+def test_a_button_is_pressed_however_slowly_while_the_panel_has_news(page: Open, tmp_path: Path) -> None:
+    words = ["link-flap", "--plan", "tiny", "--world", "simulated", "--seed", "5", "--paused", "--until", "2"]
+    with going_on(tmp_path, *words) as (address, _):
+        opened = page()
+        opened.open(address)
+        opened.until("lab.breaking.state?.breakable && lab.breaking.state.paused")
+        click_cable(opened, "p0l0-p0s1")
+        opened.page.click("[data-verb=link-down]")
+        opened.until("lab.breaking.state.faults.length === 1")
+        opened.page.hover("[data-undo]")
+        opened.page.mouse.down()
+        before, frames = opened.value("[lab.lanes[0].record.lines.length, lab.frames]")
+        opened.page.evaluate("() => lab.breaking.act('step').then(() => true)")
+        opened.until(f"lab.lanes[0].record.lines.length > {before} && lab.frames > {frames} + 60")
+        opened.page.mouse.up()
+        opened.until("lab.breaking.state.faults.length === 0", 20)
+        assert opened.console == []
+
+
 def test_the_keyboard_alone_breaks_and_heals(page: Open, tmp_path: Path) -> None:
     words = ["link-flap", "--plan", "tiny", "--world", "simulated", "--seed", "5", "--paused", "--until", "2"]
     with going_on(tmp_path, *words) as (address, _):
