@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -70,15 +71,15 @@ def rendered(drawn: Graph, form: str) -> str | bytes:
 
 
 def measured_load(seconds: float) -> Load:
-    """What each link carried, the busier direction, as a share of its rate, over so many seconds from now."""
+    """What each link carried, the busier direction, as a share of its rate, over about so many seconds from now."""
     from scenarios.commands.counters import traffic_managers
     from topo.emulation.lab import Lab
     from topo.graph import link_at, peer, ports
 
     lab = Lab.attach()
-    before = traffic_managers(lab)
+    before, from_s = traffic_managers(lab), time.monotonic()
     threading.Event().wait(seconds)
-    after = traffic_managers(lab)
+    after, to_s = traffic_managers(lab), time.monotonic()  # a machine that stood still has waited longer
     plan: Plan = lab.plan
     load: dict[frozenset[str], float] = {}
     for switch in plan.switches():
@@ -88,6 +89,6 @@ def measured_load(seconds: float) -> Load:
                 continue
             names = frozenset((switch.name, peer(plan, ref).node.name))
             for way in ("tx_bytes", "rx_bytes"):
-                share = (new[way] - old[way]) * 8 / seconds / link_at(plan, ref).rate_bps
+                share = (new[way] - old[way]) * 8 / (to_s - from_s) / link_at(plan, ref).rate_bps
                 load[names] = max(load.get(names, 0.0), share)
     return load
