@@ -1,18 +1,21 @@
 """How the cost of virtual time grows: data packets a second and memory against hosts, planes, EVs a QP and faults.
 
-    python benchmarks/simulation_curves.py [--hosts 16 64 256 1024] [--bytes 500000] [--svg FILE]
+    python benchmarks/simulation_curves.py [--hosts 16 64 256 1024] [--bytes 500000] [--times 5] [--svg FILE]
 
 Each row is the permutation of `benchmarks/simulation.py` in a process of its own: of 64 hosts, 4 planes, 128 EVs a QP
 and no fault, with one of the four changed. Faults are 1 % loss on one link each, in force all the time. Processor time
-of one core; building is counted apart.
+of one core; building is counted apart. All rows are measured in turn, `--times` times over: what is printed and drawn
+is the median, beside the least and the most.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +35,12 @@ def run(case: dict[str, int], size: int, directory: str) -> dict[str, Any]:
     return permutation(case["hosts"], size, directory, case["planes"], settings, case["faults"])
 
 
-def draw(curves: dict[str, list[tuple[int, float, float]]], file: Path) -> None:
-    """Both quantities against each axis, as an SVG."""
+Point = tuple[int, list[float], float]
+"""A number on an axis, the data packets a second that were measured there, and the memory in MB."""
+
+
+def draw(curves: Mapping[str, Sequence[Point]], file: Path) -> None:
+    """Both quantities against each axis, as an SVG; the band is from the least to the most."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -43,15 +50,20 @@ def draw(curves: dict[str, list[tuple[int, float, float]]], file: Path) -> None:
     figure, rows = pyplot.subplots(2, len(curves), figsize=(10, 4.2), sharey="row", squeeze=False)
     for place, (axis, points) in enumerate(curves.items()):
         numbers = [number for number, _, _ in points]
-        for line, values in enumerate(([rate for _, rate, _ in points], [memory for _, _, memory in points])):
-            plot = rows[line][place]
-            plot.plot(numbers, values, marker="o", color="#1f5f99" if line == 0 else "#8a4b08")
+        rates = [rates for _, rates, _ in points]
+        above, below = rows[0][place], rows[1][place]
+        above.plot(numbers, [statistics.median(one) for one in rates], marker="o", color="#1f5f99")
+        above.fill_between(
+            numbers, [min(one) for one in rates], [max(one) for one in rates], color="#1f5f99", alpha=0.2
+        )
+        below.plot(numbers, [memory for _, _, memory in points], marker="o", color="#8a4b08")
+        for plot in (above, below):
             plot.set_ylim(bottom=0)
             plot.grid(alpha=0.3)
             if 0 not in numbers:
                 plot.set_xscale("log", base=2)
             plot.set_xticks(numbers, [str(number) for number in numbers])
-        rows[1][place].set_xlabel(NAMES[axis])
+        below.set_xlabel(NAMES[axis])
     rows[0][0].set_ylabel("data packets/s")
     rows[1][0].set_ylabel("memory, MB")
     figure.tight_layout()
@@ -62,6 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, nargs="+", default=AXES["hosts"], help="multiples of 16")
     parser.add_argument("--bytes", type=int, default=500_000, help="that each host sends")
+    parser.add_argument("--times", type=int, default=5, help="that each row is measured")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="draw the curves, too")
     parser.add_argument("--row", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -69,21 +82,35 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as directory:
             print(json.dumps(run(options.row, options.bytes, directory)))
         return
+    axes = {**AXES, "hosts": options.hosts}
+    cases = {tuple({**USUAL, axis: number}.values()) for axis, numbers in axes.items() for number in numbers}
+    found: dict[tuple[int, ...], list[dict[str, Any]]] = {case: [] for case in sorted(cases)}
+    for time in range(options.times):
+        for case, rows in found.items():
+            sys.stderr.write(f"{time + 1} of {options.times}: {dict(zip(AXES, case, strict=True))}\n")
+            row = json.dumps(dict(zip(AXES, case, strict=True)))
+            rows.append(own_row(__file__, row, "--bytes", str(options.bytes)))
     names = "".join(f"{NAMES[axis]:>16}" for axis in AXES)
-    print(f"{names}{'data/s':>10}{'us a packet':>13}{'MB':>8}{'build, s':>10}")
-    curves: dict[str, list[tuple[int, float, float]]] = {}
-    for axis, numbers in {**AXES, "hosts": options.hosts}.items():
-        for number in numbers:
-            case = {**USUAL, axis: number}
-            found = own_row(__file__, json.dumps(case), "--bytes", str(options.bytes))
-            rate = found["data"] / found["seconds"]
-            curves.setdefault(axis, []).append((number, rate, found["megabytes"]))
-            place = "".join(f"{value:16,}" for value in case.values())
-            print(
-                f"{place}{rate:10,.0f}{1e6 / rate:13.1f}{found['megabytes']:8,.0f}{found['build_s']:10.1f}", flush=True
-            )
+    print(f"{names}{'data/s':>10}{'us a packet':>13}{'(least, most)':>16}{'MB':>8}{'build, s':>10}")
+    for case, rows in found.items():
+        us = [row["seconds"] / row["data"] * 1e6 for row in rows]
+        median = statistics.median(us)
+        place = "".join(f"{value:16,}" for value in case)
+        spread = f"({min(us):.1f}, {max(us):.1f})"
+        built_s = statistics.median(row["build_s"] for row in rows)
+        print(f"{place}{1e6 / median:10,.0f}{median:13.1f}{spread:>16}{memory(rows):8,.0f}{built_s:10.1f}")
     if options.svg:
+        curves: dict[str, list[Point]] = {axis: [] for axis in axes}
+        for axis, numbers in axes.items():
+            for number in numbers:
+                rows = found[tuple({**USUAL, axis: number}.values())]
+                curves[axis].append((number, [row["data"] / row["seconds"] for row in rows], memory(rows)))
         draw(curves, options.svg)
+
+
+def memory(rows: Sequence[Mapping[str, Any]]) -> float:
+    """The most that a row took, in MB."""
+    return max(float(row["megabytes"]) for row in rows)
 
 
 if __name__ == "__main__":
