@@ -1,6 +1,6 @@
 """The verdicts of scenarios on a noisy machine: makes the table of docs/results.md, unattended.
 
-    python benchmarks/noise.py                               # everything: some two hours and a half
+    python benchmarks/noise.py                               # everything: some three hours and a half
     python benchmarks/noise.py --results noise.jsonl         # the same in pieces: goes on where it ended
     python benchmarks/noise.py --results noise.jsonl --at-most 1 --noise freeze both
     python benchmarks/noise.py --results noise.jsonl --table # no run, the table so far
