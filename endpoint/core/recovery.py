@@ -25,6 +25,8 @@ from __future__ import annotations
 
 from collections import deque
 
+from endpoint.core.config import NEVER
+
 PLANE_RTT_MAX = 32
 """Base round trips (and jitters): what is later than this teaches nothing about its plane."""
 
@@ -41,8 +43,9 @@ class ReorderRule:
         self._largest: dict[int, int] = {}
         self._smallest: dict[int, int] = {}
         self.window_ns = self._base_ns
-        self.slowest_ns = 0
-        """Largest recent round trip of the slowest plane; 0 before the first sample."""
+        self.longest_ns = 0
+        """The longest round trip to expect, of any plane: its largest recent one, and as much more as the smallest is
+        below that. 0 before the first sample."""
         self.log: deque[tuple[int, int]] = deque()
         """(PSN, time sent) of every transmission, oldest first; stale entries go when they come to the front."""
         self.newest_ns = -1
@@ -85,8 +88,15 @@ class ReorderRule:
         self._measure_spread()
 
     def _measure_spread(self) -> None:
-        self.slowest_ns = max(self._largest.values()) if self._largest else 0
-        spread_ns = self.slowest_ns - min(self._smallest.values()) if self._smallest else 0
+        slowest_ns = longest_ns = 0
+        quickest_ns = NEVER
+        for plane, largest_ns in self._largest.items():
+            smallest_ns = self._smallest[plane]
+            slowest_ns = max(slowest_ns, largest_ns)
+            quickest_ns = min(quickest_ns, smallest_ns)
+            longest_ns = max(longest_ns, 2 * largest_ns - smallest_ns)
+        self.longest_ns = longest_ns
+        spread_ns = max(0, slowest_ns - quickest_ns)
         if spread_ns != self._spread_ns:
             self._spread_ns = spread_ns
             self.window_ns = self._base_ns + spread_ns + self._learned_ns

@@ -99,6 +99,11 @@ class RetryTimer:
 
     @property
     def round_trip_ns(self) -> int:
-        """The longest round trip to expect: the slowest plane's, its variation, and the lateness of a process."""
-        rtt = self._rtt
-        return max(rtt.smoothed_ns, self._rule.slowest_ns) + 4 * rtt.variation_ns + self._jitter_ns
+        """The longest round trip to expect, and the lateness of a process.
+
+        Once there are samples of planes, the variation of all round trips together does not count: the difference
+        between planes is part of it, and the slowest plane's round trip has that already.
+        """
+        rtt, longest_ns = self._rtt, self._rule.longest_ns
+        expected_ns = max(rtt.smoothed_ns, longest_ns) if longest_ns else rtt.smoothed_ns + 4 * rtt.variation_ns
+        return expected_ns + self._jitter_ns

@@ -120,5 +120,12 @@ FOUND = {
         (TimedFault(0.0, "switch-crash", "p0l0", 0.017),), {"packets": {"pmtu_bytes": 512}},
         reference_s=0.5, faults_s=0.3, after_s=2.0,
     ),
+    # A slow plane counted twice in the longest round trip to expect: nobody asked for the hole in a window for so long.
+    "a slow link, and a hole": Case(
+        211287785, {"planes": 2, "leaves": 2, "spines": 1, "hosts_per_leaf": 1},
+        (Workload("incast", {"depth": 8, "qps": 2, "size": 30_000}, ("h0", "h1"), name="load1", phase="warmup"),),
+        (TimedFault(0.0, "rate", "p1l0>h0", 1.7, 1.0, seed=1), TimedFault(0.0, "blackhole", "h1>p1l1", 0.2)),
+        reference_s=0.5, faults_s=2.5, after_s=2.0,
+    ),
 }  # fmt: skip
 """What hunts have found, shrunk, and what was wrong."""
