@@ -21,7 +21,7 @@ from endpoint.core.repair import Repair
 from endpoint.core.retry import RetryTimer
 from endpoint.core.rtt import RttEstimator
 from endpoint.core.scheduler import Agenda, Sender
-from endpoint.core.selection import Selection
+from endpoint.core.selection import Selection, next_after_loss
 from endpoint.core.verbs import Fail
 from endpoint.core.wire import ACK_REQUEST, MPR_UNIT, RETRANSMISSION, NackReason, PathMark
 from endpoint.core.work import WorkQueue
@@ -173,7 +173,7 @@ class Requester(Sender):
             size = flight.sizes[slot]
             if flight.inflight_bytes and flight.inflight_bytes + size > self.cc.window_bytes:
                 return False
-            path = self._selection.next(scheduler.usable)
+            path = next_after_loss(self._selection, self._evs, scheduler.usable, flight.blamed[slot], now_ns)
             if path is None:
                 return True
             message = flight.messages[slot]
@@ -488,8 +488,7 @@ class Requester(Sender):
     def _timeout(self, now_ns: int) -> None:
         self.timeouts += 1
         if self.retry.expired(now_ns):
-            cause = f"no answer after {self.retry.retries - 1} retries"
-            self._fail(now_ns, CompletionStatus.RETRY_EXCEEDED, cause)
+            self._fail(now_ns, CompletionStatus.RETRY_EXCEEDED, f"no answer after {self.retry.retries - 1} retries")
             return
         before = self.flight.inflight_bytes
         for index in self.flight.waiting():

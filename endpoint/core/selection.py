@@ -36,3 +36,27 @@ def find_selection(name: str) -> type[Selection]:
     if name not in SELECTIONS:
         raise ConfigError(f"there is no path selection {name!r}; valid: {', '.join(SELECTIONS)}")
     return SELECTIONS[name]
+
+
+def next_after_loss(selection: Selection, evs: EvSet, usable: int, blamed: EvPath | None, now_ns: int) -> EvPath | None:
+    """The EV of a packet that is sent again; None: wait for a port.
+
+    A packet that was taken for lost on `blamed` goes by another live plane, even if that plane's port is busy for now:
+    all of its own plane may be dead, and the last EVs of a dead plane stay in rotation for some losses. That nobody
+    sends there makes the dead plane's port the one that is always free.
+    """
+    others = 0
+    if blamed is not None and selection.heeds_signals:
+        for plane in evs.live:
+            if plane is not blamed.plane and plane.port.paused_ns <= now_ns:
+                others |= plane.bit
+    if not others:
+        return selection.next(usable)
+    usable_others = usable & others
+    if not usable_others:
+        return None
+    path = selection.next(usable_others)
+    if path is None:  # only the turn of the plane to be avoided is left in this round
+        selection.next(usable)
+        path = selection.next(usable_others)
+    return path

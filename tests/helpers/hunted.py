@@ -127,5 +127,16 @@ FOUND = {
         (TimedFault(0.0, "rate", "p1l0>h0", 1.7, 1.0, seed=1), TimedFault(0.0, "blackhole", "h1>p1l1", 0.2)),
         reference_s=0.5, faults_s=2.5, after_s=2.0,
     ),
+    # Writes of one packet met the same dead plane four times in a row: what was lost was sent again by any plane.
+    "a dead plane, packet by packet": Case(
+        211287785, {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 1},
+        (
+            Workload("write_bw", {"size": 64, "depth": 1, "qps": 2, "rate_bps": 100_000}, ("h1", "h0"), name="load0",
+                     phase="warmup"),
+            Workload("incast", {"depth": 4, "qps": 1, "size": 15_000}, ("h0", "h1"), name="load1", phase="warmup"),
+        ),
+        (TimedFault(0.27, "rate", "p1l0>h0", 1.7, 1.0, seed=1), TimedFault(2.316, "blackhole", "h1>p1l1", 1.7)),
+        settings={"sack_threshold_bytes": 0}, reference_s=0.5, faults_s=5.0, after_s=2.0,
+    ),
 }  # fmt: skip
 """What hunts have found, shrunk, and what was wrong."""

@@ -558,3 +558,24 @@ def test_denied_evs_are_not_used_by_present_and_future_qps(hosts: int) -> None:
     run(wire, flow)
     assert {ev for _, ev in denied} <= set(flow.qp.paths())
     assert wire.transports["h0"].denied() == set()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_was_lost_goes_by_another_plane(seed: int) -> None:
+    """A hunt found writes of one packet that met the same dead plane four times in a row, 0.4 s each time."""
+    wire = Wire(planes=2, evs_per_plane=8, seed=seed)
+    flow = Flow(wire)
+    flow.post(4096)
+    run(wire, flow)
+    for (plane, _), link in wire.links.items():
+        link.up = plane != 1
+    copies = []
+    for _ in range(16):
+        before = flow.qp.requester.retransmits
+        flow.post(4096)
+        run(wire, flow)
+        copies.append(flow.qp.requester.retransmits - before)
+    flow.check()
+    assert max(copies) == 1
+    assert sum(copies) >= 2, "or nothing was lost"
+    assert flow.qp.requester.timeouts == 0
