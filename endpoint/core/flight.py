@@ -74,6 +74,12 @@ class Flight:
         granted = max(self.granted, self.una + MPR_UNIT)
         return min(self.una + min(self.window, self.mask + 1), granted)
 
+    @property
+    def oldest_ns(self) -> int:
+        """When the first packet that is not acknowledged was sent, by a clock that stood still for no stall until now;
+        NEVER if all are."""
+        return NEVER if self.una == self.nxt else self.sent_ns[self.una & self.mask] + self.late_ns
+
     def grow(self, window: int) -> None:
         """Make room for `window` PSNs; what is known of the packets under way and of the last ones stays."""
         old, size = self.mask, 1 << (window - 1).bit_length()

@@ -43,6 +43,8 @@ class ReorderRule:
         self._largest: dict[int, int] = {}
         self._smallest: dict[int, int] = {}
         self.window_ns = self._base_ns
+        self.slowest_ns = 0
+        """Largest recent round trip of the slowest plane; 0 before the first sample."""
         self.longest_ns = 0
         """The longest round trip to expect, of any plane: its largest recent one, and as much more as the smallest is
         below that. 0 before the first sample."""
@@ -95,7 +97,7 @@ class ReorderRule:
             slowest_ns = max(slowest_ns, largest_ns)
             quickest_ns = min(quickest_ns, smallest_ns)
             longest_ns = max(longest_ns, 2 * largest_ns - smallest_ns)
-        self.longest_ns = longest_ns
+        self.slowest_ns, self.longest_ns = slowest_ns, longest_ns
         spread_ns = max(0, slowest_ns - quickest_ns)
         if spread_ns != self._spread_ns:
             self._spread_ns = spread_ns

@@ -88,7 +88,7 @@ class Requester(Sender):
         self._ask_every = limits.sack_threshold_bytes
         self._unasked = 0
         """Bytes sent since the last packet that asked for an acknowledgement."""
-        self.retry = RetryTimer(*retries, limits.jitter_ns, self._rtt, self._rule)
+        self.retry = RetryTimer(*retries, limits.jitter_ns, self._rtt, self.flight)
         self.acked_bytes = self.data_packets = self.retransmits = self.timeouts = 0
         self.trims = self.nacks = self.marks = self.skips = self.spurious = 0
 
@@ -321,6 +321,7 @@ class Requester(Sender):
         self.cc.on_ack(now_ns, acked, rtt_ns, marked == PathMark.SKIP_ONCE, flight.inflight_bytes)
         for index in flight.overdue():
             self._lose(index, now_ns, proved=True)
+        self._agenda.arm(self.retry.ask_due_ns)
         self._agenda.wake()
 
     def _grant(self, edge: int) -> None:

@@ -1,7 +1,8 @@
 """How long a requester waits: when it asks with probes, when it sends everything again, when it gives up.
 
-Two times run: since anything new was sent or heard, after which it asks, and since the last sign of life, after which
-it retransmits: OCP MRC's local ACK timeout, even for the linear retries, ever longer for the exponential ones.
+Three times run. It asks when the oldest packet has been out for long enough and nothing new was sent or heard for a
+while. It retransmits long after the last sign of life: OCP MRC's local ACK timeout, even for the linear retries, ever
+longer for the exponential ones.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from endpoint.core.config import ACK_TIMEOUT_UNIT_NS, RETRIES_WITHOUT_END
 
 if TYPE_CHECKING:
-    from endpoint.core.recovery import ReorderRule
+    from endpoint.core.flight import Flight
     from endpoint.core.rtt import RttEstimator
 
 BACKOFF_MAX = 12
@@ -21,19 +22,20 @@ PROBE_BACKOFF_MAX = 3
 
 
 class RetryTimer:
-    """Times in ns. `rtt` and `rule` are the requester's own: no timer is shorter than the round trip now takes."""
+    """Times in ns. `rtt` and `flight` are the requester's own: no timer is shorter than the round trip now takes."""
 
     def __init__(
-        self, timeout: int, linear_cnt: int, exp_cnt: int, jitter_ns: int, rtt: RttEstimator, rule: ReorderRule
+        self, timeout: int, linear_cnt: int, exp_cnt: int, jitter_ns: int, rtt: RttEstimator, flight: Flight
     ) -> None:
         self._rtt = rtt
-        self._rule = rule
+        self._flight = flight
+        self._rule = flight.rule
         self._jitter_ns = jitter_ns
         self.configure(timeout, linear_cnt, exp_cnt)
         self._quiet_ns = 0
         self._life_ns = 0
         self._asked = 0
-        """Askings since something new was heard."""
+        """Askings in a row without any answer."""
         self.hold_ns = 0
         """Until then nothing is sent: the peer lacked something."""
         self.retries = 0
@@ -64,8 +66,8 @@ class RetryTimer:
         self.heard(now_ns)
 
     def alive(self, now_ns: int) -> None:
-        """A probe was answered."""
-        self.retries = 0
+        """A probe was answered: that asking was not in vain."""
+        self.retries = self._asked = 0
         self._life_ns = now_ns
 
     def asked(self, now_ns: int) -> None:
@@ -87,9 +89,18 @@ class RetryTimer:
 
     @property
     def ask_due_ns(self) -> int:
-        """When to ask with probes: when they can prove a loss, but before the timer would take all for lost."""
-        wait_ns = max(self.round_trip_ns, min(self._rule.window_ns, self._timeout_ns // 2))
-        return self._quiet_ns + (wait_ns << min(self._asked, PROBE_BACKOFF_MAX))
+        """When to ask with probes: when they can prove a loss, but before the timer would take all for lost.
+
+        The oldest packet must have been out for the slowest plane's round trip, and nothing have been sent or heard for
+        a round trip that would bring the proof by itself. What was asked in vain is asked ever later.
+        """
+        slowest_ns = self._rule.slowest_ns
+        answer_ns = slowest_ns + self._jitter_ns if slowest_ns else self.round_trip_ns
+        wait_ns = max(answer_ns, min(self._rule.window_ns, self._timeout_ns // 2))
+        if self._asked:
+            return self._quiet_ns + (wait_ns << min(self._asked, PROBE_BACKOFF_MAX))
+        overdue_ns = min(self._flight.oldest_ns, self._quiet_ns) + wait_ns
+        return max(overdue_ns, self._quiet_ns + self._rtt.smoothed_ns + self._jitter_ns)
 
     @property
     def retry_due_ns(self) -> int:

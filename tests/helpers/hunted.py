@@ -138,5 +138,12 @@ FOUND = {
         (TimedFault(0.27, "rate", "p1l0>h0", 1.7, 1.0, seed=1), TimedFault(2.316, "blackhole", "h1>p1l1", 1.7)),
         settings={"sack_threshold_bytes": 0}, reference_s=0.5, faults_s=5.0, after_s=2.0,
     ),
+    # The answer to a probe proved nothing yet, and the next probe went by the deadline from before that answer.
+    "a slow link, and an answer too early": Case(
+        211287785, {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 1},
+        (Workload("incast", {"depth": 8, "qps": 2, "size": 30_000}, ("h0", "h1"), name="load1", phase="warmup"),),
+        (TimedFault(0.0, "rate", "p1l0>h0", 0.8, 1.0, seed=1), TimedFault(0.29, "blackhole", "h1>p1l1", 0.4)),
+        reference_s=0.5, faults_s=1.25, after_s=2.0,
+    ),
 }  # fmt: skip
 """What hunts have found, shrunk, and what was wrong."""

@@ -261,7 +261,12 @@ def test_timeouts_come_seven_times_evenly_and_then_ever_further_apart() -> None:
 
 def timer_of(rule: ReorderRule) -> RetryTimer:
     """Of 1.024 ms · 2^8 = 262 ms, with a base round trip of 50 ms."""
-    return RetryTimer(18, 7, 0, 0, RttEstimator(50 * MS), rule)
+    return flight_and_timer(rule, RttEstimator(50 * MS))[1]
+
+
+def flight_and_timer(rule: ReorderRule, rtt: RttEstimator) -> tuple[Flight, RetryTimer]:
+    flight = Flight(0, 64, rule, rtt, lambda path, now_ns: None, lambda message: None)
+    return flight, RetryTimer(18, 7, 0, 0, rtt, flight)
 
 
 def test_probes_ask_before_the_timer_takes_all_for_lost_however_wide_the_window() -> None:
@@ -291,7 +296,7 @@ def test_what_a_timeout_sends_again_is_asked_for_anew() -> None:
 def test_a_slow_plane_makes_the_longest_round_trip_its_own_and_not_its_distance_from_the_others_besides() -> None:
     """A hunt found a link at a tenth of its rate: a queue pair with a hole waited 39 round trips before it asked."""
     rule, rtt = ReorderRule(base_rtt_ns=50 * MS, jitter_ns=0), RttEstimator(50 * MS)
-    timer = RetryTimer(18, 7, 0, 0, rtt, rule)
+    _, timer = flight_and_timer(rule, rtt)
     assert timer.round_trip_ns == (50 + 4 * 25) * MS, "RFC 6298's first guess, of nothing but the profile"
     for _ in range(40):
         for plane, sample_ns in enumerate((50 * MS, 800 * MS)):
@@ -303,3 +308,23 @@ def test_a_slow_plane_makes_the_longest_round_trip_its_own_and_not_its_distance_
     assert 900 * MS < timer.round_trip_ns <= 1000 * MS
     rule.forget_plane(1)
     assert timer.round_trip_ns == rtt.smoothed_ns < 900 * MS
+
+
+def test_a_packet_that_is_overdue_is_asked_for_after_one_quiet_round_trip() -> None:
+    """A hunt found 2.1 s of silence: late answers had begun the wait for the longest round trip anew, each of them."""
+    rule, rtt = ReorderRule(base_rtt_ns=50 * MS, jitter_ns=0), RttEstimator(50 * MS)
+    flight, timer = flight_and_timer(rule, rtt)
+    for plane, sample_ns in enumerate((50 * MS, 800 * MS)):
+        rtt.update(sample_ns)
+        rule.rtt_sample(plane, sample_ns)
+    flight.nxt = 2
+    timer.sent(0)
+    assert timer.ask_due_ns == 800 * MS, "not before the slow plane's answer may come"
+    timer.heard(700 * MS)
+    assert timer.ask_due_ns == 700 * MS + rtt.smoothed_ns
+    timer.heard(3000 * MS)
+    assert timer.ask_due_ns == 3000 * MS + rtt.smoothed_ns, "answers still come, and would prove a loss by themselves"
+    timer.asked(3200 * MS)
+    assert timer.ask_due_ns == (3200 + 2 * 800) * MS
+    timer.alive(3300 * MS)
+    assert timer.ask_due_ns == 3200 * MS + rtt.smoothed_ns, "an answer is no reason to wait for longer"
