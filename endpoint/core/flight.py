@@ -76,8 +76,8 @@ class Flight:
 
     @property
     def oldest_ns(self) -> int:
-        """When the first packet that is not acknowledged was sent, by a clock that stood still for no stall until now;
-        NEVER if all are."""
+        """When the first packet that is not acknowledged was sent, later by this host's stalls since then. NEVER: all
+        packets are acknowledged."""
         return NEVER if self.una == self.nxt else self.sent_ns[self.una & self.mask] + self.late_ns
 
     def grow(self, window: int) -> None:
