@@ -43,6 +43,17 @@ def going_on(folder: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[
             process.communicate()
 
 
+@contextmanager
+def held(page: Open, folder: Path) -> Iterator[Page]:
+    """The page of a run in virtual time that stands still and can be broken."""
+    words = ["link-flap", "--plan", "tiny", "--world", "simulated", "--seed", "5", "--paused", "--until", "2"]
+    with going_on(folder, *words) as (address, _):
+        opened = page()
+        opened.open(address)
+        opened.until("lab.breaking.state?.breakable && lab.breaking.state.paused")
+        yield opened
+
+
 def click_cable(page: Page, name: str) -> None:
     """A click of the mouse on a cable, where no other cable is near: a third of the way up."""
     x, y = page.value(
@@ -116,12 +127,24 @@ def test_a_cable_is_cut_by_a_click_in_virtual_time_and_healed_and_saved(page: Op
     assert scenario.plan == "tiny"
 
 
+def test_news_leaves_the_panel_where_a_reader_has_scrolled_it(page: Open, tmp_path: Path) -> None:
+    with held(page, tmp_path) as opened:
+        click_cable(opened, "p0l0-p0s1")
+        opened.page.click("[data-verb=link-down]")  # has the keyboard's focus from here on
+        opened.until("document.querySelector('[data-undo]')")
+        panel = "document.querySelector('#panel')"
+        there = opened.page.evaluate(f"() => {{ {panel}.scrollTop = 1e6; return {panel}.scrollTop; }}")
+        assert there > 100
+        sign = opened.value(f"{panel}.dataset.sign")
+        opened.page.evaluate("() => lab.breaking.act('step').then(() => true)")
+        opened.until(f"{panel}.dataset.sign !== {json.dumps(sign)}")
+        assert opened.value("document.activeElement.matches('[data-verb=link-down]')")
+        assert opened.value(f"{panel}.scrollTop") == there
+        assert opened.console == []
+
+
 def test_a_button_is_pressed_however_slowly_while_the_panel_has_news(page: Open, tmp_path: Path) -> None:
-    words = ["link-flap", "--plan", "tiny", "--world", "simulated", "--seed", "5", "--paused", "--until", "2"]
-    with going_on(tmp_path, *words) as (address, _):
-        opened = page()
-        opened.open(address)
-        opened.until("lab.breaking.state?.breakable && lab.breaking.state.paused")
+    with held(page, tmp_path) as opened:
         click_cable(opened, "p0l0-p0s1")
         opened.page.click("[data-verb=link-down]")
         opened.until("lab.breaking.state.faults.length === 1")
@@ -136,11 +159,7 @@ def test_a_button_is_pressed_however_slowly_while_the_panel_has_news(page: Open,
 
 
 def test_the_keyboard_alone_breaks_and_heals(page: Open, tmp_path: Path) -> None:
-    words = ["link-flap", "--plan", "tiny", "--world", "simulated", "--seed", "5", "--paused", "--until", "2"]
-    with going_on(tmp_path, *words) as (address, _):
-        opened = page()
-        opened.open(address)
-        opened.until("lab.breaking.state?.breakable && lab.breaking.state.paused")
+    with held(page, tmp_path) as opened:
         keys = opened.page.keyboard
 
         def to(selector: str) -> None:
