@@ -129,14 +129,15 @@ class Requester(Sender):
         self._confirmations.max_write_imm = max_write_imm
         self.retry.configure(*retries)
         if self._work.pending:
-            self._agenda.arm(self.retry.retry_due_ns)
+            self._agenda.arm(min(self.retry.retry_due_ns, self.retry.ask_due_ns))
             self._agenda.wake()
 
     def planes_changed(self) -> None:
-        """A lost plane's delay no longer widens the reorder window."""
+        """A lost plane's delay no longer widens the reorder window, and what is under way is asked for earlier."""
         for plane in self._evs.planes:
             if not plane.wanted:
                 self._rule.forget_plane(plane.number)
+        self._agenda.arm(self.retry.ask_due_ns)
 
     # --- sending -----------------------------------------------------------------------------------------------
 
@@ -147,8 +148,7 @@ class Requester(Sender):
         flight = self.flight
         if flight.una == flight.nxt and not self._confirmations.waiting and self._evs.live:
             self.retry.restart(now_ns)
-        first = len(out)
-        end = first + budget
+        first, end = len(out), len(out) + budget
         more = self._send_lost(now_ns, out, end) if flight.lost else None
         if more is None:
             more = self._send_new(now_ns, out, end)

@@ -113,6 +113,48 @@ def test_a_slow_plane_that_goes_down_does_not_delay_the_others_any_longer(host: 
     flow.check()
 
 
+def test_what_a_shorter_wait_makes_due_is_asked_for_in_time() -> None:
+    """A slow plane goes down while everything is lost: nobody waits for that plane's round trip any longer."""
+    base = Wire().base_rtt_ns
+    wire = Wire(plane_delays_ns=(1_000, 1_000, 1_000, 1_000 + 9 * base), mark=False)
+    flow = Flow(wire)
+    requester = flow.qp.requester
+    for _ in range(400):
+        flow.post(50_000)
+    run(wire, flow)
+    for link in wire.links.values():
+        link.faults = Faults(loss=1.0)
+    flow.post(4096)
+    wire.run(wire.now_ns + base // 10)
+    before_ns, asked = requester.retry.ask_due_ns, requester.counters()["probes"]
+    wire.set_port("h0", 4, False)
+    due_ns = requester.retry.ask_due_ns
+    assert due_ns < before_ns - 5 * base
+    wire.run(due_ns + base // 10)
+    assert requester.counters()["probes"] > asked
+
+
+def test_a_shorter_timeout_holds_for_what_is_under_way() -> None:
+    """Where late packets have widened the window, half of the timeout is the wait."""
+    wire = Wire()
+    base = wire.base_rtt_ns
+    flow = Flow(wire)
+    flow.qp.modify(None, wire.now_ns, timeout=20)
+    requester = flow.qp.requester
+    for _ in range(100):
+        requester._rule.late_arrival()
+    for link in wire.links.values():
+        link.faults = Faults(loss=1.0)
+    flow.post(4096)
+    wire.run(wire.now_ns + base // 10)
+    before_ns, asked = requester.retry.ask_due_ns, requester.counters()["probes"]
+    flow.qp.modify(None, wire.now_ns, timeout=4)
+    due_ns = requester.retry.ask_due_ns
+    assert due_ns < before_ns - base
+    wire.run(due_ns + base // 10)
+    assert requester.counters()["probes"] > asked
+
+
 def test_a_real_loss_is_found_within_four_round_trips_while_data_flows() -> None:
     wire = Wire(mark=False)
     flow = Flow(wire)
