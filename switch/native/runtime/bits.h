@@ -21,6 +21,14 @@ __extension__ typedef __int128 i128;
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/* Have memory that is written or read soon brought to the cache meanwhile. Any address will do. */
+static inline void fetch(const void *from, u32 bytes)
+{
+    enum { LINE = 64 };
+    for (u32 at = 0; at < bytes; at += LINE)
+        __builtin_prefetch((const u8 *)from + at, 1);
+}
+
 static inline u64 load16(const u8 *p)
 {
     u16 v;

@@ -8,6 +8,7 @@
 #include "packet.h"
 
 enum { T_NS, HOST, PORT, FRAME, FIELDS };
+enum { FETCHED_BYTES = 1024 }; /* of a packet and its frame; how it goes on the processor finds itself */
 
 /* A `switch.fabric.HostFrame`, which `type` is, as its own `__new__` would make it. */
 static PyObject *host_frame(PyTypeObject *type, PyObject *host, const struct packet *p)
@@ -35,6 +36,8 @@ static PyObject *exchange_collect(PyObject *self, PyObject *const *args, Py_ssiz
     PyObject *frames = PyErr_Occurred() ? NULL : PyList_New(0);
     const struct packet *p;
     while (frames && (p = fabric_first(f, (u32)host))) {
+        if (p->next)
+            fetch(p->next, FETCHED_BYTES);
         PyObject *made = host_frame((PyTypeObject *)args[2], args[1], p);
         if (!made || PyList_Append(frames, made))
             Py_CLEAR(frames);

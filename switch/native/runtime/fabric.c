@@ -80,6 +80,16 @@ static u64 host_order(u32 host, u32 port, u64 number)
     return (u64)host << 44 | (u64)port << 35 | (number & ((1ull << 35) - 1));
 }
 
+static u32 ordered_host(u64 order)
+{
+    return (u32)(order >> 44);
+}
+
+static u16 ordered_port(u64 order)
+{
+    return order >> 35 & 511;
+}
+
 /* --- cables ---------------------------------------------------------------------------------------------------- */
 
 static bool give_to_switch(struct fabric *f, const struct fabric_end *to, struct packet *p)
@@ -95,7 +105,6 @@ static bool give_to_switch(struct fabric *f, const struct fabric_end *to, struct
 static bool give_to_host(struct fabric *f, const struct fabric_end *to, struct packet *p)
 {
     p->port_in = (u16)to->port;
-    p->order = to->node;
     if (!heap_push(&f->to_hosts, p->t_ns, host_order(to->node, to->port, f->sent_to_hosts++), p))
         return false;
     f->bound_ns = lesser(f->bound_ns, plus(p->t_ns, f->up_ns));
@@ -376,6 +385,8 @@ static void run_place(struct fabric *f, u32 number, u64 end_ns)
     struct device *d = place->joint.device;
     while (arrivals->count && arrivals->item[0].t_ns < end_ns) {
         struct packet *p = heap_pop(arrivals).what;
+        if (arrivals->count) /* most likely the next: it has come from a host or another switch, and left the cache */
+            pool_fetch(f->pool, arrivals->item[0].what);
         if (d)
             device_accept(d, p->port_in, p, p->t_ns);
         else
@@ -435,22 +446,24 @@ u32 fabric_gather(struct fabric *f, u64 before_ns)
             f->gathered[left++] = f->gathered[i];
     f->gathered_count = left;
     while (fabric_next_arrival_ns(f) < before_ns) {
-        struct packet *p = heap_pop(&f->to_hosts).what;
-        struct fabric_record record = {p->t_ns, (u32)p->order, p->port_in, (u16)p->length};
-        bool up = nic_port_at(f, record.host, record.port)->config.up;
+        struct heap_item item = heap_pop(&f->to_hosts);
+        struct packet *p = item.what; /* not in the cache, and nothing of it is read here */
+        u32 host = ordered_host(item.order);
+        u16 port = ordered_port(item.order);
+        bool up = nic_port_at(f, host, port)->config.up;
         if (f->recorder)
-            note_arrived(f, &record, up, p->data);
+            note_arrived(f, &(struct fabric_record){item.t_ns, host, port, (u16)p->length}, up, p->data);
         if (!up) {
             pool_give(f->pool, p);
             continue;
         }
-        struct inbox *inbox = &f->inbox[record.host];
+        struct inbox *inbox = &f->inbox[host];
         p->next = NULL;
         if (inbox->first) {
             inbox->last->next = p;
         } else {
             inbox->first = p;
-            f->gathered[f->gathered_count++] = record.host;
+            f->gathered[f->gathered_count++] = host;
         }
         inbox->last = p;
     }

@@ -4,6 +4,7 @@
 
 enum { IDLE_MAX = 256 }; /* unless the pool's owner says otherwise */
 enum { ALIGNMENT = 16 };
+enum { FETCHED_BYTES = 128 }; /* of a frame: as far as parsers look */
 
 static const u32 class_bytes[SIZE_CLASSES] = {2048, 4096, 8192, 16384};
 
@@ -26,6 +27,7 @@ struct packet *pool_take(struct pool *pool, u32 length, struct extra extra)
         p = pool->free[size_class];
         pool->free[size_class] = p->next;
         pool->idle[size_class]--;
+        fetch(p->next, sizeof *p);
     } else {
         p = malloc(size_class < SIZE_CLASSES ? class_bytes[size_class] : bytes);
         if (!p)
@@ -94,6 +96,12 @@ void pool_give(struct pool *pool, struct packet *p)
     p->next = pool->free[size_class];
     pool->free[size_class] = p;
     pool->idle[size_class]++;
+}
+
+void pool_fetch(const struct pool *pool, const struct packet *p)
+{
+    const struct extra *least = &pool->least;
+    fetch(p, padded(sizeof *p) + padded(least->headers) + padded(least->headroom) + FETCHED_BYTES);
 }
 
 struct pool *pool_create(void)

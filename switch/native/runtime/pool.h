@@ -31,6 +31,8 @@ void pool_give(struct pool *pool, struct packet *p);
 bool pool_fits(const struct packet *p, struct extra extra);
 /* Begin a family of its own: what was made of the packet before counts no more. */
 void pool_leave_family(struct packet *p);
+/* Have what a device touches first of a packet brought to the cache: the packet, its headers, the frame's beginning. */
+void pool_fetch(const struct pool *pool, const struct packet *p);
 struct pool *pool_create(void);
 void pool_destroy(struct pool *pool);
 
