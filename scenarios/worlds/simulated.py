@@ -90,7 +90,7 @@ class SimulatedWorld:
         self.board = Board(plan, self)
         tell(f"simulating {plan.switch_count} switches and {plan.host_count} hosts in virtual time")
         self.fabric = SimulatedFabric(plan, seed, make_fabric)
-        self.time = VirtualTime(self.fabric.fabric, plan.links.host_delay_ns)
+        self.time = VirtualTime(self.fabric.fabric, plan.base_rtt_ns)
         self._directory = directory
         self._processes: list[SteppedProcess] = []
         self._switch_journal = Journal(directory.journal("switches"), "switches", self.now_ns)

@@ -27,7 +27,8 @@ class VirtualTime:
     """`now_ns` is the instant that has been reached: everything up to this instant, and at it, has happened."""
 
     def __init__(self, fabric: Fabric, tick_ns: int) -> None:
-        """A caller that waits for something to happen looks once a `tick_ns`."""
+        """A caller that waits for something to happen looks once a `tick_ns`. A look ends a turn, so that ticks as
+        short as turns would double their number."""
         self.now_ns = 0
         self._fabric = fabric
         self._tick_ns = max(tick_ns, 1)
