@@ -42,7 +42,7 @@ from topo.node import Host
 from topo.plan import Plan
 
 ORDINARY_GC_THRESHOLDS = gc.get_threshold()
-GC_THRESHOLDS = (20_000, 20, 100)
+GC_THRESHOLDS = (200_000, 20, 100)
 """For the collector of garbage, while there is a world. What a run throws away goes by its references: 200,000 packets
 left no cycle behind. With a thousand hosts the collector's search for cycles took 6 % of a run's time."""
 
