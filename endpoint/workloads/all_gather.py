@@ -16,7 +16,7 @@ class AllGather(RingCollective):
 
     def fill(self) -> None:
         self.work.fill(0)
-        mine = slice(self.setup.rank * self.chunk_items, (self.setup.rank + 1) * self.chunk_items)
+        mine = slice(self.rank * self.chunk_items, (self.rank + 1) * self.chunk_items)
         self.work[mine] = self.expected()[mine]
 
     def expected(self) -> IntArray:

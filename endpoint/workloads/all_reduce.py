@@ -19,7 +19,7 @@ class AllReduce(RingCollective):
         return self.count - 1
 
     def fill(self) -> None:
-        np.multiply(self.base, np.int32(self.setup.rank + 1), out=self.work)
+        np.multiply(self.base, np.int32(self.rank + 1), out=self.work)
         self.work += np.int32(self.round & 0xFFFF)
 
     def expected(self) -> IntArray:

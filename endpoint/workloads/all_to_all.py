@@ -21,11 +21,11 @@ class AllToAll(Collective):
         return self.chunk_bytes * (1 if self.rounds() == 1 else 2)  # an only round needs no place for a next one
 
     def fill(self) -> None:
-        np.multiply(self.base, np.int32(self.setup.rank + 1), out=self.work)
+        np.multiply(self.base, np.int32(self.rank + 1), out=self.work)
         self.work += np.int32(self.round & 0xFFFF)
 
     def send_first(self) -> int:
-        rank, ranks = self.setup.rank, self.setup.ranks
+        rank, ranks = self.rank, self.setup.ranks
         for segment in range(self.segments):
             for distance in range(1, self.count):  # each rank starts with its neighbour, or all would begin with rank 0
                 other = (rank + distance) % self.count
@@ -37,7 +37,7 @@ class AllToAll(Collective):
 
     def outcome(self) -> IntArray:
         """This round's chunks in order of sender, our own among them."""
-        rank, place, items = self.setup.rank, self.inbox_place(0), self.chunk_items
+        rank, place, items = self.rank, self.inbox_place(0), self.chunk_items
         chunks = [
             self.work[rank * items : (rank + 1) * items]
             if sender == rank
@@ -47,7 +47,7 @@ class AllToAll(Collective):
         return np.concatenate(chunks)
 
     def expected(self) -> IntArray:
-        items, rank = self.chunk_items, self.setup.rank
+        items, rank = self.chunk_items, self.rank
         mine = self.base[rank * items : (rank + 1) * items]
         return np.concatenate([mine * np.int32(sender + 1) for sender in range(self.count)]) + np.int32(
             self.round & 0xFFFF

@@ -231,7 +231,7 @@ class Collective(Workload):
 
     def _communicate(self, now_ns: int) -> None:
         options = self.options
-        if self.setup.rank == 0:
+        if self.rank == 0:
             over = options.duration_ns and now_ns - self.started_ns >= options.duration_ns
             self.last_round = bool(over) or self.state is State.STOPPING or self.round + 1 == self.rounds()
         self._comm_ns = now_ns
@@ -270,7 +270,7 @@ class Collective(Workload):
         self._comm_total_ns += now_ns - self._comm_ns
         self.journal(
             "step",
-            rank=self.setup.rank,
+            rank=self.rank,
             step=self.round,
             compute_ns=self._comm_ns - self._round_ns,
             comm_ns=end_ns - self._comm_ns,

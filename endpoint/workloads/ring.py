@@ -33,7 +33,7 @@ class RingCollective(Collective):
 
     def first_chunk(self) -> int:
         """The chunk that this rank sends in step 0."""
-        return self.setup.rank
+        return self.rank
 
     def send_first(self) -> int:
         right = self.links[self._neighbours()[1]]
@@ -54,5 +54,5 @@ class RingCollective(Collective):
             self.send_segment(self.links[self._neighbours()[1]], chunk, step + 1, segment)
 
     def _neighbours(self) -> tuple[str, str]:
-        ranks, rank = self.setup.ranks, self.setup.rank
+        ranks, rank = self.setup.ranks, self.rank
         return ranks[rank - 1], ranks[(rank + 1) % len(ranks)]

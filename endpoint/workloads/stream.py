@@ -230,7 +230,7 @@ class StreamWorkload(Workload):
     def _post(self, link: Link, index: int, now_ns: int) -> None:
         """Post what depth and rate allow on this QP."""
         flow, options = self._outgoing[link.peer][index], self._stream
-        rank, base = self.setup.rank, index * self._qp_bytes()
+        rank, base = self.rank, index * self._qp_bytes()
         region, size_max = self._contents.region, self.size_max(options)
         limit = self._share(index)
         while not (flow.ended or flow.dead) and flow.posted - flow.cleared < options.depth:

@@ -10,15 +10,15 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from endpoint.transport import Completion, CompletionStatus, QPState, QueueFull, QueuePair, Transport
 from endpoint.workloads.link import RECEIVES, Link
 from endpoint.workloads.options import Options, WorkloadError
 
-_POLL_LIMIT = 256
-_POSTED_MAX = 1024  # writes a QP has at a time; more wait here
-LAST = 1 << 31  # bit of the immediate: the sender posts nothing after this message
+_POLL_LIMIT: Final = 256
+_POSTED_MAX: Final = 1024  # writes a QP has at a time; more wait here
+LAST: Final = 1 << 31  # bit of the immediate: the sender posts nothing after this message
 MEMORY_BYTES_MAX = 4 << 30
 """The memory of a host's workloads at most. A successful allocation says little: Linux promises more than it has."""
 
@@ -45,7 +45,9 @@ class State(Enum):
     FAILED = "failed"
 
 
-OVER = (State.FINISHED, State.FAILED)
+SCHEDULED: Final = State.SCHEDULED
+UNDER_WAY: Final = (State.RUNNING, State.STOPPING)
+OVER: Final = (State.FINISHED, State.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ class Workload:
 
     def __init__(self, setup: Setup, options: Options) -> None:
         self.setup = setup
+        self.rank = setup.rank
         self.tally = Tally()
         self.state = State.PREPARED
         self.cause = ""
@@ -216,16 +219,16 @@ class Workload:
 
     def deadline_ns(self) -> int | None:
         """When `step` has something to do at the latest."""
-        if self.state is State.SCHEDULED:
+        if self.state is SCHEDULED:
             return self._at_ns
-        return self.next_timer_ns() if self.state in (State.RUNNING, State.STOPPING) else None
+        return self.next_timer_ns() if self.state in UNDER_WAY else None
 
     def step(self, now_ns: int) -> bool:
         """Take completions and due timers; whether there was anything to do."""
-        if self.state is State.SCHEDULED and now_ns >= self._at_ns:
+        if self.state is SCHEDULED and now_ns >= self._at_ns:
             self.state = State.RUNNING
             self.started_ns = now_ns
-            self._journal_state("start", options=self.options_as_json(), rank=self.setup.rank, ranks=self.setup.ranks)
+            self._journal_state("start", options=self.options_as_json(), rank=self.rank, ranks=self.setup.ranks)
             self.begin(now_ns)
         worked = False
         while completions := self._cq.poll(_POLL_LIMIT):
@@ -233,7 +236,7 @@ class Workload:
             for completion in completions:
                 self._complete(completion, now_ns)
         deadline_ns = self.deadline_ns()
-        if deadline_ns is not None and deadline_ns <= now_ns and self.state is not State.SCHEDULED:
+        if deadline_ns is not None and deadline_ns <= now_ns and self.state is not SCHEDULED:
             worked = True
             self.timer(now_ns)
         return worked

@@ -41,19 +41,19 @@ class WriteLat(Workload):
         self._half_ns: list[int] = []
 
     def inboxes(self) -> dict[str, int]:
-        return {self.setup.ranks[1 - self.setup.rank]: 2 * self._lat.size}
+        return {self.setup.ranks[1 - self.rank]: 2 * self._lat.size}
 
     def outbox_bytes(self, peer: str) -> int:
         return 2 * self._lat.size
 
     def begin(self, now_ns: int) -> None:
-        if self.setup.rank == 0:
+        if self.rank == 0:
             self._post_next()
         self._finish_when_done(now_ns)
 
     def received(self, link: Link, index: int, immediate: int, now_ns: int) -> None:
         arrived_ns = self.setup.clock()
-        number, sender = immediate & ~LAST, 1 - self.setup.rank
+        number, sender = immediate & ~LAST, 1 - self.rank
         slot = number % 2 * self._lat.size
         if number == self._number and self._contents.matches(link.inbox, slot, sender, 0, number, self._lat.size):
             self.tally.bytes_verified += self._lat.size
@@ -62,7 +62,7 @@ class WriteLat(Workload):
         self.tally.verify_ns += self.setup.clock() - arrived_ns
         self.tally.rounds += 1
         self._last = bool(immediate & LAST)
-        if self.setup.rank == 1:
+        if self.rank == 1:
             self._number = number
             self._post_next()
             return
@@ -88,7 +88,7 @@ class WriteLat(Workload):
         self._contents.close()
 
     def _post_next(self) -> None:
-        rank, number, size = self.setup.rank, self._number, self._lat.size
+        rank, number, size = self.rank, self._number, self._lat.size
         if rank == 0:
             self._last = self.state is State.STOPPING or number + 1 == self._lat.messages
         (link,) = self.links.values()
@@ -101,7 +101,7 @@ class WriteLat(Workload):
     def _finish_when_done(self, now_ns: int) -> None:
         """Everything is answered, and what this rank posted is complete."""
         posted = self.tally.messages_posted
-        answered = self.setup.rank == 1 or len(self._half_ns) == posted
+        answered = self.rank == 1 or len(self._half_ns) == posted
         running = self.state in (State.RUNNING, State.STOPPING)
         if running and self._last and answered and self.tally.messages_completed == posted:
             self.finish(now_ns)
