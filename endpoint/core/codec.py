@@ -18,7 +18,7 @@ Memory = bytearray | memoryview
 
 _read: Callable[[bytes | memoryview, bytes, bytes, int, int], Fields | None] | None = None
 _place: Callable[[Memory, int, bytes | memoryview, int, int], None] | None = None
-_write: Callable[[bytes, int, int, int, int, int, int, int, int, int, Memory, int, int], bytes] | None = None
+_write: Callable[[bytes, int, int, int, int, int, int, int, int, int, Memory, int, int, bytes], bytes] | None = None
 _seal: Callable[[bytes, int, bytearray], bytes] | None = None
 try:
     from endpoint.core import codec_native
@@ -36,10 +36,11 @@ PLACE: Final = _place
 """`PLACE(memory, at, frame, start, size)`: copy `size` bytes of the frame, from byte `start` on, to byte `at` of the
 memory. Raises `ValueError`, and copies nothing, if they are not inside both."""
 WRITE: Final = _write
-"""`WRITE(headers, class, opcode, second, destination, flags and PSN, METH, VA, rkey, length, memory, start, size)`: a
-whole frame of a write whose payload is the `size` bytes of `memory` from `start` on, without immediate, TSETH and pad.
-`headers` are `Route.headers`; `destination` has 0xff in the variant byte, as in `WritePacker`. Raises `OverflowError`
-for a field that is too large for its header, `ValueError` if the payload is not inside the memory."""
+"""`WRITE(headers, class, opcode, second, destination, flags and PSN, METH, VA, rkey, length, memory, start, size,
+immediate)`: a whole frame of a write whose payload is the `size` bytes of `memory` from `start` on, without TSETH and
+pad. `headers` are `Route.headers`; `destination` has 0xff in the variant byte, as in `WritePacker`; `immediate` has
+four bytes, or none. Raises `OverflowError` for a field that is too large for its header, `ValueError` if the payload is
+not inside the memory or the immediate has another length."""
 SEAL: Final = _seal
 """`SEAL(headers, class, transport)`: a whole frame around a transport packet whose variant byte is 0xff. `headers` are
 `Route.headers`. Raises `OverflowError` and `ValueError` as `WRITE` does."""

@@ -276,7 +276,7 @@ static PyObject *py_place(PyObject *self, PyObject *const *args, Py_ssize_t coun
 
 /* Headers in front of a BTH: Ethernet, an outer IPv6 header or none, IPv6, UDP. */
 enum { ETHERNET = 14, IPV6 = 40, UDP = 8, PLAIN_FRONT = ETHERNET + IPV6 + UDP, OUTER_FRONT = PLAIN_FRONT + IPV6 };
-enum { HEAD = 32, VARIANT = 4, ICRC = 4, LENGTH_MAX = 0xFFFF - IPV6 - UDP };
+enum { HEAD = 32, IMMEDIATE = 4, VARIANT = 4, ICRC = 4, LENGTH_MAX = 0xFFFF - IPV6 - UDP };
 enum { CLASS, WRITE_OPCODE, WRITE_SECOND, DESTINATION, FLAGS_PSN, METH, WRITE_VA, WRITE_RKEY, WRITE_TOTAL, NUMBERS };
 
 static void put_ipv6(uint8_t *at, uint32_t traffic_class, uint32_t length)
@@ -332,16 +332,19 @@ static void put_icrc(uint8_t *bth, size_t size, uint32_t state)
     bth[VARIANT] = 0;
 }
 
-static PyObject *written(PyObject *path, const unsigned long long *number, const uint8_t *payload, Py_ssize_t size)
+static PyObject *written(PyObject *path, const unsigned long long *number, PyObject *immediate, const uint8_t *payload,
+                         Py_ssize_t size)
 {
-    PyObject *frame = frame_for(path, HEAD + size + ICRC);
+    Py_ssize_t head = HEAD + PyBytes_GET_SIZE(immediate);
+    PyObject *frame = frame_for(path, head + size + ICRC);
     if (!frame)
         return NULL;
     uint8_t *at = (uint8_t *)PyBytes_AS_STRING(frame), *bth = at + PyBytes_GET_SIZE(path);
-    uint32_t state = put_front(at, path, (uint32_t)number[CLASS], (uint32_t)(HEAD + size + ICRC));
+    uint32_t state = put_front(at, path, (uint32_t)number[CLASS], (uint32_t)(head + size + ICRC));
     put_head(bth, number);
-    memcpy(bth + HEAD, payload, (size_t)size);
-    put_icrc(bth, (size_t)(HEAD + size), state);
+    memcpy(bth + HEAD, PyBytes_AS_STRING(immediate), (size_t)(head - HEAD));
+    memcpy(bth + head, payload, (size_t)size);
+    put_icrc(bth, (size_t)(head + size), state);
     return frame;
 }
 
@@ -366,8 +369,9 @@ static int numbers_from(PyObject *const *args, unsigned long long *number)
 static PyObject *py_write(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    if (count != NUMBERS + 4 || !PyBytes_Check(args[0]))
-        return wrong_arguments("write takes headers, nine fields, memory, where in it the payload begins, and its length");
+    if (count != NUMBERS + 5 || !PyBytes_Check(args[0]) || !PyBytes_Check(args[NUMBERS + 4]))
+        return wrong_arguments("write takes headers, nine fields, memory, where in it the payload begins, its length, and"
+                               " an immediate");
     unsigned long long number[NUMBERS];
     if (!numbers_from(args + 1, number))
         return NULL;
@@ -379,8 +383,10 @@ static PyObject *py_write(PyObject *self, PyObject *const *args, Py_ssize_t coun
     PyObject *frame = NULL;
     if (!is_inside(start, size, memory.len))
         PyErr_SetString(PyExc_ValueError, "codec_native: the payload is not inside its memory");
+    else if (PyBytes_GET_SIZE(args[NUMBERS + 4]) % IMMEDIATE || PyBytes_GET_SIZE(args[NUMBERS + 4]) > IMMEDIATE)
+        PyErr_SetString(PyExc_ValueError, "codec_native: an immediate has four bytes, or none");
     else
-        frame = written(args[0], number, (const uint8_t *)memory.buf + start, size);
+        frame = written(args[0], number, args[NUMBERS + 4], (const uint8_t *)memory.buf + start, size);
     PyBuffer_Release(&memory);
     return frame;
 }

@@ -22,5 +22,6 @@ def write(
     memory: bytearray | memoryview,
     start: int,
     size: int,
+    immediate: bytes,
     /,
 ) -> bytes: ...

@@ -20,27 +20,27 @@ from endpoint.core.message import Message
 from endpoint.core.port import Port
 from endpoint.core.psn import PSN_MASK
 
-WRITE = Struct("!BBHIIHHQII")  # BTH, METH, RETH
-WRITE_STAMPED = Struct("!BBHIIHHHBBQII")  # BTH, METH, TSETH, RETH
-SACK = Struct("!BBHIIHhIHHIBBhQHHI")  # BTH, SETH, CC_STATE
-NACK = Struct("!BBHIIHBBIHHIBBH")  # BTH, NETH
+WRITE: Final = Struct("!BBHIIHHQII")  # BTH, METH, RETH
+WRITE_STAMPED: Final = Struct("!BBHIIHHHBBQII")  # BTH, METH, TSETH, RETH
+SACK: Final = Struct("!BBHIIHhIHHIBBhQHHI")  # BTH, SETH, CC_STATE
+NACK: Final = Struct("!BBHIIHBBIHHIBBH")  # BTH, NETH
 VARIANT: Final = 4
 """The BTH byte that the ICRC leaves out."""
 VARIANT_MASKED: Final = 0xFF << 24
-ICRC = icrc.WIRE
+ICRC: Final = icrc.WIRE
 
 # One receive layout for the usual frame, SRv6-encapsulated and without TSETH, from its ethertype on: fields of the
 # two IPv6 headers, UDP, BTH, RETH.
-RECEIVE = Struct("!HI2xBx16x16sIHBx16s16sHH4xBB2xII4xQII")
-RECEIVE_OFFSET = 12
-RECEIVE_MIN = RECEIVE_OFFSET + RECEIVE.size
-BTH_OFFSET = frame.ETHERNET + 2 * frame.IPV6 + frame.UDP
-SACK_BODY = Struct("!HhI4xIxBhQ4xI")
+RECEIVE: Final = Struct("!HI2xBx16x16sIHBx16s16sHH4xBB2xII4xQII")
+RECEIVE_OFFSET: Final = 12
+RECEIVE_MIN: Final = RECEIVE_OFFSET + RECEIVE.size
+BTH_OFFSET: Final = frame.ETHERNET + 2 * frame.IPV6 + frame.UDP
+SACK_BODY: Final = Struct("!HhI4xIxBhQ4xI")
 """What a requester reads of SETH and CC_STATE: first 16 bits, answer, EV, cack, MPR, offset, bitmap, congestion."""
-SACK_BODY_OFFSET = BTH_OFFSET + wire.BTH_BYTES
-WRITE_PAYLOAD_OFFSET = BTH_OFFSET + WRITE.size
+SACK_BODY_OFFSET: Final = BTH_OFFSET + wire.BTH_BYTES
+WRITE_PAYLOAD_OFFSET: Final = BTH_OFFSET + WRITE.size
 
-_CLASSES_MAX = 64
+_CLASSES_MAX: Final = 64
 
 
 class Route:
@@ -147,12 +147,23 @@ class WritePacker:
             immediate = wire.IMMEDIATE.pack(message.immediate)
             if message.solicited:
                 second |= self._solicited_bit
-        if codec.WRITE is not None and not (pad or immediate or self._stamp_ns):
-            headers, last = route.headers, flags << 24 | psn & PSN_MASK
+        if codec.WRITE is not None and not (pad or self._stamp_ns):
             meth = (message.imm_index & 0xFFFF) << 16 | message.index & 0xFFFF
-            va, rkey, total, memory = message.remote_va + ahead, message.rkey, message.length, message.region.buffer
             return codec.WRITE(
-                headers, traffic_class, opcode, second, self._dest, last, meth, va, rkey, total, memory, start, size
+                route.headers,
+                traffic_class,
+                opcode,
+                second,
+                self._dest,
+                flags << 24 | psn & PSN_MASK,
+                meth,
+                message.remote_va + ahead,
+                message.rkey,
+                message.length,
+                message.region.buffer,
+                start,
+                size,
+                immediate,
             )
         payload = message.region.buffer[start : start + size]
         head = self._head

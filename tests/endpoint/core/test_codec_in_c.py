@@ -106,7 +106,7 @@ def test_its_crc_is_zlibs_at_every_length_around_its_steps(native: ModuleType) -
 @given(
     st.binary(max_size=300), st.integers(0, 30), st.integers(0, 0xFF), st.integers(0, 0xFFFFFF),
     st.integers(0, 2**64 - 1), st.integers(0, 9), st.integers(0, 9), st.integers(0, 0xFF),
-    st.sampled_from([PORT_ADDRESS, None]),
+    st.sampled_from([PORT_ADDRESS, None]), st.sampled_from([b"", b"imm."]),
 )  # fmt: skip
 def test_it_writes_the_plain_codecs_frame(
     native: ModuleType,
@@ -119,12 +119,13 @@ def test_it_writes_the_plain_codecs_frame(
     behind: int,
     traffic_class: int,
     outer: bytes | None,
+    immediate: bytes,
 ) -> None:
     payload = data * repeats
     fields = (traffic_class, 0xC7, 0, 0xFF000123, flags << 24 | psn, 7 << 16 | 9, va, 0xABCD, 1 << 20)
     memory = exactly(bytes(start) + payload + bytes(behind))
-    expected = written(payload, 0xC7, flags, psn, va, traffic_class=traffic_class, outer=outer)
-    assert native.write(headers(0, outer=outer), *fields, memory, start, len(payload)) == expected
+    expected = written(immediate + payload, 0xC7, flags, psn, va, traffic_class=traffic_class, outer=outer)
+    assert native.write(headers(0, outer=outer), *fields, memory, start, len(payload), immediate) == expected
 
 
 @given(st.binary(min_size=5, max_size=300), st.integers(0, 0xFF), st.sampled_from([PORT_ADDRESS, None]))
@@ -244,24 +245,28 @@ def test_wrong_arguments_raise_and_touch_nothing(native: ModuleType) -> None:
     memory, front = memoryview(bytearray(64)), headers(0)
     for start, size in ((0, 65), (64, 1), (-1, 4), (0, -1), (1 << 62, 1 << 62), (65, 0)):
         with pytest.raises(ValueError, match="not inside"):
-            native.write(front, *WRITE_FIELDS, memory, start, size)
+            native.write(front, *WRITE_FIELDS, memory, start, size, b"")
     for place, value in enumerate((256, 256, 256, 1 << 32, 1 << 32, 1 << 32, 1 << 64, 1 << 32, 1 << 32)):
         for wrong in (value, -1):
             fields = [*WRITE_FIELDS]
             fields[place] = wrong
             with pytest.raises(OverflowError):
-                native.write(front, *fields, memory, 0, 4)
+                native.write(front, *fields, memory, 0, 4, b"")
     with pytest.raises(TypeError):
-        native.write(bytearray(front), *WRITE_FIELDS, memory, 0, 4)
+        native.write(bytearray(front), *WRITE_FIELDS, memory, 0, 4, b"")
     with pytest.raises(TypeError):
-        native.write(front, *WRITE_FIELDS, "text", 0, 4)
+        native.write(front, *WRITE_FIELDS, "text", 0, 4, b"")
     with pytest.raises(TypeError):
-        native.write(front, "text", *WRITE_FIELDS[1:], memory, 0, 4)
-    with pytest.raises(TypeError):
-        native.write()
+        native.write(front, "text", *WRITE_FIELDS[1:], memory, 0, 4, b"")
+    for behind in ((), (memory, 0, 4), (memory, 0, 4, "text")):
+        with pytest.raises(TypeError):
+            native.write(front, *WRITE_FIELDS, *behind)
+    for immediate in (b"123", b"12345", b"12345678"):
+        with pytest.raises(ValueError, match="an immediate has four bytes"):
+            native.write(front, *WRITE_FIELDS, memory, 0, 4, immediate)
     memory.release()
     with pytest.raises(ValueError, match="released"):
-        native.write(front, *WRITE_FIELDS, memory, 0, 4)
+        native.write(front, *WRITE_FIELDS, memory, 0, 4, b"")
     for wrong_seal in ((), (bytearray(front), 0, b"12345"), (front, "text", b"12345"), (front, 0, "text")):
         with pytest.raises(TypeError):
             native.seal(*wrong_seal)
@@ -324,7 +329,7 @@ def test_only_the_headers_of_a_path_are_taken_as_such(native: ModuleType) -> Non
         whole = headers(0, outer=outer)
         for wrong in (b"", whole[:-1], whole + b"1"):
             with pytest.raises(ValueError, match="no headers of a path"):
-                native.write(wrong, *WRITE_FIELDS, b"1234", 0, 4)
+                native.write(wrong, *WRITE_FIELDS, b"1234", 0, 4, b"")
             with pytest.raises(ValueError, match="no headers of a path"):
                 native.seal(wrong, 0, b"12345")
 
@@ -336,7 +341,7 @@ def test_a_frame_is_no_longer_than_ipv6_can_say(native: ModuleType) -> None:
     with pytest.raises(OverflowError):
         native.seal(headers(0), 0, bytes(most + 1))
     with pytest.raises(OverflowError):
-        native.write(headers(0), *WRITE_FIELDS, bytes(most), 0, most - 31)
+        native.write(headers(0), *WRITE_FIELDS, bytes(most), 0, most - 31, b"")
 
 
 @pytest.fixture(scope="module")
