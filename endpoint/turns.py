@@ -16,12 +16,15 @@ TimedFrame = tuple[int, int, int, bytes]
 
 BATCH_FRAMES: Final = 64
 TURNS_MAX: Final = 10_000  # turns of one host at one instant: more mean that its timers do not advance
-_PROBE_PORT: Final = prober.UDP_PORT.to_bytes(2, "big")
+_PROBE_PORT: Final = prober.UDP_PORT
 
 
 def is_probe(frame: bytes) -> bool:
     """Whether a frame is the path prober's. A look where the filter does, in and outside a tunnel, dismisses most."""
-    if frame[96:98] != _PROBE_PORT and frame[56:58] != _PROBE_PORT:
+    size = len(frame)
+    if size < 58:
+        return False
+    if frame[56] << 8 | frame[57] != _PROBE_PORT and (size < 98 or frame[96] << 8 | frame[97] != _PROBE_PORT):
         return False
     return bool(bpf.run(prober.FRAMES, frame))
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from endpoint.core import packet, wire
 from endpoint.core.packet import VARIANT_MASKED, Route
 from endpoint.core.port_sacks import PortSacks
 from endpoint.core.psn import PSN_MASK
 from endpoint.core.wire import NackReason, Opcode, Syndrome
 
-SACK_TYPE = int(wire.PdsType.SACK) << 12
-NACK_TYPE = int(wire.PdsType.NACK) << 12
-NACK_CC = int(wire.CcType.NACK) << 4
+SACK_TYPE: Final = int(wire.PdsType.SACK) << 12
+NACK_TYPE: Final = int(wire.PdsType.NACK) << 12
+NACK_CC: Final = int(wire.CcType.NACK) << 4
 
 
 class Answers:

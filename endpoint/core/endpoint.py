@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from random import Random
 from struct import error as StructError  # noqa: N812
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
 from endpoint.core import codec, icrc, packet, wire
@@ -41,13 +41,13 @@ from endpoint.core.wire import ENDPOINT_QPN, IMMEDIATES, SOLICITED, TIMESTAMP, W
 if TYPE_CHECKING:
     from endpoint.profile import NicProfile
 
-ICRC_STATE = icrc.START
-SACK_MIN = packet.BTH_OFFSET + packet.SACK.size + icrc.SIZE
-USUAL_MIN = packet.RECEIVE_MIN + icrc.SIZE
-CACK_BEFORE_PORTS = wire.CC_STATE_BYTES + wire.SETH_BYTES - 13
+ICRC_STATE: Final = icrc.START
+SACK_MIN: Final = packet.BTH_OFFSET + packet.SACK.size + icrc.SIZE
+USUAL_MIN: Final = packet.RECEIVE_MIN + icrc.SIZE
+CACK_BEFORE_PORTS: Final = wire.CC_STATE_BYTES + wire.SETH_BYTES - 13
 """From the cumulative PSN in a SETH to the word behind the CC_STATE."""
-OPCODES = frozenset(Opcode)
-OPERATIONS = (Opcode.ENDPOINT_REQUEST, Opcode.ENDPOINT_RESPONSE)
+OPCODES: Final = frozenset(Opcode)
+OPERATIONS: Final = (Opcode.ENDPOINT_REQUEST, Opcode.ENDPOINT_RESPONSE)
 
 
 class Endpoint(Nic[QueuePair]):

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from random import Random
+from typing import Final
 
 from endpoint.core.config import NEVER
 from endpoint.core.ev_state import SENDABLE, EvCause, EvState, transition
@@ -25,23 +26,26 @@ from endpoint.core.packet import Route
 from endpoint.core.port import Port
 from endpoint.core.shuffling import shuffle
 
-PROBES_NEEDED_MAX = 16
-PROBE_BACKOFF_MAX = 8
-RELAPSE_PROBES = 32
+PROBES_NEEDED_MAX: Final = 16
+PROBE_BACKOFF_MAX: Final = 8
+RELAPSE_PROBES: Final = 32
 """An EV lost again within this many probe intervals of its return has relapsed."""
 
-SUSPECT_LOSS = 4
+SUSPECT_LOSS: Final = 4
 """Quarters of a point that a loss adds to an EV's suspicion."""
-SUSPECT_SILENT_LOSS = 8
+SUSPECT_SILENT_LOSS: Final = 8
 """The same if nothing sent on the EV after the lost packet has been acknowledged."""
-PLANE_SUSPECT_MAX = 64
+PLANE_SUSPECT_MAX: Final = 64
 """At this suspicion of a plane all its EVs go."""
-SUSPECT_RETURNED = 8
+SUSPECT_RETURNED: Final = 8
 """The suspicion of an EV that probes have brought back."""
-SUSPECT_MAX = 16
+SUSPECT_MAX: Final = 16
 """At this suspicion an EV goes, even if its plane is at its floor."""
 
-GOOD, SKIP, BAD, DENIED = EvState.GOOD, EvState.SKIP, EvState.ASSUMED_BAD, EvState.DENIED
+GOOD: Final = EvState.GOOD
+SKIP: Final = EvState.SKIP
+BAD: Final = EvState.ASSUMED_BAD
+DENIED: Final = EvState.DENIED
 
 
 class EvPath:

@@ -8,6 +8,7 @@ nothing. The floor on active EVs is not in the table: whoever applies LOSS asks 
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 from endpoint.core.wire import NackReason
 
@@ -54,7 +55,7 @@ class EvCause(Enum):
 
 TRIM_CAUSES: dict[int, EvCause] = {NackReason.TRIMMED: EvCause.TRIM, NackReason.TRIMMED_LASTHOP: EvCause.TRIM_LASTHOP}
 """By the reason of a NACK."""
-MARK_CAUSES = (EvCause.ECN, EvCause.ECN, EvCause.ALWAYS_SKIP, EvCause.ECN)
+MARK_CAUSES: Final = (EvCause.ECN, EvCause.ECN, EvCause.ALWAYS_SKIP, EvCause.ECN)
 """By the path mark of a SACK."""
 
 
@@ -109,7 +110,7 @@ TRANSITIONS: dict[tuple[EvState, EvCause], EvState] = {
     (_D, EvCause.ALLOW): _G,
 }
 
-SENDABLE = frozenset({EvState.GOOD, EvState.SKIP})
+SENDABLE: Final = frozenset({EvState.GOOD, EvState.SKIP})
 
 
 def transition(state: EvState, cause: EvCause) -> EvState:

@@ -8,7 +8,7 @@ tools; the transport sends data from templates (`endpoint.core.packet`).
 from __future__ import annotations
 
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from endpoint.core import ev as evs
 from endpoint.core import icrc
@@ -16,22 +16,22 @@ from endpoint.core.dialect import DEFAULT, Dialect
 
 Buffer = bytes | bytearray | memoryview
 
-ETHERTYPE_IPV6 = 0x86DD
-NEXT_IPV6 = 41
-NEXT_UDP = 17
-HOP_LIMIT = 64
-ETHERNET = 14
-IPV6 = 40
-UDP = 8
+ETHERTYPE_IPV6: Final = 0x86DD
+NEXT_IPV6: Final = 41
+NEXT_UDP: Final = 17
+HOP_LIMIT: Final = 64
+ETHERNET: Final = 14
+IPV6: Final = 40
+UDP: Final = 8
 
-_IPV6 = Struct("!IHBB16s16s")
-_UDP = Struct("!HHHH")
-_PLAIN = Struct("!6s6sH IHBB16s16s HHHH")
-_ENCAPSULATED = Struct("!6s6sH IHBB16s16s IHBB16s16s HHHH")
+_IPV6: Final = Struct("!IHBB16s16s")
+_UDP: Final = Struct("!HHHH")
+_PLAIN: Final = Struct("!6s6sH IHBB16s16s HHHH")
+_ENCAPSULATED: Final = Struct("!6s6sH IHBB16s16s IHBB16s16s HHHH")
 
-ECN_MASK = 3
-ECN_CAPABLE = 2  # ECT(0)
-ECN_MARKED = 3  # CE
+ECN_MASK: Final = 3
+ECN_CAPABLE: Final = 2  # ECT(0)
+ECN_MARKED: Final = 3  # CE
 
 
 class MalformedFrame(ValueError):  # noqa: N818 (what it is, not that something failed)

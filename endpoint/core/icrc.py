@@ -9,16 +9,17 @@ The outer header is not covered: the fabric rewrites it.
 from __future__ import annotations
 
 from struct import Struct
+from typing import Final
 from zlib import crc32
 
 Buffer = bytes | bytearray | memoryview
 
-SIZE = 4
-WIRE = Struct("<I")
-HEADERS = 40 + 8 + 12
+SIZE: Final = 4
+WIRE: Final = Struct("<I")
+HEADERS: Final = 40 + 8 + 12
 """Bytes of IPv6, UDP and BTH, where all the masked fields are."""
-START = crc32(b"\xff" * 8 + b"\x6f\xff\xff\xff")  # version 6; traffic class and flow label masked
-VARIANT = 40 + 8 + 4
+START: Final = crc32(b"\xff" * 8 + b"\x6f\xff\xff\xff")  # version 6; traffic class and flow label masked
+VARIANT: Final = 40 + 8 + 4
 
 
 def front_state(headers: Buffer) -> int:

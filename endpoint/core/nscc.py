@@ -15,19 +15,21 @@ receiver's penalty. `docs/nscc.md` goes through the rules one by one: the refere
 
 from __future__ import annotations
 
+from typing import Final
+
 from endpoint.core.cc_profile import REFERENCE_BDP_BYTES, NsccConfig, PathTraits
 from endpoint.core.config import NEVER
 
-ALPHA = 4.0
+ALPHA: Final = 4.0
 """Proportional increase, in packets times BDP / 150,000 bytes, per window acknowledged at a distance of a base round
 trip from the target. (The reference: 4.0·MSS·a·b/target with b = target / 12 µs.)"""
-FAST_DELAY_SHARE = 12
+FAST_DELAY_SHARE: Final = 12
 """A delay of less than this part of the base round trip is none (1 µs of 12 µs)."""
-DELAY_GAIN = 0.0125
+DELAY_GAIN: Final = 0.0125
 """Weight of a sample in the average delay."""
-UNMARKED_DELAY_SHARE = 4
+UNMARKED_DELAY_SHARE: Final = 4
 """An unmarked delay above the target counts as this part of the base round trip in the average."""
-WINDOW_MAX = 1.5
+WINDOW_MAX: Final = 1.5
 """Largest window, and the first: a QP starts at line rate. In BDPs."""
 
 

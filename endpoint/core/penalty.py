@@ -17,9 +17,9 @@ halves the window and 127 leaves about a packet, as the field is described.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
-PENALTY_MAX = 127
+PENALTY_MAX: Final = 127
 
 
 class Deliverer(Protocol):

@@ -24,10 +24,11 @@ probes ask, and only the retransmission timer gives up without evidence.
 from __future__ import annotations
 
 from collections import deque
+from typing import Final
 
 from endpoint.core.config import NEVER
 
-PLANE_RTT_MAX = 32
+PLANE_RTT_MAX: Final = 32
 """Base round trips (and jitters): what is later than this teaches nothing about its plane."""
 
 

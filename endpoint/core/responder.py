@@ -35,7 +35,7 @@ WRITE_ONLY: Final = 0xCA  # a plain number: an enum's comparison costs a call
 WORD: Final = (1 << wire.SACK_BITS) - 1
 SACKS_MAX: Final = 128
 """Acknowledgements in one go, when what is new does not fit one bitmap: enough for the largest window."""
-NO_CAUSE = -0x8000
+NO_CAUSE: Final = -0x8000
 """The offset of a causing PSN that no window reaches."""
 SACK_SIZE_MIN: Final = 1024
 """A packet counts at least this much towards the threshold (OCP MRC, SACK trigger 1)."""

@@ -7,7 +7,7 @@ longer for the exponential ones.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from endpoint.core.config import ACK_TIMEOUT_UNIT_NS, RETRIES_WITHOUT_END
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from endpoint.core.flight import Flight
     from endpoint.core.rtt import RttEstimator
 
-BACKOFF_MAX = 12
+BACKOFF_MAX: Final = 12
 """Doublings of the retransmission timer, where retries are without end."""
-PROBE_BACKOFF_MAX = 3
+PROBE_BACKOFF_MAX: Final = 3
 """Doublings of the time between two askings."""
 
 

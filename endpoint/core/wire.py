@@ -18,13 +18,13 @@ from typing import Final, NamedTuple
 Buffer = bytes | bytearray | memoryview
 
 PSN_BITS: Final = 24
-ENDPOINT_QPN = 0x2
+ENDPOINT_QPN: Final = 0x2
 """Destination QP of endpoint requests and responses: they belong to no connection."""
-P_KEY_DEFAULT = 0xFFFF
+P_KEY_DEFAULT: Final = 0xFFFF
 MPR_UNIT: Final = 128
 """PSNs in one unit of the MPR (maximum PSN range) fields."""
 SACK_BITS: Final = 64
-TIMESTAMP_TICK_NS = 128
+TIMESTAMP_TICK_NS: Final = 128
 
 
 class Opcode(IntEnum):
@@ -44,9 +44,9 @@ class Opcode(IntEnum):
     PROBE = 0xDE  # PETH
 
 
-WRITES = frozenset(opcode for opcode in Opcode if opcode <= Opcode.WRITE_ONLY_IMM)
-LASTS = frozenset({Opcode.WRITE_LAST, Opcode.WRITE_LAST_IMM, Opcode.WRITE_ONLY, Opcode.WRITE_ONLY_IMM})
-IMMEDIATES = frozenset({Opcode.WRITE_LAST_IMM, Opcode.WRITE_ONLY_IMM})
+WRITES: Final = frozenset(opcode for opcode in Opcode if opcode <= Opcode.WRITE_ONLY_IMM)
+LASTS: Final = frozenset({Opcode.WRITE_LAST, Opcode.WRITE_LAST_IMM, Opcode.WRITE_ONLY, Opcode.WRITE_ONLY_IMM})
+IMMEDIATES: Final = frozenset({Opcode.WRITE_LAST_IMM, Opcode.WRITE_ONLY_IMM})
 
 
 class PathMark(IntEnum):
