@@ -39,6 +39,9 @@ def main(arguments: list[str]) -> None:
         debug_level="0",
         group_name=name.removesuffix("__mypyc"),
     )
+    for extension in extensions:  # calls within an extension need no detour by which another could replace them
+        extension.extra_compile_args.append("-fno-semantic-interposition")
+        extension.extra_link_args.append("-Wl,-Bsymbolic-functions")
     extensions += [
         Extension(file.removesuffix(".c").replace("/", "."), [file], extra_compile_args=["-O2", "-g0"])
         for file in files
