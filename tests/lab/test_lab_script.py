@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PLAIN = ("sh", "dirname", "cat", "cksum", "tr", "env", "mkdir", "chmod", "cp")
 PYTHON = """#!/bin/sh
 echo "python $*" >>"$LOG"
+echo "${GLIBC_TUNABLES-}" >"$LOG.tunables"
 case "$*" in
 *ensurepip*) [ -e "$FAKES/python3-venv" ] ;;
 --version) echo Python 3.11.2 ;;
@@ -174,6 +175,22 @@ def test_a_sweep_on_a_cluster_brings_the_extra_that_it_needs_and_other_sweeps_do
     assert any(line.endswith(f"--editable {ROOT}[cluster]") for line in machine.log)
     assert machine.run("sweep", "smoke", "--cluster=tcp://127.0.0.1:8786").returncode == 0
     assert not any("pip install" in line for line in machine.log)
+
+
+VIRTUAL = ("run smoke --world simulated", "run smoke --world=simulated", "sweep smoke", "hunt", "reproduce 3")
+REAL = ("run smoke", "sweep smoke --world emulated", "sweep smoke --world=emulated", "up tiny", "list")
+
+
+@pytest.mark.parametrize(
+    ("line", "asked"), [*((line, "glibc.malloc.hugetlb=1") for line in VIRTUAL), *((line, "") for line in REAL)]
+)
+def test_virtual_time_asks_for_huge_pages_unless_its_user_knows_better(machine: Machine, line: str, asked: str) -> None:
+    tunables = machine.folder / "log.tunables"
+    assert machine.run(*line.split()).returncode == 0
+    assert tunables.read_text() == f"{asked}\n"
+    for own in ("", "glibc.malloc.hugetlb=0"):
+        assert machine.run(*line.split(), environment={"GLIBC_TUNABLES": own}).returncode == 0
+        assert tunables.read_text() == f"{own}\n"
 
 
 def test_tests_of_the_page_get_their_browser_when_ci_asks_for_it(machine: Machine) -> None:
