@@ -1,15 +1,17 @@
 """How fast virtual time is: data packets and packet-hops a second of one core, beside uet-htsim where it is given.
 
-    python benchmarks/simulation.py [--round-trips 100] [--hosts 1024] [--bytes 2000000] [--htsim DIRECTORY]
+    python benchmarks/simulation.py [--round-trips 100] [--hosts 1024] [--bytes 2000000] [--port-gbps 100]
+        [--htsim DIRECTORY [--turns 1]]
 
 Two runs of ours, each in a process of its own. `collision` on `rack`: the scenario's workload without faults, after it
 has filled its windows. The permutation: every host writes `--bytes` to another, on a two-tier fabric of 4 planes with
-full bisection, ports of 25 Gb/s, until all is there. A packet-hop is a frame that a switch puts on a cable. Figures
+full bisection and cables of 1 us, until all is there. A packet-hop is a frame that a switch puts on a cable. Figures
 are in processor time; building and provisioning are counted apart.
 
 `--htsim` is the directory `htsim/sim/datacenter` of uet-htsim with `htsim_uec` built: the same permutation on its
-`leaf_spine_1024.topo`, one plane of 100 Gb/s, run between ours. Its packet-hops are reckoned from the packets that it
-counts: three switches a packet, one under the same leaf, acknowledgements included.
+`leaf_spine_1024.topo`, one plane with ports of 100 Gb/s and cables of 1 us, before ours, `--turns` times by turns. Its
+packet-hops are reckoned from the packets that it counts: three switches a packet, one under the same leaf,
+acknowledgements included. Both programs get their memory in huge pages where the kernel gives them to who asks.
 """
 
 from __future__ import annotations
@@ -50,6 +52,10 @@ HTSIM_ARGUMENTS = (
 )
 HOSTS_A_LEAF = 32
 MESSAGE_BYTES = 65536
+PLANES = 4
+CABLE_NS = 1_000
+HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+"""As `./lab` sets it for virtual time. uet-htsim gains by it, too."""
 
 
 def make_world(plan: Plan, directory: str, settings: Mapping[str, Any] | None = None) -> SimulatedWorld:
@@ -110,12 +116,18 @@ def collision(trips: int, directory: str) -> dict[str, Any]:
 
 
 def permutation(
-    hosts: int, size: int, directory: str, planes: int = 4, settings: Mapping[str, Any] | None = None, losses: int = 0
+    hosts: int,
+    size: int,
+    directory: str,
+    *,
+    port_bps: int,
+    planes: int = PLANES,
+    settings: Mapping[str, Any] | None = None,
+    losses: int = 0,
 ) -> dict[str, Any]:
-    """Ports share 100 Gb/s; `losses` links of the fabric lose 1 % each, all the time."""
+    """`losses` links of the fabric lose 1 % each, all the time."""
     leaves = max(2, hosts // HOSTS_A_LEAF)
-    rate_bps, delay_ns = 100_000_000_000 // planes, 1_000
-    rates = Links(rate_bps, rate_bps, delay_ns, delay_ns)
+    rates = Links(port_bps, port_bps, CABLE_NS, CABLE_NS)
     plan = Plan("permutation", planes, leaves, HOSTS_A_LEAF, hosts // leaves, links=rates)
     world = make_world(plan, directory, settings)
     for client in world.clients.values():
@@ -131,7 +143,9 @@ def permutation(
 def own_row(program: str, name: str, *arguments: str) -> dict[str, Any]:
     """A run in a process of its own, so that its memory is its own."""
     words = [sys.executable, program, "--row", name, *arguments]
-    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
+    done = subprocess.run(
+        words, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT, env={**os.environ, **HUGE_PAGES}
+    )
     row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return row
 
@@ -147,6 +161,7 @@ def htsim_row(directory: Path) -> dict[str, Any]:
             cwd=directory,
             stdout=output,
             stderr=subprocess.STDOUT,
+            env={**os.environ, **HUGE_PAGES},
         )
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -175,7 +190,9 @@ def main() -> None:
     parser.add_argument("--round-trips", type=int, default=100, help="of collision on rack, after its warm-up")
     parser.add_argument("--hosts", type=int, default=1024, help="of the permutation; a multiple of 32")
     parser.add_argument("--bytes", type=int, default=2_000_000, help="that each host of the permutation sends")
+    parser.add_argument("--port-gbps", type=int, default=100, help="of each port of the permutation")
     parser.add_argument("--htsim", type=Path, metavar="DIRECTORY", help="of a built uet-htsim: htsim/sim/datacenter")
+    parser.add_argument("--turns", type=int, default=1, help="how often uet-htsim and the permutation run")
     parser.add_argument("--row", choices=("collision", "permutation"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.row:
@@ -183,24 +200,29 @@ def main() -> None:
             if options.row == "collision":
                 print(json.dumps(collision(options.round_trips, directory)))
             else:
-                print(json.dumps(permutation(options.hosts, options.bytes, directory)))
+                port_bps = options.port_gbps * 1_000_000_000
+                print(json.dumps(permutation(options.hosts, options.bytes, directory, port_bps=port_bps)))
         return
     print(f"{'':24} {'hosts':>6} {'data':>10} {'CPU, s':>9} {'data/s':>12} {'packet-hops/s':>14} {'MB':>8}")
     rows = {"collision on rack": own_row(__file__, "collision", "--round-trips", str(options.round_trips))}
     show("collision on rack", rows["collision on rack"])
-    theirs = None
-    if options.htsim:
-        theirs = htsim_row(options.htsim)
-        show("uet-htsim permutation", theirs)
-    ours = own_row(__file__, "permutation", "--hosts", str(options.hosts), "--bytes", str(options.bytes))
-    show("our permutation", ours)
-    print(
-        f"{ours['switches']} switches and {ours['hosts']} hosts built and provisioned in {ours['build_s']:.1f} s, the"
-        f" permutation prepared in {ours['prepare_s']:.1f} s; {ours['virtual_s'] * 1e6:,.0f} us of virtual time"
-    )
-    if theirs:
-        ratio = ours["hops"] / ours["seconds"] / (theirs["hops"] / theirs["seconds"])
-        print(f"packet-hops a second, ours over uet-htsim's: {ratio:.2f}")
+    arguments = {"--hosts": options.hosts, "--bytes": options.bytes, "--port-gbps": options.port_gbps}
+    ratios = []
+    for _ in range(options.turns):
+        theirs = htsim_row(options.htsim) if options.htsim else None
+        if theirs:
+            show("uet-htsim permutation", theirs)
+        ours = own_row(__file__, "permutation", *(word for pair in arguments.items() for word in map(str, pair)))
+        show("our permutation", ours)
+        print(
+            f"{ours['switches']} switches and {ours['hosts']} hosts built and provisioned in {ours['build_s']:.1f} s,"
+            f" prepared in {ours['prepare_s']:.1f} s; {ours['virtual_s'] * 1e6:,.0f} us of virtual time",
+            flush=True,
+        )
+        if theirs:
+            ratios.append(ours["hops"] / ours["seconds"] / (theirs["hops"] / theirs["seconds"]))
+    if ratios:
+        print(f"packet-hops a second, ours over uet-htsim's: {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
 
 
 if __name__ == "__main__":

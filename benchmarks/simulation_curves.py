@@ -3,9 +3,9 @@
     python benchmarks/simulation_curves.py [--hosts 16 64 256 1024] [--bytes 500000] [--times 5] [--svg FILE]
 
 Each row is the permutation of `benchmarks/simulation.py` in a process of its own: of 64 hosts, 4 planes, 128 EVs a QP
-and no fault, with one of the four changed. Faults are 1 % loss on one link each, in force all the time. Processor time
-of one core; building is counted apart. All rows are measured in turn, `--times` times over: what is printed and drawn
-is the median, beside the least and the most.
+and no fault, with one of the four changed; a host's ports share 100 Gb/s. Faults are 1 % loss on one link each, in
+force all the time. Processor time of one core; building is counted apart. All rows are measured in turn, `--times`
+times over: what is printed and drawn is the median, beside the least and the most.
 """
 
 from __future__ import annotations
@@ -26,13 +26,19 @@ from benchmarks.simulation import own_row, permutation  # noqa: E402
 
 USUAL = {"hosts": 64, "planes": 4, "evs": 128, "faults": 0}
 AXES = {"hosts": (16, 64, 256, 1024), "planes": (1, 2, 4, 8), "evs": (8, 32, 128), "faults": (0, 16, 64)}
+SHARED_BPS = 100_000_000_000
+"""Of a host's ports together: so many planes move no more than one."""
 NAMES = {"hosts": "hosts", "planes": "planes", "evs": "EVs a QP", "faults": "faults in force"}
 
 
 def run(case: dict[str, int], size: int, directory: str) -> dict[str, Any]:
     """One permutation of a case of `USUAL`'s shape."""
     settings = {"evs_active": case["evs"]}
-    return permutation(case["hosts"], size, directory, case["planes"], settings, case["faults"])
+    planes = case["planes"]
+    port_bps = SHARED_BPS // planes
+    return permutation(
+        case["hosts"], size, directory, port_bps=port_bps, planes=planes, settings=settings, losses=case["faults"]
+    )
 
 
 Point = tuple[int, list[float], float]
