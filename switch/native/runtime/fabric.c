@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "order.h"
+
 static const u64 second_ns = 1000000000u;
 
 enum { HOSTS_MAX = 1 << 20 };
@@ -64,30 +66,6 @@ static u64 greater(u64 a, u64 b)
 static struct nic_port *nic_port_at(const struct fabric *f, u32 host, u32 port)
 {
     return host < f->hosts && port < f->host_ports ? &f->nic_port[(size_t)host * f->host_ports + port] : NULL;
-}
-
-/* --- order of simultaneous arrivals ---------------------------------------------------------------------------- */
-
-/* 16 bits drawn from time and port, so that no port always comes first; the port; the order of sending. */
-static u64 arrival_order(u64 t_ns, u32 port, u64 number)
-{
-    u64 state = t_ns * PORTS + port;
-    return random_next(&state) >> 48 << 48 | (u64)port << 39 | (number & ((1ull << 39) - 1));
-}
-
-static u64 host_order(u32 host, u32 port, u64 number)
-{
-    return (u64)host << 44 | (u64)port << 35 | (number & ((1ull << 35) - 1));
-}
-
-static u32 ordered_host(u64 order)
-{
-    return (u32)(order >> 44);
-}
-
-static u16 ordered_port(u64 order)
-{
-    return order >> 35 & 511;
 }
 
 /* --- cables ---------------------------------------------------------------------------------------------------- */
