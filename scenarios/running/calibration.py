@@ -200,16 +200,16 @@ def stretch(plan: Plan, rate_bps: int, tell: Callable[[str], None]) -> float:
 def look(base_rtt_ns: int) -> Load:
     """The machine at this moment, without a lab: how busy it is, and for how long at most it stands still.
 
-    A look that finds a stall that counts beside this round trip is followed by a longer one. A stall that does not come
-    again is no reason for a slower lab: the judging leaves out what such a stall spoils.
+    A look that finds any stall is followed by a longer one: the few that fall into a short look say little of how long
+    they get. A stall that counts beside this round trip and does not come again is no reason for a slower lab: the
+    judging leaves out what such a stall spoils.
     """
     now = glance(LOOK_S)
-    nothing_ns = stalls.NOTHING * base_rtt_ns
-    if now.longest_ns <= nothing_ns:
+    if not now.longest_ns:
         return now
     then = glance(LOOK_AGAIN_S)
     idle = (now.idle * LOOK_S + then.idle * LOOK_AGAIN_S) / (LOOK_S + LOOK_AGAIN_S)
-    again = then.longest_ns > nothing_ns
+    again = then.longest_ns > stalls.NOTHING * base_rtt_ns
     return Load(idle, 0.0, longest_ns=max(now.longest_ns, then.longest_ns) if again else then.longest_ns)
 
 

@@ -138,18 +138,20 @@ def test_nothing_makes_a_lab_faster_or_slower_than_a_fourth(longest_ns: int, idl
     assert rate_bps // calibration.SLOWER_MAX <= slowed["port_rate_bps"] <= rate_bps
 
 
-def test_a_look_that_finds_a_stall_that_counts_looks_again_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_that_finds_a_stall_looks_again_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[float] = []
-    longest_ns = iter((14_000_000, 9_000_000, 12_000_000, 19_000_000, 5_000_000))
+    longest_ns = iter((0, 6_000_000, 17_000_000, 9_000_000, 12_000_000, 19_000_000, 5_000_000))
 
     def glance(seconds: float) -> Load:
         seen.append(seconds)
         return Load(0.3, 0.0, longest_ns=next(longest_ns))
 
     monkeypatch.setattr(calibration, "glance", glance)
-    assert calibration.look(80_000_000).longest_ns == 14_000_000
+    assert calibration.look(36_000_000).longest_ns == 0
+    assert seen == [calibration.LOOK_S]
+    assert calibration.look(36_000_000).longest_ns == 17_000_000, "the first that were seen were short"
     assert calibration.look(30_000_000).longest_ns == 12_000_000
-    assert seen == [calibration.LOOK_S, calibration.LOOK_S, calibration.LOOK_AGAIN_S]
+    assert seen == [calibration.LOOK_S] + 2 * [calibration.LOOK_S, calibration.LOOK_AGAIN_S]
     assert calibration.look(30_000_000).longest_ns == 5_000_000, "the stall of the first look did not come again"
 
 
