@@ -110,14 +110,18 @@ class Peer:
             self.announce(ports, now_ns)
 
     def announce(self, ports: int, now_ns: int) -> None:
-        """Send our port mask on every port that is up; `due_ns` is when to repeat it under another id."""
+        """Send our port mask; `due_ns` is when to repeat it under another id. First on every port that is up on both
+        sides; what was not answered, on every port that is up here: what we know of the peer may be out of date, as
+        what the peer knows of us, so that each would tell by ports that have died on the other side."""
+        again = ports in self.asked.values()
         request_id = self._update_id = (self._update_id + 1) % REQUEST_IDS
         self._own_ids.append(request_id)
         if ports != self.told:
             self.told = None
-        for route in self.routes_on(ports & self.ports).values() or self.routes_on(ports).values():
+        shared = 0 if again else ports & self.ports
+        for route in self.routes_on(shared).values() or self.routes_on(ports).values():
             self._request(route, request_id, EndpointOp.PORT_STATUS_UPDATE, ports)
-        if ports not in self.asked.values():
+        if not again:
             self.asked.clear()  # an answer to what was true before another update says nothing
         self.asked[request_id] = ports
         if len(self.asked) > 8:

@@ -120,5 +120,19 @@ class Acquaintances(RuleBasedStateMachine):
                 assert not peer.asked or peer.due_ns > self.wire.now_ns
 
 
+def test_two_hosts_with_news_for_each_other_by_ports_that_are_dead_find_the_live_one() -> None:
+    """Each thinks only that port of the other alive which has just died."""
+    hosts = Acquaintances()
+    hosts.build(seed=1)
+    hosts.open(one_way=False)
+    for host in HOSTS:
+        hosts.flap(host, 1)
+    hosts.wait(10.0)
+    for host, lost in zip(HOSTS, (3, 2), strict=True):
+        hosts.flap(host, lost)
+        hosts.flap(host, 1)
+    hosts.teardown()
+
+
 TestAcquaintances = Acquaintances.TestCase
 TestAcquaintances.settings = settings(max_examples=150, stateful_step_count=40, suppress_health_check=list(HealthCheck))
