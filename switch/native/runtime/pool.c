@@ -4,9 +4,8 @@
 
 enum { IDLE_MAX = 256 }; /* unless the pool's owner says otherwise */
 enum { ALIGNMENT = 16 };
+enum { CLASSES_BYTES = SIZE_CLASSES * CLASS_STEP_BYTES };
 enum { FETCHED_BYTES = 128 }; /* of a frame: as far as parsers look */
-
-static const u32 class_bytes[SIZE_CLASSES] = {2048, 4096, 8192, 16384};
 
 static u32 padded(u32 bytes)
 {
@@ -19,9 +18,7 @@ struct packet *pool_take(struct pool *pool, u32 length, struct extra extra)
     u32 headroom = extra.headroom > pool->least.headroom ? extra.headroom : pool->least.headroom;
     u32 before = padded(sizeof(struct packet)) + padded(headers) + padded(headroom);
     size_t bytes = (size_t)before + length;
-    u8 size_class = 0;
-    while (size_class < SIZE_CLASSES && class_bytes[size_class] < bytes)
-        size_class++;
+    u8 size_class = (u8)(bytes > CLASSES_BYTES ? SIZE_CLASSES : (bytes - 1) / CLASS_STEP_BYTES);
     struct packet *p;
     if (size_class < SIZE_CLASSES && pool->free[size_class]) {
         p = pool->free[size_class];
@@ -29,7 +26,7 @@ struct packet *pool_take(struct pool *pool, u32 length, struct extra extra)
         pool->idle[size_class]--;
         fetch(p->next, sizeof *p);
     } else {
-        p = malloc(size_class < SIZE_CLASSES ? class_bytes[size_class] : bytes);
+        p = malloc(size_class < SIZE_CLASSES ? (size_class + 1u) * CLASS_STEP_BYTES : bytes);
         if (!p)
             return NULL;
     }

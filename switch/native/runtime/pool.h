@@ -5,7 +5,9 @@
 
 #include "packet.h"
 
-enum { SIZE_CLASSES = 4 };
+/* Steps as small as this, because what all packets on the way take is memory that a long run touches for the first time:
+ * a frame of 4 KiB with its headers is a little longer than 4 KiB. */
+enum { CLASS_STEP_BYTES = 1024, SIZE_CLASSES = 16 };
 
 /* Bytes that a packet needs besides its frame. */
 struct extra {
