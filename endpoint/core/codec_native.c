@@ -10,6 +10,9 @@
 
 /* --- CRC-32 as Ethernet's, reflected: by eight tables, or by carry-less multiplication -------------------------------- */
 
+enum { BY_TABLES, NARROWLY, WIDELY };
+static int means = BY_TABLES; /* the best of these that the processor has */
+
 static uint32_t table[8][256];
 
 static void make_tables(void)
@@ -53,38 +56,73 @@ MULTIPLYING static __m128i load(const uint8_t *at)
     return _mm_loadu_si128((const __m128i *)(const void *)at);
 }
 
-/* At least 64 bytes. What has been summed up counts at its distance from the bytes ahead: 64 bytes are x^544 and x^480
- * modulo the polynomial for the two halves of a sum, 16 bytes are x^160 and x^96; reflected, and shifted up by one. */
+enum { LANES = 8, WIDE_BYTES = 128 };
+
+/* What has been summed up counts at its distance from the bytes ahead: of n bytes, x^(8n + 32) and x^(8n - 32) modulo the
+ * polynomial for the two halves of a sum, reflected, and shifted up by one. */
+#define BY_128 _mm_set_epi64x(0x14a7fe880, 0x1e88ef372)
+#define BY_64 _mm_set_epi64x(0x1c6e41596, 0x154442bd4)
+#define BY_16 _mm_set_epi64x(0x0ccaa009e, 0x1751997d0)
+
+/* The sums of as many times 128 bytes as there are, two in a register; returns how many bytes that were. */
+__attribute__((target("vpclmulqdq,avx2"))) static size_t sum_widely(__m128i sum[LANES], const uint8_t *at, size_t count)
+{
+    const __m256i powers = _mm256_broadcastsi128_si256(BY_128), *from = (const __m256i *)(const void *)at;
+    __m256i wide[LANES / 2];
+    size_t done = WIDE_BYTES;
+    for (int i = 0; i < LANES / 2; i++)
+        wide[i] = _mm256_loadu_si256(from + i);
+    wide[0] = _mm256_xor_si256(wide[0], _mm256_zextsi128_si256(sum[0]));
+    for (; count - done >= WIDE_BYTES; done += WIDE_BYTES) {
+        from += LANES / 2;
+        for (int i = 0; i < LANES / 2; i++) {
+            __m256i low = _mm256_clmulepi64_epi128(wide[i], powers, 0x00);
+            __m256i high = _mm256_clmulepi64_epi128(wide[i], powers, 0x11);
+            wide[i] = _mm256_xor_si256(_mm256_xor_si256(low, high), _mm256_loadu_si256(from + i));
+        }
+    }
+    for (int i = 0; i < LANES / 2; i++)
+        _mm256_storeu_si256((__m256i *)(void *)(sum + 2 * i), wide[i]);
+    return done;
+}
+
+MULTIPLYING static size_t sum_narrowly(__m128i sum[LANES], const uint8_t *at, size_t count)
+{
+    size_t done = 64;
+    sum[0] = _mm_xor_si128(sum[0], load(at));
+    for (int i = 1; i < 4; i++)
+        sum[i] = load(at + 16 * i);
+    for (; count - done >= 64; done += 64)
+        for (int i = 0; i < 4; i++)
+            sum[i] = folded(sum[i], BY_64, load(at + done + 16 * i));
+    return done;
+}
+
+/* At least 64 bytes. */
 MULTIPLYING static uint32_t crc_by_multiplying(uint32_t crc, const uint8_t *at, size_t count)
 {
-    const __m128i by_64 = _mm_set_epi64x(0x1c6e41596, 0x154442bd4), by_16 = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
-    __m128i sum[4];
+    __m128i sum[LANES] = {_mm_cvtsi32_si128((int)crc)};
     uint8_t rest[16];
-    for (int i = 0; i < 4; i++)
-        sum[i] = load(at + 16 * i);
-    sum[0] = _mm_xor_si128(sum[0], _mm_cvtsi32_si128((int)crc));
-    for (at += 64, count -= 64; count >= 64; at += 64, count -= 64)
-        for (int i = 0; i < 4; i++)
-            sum[i] = folded(sum[i], by_64, load(at + 16 * i));
-    for (int i = 1; i < 4; i++)
-        sum[0] = folded(sum[0], by_16, sum[i]);
-    for (; count >= 16; at += 16, count -= 16)
-        sum[0] = folded(sum[0], by_16, load(at));
+    int widely = means >= WIDELY && count >= WIDE_BYTES;
+    size_t done = widely ? sum_widely(sum, at, count) : sum_narrowly(sum, at, count);
+    for (int i = 1; i < (widely ? LANES : 4); i++)
+        sum[0] = folded(sum[0], BY_16, sum[i]);
+    for (at += done, count -= done; count >= 16; at += 16, count -= 16)
+        sum[0] = folded(sum[0], BY_16, load(at));
     _mm_storeu_si128((__m128i *)(void *)rest, sum[0]);
     return crc_by_tables(crc_by_tables(0, rest, sizeof rest), at, count);
 }
 
-static int multiplies;
-
 static void find_instructions(void)
 {
     __builtin_cpu_init();
-    multiplies = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
+    if (__builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1"))
+        means = __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx2") ? WIDELY : NARROWLY;
 }
 
 static uint32_t crc_inside(uint32_t crc, const uint8_t *at, size_t count)
 {
-    return multiplies && count >= 64 ? crc_by_multiplying(crc, at, count) : crc_by_tables(crc, at, count);
+    return means >= NARROWLY && count >= 64 ? crc_by_multiplying(crc, at, count) : crc_by_tables(crc, at, count);
 }
 #else
 static void find_instructions(void) {}
@@ -425,17 +463,21 @@ static PyObject *py_seal(PyObject *self, PyObject *const *args, Py_ssize_t count
 
 /* --- the module ----------------------------------------------------------------------------------------------------- */
 
-/* For tests: the CRC inside `read` and `write`, of any bytes and from any state. */
+/* For tests: the CRC inside `read` and `write`, of any bytes and from any state, by these means or what is left of them. */
 static PyObject *py_crc32(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    if (count != 2)
-        return wrong_arguments("crc32 takes data and a state");
+    if (count != 3)
+        return wrong_arguments("crc32 takes data, a state and means");
     unsigned long state = PyLong_AsUnsignedLong(args[1]);
+    long asked = PyErr_Occurred() ? 0 : PyLong_AsLong(args[2]);
     Py_buffer data;
     if (PyErr_Occurred() || PyObject_GetBuffer(args[0], &data, PyBUF_SIMPLE))
         return NULL;
+    int best = means;
+    means = asked < best ? (int)asked : best;
     uint32_t crc = crc_of(data.buf, (size_t)data.len, (uint32_t)state);
+    means = best;
     PyBuffer_Release(&data);
     return PyLong_FromUnsignedLong(crc);
 }
