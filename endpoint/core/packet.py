@@ -69,15 +69,9 @@ class Route:
         outer = (port.row.address.packed, da) if encapsulated else None
         self._pieces = (outer, src, dst, udp_port)
         self._dialect = dialect
-        self._headers = b""
         self._fronts: dict[int, tuple[bytes, int]] = {}
-
-    @property
-    def headers(self) -> bytes:
+        self.headers = b"" if codec.SEAL is None else self._make(0, 0)
         """Headers of traffic class 0 in front of no bytes at all: the codec in C puts class and lengths in."""
-        if not self._headers:
-            self._headers = self._make(0, 0)
-        return self._headers
 
     def front(self, length: int, traffic_class: int) -> tuple[bytes, int]:
         """Headers in front of `length` bytes from BTH to ICRC, and the state of the ICRC behind them."""
