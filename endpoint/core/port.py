@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from math import gcd
 from typing import TYPE_CHECKING, Final
 
 from endpoint.core.config import RATE_UNLIMITED_BPS
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 CONTROL_WEIGHT: Final = 10
 """Control frames that may go before a data frame that waits for the port."""
+BITS_NS: Final = 8_000_000_000
+"""A byte's bits times a second's nanoseconds."""
 
 
 class Port:
@@ -30,6 +33,9 @@ class Port:
         self.bit = 1 << (row.port - 1)  # as in the port status mask
         self.rate_bps = row.rate_bps or RATE_UNLIMITED_BPS
         self.unlimited = row.rate_bps == 0
+        common = gcd(BITS_NS, self.rate_bps)
+        self._line_ns, self._line_bytes = BITS_NS // common, self.rate_bps // common
+        """Time for bytes, in lowest terms: small numbers are cheaper to multiply in compiled code."""
         self.overhead_bytes = row.overhead_bytes
         self.carrier = self.enabled = True
         """Whether there is a link, and whether its administrator wants it (OCP MRC API: `port_admin_state`)."""
@@ -39,6 +45,8 @@ class Port:
         self.paused_ns = 0
         """Until when data must wait because the peer paused its priority; control frames are of another priority."""
         self.control: deque[bytes] = deque()
+        self.control_waits = False
+        """Whether `control` has frames: asked far more often than the queue changes."""
         self.control_max = control_max
         self.control_dropped = 0
         self.control_turns = CONTROL_WEIGHT
@@ -55,6 +63,7 @@ class Port:
             out.append((number, frame))
             turns -= 1
         self.control_turns = turns if data_waits else CONTROL_WEIGHT
+        self.control_waits = bool(control)
 
     def charge(self, size: int, now_ns: int) -> None:
         """Account for a data frame of `size` bytes handed to the line at `now_ns`: control frames may follow."""
@@ -64,8 +73,8 @@ class Port:
         if not self.unlimited:
             free_ns = self.free_ns
             # Rounded up, as cables do: a port that thinks itself free a little early would fill a queue below it.
-            bits = (size + self.overhead_bytes) * 8_000_000_000
-            self.free_ns = (free_ns if free_ns > now_ns else now_ns) - (-bits // self.rate_bps)
+            line = (size + self.overhead_bytes) * self._line_ns
+            self.free_ns = (free_ns if free_ns > now_ns else now_ns) - (-line // self._line_bytes)
 
     def queue_control(self, frame: bytes) -> bool:
         """Queue a control frame; False if the queue is full or the port is down."""
@@ -73,6 +82,7 @@ class Port:
             self.control_dropped += 1
             return False
         self.control.append(frame)
+        self.control_waits = True
         return True
 
 
@@ -109,6 +119,7 @@ class PortSet:
             return None
         port.up = up
         port.control.clear()
+        port.control_waits = False
         port.free_ns = now_ns
         port.paused_ns = 0
         self.up ^= port.bit

@@ -102,7 +102,7 @@ class Scheduler:
         ports = self._ports.list
         for port in ports:
             if port.up:
-                if port.control:
+                if port.control_waits:
                     port.send_control(now_ns, out, limit, bool(ready) and port.paused_ns <= now_ns)
                 if port.free_ns <= horizon_ns and port.paused_ns <= now_ns:
                     usable |= port.bit
@@ -121,9 +121,9 @@ class Scheduler:
             self.pacing_ns = pacing_ns
         self.resting = not (ready and self.usable)  # with a port to use, queue pairs would be asked again
         for port in ports:
-            if port.control and port.up and len(out) < limit:
+            if port.control_waits and port.up and len(out) < limit:
                 self._send_held(port, now_ns, out, limit)
-            if port.control:
+            if port.control_waits:
                 self.resting = False
         return out
 
@@ -164,5 +164,5 @@ class Scheduler:
         """Control frames that waited for data: they go if no data can take the port now, else when the port is free."""
         if not self.ready or port.bit & self.usable:
             port.send_control(now_ns, out, limit, False)
-        if port.control:
+        if port.control_waits:
             self.pacing_ns = min(self.pacing_ns, max(now_ns, port.free_ns - self._burst_ns))
