@@ -160,13 +160,9 @@ class Host:
         if self._sample_interval_ns and self._sample_ns < earliest:
             earliest = self._sample_ns
         for workload in self._workloads.values():
-            deadline_ns = workload.deadline_ns()
-            if deadline_ns is not None and deadline_ns < earliest:
-                earliest = deadline_ns
+            earliest = min(earliest, workload.deadline_ns())
         if self._prober is not None:
-            deadline_ns = self._prober.next_timer_ns()
-            if deadline_ns is not None and deadline_ns < earliest:
-                earliest = deadline_ns
+            earliest = min(earliest, self._prober.next_timer_ns())
         if self.guest is not None:
             deadline_ns = self.guest.next_timer_ns()
             if deadline_ns is not None and deadline_ns < earliest:

@@ -47,8 +47,9 @@ class Turns:
         """Act up to `horizon_ns`; returns the frames that the host has handed to its ports."""
         sent: list[TimedFrame] = []
         place, count = 0, len(arrivals)
+        arrival_ns = arrivals[0][0] if count else horizon_ns
         while True:
-            now_ns = arrivals[place][0] if place < count else horizon_ns
+            now_ns = arrival_ns
             due_ns = self.due_ns
             if due_ns is not None and due_ns < now_ns:
                 now_ns = due_ns
@@ -56,8 +57,9 @@ class Turns:
                 return sent
             self.now_ns = now_ns
             self._idle = due_ns is None or now_ns < due_ns
-            while place < count and arrivals[place][0] == now_ns:
+            while arrival_ns == now_ns:
                 place = self._receive(arrivals, place)
+                arrival_ns = arrivals[place][0] if place < count else horizon_ns
             if not self._idle:
                 self._turn(now_ns, due_ns, sent)
 

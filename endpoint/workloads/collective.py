@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from endpoint.core.config import NEVER
 from endpoint.transport import Completion
 from endpoint.workloads.link import Link
 from endpoint.workloads.options import Options, WorkloadError, require
@@ -167,8 +168,8 @@ class Collective(Workload):
         self._compute_until_ns = None
         self._communicate(now_ns)
 
-    def next_timer_ns(self) -> int | None:
-        return self._compute_until_ns
+    def next_timer_ns(self) -> int:
+        return NEVER if self._compute_until_ns is None else self._compute_until_ns
 
     def request_stop(self, now_ns: int) -> None:
         """The round that rank 0 begins next is the last: its segments say so."""

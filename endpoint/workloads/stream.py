@@ -188,7 +188,7 @@ class StreamWorkload(Workload):
                 for index in range(self._stream.qps):
                     self._post(self.links[peer], index, now_ns)
 
-    def next_timer_ns(self) -> int | None:
+    def next_timer_ns(self) -> int:
         due_ns = self._report_ns
         if self._stop_ns is not None and self._stop_ns < due_ns:
             due_ns = self._stop_ns

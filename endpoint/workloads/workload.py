@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Final
 
+from endpoint.core.config import NEVER
 from endpoint.transport import Completion, CompletionStatus, QPState, QueueFull, QueuePair, Transport
 from endpoint.workloads.link import RECEIVES, Link
 from endpoint.workloads.options import Options, WorkloadError
@@ -169,9 +170,9 @@ class Workload:
     def timer(self, now_ns: int) -> None:
         """`next_timer_ns` has passed."""
 
-    def next_timer_ns(self) -> int | None:
-        """When `timer` is wanted."""
-        return None
+    def next_timer_ns(self) -> int:
+        """When `timer` is wanted; NEVER for never."""
+        return NEVER
 
     def request_stop(self, now_ns: int) -> None:
         """Post no more than must be; finish what is under way."""
@@ -217,11 +218,11 @@ class Workload:
         """Destroy the QPs and give the memory back."""
         self._release(now_ns)
 
-    def deadline_ns(self) -> int | None:
-        """When `step` has something to do at the latest."""
+    def deadline_ns(self) -> int:
+        """When `step` has something to do at the latest; NEVER for never."""
         if self.state is SCHEDULED:
             return self._at_ns
-        return self.next_timer_ns() if self.state in UNDER_WAY else None
+        return self.next_timer_ns() if self.state in UNDER_WAY else NEVER
 
     def step(self, now_ns: int) -> bool:
         """Take completions and due timers; whether there was anything to do."""
@@ -235,8 +236,7 @@ class Workload:
             worked = True
             for completion in completions:
                 self._complete(completion, now_ns)
-        deadline_ns = self.deadline_ns()
-        if deadline_ns is not None and deadline_ns <= now_ns and self.state is not SCHEDULED:
+        if self.deadline_ns() <= now_ns and self.state is not SCHEDULED:
             worked = True
             self.timer(now_ns)
         return worked
