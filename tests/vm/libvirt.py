@@ -97,8 +97,7 @@ def remove_leftovers() -> None:
         if name.startswith(NAME):
             virsh("destroy", name, check=False)
             virsh("undefine", name, "--nvram", check=False)
-    if NAME in _names("net-list", "--all", "--name"):
-        virsh("net-destroy", NAME, check=False)
+    _remove_network()
     if NAME in _names("pool-list", "--all", "--name"):
         _remove_pool()
 
@@ -109,9 +108,10 @@ def network(folder: Path) -> Iterator[str]:
     with ExitStack() as undo:
         definition = folder / "network.xml"
         definition.write_text(_NETWORK)
-        virsh("net-create", str(definition))
-        # `vagrant destroy` takes the network along; whether it has is for the inventory to say.
-        undo.callback(virsh, "net-destroy", NAME, check=False)
+        # `vagrant destroy` stops the network, and takes away a definition that it must find.
+        virsh("net-define", str(definition))
+        undo.callback(_remove_network)
+        virsh("net-start", NAME)
         log = folder / "proxy.log"
         settings = folder / "proxy.conf"
         (folder / "proxy.filter").write_text("".join(f"^{host.replace('.', '[.]')}$\n" for host in MIRRORS))
@@ -127,6 +127,14 @@ def network(folder: Path) -> Iterator[str]:
         undo.callback(proxy.terminate)
         _wait("tinyproxy", lambda: _listens(GATEWAY, PROXY_PORT))
         yield f"http://{GATEWAY}:{PROXY_PORT}"
+
+
+def _remove_network() -> None:
+    """As far as it is there."""
+    if NAME in _names("net-list", "--name"):
+        virsh("net-destroy", NAME)
+    if NAME in _names("net-list", "--all", "--name"):
+        virsh("net-undefine", NAME)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """`vagrant up` on boxes of Debian's own packages: a stock kernel, a lab, verdicts, and nothing left behind.
 
-Minutes with KVM; where KVM does not run Debian's kernel the machine is emulated, and a release takes an hour or two.
+Minutes with KVM, from a bare box. Where KVM does not run Debian's kernel the machine is emulated, and its box has the
+lab's packages in it already, which an emulated machine would take most of an hour to unpack.
 Boxes are kept between runs in MRCLAB_VM_CACHE (/var/tmp/mrclab-vm).
 """
 
@@ -55,15 +56,17 @@ def _able() -> None:
 pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.root]
 
 
-def built_box(release: str) -> Path:
-    """From the cache, as long as the scripts that make it are the same."""
-    scripts = b"".join((ROOT / "vagrant" / name).read_bytes() for name in ("disk.sh", "box.sh"))
-    box = CACHE / f"{release}-{hashlib.sha256(scripts).hexdigest()[:12]}.box"
+def built_box(release: str, folder: Path, *, lab: bool = False) -> Path:
+    """From the cache, as long as what makes the box is the same; with `lab`, this checkout is installed in it."""
+    parts = ["vagrant/disk.sh", "vagrant/box.sh", *(("vagrant/provision.sh", "lab", "pyproject.toml") if lab else ())]
+    digest = hashlib.sha256(b"".join((ROOT / part).read_bytes() for part in parts)).hexdigest()[:12]
+    box = CACHE / f"{release}{'-lab' if lab else ''}-{digest}.box"
     if not box.exists():
         packages = CACHE / f"{release}-packages"
         packages.mkdir(parents=True, exist_ok=True)
-        command = [str(ROOT / "vagrant" / "box.sh"), "--release", release, str(box)]
-        subprocess.run(command, env={**os.environ, "MRCLAB_CACHE": str(packages)}, check=True, timeout=3600)
+        command = [str(ROOT / "vagrant" / "box.sh"), "--release", release, *(["--lab"] if lab else []), str(box)]
+        environment = {**os.environ, "MRCLAB_CACHE": str(packages), **certificates(folder)}
+        subprocess.run(command, env=environment, check=True, timeout=3600)
     return box
 
 
@@ -82,15 +85,17 @@ def machine(release: str) -> Iterator[Machine]:
     """A Vagrant machine that is not up yet, in a libvirt that afterwards holds what it held before."""
     folder = CACHE / f"{libvirt.NAME}-{release}"
     shutil.rmtree(folder, ignore_errors=True)
-    box = built_box(release)
     with ExitStack() as undo:
         folder.mkdir(parents=True)
         undo.callback(shutil.rmtree, folder, ignore_errors=True)
+        box = built_box(release, folder)
         undo.enter_context(libvirt.daemon(folder))
         libvirt.remove_leftovers()
         before = libvirt.inventory()
         chosen = accelerator(disk_of(box, folder))
         (folder / "box.img").unlink()
+        if chosen == "qemu":
+            box = built_box(release, folder, lab=True)
         with ExitStack() as here:
             proxy = here.enter_context(libvirt.network(folder))
             here.enter_context(libvirt.pool(folder))
@@ -135,11 +140,12 @@ def test_vagrant_up_ends_in_a_lab_and_destroy_leaves_nothing(
     assert "labs of this machine have embedded switches" in up
     assert machine.ssh("uname -r").startswith(KERNELS[release])
 
-    smoke = run(machine, "smoke", limit_s=300)
-    assert smoke["verdict"] == "true", smoke
-    flap = run(machine, "link-flap --short", limit_s=300)
     # Emulated processors may leave too little time for a verdict; never for a wrong one.
-    assert flap["verdict"] == "true" or (machine.accelerator == "qemu" and flap["verdict"] == "unknown"), flap
+    expected = ("true", "unknown") if machine.accelerator == "qemu" else ("true",)
+    smoke = run(machine, "smoke", limit_s=300)
+    assert smoke["verdict"] in expected, smoke
+    flap = run(machine, "link-flap --short", limit_s=300)
+    assert flap["verdict"] in expected, flap
 
     report = machine.ssh("cat mrclab/runs/latest/report.html")
     assert report.lstrip().lower().startswith("<!doctype html>")
@@ -163,7 +169,7 @@ def test_vagrant_up_ends_in_a_lab_and_destroy_leaves_nothing(
     with capsys.disabled():
         day = time.strftime("%Y-%m-%d")
         print(f"\n{release}, {machine.accelerator}, {day}: smoke {smoke['verdict']}, link-flap {flap['verdict']}")
-        for reason in flap["failed"].values():
+        for reason in (*smoke["failed"].values(), *flap["failed"].values()):
             print(f"  {reason}")
         for name, seconds in machine.took_s.items():
             print(f"  {seconds:7.0f} s  {name}")
