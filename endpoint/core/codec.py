@@ -10,10 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-Fields = tuple[int, int, int, int, bytes, int, int, int, int, int, int]
-"""Of a usual frame: the BTH's opcode, its second byte, its last word (flags and PSN), destination QP, inner source
-address, UDP source port, first words of the inner and of the outer IPv6 header; VA, rkey and length where a write has
-its RETH. A transport acknowledgement has 0 and 0 there, and its AETH in place of the length."""
+Fields = tuple[int, bytes, int, int, int, int, int]
+"""Of a usual frame, several in one number where they fit, since numbers cost more than shifts:
+
+- the BTH's last word (flags and PSN) << 24 | the destination QP
+- the inner source address
+- the inner IPv6 header's first word << 16 | the UDP source port: in the default dialect the EV is the low 32 bits
+- the outer IPv6 header's first word << 16 | the BTH's opcode << 8 | its second byte
+- VA, rkey and length of a write's RETH. Others have 0 there; a transport acknowledgement has its AETH as the length.
+"""
 Memory = bytearray | memoryview
 
 _read: Callable[[bytes | memoryview, bytes, bytes, int, int], Fields | None] | None = None
@@ -28,10 +33,11 @@ else:
     _read, _place, _write, _seal = codec_native.read, codec_native.place, codec_native.write, codec_native.seal
 
 READ: Final = _read
-"""`READ(frame, address, addresses, trimmed, port)`: the fields of a frame that is a write, a SACK or a transport
-acknowledgement with an outer header, without TSETH, as long as its inner header says, with a right ICRC, to `address`
-at UDP port `port`, by one of the outer `addresses` (16 bytes each, one after the other), and whose outer DSCP has no
-bit in `trimmed`. None for every other frame, whatever its bytes and length: None says nothing about why."""
+"""`READ(frame, address, addresses, trimmed, port)`: the fields of a frame that is a write, a SACK, a transport
+acknowledgement, an endpoint request or an endpoint response, has that header whole, and an outer IPv6 header, is
+without TSETH, as long as its inner header says, with a right ICRC, to `address` at UDP port `port`, by one of the outer
+`addresses` (16 bytes each, one after the other), and whose outer DSCP has no bit in `trimmed`. None for every other
+frame, whatever its bytes and length: None says nothing about why."""
 PLACE: Final = _place
 """`PLACE(memory, at, frame, start, size)`: copy `size` bytes of the frame, from byte `start` on, to byte `at` of the
 memory. Raises `ValueError`, and copies nothing, if they are not inside both."""

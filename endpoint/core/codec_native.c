@@ -191,9 +191,10 @@ enum {
     ETHERTYPE = 12, OUTER = 14, OUTER_NEXT = 20, OUTER_DST = 38, INNER = 54, LENGTH = 58, INNER_NEXT = 60, SRC = 62,
     DST = 78, SOURCE_PORT = 94, DPORT = 96, OPCODE = 102, SECOND = 103, QPN = 106, PSN = 110, BEHIND_BTH = 114,
     VA = 118, RKEY = 126, TOTAL = 130, USUAL_MIN = 138, MASKED = BEHIND_BTH - LENGTH,
-    AETH = BEHIND_BTH, ACKNOWLEDGE_MIN = AETH + 4 + 4
+    AETH = BEHIND_BTH, ACKNOWLEDGE_MIN = AETH + 4 + 4, REQUEST_MIN = BEHIND_BTH + 16 + 4, RESPONSE_MIN = BEHIND_BTH + 36 + 4
 };
-enum { ADDRESS = 16, FIELDS = 11, SRC_FIELD = 4, ACKNOWLEDGE = 0xD1, SACK = 0xDC };
+enum { ADDRESS = 16, ACKNOWLEDGE = 0xD1, REQUEST = 0xD8, RESPONSE = 0xD9, SACK = 0xDC };
+enum { PSN_AND_QPN, SRC_FIELD, WAY, KINDS, VA_FIELD, RKEY_FIELD, TOTAL_FIELD, FIELDS };
 
 /* Whether a frame is long enough for the headers of its opcode, if the opcode is a usual one. */
 static int has_headers(const uint8_t *at, Py_ssize_t size)
@@ -201,7 +202,9 @@ static int has_headers(const uint8_t *at, Py_ssize_t size)
     if (size < ACKNOWLEDGE_MIN)
         return 0;
     uint32_t opcode = at[OPCODE];
-    return opcode == ACKNOWLEDGE || (size >= USUAL_MIN && ((opcode >= 0xC6 && opcode <= 0xCB) || opcode == SACK));
+    return opcode == ACKNOWLEDGE || (opcode == REQUEST && size >= REQUEST_MIN) ||
+           (opcode == RESPONSE && size >= RESPONSE_MIN) ||
+           (size >= USUAL_MIN && ((opcode >= 0xC6 && opcode <= 0xCB) || opcode == SACK));
 }
 
 /* A frame with an outer header, as long as it says, without trim and TSETH. It has its headers. */
@@ -231,13 +234,17 @@ static int is_whole(const uint8_t *at, Py_ssize_t size)
     return !memcmp(sent, at + size - 4, 4);
 }
 
+/* Few and small: an integer costs more to make, and to take apart again, than to read. */
 static PyObject *fields_of(const uint8_t *at)
 {
-    int is_short = at[OPCODE] == ACKNOWLEDGE;
+    int has_reth = at[OPCODE] < ACKNOWLEDGE;
     const uint64_t numbers[FIELDS] = {
-        at[OPCODE], at[SECOND], get32(at + PSN), get32(at + QPN) & 0xFFFFFF, 0, get16(at + SOURCE_PORT),
-        get32(at + INNER), get32(at + OUTER), is_short ? 0 : get64(at + VA), is_short ? 0 : get32(at + RKEY),
-        get32(at + (is_short ? AETH : TOTAL)),
+        [PSN_AND_QPN] = (uint64_t)get32(at + PSN) << 24 | (get32(at + QPN) & 0xFFFFFF),
+        [WAY] = (uint64_t)get32(at + INNER) << 16 | get16(at + SOURCE_PORT),
+        [KINDS] = (uint64_t)get32(at + OUTER) << 16 | (uint64_t)at[OPCODE] << 8 | at[SECOND],
+        [VA_FIELD] = has_reth ? get64(at + VA) : 0,
+        [RKEY_FIELD] = has_reth ? get32(at + RKEY) : 0,
+        [TOTAL_FIELD] = has_reth ? get32(at + TOTAL) : at[OPCODE] == ACKNOWLEDGE ? get32(at + AETH) : 0,
     };
     PyObject *fields = PyTuple_New(FIELDS);
     for (Py_ssize_t i = 0; fields && i < FIELDS; i++) {

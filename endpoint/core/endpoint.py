@@ -36,7 +36,7 @@ from endpoint.core.port_sacks import PortSacks
 from endpoint.core.psn import PSN_MASK
 from endpoint.core.qp import QueuePair
 from endpoint.core.selection import find_selection
-from endpoint.core.wire import ENDPOINT_QPN, IMMEDIATES, SOLICITED, TIMESTAMP, WRITES, Opcode, PathMark
+from endpoint.core.wire import IMMEDIATES, SOLICITED, TIMESTAMP, WRITES, Opcode, PathMark
 
 if TYPE_CHECKING:
     from endpoint.profile import NicProfile
@@ -159,9 +159,16 @@ class Endpoint(Nic[QueuePair]):
         if codec.READ is not None:
             fields = codec.READ(data, self.address, self._arrivals, self._trimmed_bits, self._udp_port)
             if fields is not None:
-                qp = self._qp_of(fields[3], fields[4])
-                if qp is not None:
-                    self._take_usual(arrival, qp, data, fields, now_ns)
+                numbers, src, way, kinds, va, rkey, total = fields
+                qpn, psn, port, inner, outer = numbers & 0xFFFFFF, numbers >> 24, way & 0xFFFF, way >> 16, kinds >> 16
+                opcode, second = kinds >> 8 & 0xFF, kinds & 0xFF
+                if 0xD8 <= opcode <= 0xD9:
+                    ev = self._ev_of(port, inner, outer)
+                    self._operations.receive(arrival, data, packet.BEHIND_BTH, opcode, qpn, psn, src, ev, now_ns)
+                elif (qp := self._qp_of(qpn, src)) is not None:
+                    self._take_usual(
+                        arrival, qp, data, opcode, second, psn, port, inner, outer, va, rkey, total, now_ns
+                    )
                 return True
         if size < USUAL_MIN:
             return False
@@ -198,15 +205,14 @@ class Endpoint(Nic[QueuePair]):
         if crc32(view[114 : size - 4], crc32(masked, ICRC_STATE)) != int.from_bytes(view[size - 4 :], "little"):
             self.log.count("icrc")
             return True
-        fields = opcode, second, psn, qpn, src, source_port, inner, outer, va, rkey, total
-        self._take_usual(arrival, qp, data, fields, now_ns)
+        self._take_usual(arrival, qp, data, opcode, second, psn, source_port, inner, outer, va, rkey, total, now_ns)
         return True
 
     def _take_usual(
-        self, arrival: Port, qp: QueuePair, data: bytes | memoryview, fields: codec.Fields, now_ns: int
-    ) -> None:
+        self, arrival: Port, qp: QueuePair, data: bytes | memoryview, opcode: int, second: int, psn: int,
+        source_port: int, inner: int, outer: int, va: int, rkey: int, total: int, now_ns: int,
+    ) -> None:  # fmt: skip
         """A usual frame with a right ICRC, for a QP that is there."""
-        opcode, second, psn, _, _, source_port, inner, outer, va, rkey, total = fields
         if opcode == 0xDC:
             self._usual_sack(qp, data, now_ns)
             return
@@ -242,9 +248,7 @@ class Endpoint(Nic[QueuePair]):
     def _usual_sack(self, qp: QueuePair, view: bytes | memoryview, now_ns: int) -> None:
         if (len(view) != self._sack_size or not qp.sending) and not self._readable_sack(qp, len(view)):
             return
-        first, answer, ev, cack, mpr, offset, bitmap, state = packet.SACK_BODY.unpack_from(
-            view, packet.SACK_BODY_OFFSET
-        )
+        first, answer, ev, cack, mpr, offset, bitmap, state = packet.SACK_BODY.unpack_from(view, packet.BEHIND_BTH)
         penalty = state >> 24 & 0x7F
         qp.requester.receive_sack(now_ns, cack & 0xFFFFFF, offset, bitmap, ev, first, answer, penalty, mpr)
         qp.freshen(ev)
@@ -328,16 +332,13 @@ class Endpoint(Nic[QueuePair]):
         self, arrival: Port, view: memoryview, found: frames.Frame, bth: wire.Bth, lasthop: bool | None, now_ns: int
     ) -> None:
         """A whole packet with a right ICRC, by its opcode. Raises `struct.error` if a header is cut short."""
+        at = found.bth + wire.BTH_BYTES
         if bth.opcode in OPERATIONS:
-            if bth.dest_qpn == ENDPOINT_QPN:
-                self._operations.receive(arrival, view, found, bth, now_ns)
-            else:
-                self.log.count("no_qp")
+            self._operations.receive(arrival, view, at, bth.opcode, bth.dest_qpn, bth.psn, found.src, found.ev, now_ns)
             return
         qp = self._qp_of(bth.dest_qpn, found.src)
         if qp is None:
             return
-        at = found.bth + wire.BTH_BYTES
         if bth.opcode in WRITES:
             # A trimmed mark on a packet that is whole: the path was congested all the same.
             self._receive_write(qp, arrival, view, found, bth, found.marked or lasthop is False, now_ns)
@@ -401,7 +402,7 @@ class Endpoint(Nic[QueuePair]):
         )
 
     def _receive_sack(self, qp: QueuePair, view: memoryview, at: int, now_ns: int) -> None:
-        size = packet.SACK_BODY_OFFSET + len(view) - at  # as if encapsulated
+        size = packet.BEHIND_BTH + len(view) - at  # as if encapsulated
         if size != self._sack_size and not self._readable_sack(qp, size):
             return
         sack = wire.Seth.unpack(view, at)

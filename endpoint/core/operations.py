@@ -12,7 +12,6 @@ from random import Random
 from endpoint.core import wire
 from endpoint.core.config import NEVER
 from endpoint.core.events import EventLog
-from endpoint.core.frame import Frame
 from endpoint.core.mismatch import MismatchLog
 from endpoint.core.packet import Route
 from endpoint.core.peer import Peer
@@ -52,18 +51,29 @@ class EndpointOperations:
         self._asked: dict[int, tuple[Peer, Route, int, Answered]] = {}
         """The same that programs have asked for, with the time of sending. They displace none of ours."""
 
-    def receive(self, arrival: Port, data: memoryview, found: Frame, bth: wire.Bth, now_ns: int) -> None:
-        """A request or response with a right ICRC. Raises `struct.error` if its header is cut short."""
-        peer = self._peers.addressed(found.src)
+    def receive(
+        self,
+        arrival: Port,
+        data: bytes | memoryview,
+        at: int,
+        opcode: int,
+        qpn: int,
+        psn: int,
+        src: bytes,
+        ev: int,
+        now_ns: int,
+    ) -> None:
+        """A request or response with a right ICRC, from byte `at` on, from `src` by way of `ev`. Raises `struct.error`
+        if it is cut short."""
+        peer = self._peers.addressed(src) if qpn == wire.ENDPOINT_QPN else None
         if peer is None:
-            self._log.count("wrong_peer")
+            self._log.count("wrong_peer" if qpn == wire.ENDPOINT_QPN else "no_qp")
             return
-        request_id = bth.psn & 0xFFFF
-        at = found.bth + wire.BTH_BYTES
-        if bth.opcode == Opcode.ENDPOINT_REQUEST:
+        request_id = psn & 0xFFFF
+        if opcode == Opcode.ENDPOINT_REQUEST:
             request = wire.Erth.unpack(data, at)
             if self._heeded(peer, request_id, request, now_ns):
-                peer.respond(arrival, found.ev, self._ports.up, request_id, request)
+                peer.respond(arrival, ev, self._ports.up, request_id, request)
             return
         response = wire.Eeth.unpack(data, at, self._dialect.eeth_op_shift)
         if self._mismatches.response_op(peer.name, data[at + wire.EETH_OP_BYTE]):

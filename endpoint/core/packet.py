@@ -37,7 +37,7 @@ RECEIVE_MIN: Final = RECEIVE_OFFSET + RECEIVE.size
 BTH_OFFSET: Final = frame.ETHERNET + 2 * frame.IPV6 + frame.UDP
 SACK_BODY: Final = Struct("!HhI4xIxBhQ4xI")
 """What a requester reads of SETH and CC_STATE: first 16 bits, answer, EV, cack, MPR, offset, bitmap, congestion."""
-SACK_BODY_OFFSET: Final = BTH_OFFSET + wire.BTH_BYTES
+BEHIND_BTH: Final = BTH_OFFSET + wire.BTH_BYTES
 WRITE_PAYLOAD_OFFSET: Final = BTH_OFFSET + WRITE.size
 
 _CLASSES_MAX: Final = 64

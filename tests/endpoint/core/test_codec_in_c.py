@@ -55,6 +55,19 @@ def acknowledged(syndrome: int, msn: int, behind: bytes = b"", **front: Any) -> 
     return frame.seal(headers(len(transport) + icrc.SIZE, **front), transport)
 
 
+def asked(opcode: int, header: bytes) -> bytes:
+    """A frame of an endpoint request or response by the plain codec."""
+    transport = wire.Bth(opcode, wire.ENDPOINT_QPN, 5).pack() + header
+    return frame.seal(headers(len(transport) + icrc.SIZE), transport)
+
+
+def fields_of(
+    opcode: int, second: int, psn: int, qpn: int, src: bytes, source_port: int, inner: int, outer: int, *reth: int
+) -> tuple[Any, ...]:
+    """As `endpoint.core.codec.Fields` puts them together."""
+    return psn << 24 | qpn, src, inner << 16 | source_port, outer << 16 | opcode << 8 | second, *reth
+
+
 def plainly_read(data: bytes) -> tuple[Any, ...] | None:
     """What `READ` says about a frame, by the plain codec."""
     try:
@@ -65,16 +78,19 @@ def plainly_read(data: bytes) -> tuple[Any, ...] | None:
         return None
     usual = found.outer is not None and found.outer[1] in (PORT_ADDRESS, HERE) and found.dst == HERE
     usual = usual and found.dscp not in TRIMMED and found.udp_dport == UDP_PORT and found.end == len(data)
-    short = bth.opcode == wire.Opcode.ACKNOWLEDGE
-    usual = usual and (bth.opcode in wire.WRITES or bth.opcode == wire.Opcode.SACK or short)
-    least = 122 if short else 138
+    # a whole AETH, ERTH, EETH, or RETH, and the ICRC
+    behind = {wire.Opcode.ACKNOWLEDGE: 4, wire.Opcode.ENDPOINT_REQUEST: 16, wire.Opcode.ENDPOINT_RESPONSE: 36}
+    usual = usual and (bth.opcode in wire.WRITES or bth.opcode == wire.Opcode.SACK or bth.opcode in behind)
+    least = 118 + behind.get(wire.Opcode(bth.opcode), 20) if usual else 0
     if not usual or bth.flags & wire.TIMESTAMP or len(data) < least or not icrc.verify(data[found.offset :]):
         return None
     _, outer, _, _, inner, _, _, src, _, source_port, _, opcode, second, qpn, psn, va, rkey, total = fields
-    if short:
-        va, rkey, (syndrome, msn) = 0, 0, wire.Aeth.unpack(data, 114)
+    if opcode not in wire.WRITES:
+        va = rkey = total = 0
+    if opcode == wire.Opcode.ACKNOWLEDGE:
+        syndrome, msn = wire.Aeth.unpack(data, 114)
         total = syndrome << 24 | msn
-    return opcode, second, psn, qpn & 0xFFFFFF, src, source_port, inner, outer, va, rkey, total
+    return fields_of(opcode, second, psn, qpn & 0xFFFFFF, src, source_port, inner, outer, va, rkey, total)
 
 
 def exactly(data: bytes) -> memoryview:
@@ -169,8 +185,10 @@ def test_the_usual_frames_are_read(native: ModuleType) -> None:
     for opcode in [*sorted(wire.WRITES), wire.Opcode.SACK]:
         found = read(native, written(b"payload!", opcode, wire.ACK_REQUEST, 5, 1 << 40))
         assert found is not None
-        assert found[:6] == (opcode, 0, wire.ACK_REQUEST << 24 | 5, 0x123, PEER, found[5])
-        assert found[8:] == (1 << 40, 0xABCD, 1 << 20)
+        assert found[:2] == ((wire.ACK_REQUEST << 24 | 5) << 24 | 0x123, PEER)
+        assert found[2] & 0xFFFFFFFF == 0x12345678  # the EV
+        assert found[3] & 0xFFFF == opcode << 8
+        assert found[4:] == ((0, 0, 0) if opcode == wire.Opcode.SACK else (1 << 40, 0xABCD, 1 << 20))
 
 
 @given(st.integers(0, 0xFF), st.integers(0, 0xFFFFFF), st.binary(max_size=40), st.sampled_from([0, 5 << 2, 6 << 2 | 3]))
@@ -180,7 +198,7 @@ def test_transport_acknowledgements_are_read(
     data = acknowledged(syndrome, msn, behind, traffic_class=traffic_class)
     found = read(native, data)
     assert found == plainly_read(data)
-    assert found is None or found[8:] == (0, 0, syndrome << 24 | msn)
+    assert found is None or found[4:] == (0, 0, syndrome << 24 | msn)
     assert (found is None) is bool(traffic_class)  # what was trimmed is left to Python
     assert [size for size in range(len(data)) if read(native, data[:size]) is not None] == []
 
@@ -207,6 +225,8 @@ def test_a_damaged_frame_is_read_by_both_or_by_neither(
         written(b"payload!", 0xC6, 0, 5, 1 << 40),
         written(b"payload!", 0xC6, wire.ACK_REQUEST, 5, 1 << 40),
         acknowledged(0, 9),
+        asked(wire.Opcode.ENDPOINT_REQUEST, wire.Erth(wire.EndpointOp.EV_PROBE).pack()),
+        asked(wire.Opcode.ENDPOINT_RESPONSE, wire.Eeth(wire.EndpointOp.PORT_STATUS_UPDATE, 5).pack()),
     ],
 )
 def test_a_frame_with_any_bit_flipped_is_read_by_both_or_by_neither(native: ModuleType, whole: bytes) -> None:
@@ -218,16 +238,17 @@ def test_a_frame_with_any_bit_flipped_is_read_by_both_or_by_neither(native: Modu
         assert read(native, bytes(data)) == plainly_read(bytes(data)), f"bit {bit} with a right ICRC"
 
 
-@pytest.mark.parametrize(("opcode", "least"), [(0xC6, 32), (0xD1, 16)])  # a whole RETH, a whole AETH
+# a whole RETH, AETH, ERTH, EETH
+@pytest.mark.parametrize(("opcode", "least"), [(0xC6, 32), (0xD1, 16), (0xD8, 28), (0xD9, 48)])
 def test_a_short_frame_with_a_right_icrc_is_no_usual_frame(native: ModuleType, opcode: int, least: int) -> None:
-    transport = (wire.Bth(opcode, 0x123, 5).pack() + bytes(28))[:40]
+    transport = wire.Bth(opcode, 0x123, 5).pack() + bytes(48)
     read_at = []
     for size in range(12, len(transport) + 1):
         data = frame.seal(headers(size + icrc.SIZE), transport[:size])
         found = read(native, data)
         assert found == plainly_read(data)
         read_at += [size] if found else []
-    assert read_at == list(range(least, 41))
+    assert read_at == list(range(least, 61))
 
 
 def test_only_whole_addresses_are_those_of_a_host(native: ModuleType) -> None:
