@@ -46,8 +46,9 @@ class Turns:
     def live(self, arrivals: Sequence[TimedFrame], horizon_ns: int) -> list[TimedFrame]:
         """Act up to `horizon_ns`; returns the frames that the host has handed to its ports."""
         sent: list[TimedFrame] = []
-        place, count = 0, len(arrivals)
-        arrival_ns = arrivals[0][0] if count else horizon_ns
+        frames: list[TimedFrame] = arrivals if isinstance(arrivals, list) else list(arrivals)
+        place, count = 0, len(frames)
+        arrival_ns = frames[0][0] if count else horizon_ns
         while True:
             now_ns = arrival_ns
             due_ns = self.due_ns
@@ -58,8 +59,8 @@ class Turns:
             self.now_ns = now_ns
             self._idle = due_ns is None or now_ns < due_ns
             while arrival_ns == now_ns:
-                place = self._receive(arrivals, place)
-                arrival_ns = arrivals[place][0] if place < count else horizon_ns
+                place = self._receive(frames, place)
+                arrival_ns = frames[place][0] if place < count else horizon_ns
             if not self._idle:
                 self._turn(now_ns, due_ns, sent)
 
@@ -69,7 +70,7 @@ class Turns:
         self._turn(now_ns, self._nic.next_timer_ns(), sent)
         return sent
 
-    def _receive(self, arrivals: Sequence[TimedFrame], first: int) -> int:
+    def _receive(self, arrivals: list[TimedFrame], first: int) -> int:
         """Hand over the frames that reach one port at one instant; returns the place of the first frame after them."""
         now_ns, _, port, frame = arrivals[first]
         end = first + 1

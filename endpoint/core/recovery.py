@@ -30,6 +30,7 @@ from endpoint.core.config import NEVER
 
 PLANE_RTT_MAX: Final = 32
 """Base round trips (and jitters): what is later than this teaches nothing about its plane."""
+NO_SAMPLE: Final = -1
 
 
 class ReorderRule:
@@ -41,8 +42,9 @@ class ReorderRule:
         self._learned_ns = 0
         self._learned_max_ns = 4 * self._base_ns
         self._spread_ns = 0
-        self._largest: dict[int, int] = {}
-        self._smallest: dict[int, int] = {}
+        self._largest: list[int] = []
+        self._smallest: list[int] = []
+        """The two envelopes by plane; NO_SAMPLE where there is none."""
         self.window_ns = self._base_ns
         self.slowest_ns = 0
         """Largest recent round trip of the slowest plane; 0 before the first sample."""
@@ -56,16 +58,20 @@ class ReorderRule:
 
     def rtt_sample(self, plane: int, rtt_ns: int) -> None:
         """A round trip over `plane`: moves the plane's envelopes."""
-        largest = self._largest.get(plane, rtt_ns)
-        smallest = self._smallest.get(plane, rtt_ns)
+        self._make_room(plane)
+        largest, smallest = self._largest[plane], self._smallest[plane]
+        if largest == NO_SAMPLE:
+            largest = smallest = rtt_ns
         self._largest[plane] = rtt_ns if rtt_ns >= largest else largest - (largest - rtt_ns >> 2)
         self._smallest[plane] = rtt_ns if rtt_ns <= smallest else smallest + (rtt_ns - smallest >> 2)
         self._measure_spread()
 
     def late_rtt(self, plane: int, rtt_ns: int) -> None:
         """A packet taken for lost has just arrived over `plane`, `rtt_ns` after it was sent."""
-        self._largest[plane] = max(min(rtt_ns, PLANE_RTT_MAX * self._base_ns), self._largest.get(plane, 0))
-        self._smallest.setdefault(plane, self._largest[plane])
+        self._make_room(plane)
+        self._largest[plane] = max(min(rtt_ns, PLANE_RTT_MAX * self._base_ns), self._largest[plane])
+        if self._smallest[plane] == NO_SAMPLE:
+            self._smallest[plane] = self._largest[plane]
         self._measure_spread()
 
     def late_arrival(self) -> None:
@@ -86,15 +92,22 @@ class ReorderRule:
 
     def forget_plane(self, plane: int) -> None:
         """A lost plane's delay no longer widens the reorder window."""
-        self._largest.pop(plane, None)
-        self._smallest.pop(plane, None)
+        self._make_room(plane)
+        self._largest[plane] = self._smallest[plane] = NO_SAMPLE
         self._measure_spread()
+
+    def _make_room(self, plane: int) -> None:
+        while len(self._largest) <= plane:
+            self._largest.append(NO_SAMPLE)
+            self._smallest.append(NO_SAMPLE)
 
     def _measure_spread(self) -> None:
         slowest_ns = longest_ns = 0
         quickest_ns = NEVER
-        for plane, largest_ns in self._largest.items():
-            smallest_ns = self._smallest[plane]
+        for plane in range(len(self._largest)):
+            largest_ns, smallest_ns = self._largest[plane], self._smallest[plane]
+            if largest_ns == NO_SAMPLE:
+                continue
             slowest_ns = max(slowest_ns, largest_ns)
             quickest_ns = min(quickest_ns, smallest_ns)
             longest_ns = max(longest_ns, 2 * largest_ns - smallest_ns)

@@ -272,17 +272,18 @@ class Responder:
         answer = offset if probe_id is None and NO_CAUSE <= offset < 0x8000 else NO_CAUSE
         congestion = self._penalty.at(now_ns) << 24 | (self.received_bytes >> 8) & 0xFFFFFF
         beyond = self.bitmap.bit_count()
-        sack = self._answers.sack
         for _ in range(SACKS_MAX):
             start = self._next_bitmap()
             if not self.unreported:
                 break
-            sack(route, cack, start + 1, self.bitmap >> start & WORD, ev, 0, answer, stamp, beyond, congestion)
+            bits = self.bitmap >> start & WORD
+            self._answers.sack(route, cack, start + 1, bits, ev, 0, answer, stamp, beyond, congestion)
         signals = mark << 5
         if probe_id is not None:
             signals |= 2
             answer = probe_id - 0x10000 if probe_id & 0x8000 else probe_id
-        sack(route, cack, start + 1, self.bitmap >> start & WORD, ev, signals, answer, stamp, beyond, congestion)
+        bits = self.bitmap >> start & WORD
+        self._answers.sack(route, cack, start + 1, bits, ev, signals, answer, stamp, beyond, congestion)
         if self.msn != self.msn_acked:
             self.msn_acked = self.msn
             self._answers.transport_ack(route, Syndrome.ACK, cack, self.msn)
