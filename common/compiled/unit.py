@@ -53,14 +53,14 @@ class Unit(NamedTuple):
     def key(self) -> str:
         """16 hexadecimal digits of the sources, the Python that runs, and the way of building."""
         digest = hashlib.sha256("\0".join([FORMAT, sys.version, EXTENSION_SUFFIXES[0], *self.sources()]).encode())
-        for path in [*_files(self.root, self.packages, ".py"), *_files(self.root, self.folders, ".c")]:
+        for path in [*_files(self.root, self.packages, ".py"), *_files(self.root, self.folders, (".c", ".h"))]:
             with open(os.path.join(self.root, path), "rb") as source:
                 content = source.read()
             digest.update(f"{path} {len(content)}\0".encode() + content)
         return digest.hexdigest()[:16]
 
 
-def _files(root: str, folders: tuple[str, ...], suffix: str) -> Iterator[str]:
+def _files(root: str, folders: tuple[str, ...], suffix: str | tuple[str, ...]) -> Iterator[str]:
     """The files of folders, and of all folders in them, whose names end so; relative to `root`, in one order."""
     for folder in folders:
         for place, inner, names in os.walk(os.path.join(root, folder)):

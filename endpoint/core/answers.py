@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from endpoint.core import packet, wire
+from endpoint.core import codec, packet, wire
 from endpoint.core.packet import VARIANT_MASKED, Route
 from endpoint.core.port_sacks import PortSacks
 from endpoint.core.psn import PSN_MASK
@@ -48,9 +48,17 @@ class Answers:
         `signals` are the path mark and the probe response in the SETH's first 16 bits, `answer` its offset of the
         causing PSN or its probe id; `beyond` counts PSNs above `cack`, `congestion` is the CC_STATE's last word.
         """
-        transport = bytearray(packet.SACK.size)
+        self.sacks_sent += 1
         first = SACK_TYPE | signals
         cack &= PSN_MASK
+        if codec.SACK is not None and self._port_sacks is None:
+            frame = codec.SACK(
+                route.headers, self._traffic_class, self._dest_masked, cack, first, answer, ev, self.mpr, start, bitmap,
+                stamp, beyond, congestion,
+            )  # fmt: skip
+            route.port.queue_control(frame)
+            return
+        transport = bytearray(packet.SACK.size)
         packet.SACK.pack_into(
             transport, 0,
             0xDC, 0, 0xFFFF, self._dest_masked, cack,
@@ -60,7 +68,6 @@ class Answers:
         if self._port_sacks is not None:
             transport += self._port_sacks.word()
         route.port.queue_control(route.seal(transport, self._traffic_class))
-        self.sacks_sent += 1
 
     def nack(self, route: Route, psn: int, ev: int, reason: NackReason, stamp: int) -> None:
         """Refuse the packet `psn` that came on `ev`."""

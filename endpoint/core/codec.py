@@ -2,7 +2,7 @@
 
 Without a build that fits, all calls are None, and the Python beside each call does the same work:
 `endpoint.core.endpoint` for `READ`, `endpoint.core.memory` for `PLACE`, `endpoint.core.packet` for `WRITE` and
-`SEAL`. That Python is the oracle of the C.
+`SEAL`, `endpoint.core.answers` for `SACK`. That Python is the oracle of the C.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ Memory = bytearray | memoryview
 _read: Callable[[bytes | memoryview, bytes, bytes, int, int], Fields | None] | None = None
 _place: Callable[[Memory, int, bytes | memoryview, int, int], None] | None = None
 _write: Callable[[bytes, int, int, int, int, int, int, int, int, int, Memory, int, int, bytes], bytes] | None = None
+_sack: Callable[[bytes, int, int, int, int, int, int, int, int, int, int, int, int], bytes] | None = None
 _seal: Callable[[bytes, int, bytearray], bytes] | None = None
 try:
     from endpoint.core import codec_native
 except ImportError:  # interpreted, or compiled where nobody built the C
     pass
 else:
-    _read, _place, _write, _seal = codec_native.read, codec_native.place, codec_native.write, codec_native.seal
+    _read, _place, _write = codec_native.read, codec_native.place, codec_native.write
+    _sack, _seal = codec_native.sack, codec_native.seal
 
 READ: Final = _read
 """`READ(frame, address, addresses, trimmed, port)`: the fields of a frame that is a write, a SACK, a transport
@@ -47,6 +49,9 @@ immediate)`: a whole frame of a write whose payload is the `size` bytes of `memo
 pad. `headers` are `Route.headers`; `destination` has 0xff in the variant byte, as in `WritePacker`; `immediate` has
 four bytes, or none. Raises `OverflowError` for a field that is too large for its header, `ValueError` if the payload is
 not inside the memory or the immediate has another length."""
+SACK: Final = _sack
+"""`SACK(headers, class, destination, cack, first, answer, ev, mpr, start, bitmap, stamp, beyond, congestion)`: a whole
+frame of a SACK, its arguments as in `endpoint.core.answers`. Raises `OverflowError` as `WRITE` does."""
 SEAL: Final = _seal
 """`SEAL(headers, class, transport)`: a whole frame around a transport packet whose variant byte is 0xff. `headers` are
 `Route.headers`. Raises `OverflowError` and `ValueError` as `WRITE` does."""

@@ -7,6 +7,22 @@ def place(
 def read(
     frame: bytes | bytearray | memoryview, address: bytes, addresses: bytes, trimmed: int, port: int, /
 ) -> Fields | None: ...
+def sack(
+    headers: bytes,
+    traffic_class: int,
+    destination: int,
+    cack: int,
+    first: int,
+    answer: int,
+    ev: int,
+    mpr: int,
+    start: int,
+    bitmap: int,
+    stamp: int,
+    beyond: int,
+    congestion: int,
+    /,
+) -> bytes: ...
 def seal(headers: bytes, traffic_class: int, transport: bytes | bytearray | memoryview, /) -> bytes: ...
 def write(
     headers: bytes,

@@ -18,7 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from endpoint.core import frame, icrc, wire
-from endpoint.core.packet import RECEIVE, RECEIVE_OFFSET
+from endpoint.core.packet import RECEIVE, RECEIVE_OFFSET, SACK
 from tests.helpers.native_codec import SANITIZE, compiler
 
 ROOT = Path(__file__).parents[3]
@@ -156,6 +156,39 @@ def test_it_seals_as_the_plain_codec(native: ModuleType, data: bytes, traffic_cl
     front = headers(len(data) + icrc.SIZE, traffic_class=traffic_class, outer=outer)
     sent = data[:4] + b"\0" + data[5:]
     assert native.seal(headers(0, outer=outer), traffic_class, transport) == frame.seal(front, sent)
+
+
+WORD, HALF, SIGNED = st.integers(0, 2**32 - 1), st.integers(0, 2**16 - 1), st.integers(-(2**15), 2**15 - 1)
+
+
+@given(
+    st.integers(0, 0xFF), st.integers(0, 0xFFFFFF), st.integers(0, 0xFFFFFF), HALF, SIGNED, WORD, st.integers(0, 0xFF), SIGNED,
+    st.integers(0, 2**64 - 1), HALF, HALF, WORD,
+)  # fmt: skip
+def test_its_sacks_are_the_plain_codecs(
+    native: ModuleType, traffic_class: int, destination: int, cack: int, first: int, answer: int, ev: int, mpr: int,
+    start: int, bitmap: int, stamp: int, beyond: int, congestion: int,
+) -> None:  # fmt: skip
+    destination |= 0xFF << 24  # the variant byte as the ICRC has it
+    numbers = (destination, cack, first, answer, ev, mpr, start, bitmap, stamp, beyond, congestion)
+    transport = bytearray(
+        SACK.pack(0xDC, 0, 0xFFFF, destination, cack, first, answer, ev, 0, 0, cack, 0, mpr, start, bitmap, stamp,
+                  beyond, congestion)
+    )  # fmt: skip
+    transport[4] = 0  # the variant byte as it is sent
+    expected = frame.seal(headers(len(transport) + icrc.SIZE, traffic_class=traffic_class), bytes(transport))
+    assert native.sack(headers(0), traffic_class, *numbers) == expected
+
+
+@pytest.mark.parametrize("place", range(12))
+def test_a_sack_with_a_number_that_its_header_has_no_room_for_is_refused(native: ModuleType, place: int) -> None:
+    most = (0xFF, 2**32, 2**32, 0xFFFF, 0x7FFF, 2**32, 0xFF, 0x7FFF, 2**64, 0xFFFF, 0xFFFF, 2**32)
+    signed = place in (4, 7)
+    for wrong in (most[place] + 1, -(2**15) - 1 if signed else -1, 2**70, -(2**70)):
+        numbers = [0] * 12
+        numbers[place] = wrong
+        with pytest.raises(OverflowError):
+            native.sack(headers(0), *numbers)
 
 
 @given(
@@ -297,6 +330,9 @@ def test_wrong_arguments_raise_and_touch_nothing(native: ModuleType) -> None:
     for wrong_seal in ((), (bytearray(front), 0, b"12345"), (front, "text", b"12345"), (front, 0, "text")):
         with pytest.raises(TypeError):
             native.seal(*wrong_seal)
+    for wrong_sack in ((), (front,), (bytearray(front), *range(12)), (front, "text", *range(11))):
+        with pytest.raises(TypeError):
+            native.sack(*wrong_sack)
     for traffic_class in (-1, 256):
         with pytest.raises(OverflowError):
             native.seal(front, traffic_class, b"12345")

@@ -101,6 +101,10 @@ def test_an_endpoint_lives_the_same_life_with_the_codec_in_c(
         calls["placed"] += 1
         return native.place(*arguments)
 
+    def sack(*arguments: Any) -> Any:
+        calls["sacks"] += 1
+        return native.sack(*arguments)
+
     def seal(*arguments: Any) -> Any:
         calls["sealed"] += 1
         return native.seal(*arguments)
@@ -108,12 +112,14 @@ def test_an_endpoint_lives_the_same_life_with_the_codec_in_c(
     expected = life(seed, 1500, **settings)
     monkeypatch.setattr(codec, "READ", read)
     monkeypatch.setattr(codec, "WRITE", write)
+    monkeypatch.setattr(codec, "SACK", sack)
     monkeypatch.setattr(codec, "SEAL", seal)
     monkeypatch.setattr(codec, "PLACE", place)
     for number, (ours, plain) in enumerate(zip(life(seed, 1500, **settings), expected, strict=True)):
         assert ours == plain, f"step {number}"
     assert min(calls["read"], calls["left to Python"], calls["sealed"]) > 100
     assert calls["placed"] > 10
+    assert bool(calls["sacks"]) is ("dialect" not in settings)  # SACKs with port states stay with Python
     assert bool(calls["written"]) is not settings.get("timestamps", False)  # stamped writes stay with Python
 
 
