@@ -162,8 +162,8 @@ WORD, HALF, SIGNED = st.integers(0, 2**32 - 1), st.integers(0, 2**16 - 1), st.in
 
 
 @given(
-    st.integers(0, 0xFF), st.integers(0, 0xFFFFFF), st.integers(0, 0xFFFFFF), HALF, SIGNED, WORD, st.integers(0, 0xFF), SIGNED,
-    st.integers(0, 2**64 - 1), HALF, HALF, WORD,
+    st.integers(0, 0xFF), st.integers(0, 0xFFFFFF), st.integers(0, 0xFFFFFF), HALF, SIGNED, WORD, st.integers(0, 0xFF),
+    SIGNED, st.integers(0, 2**64 - 1), HALF, HALF, WORD,
 )  # fmt: skip
 def test_its_sacks_are_the_plain_codecs(
     native: ModuleType, traffic_class: int, destination: int, cack: int, first: int, answer: int, ev: int, mpr: int,
