@@ -174,7 +174,7 @@ class Host:
             return pacing_ns
         return None if earliest >= NEVER else earliest
 
-    def packets_to_send(self, now_ns: int, limit: int) -> Sequence[tuple[int, bytes]]:
+    def packets_to_send(self, now_ns: int, limit: int) -> list[tuple[int, bytes]]:
         if self._arrived:
             self._step(now_ns)
         frames = self.transport.packets_to_send(now_ns, limit)

@@ -146,7 +146,8 @@ class Endpoint(Nic[QueuePair]):
             return False
         arrival.rx_packets += len(frames_in)
         self._placed = 0
-        for data in frames_in:
+        listed: list[bytes | memoryview] = frames_in if isinstance(frames_in, list) else list(frames_in)
+        for data in listed:
             size = len(data)
             arrival.rx_bytes += size
             if not self._receive_usual(arrival, data, size, now_ns):
