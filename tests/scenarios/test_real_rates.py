@@ -92,8 +92,10 @@ def test_checks_tell_rates_in_gigabits_at_hardwares_rates(tmp_path: Path) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("name", library.NAMES)
 def test_the_baseline_fails_at_100_gigabits_a_second_as_at_lab_rates(name: str, tmp_path: Path) -> None:
-    # How uneven DCQCN leaves an incast's flows is chance, 9 to 18 % from seed to seed, and the limit is 10 %.
-    verdict, _ = simulate(name, HARDWARE_BPS, tmp_path, transport_name="roce", seed=7)
+    # How uneven DCQCN leaves an incast's flows is chance, 9 to 18 % from seed to seed, and the limit is 10 %. Whether a
+    # flow crosses the grey link is ECMP's draw: with seed 7 none does.
+    seed = 4 if name == "grey-link" else 7
+    verdict, _ = simulate(name, HARDWARE_BPS, tmp_path, transport_name="roce", seed=seed)
     assert {finding.check: finding.holds for finding in verdict.findings if not finding.holds} == BASELINE[name]
 
 
