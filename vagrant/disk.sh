@@ -139,7 +139,9 @@ RUN
     cat >"$root/etc/systemd/system/mrclab-handed-over.service" <<UNIT
 [Unit]
 Description=A command for ./lab that QEMU handed over
-After=multi-user.target
+After=network.target
+# A login prompt that begins on this terminal hangs up whoever uses it.
+Before=getty.target serial-getty@ttyS0.service
 ConditionPathExists=/sys/firmware/qemu_fw_cfg/by_name/opt/mrclab/run/raw
 
 [Service]
@@ -150,7 +152,7 @@ StandardError=tty
 ExecStart=/usr/local/sbin/mrclab-handed-over
 
 [Install]
-WantedBy=graphical.target
+WantedBy=multi-user.target
 UNIT
     chroot "$root" systemctl enable --quiet mrclab-handed-over.service
 fi
