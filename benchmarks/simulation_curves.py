@@ -64,12 +64,13 @@ def draw(curves: Mapping[str, Sequence[Point]], file: Path) -> None:
         )
         below.plot(numbers, [memory for _, _, memory in points], marker="o", color="#8a4b08")
         for plot in (above, below):
-            plot.set_ylim(bottom=0)
             plot.grid(alpha=0.3)
             if 0 not in numbers:
                 plot.set_xscale("log", base=2)
             plot.set_xticks(numbers, [str(number) for number in numbers])
         below.set_xlabel(NAMES[axis])
+    for row in rows:  # all curves are there: the limit at the top stays as it is from here on
+        row[0].set_ylim(bottom=0)
     rows[0][0].set_ylabel("data packets/s")
     rows[1][0].set_ylabel("memory, MB")
     figure.tight_layout()

@@ -101,6 +101,14 @@ class Tree:
         return [path.name for path in self.cache.iterdir() if path.suffix not in (".build", ".d", ".lock")]
 
 
+def test_a_header_of_the_c_belongs_to_the_key(tmp_path: Path) -> None:
+    tree = Tree(tmp_path).make()
+    tree.cube.with_name("cube.h").write_text("enum { EDGES = 12 };")
+    key = tree.unit().key()
+    tree.cube.with_name("cube.h").write_text("enum { EDGES = 13 };")
+    assert tree.unit().key() != key
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     try:
