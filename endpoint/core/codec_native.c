@@ -229,7 +229,7 @@ static PyObject *frame_for(PyObject *path, Py_ssize_t length)
 }
 
 /* BTH, METH and RETH, the variant byte as the ICRC has it. */
-static void put_head(uint8_t *at, const unsigned long long *number)
+static void put_head(uint8_t *at, const uint64_t *number)
 {
     put32(at, (uint32_t)(number[WRITE_OPCODE] << 24 | number[WRITE_SECOND] << 16 | 0xFFFF));
     put32(at + 4, (uint32_t)number[DESTINATION]);
@@ -248,7 +248,7 @@ static void put_icrc(uint8_t *bth, size_t size, uint32_t state)
     bth[VARIANT] = 0;
 }
 
-static PyObject *written(PyObject *path, const unsigned long long *number, PyObject *immediate, const uint8_t *payload,
+static PyObject *written(PyObject *path, const uint64_t *number, PyObject *immediate, const uint8_t *payload,
                          Py_ssize_t size)
 {
     Py_ssize_t head = HEAD + PyBytes_GET_SIZE(immediate);
@@ -265,20 +265,25 @@ static PyObject *written(PyObject *path, const unsigned long long *number, PyObj
 }
 
 /* Raises OverflowError for a field that its header has no room for, as `struct` raises an error of its own. */
-static int numbers_from(PyObject *const *args, unsigned long long *number)
+static int number_from(PyObject *arg, uint64_t most, const char *of, int field, uint64_t *number)
+{
+    *number = PyLong_AsUnsignedLongLong(arg);
+    if (PyErr_Occurred())
+        return 0;
+    if (*number > most)
+        PyErr_Format(PyExc_OverflowError, "codec_native: field %d of %s is too large: %llu", field, of,
+                     (unsigned long long)*number);
+    return *number <= most;
+}
+
+static int numbers_from(PyObject *const *args, uint64_t *number)
 {
     static const uint64_t most[NUMBERS] = {
         0xFF, 0xFF, 0xFF, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX,
     };
-    for (int i = 0; i < NUMBERS; i++) {
-        number[i] = PyLong_AsUnsignedLongLong(args[i]);
-        if (PyErr_Occurred())
+    for (int i = 0; i < NUMBERS; i++)
+        if (!number_from(args[i], most[i], "a write", i, &number[i]))
             return 0;
-        if (number[i] > most[i]) {
-            PyErr_Format(PyExc_OverflowError, "codec_native: field %d of a write is too large: %llu", i, number[i]);
-            return 0;
-        }
-    }
     return 1;
 }
 
@@ -288,7 +293,7 @@ static PyObject *py_write(PyObject *self, PyObject *const *args, Py_ssize_t coun
     if (count != NUMBERS + 5 || !PyBytes_Check(args[0]) || !PyBytes_Check(args[NUMBERS + 4]))
         return wrong_arguments("write takes headers, nine fields, memory, where in it the payload begins, its length, and"
                                " an immediate");
-    unsigned long long number[NUMBERS];
+    uint64_t number[NUMBERS];
     if (!numbers_from(args + 1, number))
         return NULL;
     Py_ssize_t start = PyLong_AsSsize_t(args[NUMBERS + 2]);
@@ -324,13 +329,8 @@ static int sack_numbers_from(PyObject *const *args, uint64_t *number)
                 continue;
             }
         }
-        number[i] = PyErr_Occurred() ? 0 : PyLong_AsUnsignedLongLong(args[i]);
-        if (PyErr_Occurred())
+        if (PyErr_Occurred() || !number_from(args[i], most[i], "a SACK", i, &number[i]))
             return 0;
-        if (number[i] > most[i]) {
-            PyErr_Format(PyExc_OverflowError, "codec_native: field %d of a SACK is too large", i);
-            return 0;
-        }
     }
     return 1;
 }
