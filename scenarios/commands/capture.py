@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import shutil
 import signal
 import subprocess
@@ -29,7 +28,6 @@ EXAMPLES = """examples:
 A link is captured at its first node's end, both directions. Several links go to one pcapng, an interface a link; a
 single one to a pcap if the name ends so. --decode has tshark read MRC. Wireshark and tshark load no scripts for root:
 capture asks for root itself, so that what reads the pipe is you."""
-SCRIPT = Path(__file__).resolve().parents[2] / "endpoint" / "wireshark" / "mrc.lua"
 # MRC's UDP checksum is zero, as RFC 6936 allows for tunnels; that is no error.
 PREFERENCES = ("-o", "udp.ignore_ipv6_zero_checksum:TRUE", "-o", "udp.check_checksum:FALSE")
 
@@ -143,16 +141,18 @@ def opened(arguments: argparse.Namespace) -> Iterator[IO[bytes]]:
         with Path(arguments.write).open("wb") as file:
             yield file
     else:
-        # Wireshark loads no script for root, and says nothing of it; in a user namespace nobody is root.
-        nobody = ["unshare", "--user"] if os.geteuid() == 0 else []
-        command = [*nobody, "tshark", "-l", "-X", f"lua_script:{SCRIPT}", *PREFERENCES, "-r", "-"]
-        # Ctrl-C ends the capture; tshark then decodes what it still has.
-        reader = subprocess.Popen(
-            command, stdin=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)
-        )
-        assert reader.stdin is not None
-        try:
-            yield reader.stdin
-        finally:
-            reader.stdin.close()
-            reader.wait()
+        from scenarios.dissector import tshark
+
+        with tshark() as words:
+            # Ctrl-C ends the capture; tshark then decodes what it still has.
+            reader = subprocess.Popen(
+                [*words, "-l", *PREFERENCES, "-r", "-"],
+                stdin=subprocess.PIPE,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+            )
+            assert reader.stdin is not None
+            try:
+                yield reader.stdin
+            finally:
+                reader.stdin.close()
+                reader.wait()

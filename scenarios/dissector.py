@@ -1,0 +1,26 @@
+"""tshark with this project's dissector, whoever calls."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+SCRIPT = Path(__file__).resolve().parents[1] / "endpoint" / "wireshark" / "mrc.lua"
+
+
+@contextlib.contextmanager
+def tshark(script: Path = SCRIPT) -> Iterator[list[str]]:
+    """The first words of a tshark that loads the dissector; they hold until the block ends.
+
+    Wireshark loads no script for root (4.4 says nothing of it), and in a user namespace nobody is root. Without root's
+    powers a checkout in a home that is its owner's alone cannot be read, so root's tshark has a copy of the script.
+    """
+    if os.geteuid() != 0:
+        yield ["tshark", "-X", f"lua_script:{script}"]
+        return
+    with tempfile.TemporaryDirectory(prefix="mrclab-dissector-") as folder:
+        yield ["unshare", "--user", "tshark", "-X", f"lua_script:{shutil.copy(script, folder)}"]
