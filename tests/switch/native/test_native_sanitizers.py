@@ -44,8 +44,10 @@ def environment() -> dict[str, str]:
 
 
 def run(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, *words]
-    return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    """Half a minute; emulated processors took more than five."""
+    return subprocess.run(
+        [sys.executable, *words], env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=1800
+    )
 
 
 def test_the_sanitizers_find_nothing(environment: dict[str, str]) -> None:
