@@ -166,7 +166,7 @@ class Runner:
                 self.tell("verifying tables")
                 journal.write("tables", action="verify", differences=world.verify())
             except BaseException as error:
-                gone = isinstance(error, Exception) and world is not None and not world.is_up()
+                gone = isinstance(error, Exception) and world is not None and not world.is_up(settled=True)
                 why = str(WorldGoneError()) if gone else f"{type(error).__name__}: {error}"
                 waited: dict[str, Any] = {"waited_s": error.waited_s} if isinstance(error, ControlTimeoutError) else {}
                 journal.write("error", message=why, fatal=True, **waited)

@@ -75,8 +75,8 @@ class EmulatedWorld:
     def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
         return self.lab.popen(self.lab.plan.host(host), argv, log)
 
-    def is_up(self) -> bool:
-        return self.lab.is_up()
+    def is_up(self, *, settled: bool = False) -> bool:
+        return self.lab.is_up(settled=settled)
 
     def close(self) -> None:
         self._open.close()

@@ -193,7 +193,7 @@ class SimulatedWorld:
         for switch, counters in self.fabric.counters():
             self._switch_journal.write("sample", node=switch.name, device=switch.name, ports=counters)
 
-    def is_up(self) -> bool:
+    def is_up(self, *, settled: bool = False) -> bool:
         return True
 
     def close(self) -> None:

@@ -63,8 +63,8 @@ class World(Protocol):
     def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
         """An ordinary process in a host, which ends with the world at the latest."""
 
-    def is_up(self) -> bool:
-        """Whether the world is still there: another process may take a lab down."""
+    def is_up(self, *, settled: bool = False) -> bool:
+        """Whether the world is still there: another process may take a lab down. `settled` waits for one that does."""
 
     def close(self) -> None:
         """Take everything down."""

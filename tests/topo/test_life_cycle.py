@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 from common.files import write_json
 from topo.emulation import namespace, process, state
 from topo.emulation.lab import Lab, down
+from topo.emulation.lab import _tear_down as tear_down
 from topo.emulation.state import LabError, LabRunningError, NoLabError
 from topo.planfile import load_plan
 
@@ -212,6 +214,18 @@ def test_down_ends_processes_in_hosts_even_those_that_will_not(nothing_left):
     lab.down()
     assert mine.poll() == -signal.SIGKILL
     assert users.wait() == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("asked", [Lab.down, lambda lab: lab.is_up(settled=True)], ids=["down", "is_up"])
+def test_whoever_brought_a_lab_up_waits_for_a_down_that_is_at_work(nothing_left, asked):
+    lab = Lab.up(KERNEL_TINY)
+    with ThreadPoolExecutor(1) as pool:
+        with state.locked():
+            answer = pool.submit(asked, lab)
+            while "-> FLOCK" not in Path("/proc/locks").read_text():
+                assert not answer.done(), answer.exception()
+            tear_down(lab.root, keep_lock=True)
+        assert not answer.result()
 
 
 def test_down_is_done_when_there_is_nothing(nothing_left):

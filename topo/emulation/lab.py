@@ -122,15 +122,22 @@ class Lab:
         journals = record.details.get("journals")
         return cls(record, provision, Path(journals) if journals else None)
 
-    def is_up(self) -> bool:
-        """Whether this lab is still on record: another process may have taken it down, or brought up another lab."""
+    def is_up(self, *, settled: bool = False) -> bool:
+        """Whether this lab is still on record: another process may have taken it down, or brought up another lab.
+
+        `settled` waits for whoever is changing the lab, such as a `down`, which takes the record away at its end.
+        """
+        if settled:
+            with state.locked(self.root, wait=True):
+                return self.is_up()
         remains = state.read_remains(self.root)
         return remains is not None and remains.token == self.record.token
 
     def down(self) -> None:
-        """End this lab unless another process has done so; reap the processes started through this object."""
-        if self.is_up():
-            down(self.name)
+        """End this lab unless another process does so; reap the processes started through this object."""
+        with state.locked(self.root, wait=True):
+            if self.is_up():
+                _tear_down(self.root)
         for popen in self._processes:
             popen.wait()  # it has ended; this only reaps it
 
