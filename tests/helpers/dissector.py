@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import struct
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from endpoint.core import frame, icrc, wire
 from scenarios.dissector import tshark as loading
+from tests.helpers import pcap
 
 SRC, DST = bytes.fromhex("fd" + 14 * "00" + "01"), bytes.fromhex("fd" + 14 * "00" + "02")
 USIDS = bytes.fromhex("fcbbbbbb1000200310013002") + bytes(4)
@@ -34,10 +34,7 @@ def build(bth: wire.Bth, extension: bytes, *, ev: int = 0x00010007, encapsulated
 
 def tshark(tmp_path: Path, frames: Sequence[bytes], *options: str) -> str:
     capture = tmp_path / "frames.pcap"
-    with capture.open("wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
-        for number, data in enumerate(frames):
-            file.write(struct.pack("<IIII", number, 0, len(data), len(data)) + data)
+    capture.write_bytes(pcap.HEADER + b"".join(pcap.record(number, 0, data) for number, data in enumerate(frames)))
     with loading() as words:
         done = subprocess.run(
             [*words, "-r", str(capture), *options], capture_output=True, text=True, check=True, timeout=60

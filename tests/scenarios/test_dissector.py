@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import struct
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from scenarios.dissector import SCRIPT, tshark
+from tests.helpers import pcap
 
 ANOTHER_USER = 1000
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="needs ts
 def knows_mrc(words: list[str], tmp_path: Path) -> bool:
     """tshark refuses to print a field that no protocol has."""
     capture = tmp_path / "empty.pcap"
-    capture.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+    capture.write_bytes(pcap.HEADER)
     command = [*words, "-r", str(capture), "-T", "fields", "-e", "mrc.opcode"]
     return subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0
 

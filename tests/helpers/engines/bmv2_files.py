@@ -10,7 +10,6 @@ import os
 import re
 import select
 import socket
-import struct
 import subprocess
 import time
 from collections.abc import Sequence
@@ -19,10 +18,9 @@ from pathlib import Path
 from switch.engine import Replica, Transmitted
 from switch.entries import ActionCall, Entry, Exact, Lpm, MemberRef, Range, Ternary
 from switch.model import Program
+from tests.helpers import pcap
 
 GATE = 63  # the port of the FIFO
-_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
-_RECORD = struct.Struct("<IIII")
 GAP_US = 20_000  # between packets, in the files and, as simple_switch plays them, in real time
 
 
@@ -123,10 +121,10 @@ class Bmv2Files:
         here = self.directory
         for port in self.ports:
             with (here / f"p{port}_in.pcap").open("wb") as stream:
-                stream.write(_HEADER)
+                stream.write(pcap.HEADER)
                 for i, (to, frame) in enumerate(packets):
                     if to == port:
-                        stream.write(_RECORD.pack(1, i * GAP_US, len(frame), len(frame)) + frame)
+                        stream.write(pcap.record(1, i * GAP_US, frame))
         os.mkfifo(here / f"p{GATE}_in.pcap")
         interfaces = [word for port in (*self.ports, GATE) for word in ("-i", f"{port}@p{port}")]
         command = ["setpriv", "--pdeathsig", "KILL", "simple_switch", "--use-files", "0", *interfaces]
@@ -139,7 +137,7 @@ class Bmv2Files:
                 # For reading too: opening does not wait for a switch that has refused its program and ended.
                 gate = os.open(here / f"p{GATE}_in.pcap", os.O_RDWR)
                 try:
-                    os.write(gate, _HEADER)
+                    os.write(gate, pcap.HEADER)
                     self._control(thrift_port, process)
                 finally:
                     os.close(gate)
@@ -178,22 +176,11 @@ class Bmv2Files:
         return [
             Transmitted(0, port, frame)
             for port in self.ports
-            for frame in _frames((self.directory / f"p{port}_out.pcap").read_bytes())
+            for frame in pcap.frames((self.directory / f"p{port}_out.pcap").read_bytes())
         ]
 
 
-def _frames(data: bytes) -> list[bytes]:
-    found, at = [], len(_HEADER)
-    while at + _RECORD.size <= len(data):
-        _, _, size, _ = _RECORD.unpack_from(data, at)
-        at += _RECORD.size
-        found.append(data[at : at + size])
-        at += size
-    return found
-
-
 def _free_port() -> int:
-
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         number: int = probe.getsockname()[1]
