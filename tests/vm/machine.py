@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.vm.accelerator import Accelerator
+from tests.vm.debian import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 # Emulated processors are some ten times slower than those that emulate them.
 SLOWER = {"kvm": 1, "qemu": 12}
 _SETTINGS = """Vagrant.configure("2") do |config|

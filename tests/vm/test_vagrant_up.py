@@ -7,9 +7,7 @@ Boxes are kept between runs in MRCLAB_VM_CACHE (/var/tmp/mrclab-vm).
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import shutil
 import subprocess
 import time
@@ -20,28 +18,23 @@ from typing import TypedDict
 
 import pytest
 
-from tests.vm import libvirt
+from tests.vm import debian, libvirt
 from tests.vm.accelerator import accelerator
-from tests.vm.machine import ROOT, Machine
+from tests.vm.machine import Machine
 
 NEEDED = {
+    **debian.DISKS,
     "vagrant": "vagrant", "virsh": "libvirt-clients", "libvirtd": "libvirt-daemon-system", "dnsmasq": "dnsmasq-base",
-    "qemu-system-x86_64": "qemu-system-x86", "qemu-img": "qemu-utils", "debootstrap": "debootstrap",
-    "extlinux": "extlinux", "tinyproxy": "tinyproxy", "rsync": "rsync",
+    "tinyproxy": "tinyproxy", "rsync": "rsync",
 }  # fmt: skip
-KERNELS = {"bookworm": "6.1.", "trixie": "6.12."}
-CACHE = Path(os.environ.get("MRCLAB_VM_CACHE", "/var/tmp/mrclab-vm"))
-OWN_CERTIFICATES = Path("/usr/local/share/ca-certificates")
 
 
 def why_not() -> str | None:
-    if os.geteuid() != 0:
-        return "needs root: makes disks, networks and virtual machines"
-    if not Path("/dev/kvm").exists():
-        return "needs /dev/kvm"
-    missing = sorted({package for program, package in NEEDED.items() if shutil.which(program) is None})
-    if missing:
-        return f"needs Debian packages: {' '.join(missing)}"
+    reason = debian.why_not(NEEDED)
+    if reason is None and not Path("/dev/kvm").exists():
+        reason = "needs /dev/kvm"
+    if reason:
+        return reason
     plugins = subprocess.run(["vagrant", "plugin", "list"], capture_output=True, text=True, check=False).stdout
     return None if "vagrant-libvirt" in plugins else "needs Debian packages: vagrant-libvirt"
 
@@ -56,26 +49,12 @@ def _able() -> None:
 pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.root]
 
 
-def built_box(release: str, folder: Path, *, lab: bool = False) -> Path:
-    """From the cache, as long as what makes the box is the same; with `lab`, this checkout is installed in it."""
-    parts = ["vagrant/disk.sh", "vagrant/box.sh", *(("vagrant/provision.sh", "lab", "pyproject.toml") if lab else ())]
-    digest = hashlib.sha256(b"".join((ROOT / part).read_bytes() for part in parts)).hexdigest()[:12]
-    box = CACHE / f"{release}{'-lab' if lab else ''}-{digest}.box"
-    if not box.exists():
-        packages = CACHE / f"{release}-packages"
-        packages.mkdir(parents=True, exist_ok=True)
-        command = [str(ROOT / "vagrant" / "box.sh"), "--release", release, *(["--lab"] if lab else []), str(box)]
-        environment = {**os.environ, "MRCLAB_CACHE": str(packages), **certificates(folder)}
-        subprocess.run(command, env=environment, check=True, timeout=3600)
-    return box
-
-
 def disk_of(box: Path, folder: Path) -> Path:
     subprocess.run(["tar", "-xf", str(box), "-C", str(folder), "box.img"], check=True, timeout=600)
     return folder / "box.img"
 
 
-@pytest.fixture(params=list(KERNELS))
+@pytest.fixture(params=list(debian.KERNELS))
 def release(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -83,41 +62,31 @@ def release(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def machine(release: str) -> Iterator[Machine]:
     """A Vagrant machine that is not up yet, in a libvirt that afterwards holds what it held before."""
-    folder = CACHE / f"{libvirt.NAME}-{release}"
+    folder = debian.CACHE / f"{libvirt.NAME}-{release}"
     shutil.rmtree(folder, ignore_errors=True)
     with ExitStack() as undo:
         folder.mkdir(parents=True)
         undo.callback(shutil.rmtree, folder, ignore_errors=True)
-        box = built_box(release, folder)
+        box = debian.built_box(release)
         undo.enter_context(libvirt.daemon(folder))
         libvirt.remove_leftovers()
         before = libvirt.inventory()
         chosen = accelerator(disk_of(box, folder))
         (folder / "box.img").unlink()
         if chosen == "qemu":
-            box = built_box(release, folder, lab=True)
+            box = debian.built_box(release, lab=True)
         with ExitStack() as here:
             proxy = here.enter_context(libvirt.network(folder))
             here.enter_context(libvirt.pool(folder))
             made = Machine(
                 folder / f"{libvirt.NAME}-{release}", folder / "home", f"{libvirt.NAME}-{release}", chosen,
-                {"MRCLAB_PROXY": proxy, **certificates(folder)},
+                {"MRCLAB_PROXY": proxy, **debian.certificates(folder)},
             )  # fmt: skip
             made.prepare(libvirt.NAME)
             made.vagrant("box", "add", "--name", made.box, str(box), limit_s=300)
             here.callback(made.vagrant, "destroy", "--force", limit_s=120)
             yield made
         assert libvirt.inventory() == before
-
-
-def certificates(folder: Path) -> dict[str, str]:
-    """Those that the machine's owner added, because a mirror or proxy of theirs signs with them."""
-    own = sorted(OWN_CERTIFICATES.glob("**/*.crt"))
-    if not own:
-        return {}
-    file = folder / "own.crt"
-    file.write_text("".join(certificate.read_text() for certificate in own))
-    return {"MRCLAB_CA": str(file)}
 
 
 class Ran(TypedDict):
@@ -138,7 +107,7 @@ def test_vagrant_up_ends_in_a_lab_and_destroy_leaves_nothing(
 ) -> None:
     up = machine.vagrant("up", limit_s=900)
     assert "labs of this machine have embedded switches" in up
-    assert machine.ssh("uname -r").startswith(KERNELS[release])
+    assert machine.ssh("uname -r").startswith(debian.KERNELS[release])
 
     # Emulated processors may leave too little time for a verdict; never for a wrong one.
     expected = ("true", "unknown") if machine.accelerator == "qemu" else ("true",)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.vm.debian import ROOT
 
 
 def refused(*words: str, **settings: str) -> str:
