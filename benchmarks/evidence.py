@@ -34,7 +34,7 @@ PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 LEFT_OUT = shutil.ignore_patterns(".*", "runs", "__pycache__")
 
 EVIDENCE = {
-    "scenarios/running/watch.py": ('HiccupMeter(directory.journal("meter")), ',),
+    "running/watch.py": ('HiccupMeter(directory.journal("meter")), ',),
     "endpoint/driver.py": (
         """            before_cpu_ns, cpu_ns = cpu_ns, time.thread_time_ns()
             late_ns = now_ns - max(deadline_ns, before_ns) if deadline_ns is not None else 0
@@ -84,8 +84,8 @@ def children_s() -> float:
 
 
 def call(folder: Path, *words: str, output: IO[str] | None = None) -> int:
-    """The exit status of `python -m scenarios WORDS` from the sources in `folder`; what it says goes to `output`."""
-    command = [sys.executable, "-m", "scenarios", *words]
+    """The exit status of `python -m cli WORDS` from the sources in `folder`; what it says goes to `output`."""
+    command = [sys.executable, "-m", "cli", *words]
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     return subprocess.call(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
 

@@ -76,7 +76,7 @@ def keep(path: Path, case: Case, outcome: Outcome) -> None:
 
 def run(case: Case, folder: Path, extra: Sequence[str]) -> Outcome:
     """One run under its noise."""
-    words = [sys.executable, "-m", "scenarios", "run", case.scenario, "--short", "--transport", case.transport]
+    words = [sys.executable, "-m", "cli", "run", case.scenario, "--short", "--transport", case.transport]
     words += ["--seed", str(case.seed), "--runs", str(folder), "--plain", *extra]
     with (folder / f"{case.scenario}-{case.transport}-{case.noise}-{case.seed}.log").open("w") as log:
         before = (folder / "latest").resolve()

@@ -27,7 +27,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.rig.browser import MISSING, browser
-from scenarios.running.directory import find
+from running.directory import find
 
 ROOT = Path(__file__).parents[1]
 LOOK_S = 0.5
@@ -83,7 +83,7 @@ def named(pids: Iterator[int], word: bytes) -> list[int]:
 @contextmanager
 def started(words: Sequence[str], folder: Path, viewed: bool) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """The run, with the address of its page, or an empty one."""
-    line = [sys.executable, "-m", "scenarios", "run", *words, "--plain", "--runs", str(folder)]
+    line = [sys.executable, "-m", "cli", "run", *words, "--plain", "--runs", str(folder)]
     line += ["--view"] if viewed else []
     with (folder / "said").open("w+") as said:
         process = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=said)
@@ -117,7 +117,7 @@ def turn(words: Sequence[str], folder: Path, viewed: bool) -> Turn:
             stack.enter_context(browser())().open(address)  # draws by itself from now on
         begun_s = time.monotonic()
         groups = {
-            "server": named(below(process.pid), b"scenarios.viewing.server"),
+            "server": named(below(process.pid), b"page.server"),
             "runner": [process.pid],
             "chromium": named(below(os.getpid()), b"chromium") if viewed else [],
         }

@@ -18,11 +18,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.rig.browser import MISSING, Page, browser
-from scenarios.running.directory import find
-from scenarios.viewing.desk import Desk
-from scenarios.viewing.microscope import Microscope
-from scenarios.viewing.stage import replay_stage
-from scenarios.viewing.viewer import Viewer
+from page.desk import Desk
+from page.microscope import Microscope
+from page.stage import replay_stage
+from page.viewer import Viewer
+from running.directory import find
 
 SECONDS = 5.0
 FRAME_COST = """(() => {
@@ -43,7 +43,7 @@ EMPTY_FRAMES = """new Promise((done) => {
 def recorded(folder: Path, plan: str) -> Path:
     """A run of `link-flap` in virtual time on this plan, broken off after some seconds."""
     words = ["run", "link-flap", "--plan", plan, "--world", "simulated", "--seed", "7", "--until", "12", "--plain"]
-    line = [sys.executable, "-m", "scenarios", *words, "--runs", str(folder)]
+    line = [sys.executable, "-m", "cli", *words, "--runs", str(folder)]
     subprocess.run(line, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return find(folder, "latest")
 

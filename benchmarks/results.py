@@ -84,7 +84,7 @@ def read(path: Path | None) -> dict[Case, Row]:
 
 def run(case: Case, folder: Path) -> Row:
     """Raises RuntimeError when a run ends without a verdict."""
-    words = [sys.executable, "-m", "scenarios", "run", case.scenario, "--world", "simulated", "--format", "json"]
+    words = [sys.executable, "-m", "cli", "run", case.scenario, "--world", "simulated", "--format", "json"]
     words += ["--transport", case.transport, "--rate", str(case.rate_mbps), "--seed", str(case.seed)]
     load, began_s = os.getloadavg()[0], time.monotonic()
     with tempfile.TemporaryFile("w+") as output:

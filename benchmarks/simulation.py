@@ -32,13 +32,13 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from running.directory import RunDirectory  # noqa: E402
+from running.runner import group  # noqa: E402
+from running.transport_choice import transport  # noqa: E402
+from running.worlds.simulated import SimulatedWorld  # noqa: E402
+from running.worlds.world import call  # noqa: E402
 from scenarios import library  # noqa: E402
-from scenarios.running.directory import RunDirectory  # noqa: E402
-from scenarios.running.runner import group  # noqa: E402
-from scenarios.running.transport_choice import transport  # noqa: E402
 from scenarios.scenario import Setting, Workload  # noqa: E402
-from scenarios.worlds.simulated import SimulatedWorld  # noqa: E402
-from scenarios.worlds.world import call  # noqa: E402
 from switch.native.fabric import NativeFabric  # noqa: E402
 from topo.graph import links  # noqa: E402
 from topo.plan import Links, Plan  # noqa: E402

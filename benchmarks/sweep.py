@@ -20,14 +20,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from scenarios.commands.run import chosen
-from scenarios.sweeping.cluster import Cluster
-from scenarios.sweeping.engine import Engine
-from scenarios.sweeping.pool import Pool
-from scenarios.sweeping.store import Store
-from scenarios.sweeping.subject import Subject, subject
-from scenarios.sweeping.sweep import Sweep
-from scenarios.sweeping.variant import variants
+from cli.commands.run import chosen
+from studies.sweeping.cluster import Cluster
+from studies.sweeping.engine import Engine
+from studies.sweeping.pool import Pool
+from studies.sweeping.store import Store
+from studies.sweeping.subject import Subject, subject
+from studies.sweeping.sweep import Sweep
+from studies.sweeping.variant import variants
 
 LIMIT_S = 60
 BEST = {

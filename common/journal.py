@@ -1,6 +1,6 @@
 """A process's own journal file: one JSON object a line, one write a line (docs/contracts.md, "Journal").
 
-A reader may open the file at any moment, also after the writer was killed. `scenarios/journal.py` reads.
+A reader may open the file at any moment, also after the writer was killed. `judging/journal.py` reads.
 """
 
 from __future__ import annotations

@@ -18,12 +18,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.rig.browser import MISSING, Page, browser
-from scenarios.running.directory import find
-from scenarios.viewing.answers import Answers
-from scenarios.viewing.desk import Desk
-from scenarios.viewing.microscope import Microscope
-from scenarios.viewing.stage import Stage, plan_stage, replay_stage
-from scenarios.viewing.viewer import Viewer
+from page.answers import Answers
+from page.desk import Desk
+from page.microscope import Microscope
+from page.stage import Stage, plan_stage, replay_stage
+from page.viewer import Viewer
+from running.directory import find
 from topo.planfile import load_plan
 
 DOCS = Path(__file__).parent
@@ -31,7 +31,7 @@ DOCS = Path(__file__).parent
 
 def run(folder: Path, scenario: str, *words: str) -> Path:
     """A run in virtual time with seed 7."""
-    line = [sys.executable, "-m", "scenarios", "run", scenario, "--world", "simulated", "--seed", "7", "--plain"]
+    line = [sys.executable, "-m", "cli", "run", scenario, "--world", "simulated", "--seed", "7", "--plain"]
     subprocess.run([*line, "--runs", str(folder), *words], check=False, stdout=subprocess.DEVNULL)
     return find(folder, "latest")
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.judging import checks, counters, evidence, stalls
-from scenarios.judging.check import Check, check
-from scenarios.judging.paths import PathKey
-from scenarios.judging.run import SECOND_NS, Run, Span
-from scenarios.judging.story import PaperRow
-from scenarios.judging.verdict import Finding
+from judging import checks, evidence
+from judging.check import Check, check
+from judging.measures import counters, stalls
+from judging.measures.paths import PathKey
+from judging.run import SECOND_NS, Run, Span
+from judging.story import PaperRow
+from judging.verdict import Finding
 from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out
 from scenarios.training import COMM_S, COMPUTE_S, training_loop
 

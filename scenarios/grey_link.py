@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from scenarios.judging import checks, paths, stalls
-from scenarios.judging.check import Check, check
-from scenarios.judging.run import Run
-from scenarios.judging.story import PaperRow
-from scenarios.judging.verdict import Finding
+from judging import checks
+from judging.check import Check, check
+from judging.measures import paths, stalls
+from judging.run import Run
+from judging.story import PaperRow
+from judging.verdict import Finding
 from scenarios.scenario import Prober, Scenario, Setting, TimedFault, Workload, phases
 
 LOSS = 0.20

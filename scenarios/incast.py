@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.judging import checks
-from scenarios.judging.checks import Check
-from scenarios.judging.story import PaperRow
+from judging import checks
+from judging.checks import Check
+from judging.story import PaperRow
 from scenarios.scenario import Scenario, Setting, Workload, phases
 
 SENDERS = 7

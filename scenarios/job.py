@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from judging import checks, jobs
+from judging.checks import Check
+from judging.story import PaperRow
 from scenarios import link_flap, switch_reboot
-from scenarios.judging import checks, jobs
-from scenarios.judging.checks import Check
-from scenarios.judging.story import PaperRow
 from scenarios.scenario import Program, Scenario, Setting, TimedFault, Workload, carried_out, phases
 
 HIDDEN = 512

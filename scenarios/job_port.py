@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from judging import jobs
+from judging.checks import Check
+from judging.story import PaperRow
 from scenarios import job
-from scenarios.judging import jobs
-from scenarios.judging.checks import Check
-from scenarios.judging.story import PaperRow
 from scenarios.scenario import Setting, TimedFault
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.judging import checks, paths
-from scenarios.judging.check import Check, check
-from scenarios.judging.run import Run
-from scenarios.judging.story import PaperRow
-from scenarios.judging.verdict import Finding
+from judging import checks
+from judging.check import Check, check
+from judging.measures import paths
+from judging.run import Run
+from judging.story import PaperRow
+from judging.verdict import Finding
 from scenarios.scenario import Scenario, Setting, TimedFault, phases
 from scenarios.training import only_training
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.judging import checks, enough, evidence, goodput, stalls
-from scenarios.judging.check import Check, check
-from scenarios.judging.run import Run, Span
-from scenarios.judging.story import PaperRow
-from scenarios.judging.verdict import Finding
+from judging import checks, enough, evidence
+from judging.check import Check, check
+from judging.measures import goodput, stalls
+from judging.run import Run, Span
+from judging.story import PaperRow
+from judging.verdict import Finding
 from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out, phases
 
 HOST = "h0"

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from scenarios.judging.checks import Check
-from scenarios.judging.story import PaperRow, Story
-from scenarios.single_plane import on_single_plane_target
+from judging.checks import Check
+from judging.single_plane import on_single_plane_target
+from judging.story import PaperRow, Story
 from topo.plan import Plan
 
 SAMPLE_S = 0.1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.judging import checks
-from scenarios.judging.checks import Check
+from judging import checks
+from judging.checks import Check
 from scenarios.scenario import Prober, Scenario, Setting, TimedFault, phases
 from scenarios.training import only_training
 

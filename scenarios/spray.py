@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.judging import checks
-from scenarios.judging.check import Check, check
-from scenarios.judging.run import Run
-from scenarios.judging.story import PaperRow
-from scenarios.judging.verdict import Finding
+from judging import checks
+from judging.check import Check, check
+from judging.run import Run
+from judging.story import PaperRow
+from judging.verdict import Finding
 from scenarios.scenario import Scenario, Setting, TimedFault, Workload, carried_out, phases
 
 CUTS = 32

@@ -13,10 +13,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.helpers import private_machine
+from tests.helpers.made_up_run import made_up
 from topo.emulation import state
 from topo.emulation.lab import down
 from topo.emulation.labname import DEFAULT_LAB
 from topo.emulation.state import LabError
+
+__all__ = ["made_up"]
 
 # A machine may stall any example: no test is timed.
 settings.register_profile("mrclab", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -12,11 +12,25 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LINT = str(Path(sys.executable).with_name("lint-imports"))
-PACKAGES = ("common", "mrclab", "switch", "topo", "controller", "endpoint", "scenarios")
+PACKAGES = (
+    "common",
+    "mrclab",
+    "switch",
+    "topo",
+    "controller",
+    "endpoint",
+    "judging",
+    "scenarios",
+    "running",
+    "studies",
+    "paper",
+    "page",
+    "cli",
+)
 PLANTED = {
     "Imports point one way": {"topo/bad.py": "import switch.engine"},
     "The endpoint's agent drives": {"endpoint/core/bad.py": "import endpoint.driver"},
-    "Judging reads a run": {"scenarios/judging/bad.py": "import scenarios.running.runner"},
+    "Judging reads a run": {"judging/bad.py": "import running.runner"},
     "The clock and the wire are arguments": {"endpoint/core/bad.py": "import time"},
     "A switch's engines take the clock": {"switch/reference/bad.py": "import socket"},
     "Mininet in one place": {"topo/bad.py": "import mininet.net"},

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from cli import main as cli
 from common.interrupts import held_back
-from scenarios import cli
 
 
 def test_ctrl_c_while_a_command_is_still_being_imported_is_one_line(

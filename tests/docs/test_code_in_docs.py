@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from endpoint.core.selection import SELECTIONS
+from judging.run import Run
+from running.directory import RunDirectory
+from running.runner import Choices, Runner
+from running.transport_choice import TransportChoice, transport
+from running.worlds.simulated import SimulatedWorld
 from scenarios import library
-from scenarios.judging.run import Run
-from scenarios.running.directory import RunDirectory
-from scenarios.running.runner import Choices, Runner
-from scenarios.running.transport_choice import TransportChoice, transport
 from scenarios.scenario import Scenario
-from scenarios.worlds.simulated import SimulatedWorld
 from tests.helpers.door_rig import rig
 from topo.planfile import load_plan
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cli.dissector import tshark as loading
 from endpoint.core import frame, icrc, wire
-from scenarios.dissector import tshark as loading
 from tests.helpers import pcap
 
 SRC, DST = bytes.fromhex("fd" + 14 * "00" + "01"), bytes.fromhex("fd" + 14 * "00" + "02")

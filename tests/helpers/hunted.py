@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scenarios.hunting.case import Case
 from scenarios.scenario import TimedFault, Workload
+from studies.hunting.case import Case
 
 INCAST = Workload("incast", {"depth": 8, "qps": 2, "size": 1875}, ("h1", "h0", "h3", "h2"), name="load0")
 SLOWLY = {"qps": 1, "rate_bps": 100_000}

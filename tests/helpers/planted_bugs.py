@@ -17,6 +17,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from cli.main import main
 from endpoint.core.answers import Answers
 from endpoint.core.config import NEVER
 from endpoint.core.ev_set import EvPath, EvSet
@@ -25,8 +26,7 @@ from endpoint.core.operations import EndpointOperations
 from endpoint.core.requester import Requester
 from endpoint.core.wire import EndpointOp
 from endpoint.core.work import WorkQueue
-from scenarios.cli import main
-from scenarios.hunting.hunt import Hunt
+from studies.hunting.hunt import Hunt
 
 TRIES_MAX = 600
 WORD = (1 << 64) - 1

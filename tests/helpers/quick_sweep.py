@@ -8,14 +8,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from scenarios.commands.run import chosen
-from scenarios.sweeping.row import Row
-from scenarios.sweeping.subject import Subject, subject
-from scenarios.sweeping.task import Chosen, Task
-from scenarios.sweeping.variant import variants
+from cli.commands.run import chosen
+from studies.sweeping.row import Row
+from studies.sweeping.subject import Subject, subject
+from studies.sweeping.task import Chosen, Task
+from studies.sweeping.variant import variants
 
 QUICK = '''"""Two hosts, one write after the other, a link that flaps."""
-from scenarios.judging import checks
+from judging import checks
 from scenarios.scenario import Scenario, TimedFault, Workload, phases
 
 SCENARIO = Scenario(

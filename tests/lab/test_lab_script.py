@@ -96,7 +96,7 @@ def machine(tmp_path: Path) -> Machine:
 )
 def test_words_that_build_nothing_install_python_and_nothing_else(machine: Machine, words: tuple[str, ...]) -> None:
     assert machine.installed(*words) == {"python3-venv"}
-    assert machine.log[-1] == f"python -m scenarios {' '.join(words)}"
+    assert machine.log[-1] == f"python -m cli {' '.join(words)}"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_what_builds_a_network_installs_what_that_takes(machine: Machine, words:
 def test_install_brings_what_any_command_needs_and_runs_none(machine: Machine) -> None:
     wanted = {"python3-venv", "gcc", "mininet", "iputils-ping", "tcpdump"}
     assert machine.installed("install") - {"libc6-dev", "iproute2"} == wanted
-    assert not any("-m scenarios" in line for line in machine.log)
+    assert not any("-m cli" in line for line in machine.log)
 
 
 def test_a_capture_needs_tcpdump(machine: Machine) -> None:

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from common.journal import Journal
+from judging import jobs
+from judging.run import Run
+from running.directory import RunDirectory
+from running.programs import Programs
+from running.rehearsal import rehearse
+from running.runner import Choices
+from running.transport_choice import transport
 from scenarios import job, job_port, library
-from scenarios.judging import jobs
-from scenarios.judging.run import Run
-from scenarios.running.directory import RunDirectory
-from scenarios.running.programs import Programs
-from scenarios.running.rehearsal import rehearse
-from scenarios.running.runner import Choices
-from scenarios.running.transport_choice import transport
 from scenarios.scenario import Setting, carried_out
 from topo.planfile import load_plan
 
@@ -178,7 +178,7 @@ def test_a_fault_shows_something_only_while_the_job_is_under_way(tmp_path: Path,
 
 
 def test_the_loss_is_judged_and_drawn(tmp_path):
-    from scenarios.judging import plots
+    from judging.reports import plots
 
     run = run_of(tmp_path, 10)
     assert jobs.learned("faulty")(run).holds is True

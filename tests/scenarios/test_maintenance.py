@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from judging.run import Run
 from scenarios import library, maintenance
-from scenarios.judging.run import Run
 from scenarios.scenario import Setting
 from topo.planfile import load_plan
 

@@ -66,7 +66,7 @@ def control(pipelines, tmp_path_factory):
             addresses, {name: {"grpc": grpc, "device_id": number} for name, (grpc, number) in places.items()}
         )
         words = ["--plan", plan, "--addresses", addresses, "--pipelines", pipelines, *places]
-        argv = [sys.executable, "-m", "scenarios", "controller", verb, *words]
+        argv = [sys.executable, "-m", "cli", "controller", verb, *words]
         done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 

@@ -20,11 +20,11 @@ SCANNED = (
     "endpoint",
     "switch",
     "topo",
-    "scenarios/commands",
-    "scenarios/judging",
-    "scenarios/running",
+    "cli/commands",
+    "judging",
+    "running",
     "scenarios/scenario.py",
-    "scenarios/worlds",
+    "running/worlds",
 )
 SPEAKING = {name for name in VERBS if "-" in name or name == "blackhole"}
 """Names that mean nothing but the verb; the others are also words of English and names of fields."""
@@ -32,9 +32,9 @@ SPEAKING = {name for name in VERBS if "-" in name or name == "blackhole"}
 # Where a plain word is a key of something else, with what it is there.
 OTHER_MEANINGS = {
     ("topo/fault/condition.py", "loss"): "a key of a path's condition in JSON",
-    ("scenarios/commands/inspect.py", "loss"): "a port's share of lost packets in JSON",
-    ("scenarios/judging/jobs.py", "loss"): "what a training job minimises",
-    ("scenarios/judging/plots.py", "loss"): "what a training job minimises",
+    ("cli/commands/inspect.py", "loss"): "a port's share of lost packets in JSON",
+    ("judging/jobs.py", "loss"): "what a training job minimises",
+    ("judging/reports/plots.py", "loss"): "what a training job minimises",
     ("switch/reference/externs.py", "rate"): "a slot of a meter's bucket",
     ("endpoint/core/ev_state.py", "loss"): "why a path's state changed",
 }

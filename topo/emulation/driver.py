@@ -34,7 +34,7 @@ class Site:
 
 class SwitchDriver(Protocol):
     switch_bytes: ClassVar[int]
-    """Memory of one switch of this kind, measured and rounded up: `scenarios.running.estimate` adds them up."""
+    """Memory of one switch of this kind, measured and rounded up: `running.estimate` adds them up."""
 
     def __init__(self, site: Site) -> None: ...
 

@@ -1,0 +1,133 @@
+"""The choices of a run (plan, world, rate, lengths, seed), made from the words of `mrclab run`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from common.pairs import json_or_text, parse_pair
+from endpoint import outside
+from running import calibration
+from running.added import parse
+from running.runner import Choices
+from running.transport_choice import transport
+from scenarios.scenario import Scenario
+from topo.plan import Plan
+from topo.planfile import load_plan
+
+RATE_MBPS_MAX = 800_000  # of a port: what hardware has, or soon will
+BMV2_SWITCHES_MAX = 40  # a process of some 33 MB and two busy threads each
+
+
+def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[str], None]) -> Choices:
+    """The choices of a run from its arguments; ValueError says what is wrong with them."""
+    if not 0 < arguments.time <= 100:
+        raise ValueError(f"--time: a factor above 0 and up to 100 is wanted, not {arguments.time:g}")
+    if arguments.seed is not None and not 0 <= arguments.seed < 1 << 63:
+        raise ValueError(f"--seed: 0 to {(1 << 63) - 1} is wanted, not {arguments.seed}")
+    if arguments.rate is not None and not 0.01 <= arguments.rate <= RATE_MBPS_MAX:
+        raise ValueError(f"--rate: 0.01 to {RATE_MBPS_MAX} Mb/s is wanted, not {arguments.rate:g}")
+    if arguments.until is not None and not (arguments.world == "simulated" and arguments.until > 0):
+        raise ValueError(
+            "--until: a time above 0, and only with --world simulated; end a run on real links with Ctrl-C"
+        )
+    chosen = transport(arguments.transport, scenario.settings)
+    if arguments.reconvergence is not None and not (chosen.single_plane and 0 <= arguments.reconvergence <= 60):
+        raise ValueError("--reconvergence: 0 to 60 s, and only with a RoCE transport: MRC's tables never change")
+    pairs = [parse_pair(text, "--setting", "selection=oblivious") for text in arguments.setting]
+    settings = outside.absolute({name: json_or_text(value) for name, value in pairs})
+    chosen = replace(chosen, settings={**chosen.settings, **settings})
+    simulated = arguments.world == "simulated"
+    overrides = plan_overrides(arguments.set, simulated)
+    plan_source = arguments.plan or usual_plan(scenario)
+    plan = load_plan(plan_source, overrides)
+    if simulated:
+        plan = all_embedded(plan, arguments.set, tell)
+    asked = any(text.startswith("switch=") for text in arguments.set)
+    if plan.switch == "bmv2" and plan.switch_count > BMV2_SWITCHES_MAX and not asked:
+        tell(f"{plan.switch_count} BMv2 processes are more than {BMV2_SWITCHES_MAX}: taking embedded switches instead")
+        plan, overrides = replace(plan, switch="embedded"), {**overrides, "switch": "embedded"}
+    calibrated: Mapping[str, Any]
+    if arguments.rate is not None and simulated:
+        calibrated = {"source": "--rate", "port_rate_bps": round(arguments.rate * 1e6)}
+    elif arguments.rate is not None:
+        calibrated = calibration.by_hand(plan, scenario, round(arguments.rate * 1e6), tell)
+    elif simulated:
+        calibrated = {"source": "the plan", "port_rate_bps": plan.links.host_rate_bps}
+    else:
+        calibrated = calibration.calibrated(plan, scenario, tell, arguments.calibrate)
+    seed = arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 31)
+    return Choices(
+        transport=chosen,
+        plan=plan.at_rate(calibrated["port_rate_bps"]),
+        seed=seed,
+        world=arguments.world,
+        time_factor=float(arguments.time),
+        stretch=1.0 if simulated else calibration.stretch(plan, calibrated["port_rate_bps"], tell),
+        short=arguments.short,
+        until_s=arguments.until,
+        record_s=recorded(arguments, scenario),
+        reconvergence_s=arguments.reconvergence,
+        overrides=overrides,
+        settings=settings,
+        added=tuple(parse(text, scenario.phases, seed % (1 << 32)) for text in arguments.fault),
+        calibration=calibrated,
+        source=arguments.scenario,
+        plan_source=plan_source,
+    )
+
+
+def recorded(arguments: argparse.Namespace, scenario: Scenario) -> tuple[float, float] | None:
+    """The seconds of lab time of `--record-packets`. ValueError says what is wrong with them."""
+    text = arguments.record_packets
+    if text is None:
+        return None
+    if arguments.world != "simulated":
+        raise ValueError("--record-packets: only with --world simulated; on real links `./lab capture` records packets")
+    first, dots, last = text.partition("..")
+    length_s = sum(phase.seconds for phase in scenario.phases) * arguments.time
+    try:
+        start_s, stop_s = float(first), float(last)
+    except ValueError:
+        dots = ""
+    if not dots or not 0 <= start_s < stop_s or start_s >= length_s:
+        raise ValueError(
+            f"--record-packets: START..END in seconds of the run is wanted, such as 5..5.5, not {text!r}; this run has"
+            f" {length_s:g} s"
+        )
+    return start_s, stop_s
+
+
+def usual_plan(scenario: Scenario) -> str:
+    """The scenario's own; MRCLAB_PLAN stands in for `lab` on a machine that is too small for it."""
+    return os.environ.get("MRCLAB_PLAN", scenario.plan) if scenario.plan == "lab" else scenario.plan
+
+
+def plan_overrides(texts: Sequence[str], simulated: bool) -> dict[str, str]:
+    """Keys of the plan to change: the switch kind of MRCLAB_SWITCH, and then those of --set.
+
+    In virtual time every switch is an embedded one.
+    """
+    kind = "embedded" if simulated else os.environ.get("MRCLAB_SWITCH")
+    chosen = dict(parse_pair(text, "--set", "trimming.enabled=false") for text in texts)
+    return {**({"switch": kind} if kind else {}), **chosen}
+
+
+def all_embedded(plan: Plan, texts: Sequence[str], tell: Callable[[str], None]) -> Plan:
+    """The plan as virtual time runs it, which has embedded switches only. ValueError when --set asks for others."""
+    asked = [text for text in texts if text.startswith(("switch=", "switches.")) and not text.endswith("=embedded")]
+    if asked:
+        raise ValueError(
+            f"--set {asked[0]}: with --world simulated every switch is an embedded one; leave it out, or leave"
+            " --world simulated out"
+        )
+    others = {name: kind for name, kind in plan.switch_overrides.items() if kind != "embedded"}
+    if others:
+        named = ", ".join(f"{name} ({kind})" for name, kind in others.items())
+        tell(f"in virtual time every switch is an embedded one: so are {named} of plan {plan.name}")
+    return replace(plan, switch="embedded", switch_overrides=MappingProxyType({}))

@@ -1,0 +1,158 @@
+"""`mrclab capture`: packets of links of the running lab, printed, decoded, or written as pcap or pcapng."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from cli.root import need_root
+from cli.words import add
+from topo.emulation import labname
+from topo.emulation.lab import Lab
+from topo.graph import PortRef, link_between, ports
+from topo.plan import Plan
+
+EXAMPLES = """examples:
+  ./lab capture p1l0-p1s2 --count 20
+  ./lab capture h0-p0l0 --write h0.pcap --seconds 5
+  ./lab capture h0-p0l0 p0l0-p0s0 p0l0-p0s1 --write way.pcapng --seconds 5
+  ./lab capture h0-p0l0 h0-p1l0 --decode --count 10
+  ./lab capture h0-p0l0 p0l0-p0s0 --write - | wireshark -k -i - -X lua_script:endpoint/wireshark/mrc.lua
+A link is captured at its first node's end, both directions. Several links go to one pcapng, an interface a link; a
+single one to a pcap if the name ends so. --decode has tshark read MRC. Wireshark and tshark load no scripts for root:
+capture asks for root itself, so that what reads the pipe is you."""
+# MRC's UDP checksum is zero, as RFC 6936 allows for tunnels; that is no error.
+PREFERENCES = ("-o", "udp.ignore_ipv6_zero_checksum:TRUE", "-o", "udp.check_checksum:FALSE")
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    capture = add(subparsers, "capture", capture_command, EXAMPLES)
+    capture.add_argument("links", nargs="+", metavar="LINK", help="two neighbours, such as p1l0-p1s2 or h0-p0l0")
+    capture.add_argument("--write", metavar="FILE", help="write pcap or pcapng instead of printing; - is the output")
+    capture.add_argument("--decode", action="store_true", help="print what tshark makes of it, MRC decoded")
+    capture.add_argument("--count", type=int, metavar="N", help="stop after N packets")
+    capture.add_argument("--seconds", type=float, metavar="S", help="stop after S seconds")
+    capture.add_argument("--filter", default="", metavar="EXPRESSION", help="a tcpdump filter expression")
+    labname.add_option(capture)
+
+
+def near_end(plan: Plan, link: str) -> PortRef:
+    """The port at the first node of `A-B`; ValueError names what is wrong with it."""
+    first, dash, second = link.partition("-")
+    if not dash:
+        raise ValueError(f"{link!r} is no link: two neighbours are wanted, such as p1l0-p1s2")
+    a, b = plan.node(first), plan.node(second)
+    cable = link_between(plan, a, b)
+    return next(ref for ref in ports(plan, a) if ref in (cable.a, cable.b))
+
+
+def capture_command(arguments: argparse.Namespace) -> int:
+    check(arguments)
+    need_root("capture listens on an interface")
+    lab = Lab.attach()
+    ends = {link: near_end(lab.plan, link) for link in arguments.links}
+    entering = {link: ["nsenter", f"--net={lab.netns(ref.node)}"] for link, ref in ends.items()}
+    together = arguments.decode or arguments.write == "-" or len(ends) > 1 or str(arguments.write).endswith(".pcapng")
+    if not together:
+        (link,) = ends
+        return alone([*entering[link], *command_line(ends[link].interface, arguments)], arguments.seconds)
+    words = {link: [*entering[link], *streaming(ends[link].interface, arguments)] for link in ends}
+    with opened(arguments) as file:
+        return merge(words, file, arguments)
+
+
+def check(arguments: argparse.Namespace) -> None:
+    """What cannot be, before anybody is asked for root."""
+    if shutil.which("tcpdump") is None:
+        raise RuntimeError("tcpdump is not installed: apt-get install tcpdump")
+    if arguments.decode and shutil.which("tshark") is None:
+        raise RuntimeError("tshark is not installed: apt-get install tshark; or --write - into a Wireshark elsewhere")
+    if arguments.decode and arguments.write is not None:
+        raise ValueError("--decode prints and --write writes: one of them")
+    if len(arguments.links) > 1 and not (arguments.write or arguments.decode):
+        raise ValueError("several links: --write FILE.pcapng, --write - or --decode")
+    if arguments.write == "-" and sys.stdout.isatty():
+        raise ValueError("--write -: a pcapng on a terminal helps nobody; pipe it: | wireshark -k -i -")
+    if len(set(arguments.links)) != len(arguments.links):
+        raise ValueError(f"each link once, not {' '.join(arguments.links)}")
+
+
+def command_line(interface: str, arguments: argparse.Namespace) -> list[str]:
+    """tcpdump's words. It keeps root (-Z) because a pcap may go where only root can write; -K: see PREFERENCES."""
+    words = ["tcpdump", "-n", "-i", interface, "-Z", "root"]
+    words += ["-e", "-v", "-K"] if arguments.write is None else ["-U", "-w", str(Path(arguments.write).absolute())]
+    if arguments.count is not None:
+        words += ["-c", str(arguments.count)]
+    return [*words, *arguments.filter.split()]
+
+
+def streaming(interface: str, arguments: argparse.Namespace) -> list[str]:
+    """tcpdump's words for a pcap with nanoseconds on its output, packet by packet."""
+    words = ["tcpdump", "-n", "-i", interface, "-Z", "root", "--time-stamp-precision=nano", "-U", "-w", "-"]
+    return [*words, *arguments.filter.split()]
+
+
+def alone(words: Sequence[str], seconds: float | None) -> int:
+    """One tcpdump, which prints or writes by itself."""
+    process = subprocess.Popen(words)
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return 0
+    finally:
+        # tcpdump writes what it still holds when it is told to stop.
+        process.terminate()
+        process.wait()
+        sys.stdout.flush()
+
+
+def merge(words: dict[str, list[str]], file: IO[bytes], arguments: argparse.Namespace) -> int:
+    """All links into one stream, until enough was captured or Ctrl-C."""
+    from cli.capturing import merged
+
+    def write(data: bytes) -> None:
+        file.write(data)
+        file.flush()
+
+    def listening() -> None:
+        sys.stderr.write(f"listening on {', '.join(words)}\n")
+        sys.stderr.flush()
+
+    count = 0
+    with contextlib.suppress(KeyboardInterrupt):
+        count = merged(words, write, count=arguments.count, seconds=arguments.seconds, listening=listening)
+        sys.stderr.write(f"{count} packets of {len(words)} links\n")
+    return 0
+
+
+@contextlib.contextmanager
+def opened(arguments: argparse.Namespace) -> Iterator[IO[bytes]]:
+    """Where the stream goes: a file, the output, or tshark's input."""
+    if arguments.write == "-":
+        yield sys.stdout.buffer
+    elif arguments.write is not None:
+        with Path(arguments.write).open("wb") as file:
+            yield file
+    else:
+        from cli.dissector import tshark
+
+        with tshark() as words:
+            # Ctrl-C ends the capture; tshark then decodes what it still has.
+            reader = subprocess.Popen(
+                [*words, "-l", *PREFERENCES, "-r", "-"],
+                stdin=subprocess.PIPE,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+            )
+            assert reader.stdin is not None
+            try:
+                yield reader.stdin
+            finally:
+                reader.stdin.close()
+                reader.wait()

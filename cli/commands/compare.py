@@ -1,0 +1,63 @@
+"""`mrclab compare`: lay runs side by side."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from cli.words import add
+from running.directory import RUNS, before, by_age, find
+
+EXAMPLES = """examples:
+  ./lab compare                                    the newest run and the one of its scenario before it
+  ./lab compare link-flap/20261121-101500-7        that run and the newest
+  ./lab compare link-flap/20261121-101500-7 link-flap/20261121-102000-7 --format json
+with more than two, each is laid beside the first"""
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    compare = add(subparsers, "compare", compare_command, EXAMPLES)
+    compare.add_argument(
+        "names", nargs="*", metavar="RUN", help="without: the newest and the one before it; one: it and the newest"
+    )
+    compare.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
+    compare.add_argument("--output", type=Path, help="where to write the page (compare.html in the last run)")
+    compare.add_argument("--picture", type=Path, metavar="FILE.svg", help="also write the goodput chart by itself")
+    compare.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def compare_command(arguments: argparse.Namespace) -> int:
+    from judging.reports import comparison  # late: matplotlib, which the help does not need
+    from judging.run import Run
+
+    paths = [find(arguments.runs, name) for name in arguments.names]
+    if len(paths) < 2:
+        newest = find(arguments.runs, "latest")
+        paths = [*(paths or [before(newest)]), newest]
+    for path in paths:
+        if paths.count(path) > 1:
+            raise ValueError(
+                f"{path.parent.name}/{path.name} would be compared with itself: name two runs;"
+                f" {earlier(arguments.runs, path)}"
+            )
+    runs = [Run.open(path) for path in paths]
+    output = arguments.output or paths[-1] / "compare.html"
+    output.write_text(comparison.html(runs))
+    if arguments.picture is not None:
+        arguments.picture.write_text(comparison.picture(runs))
+    if arguments.format == "json":
+        sys.stdout.write(json.dumps(comparison.as_json(runs), indent=2) + "\n")
+    else:
+        sys.stdout.write(comparison.summary(runs) + f"\nreport: {output}\n")
+    return 0
+
+
+def earlier(root: Path, run: Path) -> str:
+    """The other runs of a scenario, the newest last, as a hint for the user."""
+    others = [f"{path.parent.name}/{path.name}" for path in by_age(root) if path.resolve() != run]
+    same = [name for name in others if name.startswith(f"{run.parent.name}/")]
+    return (
+        f"others of {run.parent.name}: {', '.join(same[-5:])}" if same else f"it is the only run of {run.parent.name}"
+    )

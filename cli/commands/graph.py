@@ -1,0 +1,94 @@
+"""`mrclab graph`: a picture of the running lab, or of a plan, with what is broken and how loaded each link is."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from cli.words import add
+from topo.emulation import labname, state
+from topo.pictures.graph import Graph, dot, graph_of, mermaid
+from topo.plan import Plan
+from topo.planfile import load_plan
+
+EXAMPLES = """examples:
+  ./lab graph -o lab.svg
+  ./lab graph -o lab.png --load 2
+  ./lab graph tiny --format mermaid
+  ./lab graph --format dot | dot -Tpdf -o lab.pdf
+The format follows the file's name: .svg, .png, .dot, .mmd. Links with a fault are red, switches too; with --load the
+colour of a link tells what it carried in so many seconds, as a share of its rate (embedded switches count it)."""
+SUFFIXES = {".svg": "svg", ".png": "png", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid"}
+Load = Mapping[frozenset[str], float]
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    graph = add(subparsers, "graph", graph_command, EXAMPLES)
+    graph.add_argument("plan", nargs="?", metavar="PLAN", help="a plan instead of the running lab")
+    graph.add_argument("-o", "--output", type=Path, metavar="FILE")
+    graph.add_argument("--format", choices=("svg", "dot", "mermaid"), help="what to print without -o (dot)")
+    graph.add_argument("--load", type=float, metavar="S", help="watch the links for S seconds first")
+    labname.add_option(graph)
+
+
+def graph_command(arguments: argparse.Namespace) -> int:
+    output: Path | None = arguments.output
+    if output is not None and output.suffix not in SUFFIXES:
+        raise ValueError(f"{output}: no picture of that name: valid are {', '.join(SUFFIXES)}")
+    form = arguments.format or (SUFFIXES[output.suffix] if output is not None else "dot")
+    running = arguments.plan is None and state.running_plan() is not None
+    if arguments.load is not None and not (running and arguments.load > 0):
+        raise ValueError("--load: a running lab is wanted, and a number of seconds above 0")
+    if running:
+        from topo.emulation.lab import Lab
+
+        lab = Lab.attach()
+        drawn = graph_of(lab.plan, lab.faults(), measured_load(arguments.load) if arguments.load else {})
+    else:
+        drawn = graph_of(load_plan(arguments.plan or "lab"))
+    written = rendered(drawn, form)
+    if output is None:
+        sys.stdout.write(written if isinstance(written, str) else written.decode())
+    else:
+        output.write_bytes(written if isinstance(written, bytes) else written.encode())
+        sys.stdout.write(f"wrote {output}\n")
+    return 0
+
+
+def rendered(drawn: Graph, form: str) -> str | bytes:
+    """The graph in one of its formats."""
+    if form == "dot":
+        return dot(drawn)
+    if form == "mermaid":
+        return mermaid(drawn)
+    from topo.pictures.fabric import picture  # late: matplotlib
+
+    return picture(drawn, form)
+
+
+def measured_load(seconds: float) -> Load:
+    """What each link carried, the busier direction, as a share of its rate, over about so many seconds from now."""
+    from cli.commands.counters import traffic_managers
+    from topo.emulation.lab import Lab
+    from topo.graph import link_at, peer, ports
+
+    lab = Lab.attach()
+    before, from_s = traffic_managers(lab), time.monotonic()
+    threading.Event().wait(seconds)
+    after, to_s = traffic_managers(lab), time.monotonic()  # a machine that stood still has waited longer
+    plan: Plan = lab.plan
+    load: dict[frozenset[str], float] = {}
+    for switch in plan.switches():
+        for ref in ports(plan, switch):
+            old, new = (counted.get(switch.name, {}).get(str(ref.port)) for counted in (before, after))
+            if old is None or new is None:
+                continue
+            names = frozenset((switch.name, peer(plan, ref).node.name))
+            for way in ("tx_bytes", "rx_bytes"):
+                share = (new[way] - old[way]) * 8 / (to_s - from_s) / link_at(plan, ref).rate_bps
+                load[names] = max(load.get(names, 0.0), share)
+    return load

@@ -1,0 +1,122 @@
+"""`mrclab hunt`: timelines that nobody wrote, until one breaks what must hold; the smallest such one is kept."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import sys
+import tempfile
+from contextlib import redirect_stdout, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cli.commands.run import parsed, run_command
+from cli.words import add
+from common.interrupts import sigterm_too
+from running.directory import RUNS
+from running.workers import WORKERS_MAX
+
+if TYPE_CHECKING:
+    from studies.hunting.hunt import Hunt
+
+MINUTES = 2.0
+
+DESCRIPTION = "Draw faults, fabrics, loads and settings; hold what must always hold; shrink what breaks it."
+EXAMPLES = """examples:
+  ./lab hunt                            two minutes with a seed of chance, which is printed first
+  ./lab hunt --seed 7 --tries 100       the same tries again
+  ./lab hunt --minutes 600 --go-on      a night, past whatever it finds
+exit status: 0 everything held, 1 something was found, 2 no hunt"""
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    hunt = add(subparsers, "hunt", hunt_command, EXAMPLES, DESCRIPTION)
+    hunt.add_argument("--seed", type=int, metavar="N", help="repeat a hunt (a new seed each time)")
+    hunt.add_argument("--minutes", type=float, metavar="M", help=f"stop after so long ({MINUTES:g} without --tries)")
+    hunt.add_argument("--tries", type=int, metavar="N", help="stop after so many")
+    hunt.add_argument("--workers", type=int, metavar="N", help="processes that try (one for each processor)")
+    hunt.add_argument("--go-on", action="store_true", help="do not stop at what is found first")
+    hunt.add_argument("--output", type=Path, default=Path("found"), metavar="DIR", help="for what is found (found/)")
+    hunt.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where its runs are kept (runs/)")
+    hunt.add_argument("--format", choices=("text", "json"), default="text")
+    hunt.add_argument("--plain", action="store_true", help="print lines instead of a live one")
+
+
+@sigterm_too()
+def hunt_command(arguments: argparse.Namespace) -> int:
+    from rich.console import Console  # late, like all below: the help needs none of them
+
+    from running.workers import remove_leftovers
+    from studies.hunting.attempt import SCRATCH
+    from studies.hunting.crew import Crew
+    from studies.hunting.hunt import Hunt
+    from studies.hunting.progress import Progress
+
+    for name, value in (("--minutes", arguments.minutes), ("--tries", arguments.tries)):
+        if value is not None and not 0 < value <= 1e9:
+            raise ValueError(f"{name}: a number above 0 is wanted, not {value:g}")
+    if arguments.seed is not None and arguments.seed < 0:
+        raise ValueError(f"--seed: 0 or more is wanted, not {arguments.seed}")
+    if arguments.workers is not None and not 1 <= arguments.workers <= WORKERS_MAX:
+        raise ValueError(f"--workers: 1 to {WORKERS_MAX} is wanted, not {arguments.workers}")
+    seed = arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 31)
+    minutes = MINUTES if arguments.minutes is None and arguments.tries is None else arguments.minutes
+    remove_leftovers(Path(tempfile.gettempdir()), SCRATCH)
+    console = Console(quiet=arguments.format == "json")
+    console.print(f"hunt of seed {seed}", highlight=False)
+    workers = arguments.workers or len(os.sched_getaffinity(0))
+    with Progress(console, plain=arguments.plain) as progress, Crew(workers) as crew:
+        hunt = Hunt(seed, make=crew.outcomes, tell=progress.tell)
+        progress.hunt = hunt
+        try:
+            hunt.run(arguments.tries, minutes * 60 if minutes is not None else None, arguments.output, arguments.go_on)
+        finally:
+            console.print(progress.line(), highlight=False)
+    kept = [keep(catch.path, catch.shrunk.case.seed, arguments.runs) for catch in hunt.catches if catch.path]
+    if arguments.format == "json":
+        sys.stdout.write(json.dumps(document(hunt, kept), indent=1) + "\n")
+    else:
+        for catch, report in zip(hunt.catches, kept, strict=True):
+            shrunk = catch.shrunk
+            sys.stdout.write(
+                f"\nfound at try {catch.number}: {catch.sentence}\n"
+                f"  drawn   {catch.drawn.words()}\n"
+                f"  shrunk  {shrunk.case.words()}, in {shrunk.runs} runs"
+                f"{'' if shrunk.finished else ' (not to the end)'}\n"
+                f"  ./lab run {catch.path} --world simulated --seed {shrunk.case.seed}\n"
+                f"  report: {report}\n"
+            )
+    return 1 if hunt.catches else 0
+
+
+def keep(path: Path, seed: int, runs: Path) -> str:
+    """Run a found scenario as `./lab run` does; the path of its report."""
+    words = [str(path), "--world", "simulated", "--seed", str(seed), "--runs", str(runs), "--plain"]
+    # An exception may be what was found: the report shows it.
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), suppress(Exception):
+        run_command(parsed(words))
+    return str((runs / "latest").resolve() / "report.html")
+
+
+def document(hunt: Hunt, kept: list[str]) -> dict[str, Any]:
+    """What a hunt did, as JSON."""
+    return {
+        "seed": hunt.seed,
+        "tries": hunt.tries,
+        "silent": hunt.silent,
+        "found": [
+            {
+                "try": catch.number,
+                "sentence": catch.sentence,
+                "entries_drawn": len(catch.drawn.faults),
+                "entries": len(catch.shrunk.case.faults),
+                "shrinking_runs": catch.shrunk.runs,
+                "file": str(catch.path),
+                "seed": catch.shrunk.case.seed,
+                "report": report,
+            }
+            for catch, report in zip(hunt.catches, kept, strict=True)
+        ],
+    }

@@ -1,0 +1,45 @@
+"""`mrclab up`, `down`, `status`, `doctor`, `shell`, `fault`, `undo`: the fabric's own words, with P4 tables."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+import topo.emulation.cli
+from topo.emulation.doctor import Finding
+from topo.emulation.lab import Lab
+from topo.node import Switch
+from topo.plan import Plan
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    topo.emulation.cli.register(subparsers, provision=install, check=check, also=endpoint_form)
+
+
+def install(lab: Lab, switches: Sequence[Switch]) -> None:
+    """Static tables over P4Runtime. gRPC is imported only where there are tables to install."""
+    from running.worlds import provision
+
+    provision.install(lab, switches)
+
+
+def check(plan: Plan) -> None:
+    """Whether the P4 programs compile and have the plan's tables, before anything is built."""
+    import controller.lab
+
+    controller.lab.check(plan)
+
+
+def endpoint_form() -> list[Finding]:
+    """Whether the endpoint runs compiled; if not, why, and whether this machine could compile it."""
+    from common.compiled import build, finder
+    from endpoint import compiled
+
+    form, why, remedy = compiled.FORM, compiled.FORM.why, finder.REMEDY
+    if not form.compiled:
+        try:
+            build.compilers()
+        except build.BuildError as error:
+            why, remedy = f"{why}; {error}", f"then {remedy}"
+    cost = f"virtual time and agents take longer, nothing else ({why})"
+    return [Finding("endpoint compiled", form.compiled, "useful", cost, remedy, form.why if form.compiled else "")]

@@ -1,0 +1,42 @@
+"""`mrclab list`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from cli.words import add
+
+DESCRIPTION = "The scenarios there are, with the plan and the length of each."
+EXAMPLES = """examples:
+  ./lab list
+  ./lab list --format json"""
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    listing = add(subparsers, "list", list_command, EXAMPLES, DESCRIPTION)
+    listing.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def list_command(arguments: argparse.Namespace) -> int:
+    from rich.console import Console
+    from rich.table import Table
+
+    from scenarios import library
+
+    found = library.scenarios()
+    if arguments.format == "json":
+        rows = [
+            {"name": s.name, "title": s.title, "plan": s.plan, "seconds": sum(p.seconds for p in s.phases)}
+            for s in found
+        ]
+        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+        return 0
+    table = Table(box=None, pad_edge=False)
+    for column in ("scenario", "plan", "seconds", "what it shows"):
+        table.add_column(column)
+    for scenario in found:
+        table.add_row(scenario.name, scenario.plan, f"{sum(p.seconds for p in scenario.phases):.0f}", scenario.title)
+    Console().print(table)
+    return 0

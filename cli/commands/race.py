@@ -1,0 +1,158 @@
+"""`mrclab run --transport ONE,OTHER --view`: two transports on one page, stepped together in virtual time."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cli.owner import hand_over
+from running.directory import RunDirectory
+from running.transport_choice import TRANSPORTS, transport
+
+if TYPE_CHECKING:
+    from page.live import RunView
+    from running.live import Watcher
+    from running.runner import Choices, Runner
+    from scenarios.scenario import Scenario
+
+RUNS_MAX = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Racer:
+    """One run of a race."""
+
+    choices: Choices
+    directory: RunDirectory
+    runner: Runner
+
+
+def check(arguments: argparse.Namespace) -> list[str]:
+    """The transports of a race. ValueError says what is wrong with the words of the command."""
+    names = [name.strip() for name in arguments.transport.split(",")]
+    for name in names:
+        transport(name)
+    if len(names) > RUNS_MAX or len(set(names)) < len(names):
+        raise ValueError(f"--transport {arguments.transport}: a race is between two different transports")
+    if arguments.world != "simulated" or not arguments.view:
+        raise ValueError(
+            f"--transport {arguments.transport}: two transports race with --world simulated --view, where time waits"
+            " for both; on real links run one after the other, then `./lab view RUN OTHER`"
+        )
+    if arguments.format != "text":
+        raise ValueError(
+            "--format json tells of one run; a race has two: `./lab report RUN --format json` tells of each"
+        )
+    return names
+
+
+def race_command(arguments: argparse.Namespace) -> int:
+    """Run both, judge both. The exit status is that of the transport that was named first."""
+    from rich.console import Console
+
+    from judging.judge import judge
+    from page import export
+    from page.live import Going, RunView
+    from running.live import Watcher
+    from scenarios import library
+
+    names = check(arguments)
+    scenario = library.find(arguments.scenario)
+    if arguments.short:
+        scenario = scenario.shortened()
+    console = Console()
+    seed = secrets.randbelow(1 << 31) if arguments.seed is None else arguments.seed
+    with ExitStack() as stack:
+        racers = [racer(scenario, arguments, name, seed) for name in names]
+        for one in racers:
+            watcher = stack.enter_context(Watcher(console, scenario, one.directory, plain=True))
+            watcher.seconds = one.runner.seconds
+            watcher.options(one.runner.options())
+            one.runner.tell = partial(say, watcher, one.choices.transport.name)
+        going = [Going.of(one.choices, one.directory) for one in racers]
+        view = stack.enter_context(RunView(going, console.print, hand_over=hand_over, paused=arguments.paused))
+        sys.stderr.write(f"view: {view.viewer.address}\n")
+        sys.stderr.flush()
+        try:
+            run_all(racers, view)
+        finally:
+            verdicts = []
+            for one in racers:
+                export.beside_report(one.directory.path)
+                verdicts.append(judge(one.directory.path, list(scenario.checks(one.runner.setting)), scenario.story))
+            hand_over(arguments.runs)
+    for one in racers:
+        sys.stdout.write(f"\n{one.choices.transport.name}\n" + (one.directory.path / "summary.txt").read_text())
+        sys.stdout.write(f"\nreport: {one.directory.path / 'report.html'}\n")
+    sys.stdout.write(f"again: ./lab view {' '.join(str(one.directory.path) for one in racers)}\n")
+    return verdicts[0].exit_status
+
+
+def racer(scenario: Scenario, arguments: argparse.Namespace, name: str, seed: int) -> Racer:
+    """One run: all words of the command that concern its transport."""
+    import controller
+    from cli.choosing import choose
+    from running import estimate
+    from running.rehearsal import rehearse
+    from running.runner import Runner
+
+    roce_alone = {} if TRANSPORTS[name].single_plane else {"reconvergence": None}
+    own = argparse.Namespace(**{**vars(arguments), "transport": name, "seed": seed, **roce_alone})
+    choices = choose(scenario, own, lambda line: None)
+    estimate.check(scenario, choices)
+    controller.check(choices.running_plan)
+    rehearse(scenario, choices)
+    directory = RunDirectory.create(arguments.runs, scenario.name, choices.seed)
+    return Racer(choices, directory, Runner(scenario, choices, directory, lambda line: None))
+
+
+def say(watcher: Watcher, name: str, line: str) -> None:
+    watcher.tell(f"{name}: {line}")
+
+
+def run_all(racers: Sequence[Racer], view: RunView) -> None:
+    """The first run in this thread, the other one beside. Ctrl-C ends both; an error of one is raised at the end."""
+    from running.worlds.simulated import SimulatedWorld
+
+    errors: list[BaseException] = []
+
+    def run(lane: int) -> None:
+        one = racers[lane]
+        choices = one.choices
+        make_world = partial(
+            SimulatedWorld, choices.running_plan, choices.transport, choices.seed, one.directory, one.runner.tell
+        )
+        try:
+            one.runner.run(view.opened(make_world, lane), None)
+        finally:
+            view.abreast.leave(lane)
+
+    def beside(lane: int) -> None:
+        try:
+            run(lane)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=beside, args=(lane,), name=f"race-{lane}") for lane in range(1, len(racers))]
+    for thread in threads:
+        thread.start()
+    try:
+        run(0)
+        for thread in threads:
+            thread.join()
+    except BaseException:
+        for lane, pacer in enumerate(view.pacers):
+            pacer.interrupt()
+            view.abreast.leave(lane)
+        for thread in threads:
+            thread.join()
+        raise
+    for error in errors:
+        raise error

@@ -1,0 +1,101 @@
+"""`./lab reproduce`: the figures of the MRC paper, run here, and how near they come."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from cli import words
+from cli.owner import hand_over
+from common.interrupts import sigterm_too
+from running.directory import RUNS
+from running.workers import WORKERS_MAX
+
+DESCRIPTION = """\
+Run figures of the MRC paper (Araujo et al., arXiv:2605.04333) at the paper's rates in virtual time, and compare;
+without names, all of them. Results are kept, so a command that was interrupted goes on where it was; a change of the
+code, of the parameters or of a figure makes the runs again that it concerns. Runs that together need more memory than
+there is are made one after the other; a run that does not fit alone is left out and named.
+
+The page is DIR/reproduction/reproduction.html, the same without pictures reproduction.md beside it. The exit status
+is 0 when every run was made, however near the figures come, and 1 when one was broken off or left out."""
+
+EXAMPLES = """examples:
+  ./lab reproduce --list
+  ./lab reproduce 9a 18
+  ./lab reproduce htsim --short"""
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds `reproduce`."""
+    add = words.add(subparsers, "reproduce", reproduce_command, EXAMPLES, DESCRIPTION).add_argument
+    add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all")
+    add("--list", action="store_true", dest="listed", help="print the figures and leave")
+    add("--short", action="store_true", help="runs of seconds, which show that everything works and no more")
+    add("--workers", type=int, metavar="N", help="processes that make runs (one for each processor)")
+    add("--runs", type=Path, default=RUNS, metavar="DIR", help="where results and the page are kept (runs/)")
+    add("--markdown", type=Path, metavar="FILE", help="write the tables there, too, as docs/reproduction.md has them")
+    add("--plain", action="store_true", help="print lines instead of a bar")
+
+
+def listing() -> str:
+    """A line a figure."""
+    from paper import catalogue
+
+    lines = [f"{figure.name:8}{figure.title}" for figure in catalogue.figures()]
+    return "\n".join(lines) + "\n"
+
+
+@sigterm_too()
+def reproduce_command(arguments: argparse.Namespace) -> int:
+    if arguments.listed:
+        sys.stdout.write(listing())
+        return 0
+    from rich.console import Console  # late, like all below: the help needs none of them
+
+    from common import files
+    from paper import catalogue, document, page, perform, table, text
+    from paper.progress import Told
+    from paper.reproduction import Reproduction
+    from paper.room import Room
+    from running.estimate import available_memory
+    from studies.sweeping.pool import Pool
+    from studies.sweeping.store import Store
+
+    if arguments.workers is not None and not 1 <= arguments.workers <= WORKERS_MAX:
+        raise ValueError(f"--workers: 1 to {WORKERS_MAX} is wanted, not {arguments.workers}")
+    wanted = catalogue.figures(arguments.figures)
+    console = Console()
+    folder = arguments.runs / ("reproduction-short" if arguments.short else "reproduction")
+    workers = arguments.workers or len(os.sched_getaffinity(0))
+    with ExitStack() as stack:
+        stack.callback(hand_over, arguments.runs)
+        store = stack.enter_context(Store(folder))
+        reproduction = Reproduction(wanted, store, arguments.short)
+        room = Room(reproduction.missing, available_memory())
+        try:
+            if room:
+                engine = stack.enter_context(Pool(workers, perform.choose, folder, perform.perform))
+                with Told(console, reproduction, arguments.plain) as told:
+                    reproduction.run(engine, room, told.tell)
+        finally:
+            # The page has every figure of which results are kept, whichever were asked for this time.
+            outcomes = reproduction.outcomes()
+            kept = Reproduction(catalogue.figures(), store, arguments.short).outcomes()
+            now = {outcome.figure.name: outcome for outcome in outcomes}
+            whole = [now.get(outcome.figure.name, outcome) for outcome in kept]
+            files.write(folder / "reproduction.html", page.html(whole))
+            files.write(folder / "reproduction.md", document.markdown(whole))
+            if arguments.markdown is not None:
+                files.write(arguments.markdown, document.markdown(whole))
+    shown = text.quantities(outcomes) if arguments.figures else text.summary(outcomes)
+    sys.stdout.write(f"{shown}{table.verdict(outcomes)}\n")
+    sys.stdout.write(f"page: {folder / 'reproduction.html'}\n")
+    problems = [f"broken off: {error}" for outcome in outcomes for error in outcome.errors]
+    problems += [f"left out: {sentence}" for sentence in room.refused]
+    for problem in problems:
+        console.print(problem, highlight=False, soft_wrap=True, markup=False)
+    return 1 if problems else 0

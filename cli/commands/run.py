@@ -1,0 +1,212 @@
+"""`mrclab run`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli.owner import hand_over
+from cli.root import need_root
+from cli.words import add
+from common.interrupts import sigterm_too
+from running import added
+from running.directory import RUNS, RunDirectory
+from running.transport_choice import TRANSPORTS
+from topo.emulation import labname
+
+if TYPE_CHECKING:
+    from page.live import RunView
+    from running.runner import Choices
+    from scenarios.scenario import Scenario
+
+DESCRIPTION = "Bring a lab up, run a scenario in it, take it down, judge what happened."
+EXAMPLES = """examples:
+  ./lab run link-flap                        the main demonstration, about two minutes
+  ./lab run link-flap --short                the same in half a minute
+  ./lab run link-flap --view                 the same on a page in the browser, where cables are cut by clicks
+  ./lab run link-flap --world simulated --view --transport mrc,roce   two runs side by side, stepped together
+  ./lab run link-flap --transport roce       the same faults under RoCE, on one plane
+  ./lab run incast --set trimming.enabled=false
+  ./lab run my_experiment.py --seed 7
+  ./lab run smoke --fault 'loss p0l1-p0s1 20 @1 for 2'
+  ./lab run incast --world simulated --rate 100000 --record-packets 15..15.5
+exit status: 0 the verdict is true, 1 false, 3 unknown, 2 the run could not be made"""
+
+
+def parsed(words: Sequence[str]) -> argparse.Namespace:
+    """The arguments of `run_command` from words of this command line. ValueError for words that it does not know."""
+    whole = argparse.ArgumentParser(prog="./lab", exit_on_error=False)
+    register(whole.add_subparsers())
+    try:
+        return whole.parse_args(["run", *words])
+    except argparse.ArgumentError as error:
+        raise ValueError(str(error)) from None
+
+
+def chosen(words: Sequence[str]) -> tuple[Scenario, Choices]:
+    """What words of this command line choose, without running it. ValueError for words that it does not know."""
+    from cli.choosing import choose
+    from scenarios import library
+
+    arguments = parsed(words)
+    scenario = library.find(arguments.scenario)
+    if arguments.short:
+        scenario = scenario.shortened()
+    return scenario, choose(scenario, arguments, lambda line: None)
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    run = add(subparsers, "run", run_command, EXAMPLES, DESCRIPTION)
+    run.add_argument("scenario", help="a name from 'list', or the path of a .py file of your own")
+    run.add_argument(
+        "--transport",
+        default="mrc",
+        metavar="NAME",
+        help=f"one of {', '.join(TRANSPORTS)} (mrc); two, with a comma, race on a page",
+    )
+    run.add_argument("--plan", metavar="PLAN", help="another plan than the scenario's: a name or a .toml file")
+    run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one key of the plan")
+    run.add_argument(
+        "--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the transport (selection=…)"
+    )
+    run.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="WORDS",
+        help=f"add a fault: '{added.EXAMPLE}' (seconds into phase faults; in PHASE); repeatable",
+    )
+    run.add_argument("--seed", type=int, help="repeat what chance decided (a new seed each time)")
+    run.add_argument(
+        "--world", choices=("emulated", "simulated"), default="emulated", help="Mininet, or virtual time without root"
+    )
+    run.add_argument("--rate", type=float, metavar="MBPS", help="rate of a NIC port; without it, calibrated")
+    run.add_argument("--calibrate", action="store_true", help="measure this machine again first")
+    run.add_argument(
+        "--reconvergence", type=float, metavar="SECONDS", help="RoCE: routing avoids a dead link so long after it died"
+    )
+    run.add_argument("--time", type=float, default=1.0, metavar="FACTOR", help="stretch or shorten every phase (1)")
+    run.add_argument(
+        "--until", type=float, metavar="SECONDS", help="break off then, unjudged (virtual time, at lab rates)"
+    )
+    run.add_argument(
+        "--record-packets",
+        metavar="START..END",
+        help="log every packet between these seconds of the run (virtual time, at lab rates): packets.jsonl",
+    )
+    run.add_argument("--short", action="store_true", help="the shortest phases that still give a verdict: under 30 s")
+    run.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
+    run.add_argument(
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="json: options, verdict and figures, and nothing else",
+    )
+    run.add_argument("--plain", action="store_true", help="print lines instead of the live view")
+    run.add_argument("--view", action="store_true", help="the run on a page in the browser, too: prints its address")
+    run.add_argument(
+        "--paused", action="store_true", help="with --view, in virtual time: begin held, for the page to let go"
+    )
+    labname.add_option(run)
+
+
+def refuse_second_lab() -> None:
+    """LabRunningError while the chosen lab is there: a run brings up one of its own, in place of an abandoned one."""
+    from topo.emulation import state
+    from topo.emulation.lab import there_already
+
+    existing = state.read_record()
+    if existing is not None and not existing.abandoned:
+        raise state.LabRunningError(there_already(existing))
+
+
+@contextmanager
+def shown(
+    arguments: argparse.Namespace, choices: Choices, directory: RunDirectory, tell: Callable[[str], None]
+) -> Iterator[RunView | None]:
+    """The run's page, with --view; its address goes to standard error, where no output is read by programs."""
+    if not arguments.view:
+        yield None
+        return
+    from page.live import Going, RunView
+
+    going = Going.of(choices, directory)
+    with RunView([going], tell, hand_over=hand_over, paused=arguments.paused) as view:
+        sys.stderr.write(f"view: {view.viewer.address}\n")
+        sys.stderr.flush()
+        yield view
+
+
+@sigterm_too()
+def run_command(arguments: argparse.Namespace) -> int:
+    # Late: matplotlib, numpy and gRPC take seconds, and the help needs none of them.
+    from rich.console import Console
+
+    import controller
+    from cli.choosing import choose
+    from judging.judge import judge
+    from page import export
+    from running import calibration, estimate
+    from running.live import Watcher
+    from running.rehearsal import rehearse
+    from running.runner import MakeWorld, Runner
+    from running.watch import watched
+    from running.worlds.emulated import EmulatedWorld
+    from running.worlds.simulated import SimulatedWorld
+    from scenarios import library
+
+    if arguments.paused and not (arguments.view and arguments.world == "simulated"):
+        raise ValueError("--paused: only with --view and --world simulated, where the page can let the run go on")
+    if "," in arguments.transport:
+        from cli.commands.race import race_command
+
+        return race_command(arguments)
+    scenario = library.find(arguments.scenario)
+    if arguments.short:
+        scenario = scenario.shortened()
+    if arguments.world == "emulated":
+        need_root(f"run {scenario.name} builds network namespaces")
+        refuse_second_lab()  # before minutes go into a calibration
+    told = arguments.format == "text"
+    console = Console(quiet=not told)
+    choices = choose(scenario, arguments, partial(console.print, highlight=False, soft_wrap=True))
+    needed = estimate.check(scenario, choices)
+    controller.check(choices.running_plan)
+    rehearse(scenario, choices)
+    directory = RunDirectory.create(arguments.runs, scenario.name, choices.seed)
+    simulated = choices.world == "simulated"
+    kind = SimulatedWorld if simulated else EmulatedWorld
+    with (
+        Watcher(console, scenario, directory, plain=arguments.plain or not told) as watcher,
+        shown(arguments, choices, directory, watcher.tell) as view,
+    ):
+        runner = Runner(scenario, choices, directory, watcher.tell)
+        watcher.seconds = runner.seconds
+        watcher.options(runner.options())
+        watcher.tell(f"this run takes {needed.words()}")
+        make_world: MakeWorld = partial(
+            kind, choices.running_plan, choices.transport, choices.seed, directory, watcher.tell
+        )
+        if view is not None:
+            make_world = view.opened(make_world)
+        try:
+            runner.run(make_world, None if simulated else partial(watched, directory))
+        finally:
+            # An interrupted run is judged too: it is unknown, and its directory opens like any other.
+            export.beside_report(directory.path)
+            verdict = judge(directory.path, list(scenario.checks(runner.setting)), scenario.story)
+            hand_over(arguments.runs, calibration.cache_file().parent)
+    if told:
+        sys.stdout.write("\n" + (directory.path / "summary.txt").read_text())
+        sys.stdout.write(f"\nreport: {directory.path / 'report.html'}\n")
+    else:
+        parts = {name: json.loads((directory.path / f"{name}.json").read_text()) for name in ("options", "verdict")}
+        whole = {"directory": str(directory.path), "options": parts["options"], **parts["verdict"]}
+        sys.stdout.write(json.dumps(whole, indent=1) + "\n")
+    return verdict.exit_status

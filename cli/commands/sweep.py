@@ -1,0 +1,205 @@
+"""`mrclab sweep`: a scenario on many seeds, and what that makes known."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli import words
+from cli.commands.run import chosen, refuse_second_lab
+from cli.owner import hand_over
+from cli.root import need_root
+from common.interrupts import sigterm_too
+from running.directory import RUNS
+from running.transport_choice import TRANSPORTS
+from running.workers import WORKERS_MAX
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from studies.sweeping.engine import Engine
+    from studies.sweeping.statement import Statement
+    from studies.sweeping.sweep import Sweep
+    from studies.sweeping.variant import Variant
+
+SEEDS_MAX = 1_000_000
+
+DESCRIPTION = "Run every scenario, transport and setting on the same seeds; say what is known, with confidence."
+EXAMPLES = """examples:
+  ./lab sweep link-flap --seeds 300
+  ./lab sweep link-flap --seeds 300 --transport mrc,roce        and the difference, seed by seed
+  ./lab sweep incast --seeds 100 --set trimming.enabled=true,false
+  ./lab sweep smoke nic-port --seeds 2000 --until 99%           stop as soon as that is known or refuted
+  ./lab sweep my_experiment.py --seeds 301-600                  other seeds than 1 to 300
+  ./lab sweep smoke --seeds 1000 --cluster tcp://10.0.0.5:8786  on a Dask cluster
+rows are kept in runs/sweeps: a sweep that is broken off goes on where it was, and more seeds add only what is new
+exit status: 0 every run was true (with --until: that is known), 1 some were false (refuted), 3 neither, 2 no sweep"""
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    sweep = words.add(subparsers, "sweep", sweep_command, EXAMPLES, DESCRIPTION)
+    add = sweep.add_argument
+    add("scenarios", nargs="+", metavar="SCENARIO", help="names from 'list', or paths of .py files of your own")
+    add("--seeds", default="20", metavar="N|A-B", help="1 to N, or A to B (20)")
+    add("--transport", default="mrc", metavar="NAME,…", help=f"of {', '.join(TRANSPORTS)} (mrc)")
+    add("--plan", default="", metavar="PLAN,…", help="other plans than the scenario's: names or .toml files")
+    add("--set", action="append", default=[], metavar="KEY=VALUE,…", help="values of a key of the plan; repeatable")
+    add("--setting", action="append", default=[], metavar="NAME=VALUE,…", help="the same for the transport's settings")
+    add("--until", metavar="SHARE", help="stop when it is known, or refuted, that so many seeds are true (99%%)")
+    add("--short", action="store_true", help="the scenarios' short phases")
+    add("--time", type=float, default=1.0, metavar="FACTOR", help="stretch or shorten every phase (1)")
+    add("--world", choices=("simulated", "emulated"), default="simulated", help="virtual time, or Mininet one by one")
+    add(
+        "--rate", type=float, metavar="MBPS", help="rate of a NIC port; without it the plan's, or calibrated (emulated)"
+    )
+    add("--workers", type=int, metavar="N", help="processes that make runs (one for each processor)")
+    add("--cluster", metavar="ADDRESS", help="a Dask scheduler, such as tcp://host:8786, or hosts for ssh: a,b,c")
+    add("--keep-worst", type=int, default=0, metavar="N", help="make the N worst runs of each variant again, whole")
+    add("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs and rows are kept (runs/)")
+    add("--format", choices=("text", "json"), default="text", help="json: the statements, and nothing else")
+    add("--plain", action="store_true", help="print lines instead of the live table")
+
+
+def parse_seeds(text: str) -> list[int]:
+    """N or A-B. ValueError with examples."""
+    first, dash, last = text.partition("-")
+    if not (first.isdigit() and (last.isdigit() or not dash)):
+        raise ValueError(f"--seeds: a number such as 300, or a range such as 301-600, is wanted, not {text!r}")
+    low, high = (int(first), int(last)) if dash else (1, int(first))
+    if not 0 <= low <= high or high - low >= SEEDS_MAX:
+        raise ValueError(f"--seeds {text}: 1 to {SEEDS_MAX} seeds are wanted, the first not above the last")
+    return list(range(low, high + 1))
+
+
+def asked(arguments: argparse.Namespace) -> list[Variant]:
+    """The variants. ValueError says which word is wrong."""
+    from studies.sweeping.variant import variants
+
+    others = ["--world", arguments.world, "--time", f"{arguments.time:g}"] + ["--short"] * arguments.short
+    if arguments.rate is not None:
+        others += ["--rate", f"{arguments.rate:g}"]
+    plans = [name for name in arguments.plan.split(",") if name]
+    return variants(
+        arguments.scenarios, arguments.transport.split(","), plans, arguments.set, arguments.setting, others
+    )
+
+
+def chosen_variants(arguments: argparse.Namespace, seed: int) -> list[Variant]:
+    """The variants; on real links with the rate that this machine can keep, the same for all of a variant's runs."""
+    found = asked(arguments)
+    if arguments.world == "simulated" or arguments.rate is not None:
+        return found
+    rates = [chosen([*variant.words, "--seed", str(seed)])[1].calibration["port_rate_bps"] for variant in found]
+    return [
+        replace(variant, others=(*variant.others, "--rate", f"{rate_bps / 1e6:g}"))
+        for variant, rate_bps in zip(found, rates, strict=True)
+    ]
+
+
+@sigterm_too()
+def sweep_command(arguments: argparse.Namespace) -> int:
+    from rich.console import Console  # late, like all below: the help needs none of them
+
+    from studies.sweeping import report, text
+    from studies.sweeping.progress import Progress
+    from studies.sweeping.statement import document, statements
+    from studies.sweeping.store import Store
+    from studies.sweeping.subject import subject
+    from studies.sweeping.sweep import Sweep
+    from studies.sweeping.until import Until, parse_share
+
+    seeds = parse_seeds(arguments.seeds)
+    until = parse_share(arguments.until) if arguments.until is not None else None
+    if until is not None:
+        Until(until)  # raises ValueError for a share that nobody can ask about
+    if arguments.workers is not None and not 1 <= arguments.workers <= WORKERS_MAX:
+        raise ValueError(f"--workers: 1 to {WORKERS_MAX} is wanted, not {arguments.workers}")
+    if arguments.keep_worst < 0:
+        raise ValueError(f"--keep-worst: 0 or more runs are wanted, not {arguments.keep_worst}")
+    if arguments.cluster and arguments.world == "emulated":
+        raise ValueError("--cluster: only with --world simulated: a real lab needs a machine to itself")
+    if arguments.world == "emulated":
+        need_root("a sweep on real links builds network namespaces")
+        refuse_second_lab()
+    told = arguments.format == "text"
+    console = Console(quiet=not told)
+    folder = arguments.runs / "sweeps"
+    subjects = [subject(variant, chosen, seeds[0]) for variant in chosen_variants(arguments, seeds[0])]
+    with ExitStack() as stack:
+        stack.callback(hand_over, arguments.runs)
+        sweep = Sweep(subjects, seeds, stack.enter_context(Store(folder)), until)
+        found: list[Statement] = []
+        place = folder / name_of(subjects[0].variant.scenario, [one.variant.title for one in subjects])
+        try:
+            if not sweep.decided:
+                engine = stack.enter_context(make_engine(arguments, folder))
+                with Progress(console, sweep, engine, plain=arguments.plain) as progress:
+                    sweep.run(engine, progress.tell)
+                console.print(progress.pace(), highlight=False)
+            keep_worst(arguments, sweep, console)
+        finally:
+            # What is known so far is worth reading after a Ctrl-C, too.
+            found = statements(sweep)
+            page = report.write(place, found)
+    if told:
+        sys.stdout.write("\n" + text.summary(found) + f"\npage: {page}\nrows: {place / 'rows.csv'}\n")
+    else:
+        sys.stdout.write(json.dumps(document(found), indent=1) + "\n")
+    return status(found)
+
+
+def make_engine(arguments: argparse.Namespace, folder: Path) -> Engine:
+    """Who makes the runs."""
+    from studies.sweeping.engine import Inline
+    from studies.sweeping.perform import perform
+    from studies.sweeping.pool import Pool
+
+    if arguments.world == "emulated":
+        return Inline(partial(perform, chosen, ""))
+    if arguments.cluster:
+        from studies.sweeping.cluster import Cluster
+
+        return Cluster(arguments.cluster, chosen)
+    return Pool(arguments.workers or len(os.sched_getaffinity(0)), chosen, folder)
+
+
+def keep_worst(arguments: argparse.Namespace, sweep: Sweep, console: Console) -> None:
+    """Make the worst runs again, each with journals and a report."""
+    from studies.sweeping.perform import perform
+    from studies.sweeping.statement import statements
+    from studies.sweeping.subject import whole
+
+    for one, subject in zip(statements(sweep), sweep.subjects, strict=True):
+        for row in one.worst()[: arguments.keep_worst]:
+            console.print(f"making again, to be kept: {one.variant.command(row.seed)}", highlight=False, soft_wrap=True)
+            perform(chosen, "", whole(subject.task(row.seed), str(arguments.runs)))
+
+
+def name_of(scenario: str, titles: Sequence[str]) -> str:
+    """The folder of a sweep's page: the same for the same variants, so that more seeds replace the page."""
+    from running.identity import digest
+
+    return f"{Path(scenario).stem}-{digest(chr(10).join(titles).encode())[:8]}"
+
+
+def status(found: Sequence[Statement]) -> int:
+    """0, 1 or 3, as the help says."""
+    tests = [one.test for one in found]
+    if any(test is not None for test in tests):
+        answers = [test.known if test is not None else None for test in tests]
+    else:
+        answers = [
+            False if one.verdicts["false"].count else True if one.verdicts["true"].count == len(one.rows) else None
+            for one in found
+        ]
+    if any(answer is False for answer in answers):
+        return 1
+    return 0 if answers and all(answers) else 3

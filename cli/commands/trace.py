@@ -1,0 +1,141 @@
+"""`mrclab trace`: one packet, hop by hop, through every switch's tables."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cli.words import add
+from topo.emulation import labname
+from topo.emulation.lab import Lab
+from topo.emulation.labname import DEFAULT_LAB
+from topo.emulation.state import NoLabError
+from topo.fault import Condition, arrival
+from topo.path import Path, path_of_ev, paths
+from topo.plan import Plan
+from topo.planfile import load_plan
+
+if TYPE_CHECKING:
+    from running.tracing import Explainer, Journey
+
+EXAMPLES = """examples:
+  ./lab trace h0 h5                      the first path, in the running lab or else in plan lab
+  ./lab trace h0 h5 --ev 0x2c001         the path of an EV (./lab paths h0 h5 lists them)
+  ./lab trace h0 h5 --full               with every parser state, lookup and action
+  ./lab trace h0 h5 --plan wide --format json"""
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    trace = add(subparsers, "trace", trace_command, EXAMPLES)
+    trace.add_argument("source", help="a host, such as h0")
+    trace.add_argument("destination", help="another host")
+    trace.add_argument("--ev", help="the path, by its EV (the first one)")
+    trace.add_argument("--plan", metavar="PLAN", help="a plan instead of the running lab: a name or a .toml file")
+    trace.add_argument("--size", type=int, default=64, metavar="BYTES", help="payload (64)")
+    trace.add_argument("--full", action="store_true", help="every step of every switch")
+    trace.add_argument("--format", choices=("text", "json"), default="text")
+    labname.add_option(trace)
+
+
+def chosen_path(plan: Plan, source: str, destination: str, ev: str | None) -> Path:
+    first, last = plan.host(source), plan.host(destination)
+    if first == last:
+        raise ValueError(f"{source} is both source and destination: two hosts are wanted")
+    if ev is None:
+        return next(paths(plan, first, last))
+    try:
+        number = int(ev, 0)
+    except ValueError:
+        raise ValueError(f"--ev: a number such as 0x0001c002 is wanted, not {ev!r}") from None
+    return path_of_ev(plan, first, last, number)
+
+
+def trace_command(arguments: argparse.Namespace) -> int:
+    # Late: the compiler and P4Runtime's messages, which the help does not need.
+    from running.tracing import LabExplainer, PlanExplainer, data_frame, follow
+
+    explainer: Explainer
+    if arguments.plan is not None:
+        plan = load_plan(arguments.plan)
+        explainer, where = PlanExplainer(plan), f"plan {plan.name}"
+    else:
+        try:
+            lab = Lab.attach()
+            plan, explainer, where = lab.plan, LabExplainer(lab), f"the running lab ({lab.plan.name})"
+        except NoLabError:
+            if labname.chosen() != DEFAULT_LAB:
+                raise
+            plan = load_plan("lab")
+            explainer, where = PlanExplainer(plan), "plan lab (no lab is running)"
+    if not 0 <= arguments.size <= plan.packets.pmtu_bytes:
+        raise ValueError(f"--size: 0 to {plan.packets.pmtu_bytes} bytes is wanted, not {arguments.size}")
+    path = chosen_path(plan, arguments.source, arguments.destination, arguments.ev)
+    frame = data_frame(plan, path, arguments.size)
+    journey = follow(plan, explainer, path, frame)
+    if arguments.format == "json":
+        sys.stdout.write(json.dumps(as_json(path, journey), indent=2) + "\n")
+    else:
+        sys.stdout.write("\n".join(as_text(path, where, frame, journey, arguments.full)) + "\n")
+    return 0 if journey.reached == path.destination else 1
+
+
+def as_text(path: Path, where: str, frame: bytes, journey: Journey, full: bool) -> list[str]:
+    """A line for each thing that happens to the packet; each fault stands where the packet meets it."""
+    from running.tracing import hop_limit, outer_destination, tables_hit
+
+    lines = [f"{path.source} → {path.destination} by EV {path.ev:#010x}, {len(frame)} bytes, in {where}"]
+    lines.append(f"{path.source}  sends to {outer_destination(frame)}, hop limit {hop_limit(frame)}")
+    lines += met(journey.start)
+    for hop in journey.hops:
+        lines.append(f"{hop.switch}  in by port {hop.port_in}")
+        lines += met([c for c in hop.conditions if c.place == hop.switch.name and not c.ends])
+        if full:
+            lines += [f"      {line}" for line in hop.text.splitlines()]
+        else:
+            lines += [f"      {table}: {said}" for table, said in tables_hit(hop.steps)]
+        if hop.port_out is None:
+            lines.append(f"      DROPPED: {hop.reason}")
+        else:
+            destination = outer_destination(hop.frame_out)
+            lines.append(f"      out by port {hop.port_out} to {destination}, hop limit {hop_limit(hop.frame_out)}")
+        lines += met([c for c in hop.conditions if c.place != hop.switch.name])
+    if journey.reached is None:
+        return [*lines, "nobody receives it"]
+    share = arrival(journey.conditions)
+    chance = "" if share == 1 else f", if it is not lost on the way: {share:.3g} of such packets are not"
+    return [*lines, f"{journey.reached} receives {len(journey.hops[-1].frame_out)} bytes{chance}"]
+
+
+def met(conditions: Sequence[Condition]) -> list[str]:
+    """Faults as lines of a trace."""
+    return [f"      {'LOST' if condition.ends else 'FAULT'}: {condition}" for condition in conditions]
+
+
+def as_json(path: Path, journey: Journey) -> dict[str, object]:
+    """`arrival` is the share of such packets that reach the end; `conditions` are the faults on the way."""
+    from running.tracing import outer_destination, short, tables_hit
+
+    return {
+        "source": path.source.name,
+        "destination": path.destination.name,
+        "ev": path.ev,
+        "reached": journey.reached.name if journey.reached else None,
+        "arrival": arrival(journey.conditions) if journey.reached else 0.0,
+        "conditions": [condition.as_json() for condition in journey.conditions],
+        "hops": [
+            {
+                "switch": hop.switch.name,
+                "port_in": hop.port_in,
+                "port_out": hop.port_out,
+                "da_in": str(outer_destination(hop.frame_in)),
+                "da_out": str(outer_destination(hop.frame_out)) if hop.frame_out else None,
+                "tables": [{"table": short(table), "action": said} for table, said in tables_hit(hop.steps)],
+                "drop": hop.reason or None,
+                "conditions": [condition.as_json() for condition in hop.conditions],
+            }
+            for hop in journey.hops
+        ],
+    }

@@ -1,0 +1,123 @@
+"""`mrclab view`: the lab in a browser."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from cli.owner import hand_over
+from cli.root import need_root
+from cli.words import add
+from running.directory import RUNS
+from topo.emulation import labname
+
+if TYPE_CHECKING:
+    from topo.emulation.lab import Lab
+
+WHY_NOT = {
+    "plan": "this is a plan: nothing runs that could be broken",
+    "replay": "this run is over: it can be replayed",
+}
+
+DESCRIPTION = "Serve a page that shows a fabric and what happens in it; prints its address, opens nothing."
+EXAMPLES = """examples:
+  ./lab view                      the running lab; without one, plan lab
+  ./lab view wide                 another plan: a name or a .toml file
+  ./lab view latest               the newest run, replayed
+  ./lab view link-flap            the newest run of a scenario
+  ./lab view RUN OTHER            a race: two runs on one slider
+  ./lab view RUN --export r.html  the replay as one file, to hand out (each run's report links to its own)
+  ./lab run link-flap --view      a run while it goes on
+The address that is printed holds a token: whoever has it may see the lab, and break it. Nothing listens beyond this
+machine. Ctrl-C ends the view."""
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    view = add(subparsers, "view", view_command, EXAMPLES, DESCRIPTION)
+    view.add_argument("what", nargs="*", metavar="RUN|PLAN", help="a run, a scenario, a plan; two runs make a race")
+    view.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
+    view.add_argument("--port", type=int, default=0, help="the port on 127.0.0.1 (one that is free)")
+    view.add_argument("--export", type=Path, metavar="FILE", help="write the replay as one HTML file instead, and end")
+    labname.add_option(view)
+
+
+def view_command(arguments: argparse.Namespace) -> int:
+    from page import export
+    from page.answers import Answers
+    from page.desk import Desk
+    from page.microscope import Microscope
+    from page.stage import plan_stage, replay_stage, what_is
+    from page.viewer import Viewer
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    if not arguments.what and arguments.export is None and (lab := running_lab()) is not None:
+        return lab_view(lab, arguments)
+    if len(arguments.what) > 2:
+        raise ValueError(f"view takes one run or plan, or two runs for a race, not {len(arguments.what)}")
+    found = [what_is(arguments.runs, name) for name in arguments.what or ["lab"]]
+    runs = [one for one in found if isinstance(one, Path)]
+    plans = [one for one in found if not isinstance(one, Path)]
+    if len(plans) == len(found) == 1:
+        stage = plan_stage(plans[0])
+    elif plans:
+        raise ValueError("a race is between two runs: a plan has no time")
+    else:
+        stage = replay_stage(runs)
+    if arguments.export is not None:
+        if plans:
+            raise ValueError("--export writes the replay of runs, and this is a plan: ./lab graph draws it")
+        size = export.write(runs, arguments.export)
+        sys.stdout.write(f"wrote {arguments.export}, {size / 1e6:.1f} MB\n")
+        return 0
+    desk = Desk(stage.plans, Microscope(stage.plans), answer=Answers(stage.runs), why_not=WHY_NOT[stage.mode])
+    with Viewer(stage.document(), stage.runs, desk, tell, arguments.port) as viewer:
+        say(stage.title, viewer.address)
+        threading.Event().wait()
+    return 0
+
+
+def running_lab() -> Lab | None:
+    """The lab that is up, with root to look into it; None when there is none."""
+    from topo.emulation.lab import Lab
+    from topo.emulation.state import NoLabError
+
+    try:
+        Lab.attach()
+    except NoLabError:
+        if labname.chosen() != labname.DEFAULT_LAB:
+            raise
+        return None
+    need_root("view reads the agents' journals and breaks things when you click")
+    from running.worlds import provision
+
+    return Lab.attach(provision=provision.install)
+
+
+def lab_view(lab: Lab, arguments: argparse.Namespace) -> int:
+    """Serves a lab that is up until it is taken down; what is seen is thrown away then."""
+    from page.live import LabView
+
+    file = Path("played.py")
+    with (
+        TemporaryDirectory(prefix="mrclab-seen-") as folder,
+        LabView(lab, Path(folder), file, tell, hand_over, arguments.port) as view,
+    ):
+        say(view.stage.title, view.viewer.address)
+        view.wait()
+    sys.stdout.write("the lab was taken down\n")
+    return 0
+
+
+def say(title: str, address: str) -> None:
+    """The one address, at once."""
+    sys.stdout.write(f"{title}: {address}\n")
+    sys.stdout.flush()
+
+
+def tell(what: Any) -> None:
+    sys.stderr.write(f"mrclab: {what}\n")

@@ -1,0 +1,86 @@
+"""Every word of `./lab`: the place of its parser, its line in the help, and why it needs root.
+
+Only the module of the word that was given is imported: `--help` and `status` need neither matplotlib nor gRPC.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """`place` is MODULE:FUNCTION, or "" for `register` of the module here with the word's name; the function takes the
+    subparsers and adds the word, perhaps with others.
+
+    `root` says why root is needed before the command begins; "" when the command asks for root itself, or never.
+    """
+
+    summary: str
+    place: str = ""
+    root: str = ""
+
+
+LAB = "cli.commands.lab:register"
+
+WORDS: Mapping[str, Word] = {
+    "run": Word("run a scenario, judge it, write a report"),
+    "list": Word("the scenarios there are"),
+    "report": Word("judge a run again and rewrite its report"),
+    "compare": Word("runs on one page, such as MRC against RoCE"),
+    "sweep": Word("a scenario on many seeds: shares and differences with intervals"),
+    "hunt": Word("random faults until something breaks, made as small as it gets"),
+    "reproduce": Word("the figures of the MRC paper, run here and compared"),
+    "up": Word("build a plan's fabric and leave it running", LAB, "up builds network namespaces"),
+    "down": Word("end the lab, from any state; nothing of it is left", LAB, "down removes network namespaces"),
+    "status": Word("what is running, since when, and with which faults", LAB),
+    "doctor": Word("what this machine has, what each absence costs, how to mend it", LAB),
+    "shell": Word(
+        "Mininet's prompt on the running lab, with the fault verbs",
+        LAB,
+        "the prompt runs commands in network namespaces",
+    ),
+    "fault": Word("inject a fault into the running lab", LAB, "a fault changes links and switches"),
+    "undo": Word("undo the last fault, one by its number, or all", LAB, "mending a fault changes links and switches"),
+    "paths": Word("the paths between two hosts: EV, plane, spine, uSIDs hop by hop", "topo.cli:add_paths"),
+    "trace": Word("follow one packet through every switch's tables"),
+    "capture": Word("capture packets on links of the running lab"),
+    "traffic": Word("run a workload on the running lab, list what runs, stop it"),
+    "counters": Word("what switches forwarded, trimmed, marked and dropped, by port, class and cause"),
+    "inspect": Word("nodes of the running lab: kinds, addresses, interfaces, namespaces, states"),
+    "exec": Word("run a command in a node's network namespace"),
+    "graph": Word("a picture of the running lab with its faults and load: SVG, PNG, DOT, Mermaid"),
+    "view": Word("the lab in a browser: a plan, the running lab, a recorded run"),
+    "export": Word("a plan as JSON, or as SRv6 configuration for FRR or SONiC"),
+    "topo": Word("show, draw and count plans and paths", "topo.cli:register"),
+    "controller": Word("install and check the switches' tables", "controller.cli:register"),
+    "compile": Word("compile the endpoint, so that virtual time and agents run faster"),
+    "switch": Word("the P4 compiler and the embedded switch by themselves"),
+}
+
+
+def place(name: str) -> tuple[str, str]:
+    """The module of a word's parser, and the function there."""
+    module, _, function = WORDS[name].place.partition(":")
+    return (module, function) if module else (f"cli.commands.{name}", "register")
+
+
+def add(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    examples: str,
+    description: str | None = None,
+) -> argparse.ArgumentParser:
+    """The parser of a word, with the word's own line in the help; `run` carries the word out."""
+    parser = subparsers.add_parser(
+        name,
+        help=WORDS[name].summary,
+        description=description,
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    return parser

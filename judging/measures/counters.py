@@ -1,0 +1,93 @@
+"""Totals of the counters of queue pairs, host ports and switch ports, over a span or the whole run."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from judging.arrays import np
+from judging.measures.goodput import at
+from judging.measures.totals import QP_FIELDS, totals
+from judging.run import Run, Span
+
+
+def qp_totals(run: Run, span: Span | None = None) -> dict[str, int]:
+    """Sums over all QPs of all hosts of the counters that a reader asks about first."""
+    span = span or Span("run", 0, run.end_ns)
+    edges = np.array([span.start_ns, span.stop_ns], dtype=float)
+    counted = [totals(run, host) for host in run.agent_samples]
+    found: dict[str, int] = {}
+    for field in QP_FIELDS:
+        total = 0.0
+        for host in counted:
+            first, last = at(host.times, host.qps[field], edges)
+            total += last - (first if span.start_ns >= host.times[0] else 0)
+        found[field] = round(total)
+    return found
+
+
+def qp_totals_in(run: Run, spans: Sequence[Span]) -> dict[str, int]:
+    """`qp_totals` over several spans together."""
+    found = [qp_totals(run, span) for span in spans]
+    return {field: sum(totals[field] for totals in found) for field in QP_FIELDS}
+
+
+# A packet that a switch received and neither sent nor lost in these ways was dropped by its P4 program. A port that is
+# down also counts packets that it never received, so with such faults the result is a lower bound.
+AFTER_RECEIVING = (
+    "drop_queue_full",
+    "drop_port_down",
+    "drop_wiped",
+    "drop_no_port",
+    "drop_passes",
+    "drop_headroom",
+    "drop_trimmed_share",
+    "queue_packets",
+)
+
+
+def last_ports(run: Run) -> Iterator[Collection[Mapping[str, Any]]]:
+    """The last counters of every port, switch by switch."""
+    for samples in run.switch_samples.values():
+        last: dict[Any, Mapping[str, Any]] = {}
+        for line in samples:
+            last.update({port.get("port"): port for port in line["ports"]})
+        yield last.values()
+
+
+def switch_drops(run: Run) -> Counter[str]:
+    """What switches dropped, by reason, over the whole run: the traffic managers, and (`drop_program`) P4 programs."""
+    drops: Counter[str] = Counter()
+    for ports in last_ports(run):
+        for port in ports:
+            drops.update({field: int(value) for field, value in port.items() if field.startswith("drop_")})
+        received, sent = (sum(int(port.get(field, 0)) for port in ports) for field in ("rx_packets", "tx_packets"))
+        otherwise = sum(int(port.get(field, 0)) for port in ports for field in AFTER_RECEIVING)
+        drops["drop_program"] += max(0, received - sent - otherwise)
+    return drops
+
+
+PAUSES = ("pause_sent", "paused_ns", "pause_watchdog", "pause_ignored")
+
+
+def switch_pauses(run: Run) -> Counter[str]:
+    """What switches counted of flow control over the whole run, all ports together; nothing where there is none."""
+    found: Counter[str] = Counter()
+    for port in (port for ports in last_ports(run) for port in ports):
+        found.update({field: int(port.get(field, 0)) for field in PAUSES})
+    return +found
+
+
+def host_socket_drops(run: Run) -> dict[str, int]:
+    """Packets that a host's kernel lost before its agent read them, by host."""
+    drops: dict[str, int] = defaultdict(int)
+    for host, samples in run.agent_samples.items():
+        if samples:
+            drops[host] = sum(int(port.get("drop_socket", 0)) for port in samples[-1]["ports"])
+    return dict(drops)
+
+
+def queue_pairs(run: Run) -> int:
+    """How many queue pairs all hosts together ever had."""
+    return sum(len({qp["qp"] for line in lines for qp in line["qps"]}) for lines in run.agent_samples.values())

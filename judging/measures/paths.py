@@ -1,0 +1,137 @@
+"""Path health: the state of every path (EV of a QP) over time, from the transitions that agents journalled."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
+
+from judging.measures import stalls
+from judging.run import Run
+
+GOOD = "GOOD"
+LATE_ACK = "late_ack"
+
+
+@dataclass(frozen=True, slots=True)
+class PathKey:
+    """One path of one queue pair: `via` is the spine, or "local" under one leaf."""
+
+    host: str
+    peer: str
+    plane: int
+    via: str
+    ev: int
+    qp: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateSpan:
+    """A time in which a path was not GOOD, and why it was left."""
+
+    state: str
+    start_ns: int
+    stop_ns: int
+    cause: str
+    ended_by: str = ""  # the cause of the next transition; "" when there was none
+
+
+def histories(run: Run) -> dict[PathKey, list[StateSpan]]:
+    """For every path that ever left GOOD, the spans in which it was not good."""
+    changes: dict[PathKey, list[tuple[int, str, str]]] = defaultdict(list)
+    for line in run.kind("ev"):
+        key = PathKey(
+            host=line["node"],
+            peer=str(line.get("peer", "")),
+            plane=int(line.get("plane", -1)),
+            via=str(line.get("via") or "local"),
+            ev=int(line["ev"]),
+            qp=int(line.get("qp", 0)),
+        )
+        changes[key].append((int(line["t_ns"]), str(line["new"]).upper(), str(line.get("cause", ""))))
+    result: dict[PathKey, list[StateSpan]] = {}
+    for key, events in sorted(changes.items(), key=lambda item: (item[0].plane, item[0].via, item[0].host, item[0].ev)):
+        spans = []
+        for index, (t_ns, state, cause) in enumerate(events):
+            stop_ns = events[index + 1][0] if index + 1 < len(events) else run.end_ns
+            if state not in (GOOD, "SKIP"):
+                ended_by = events[index + 1][2] if index + 1 < len(events) else ""
+                spans.append(StateSpan(state, t_ns, stop_ns, cause, ended_by))
+        result[key] = spans
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How many pairs of hosts had given a path up, between two instants."""
+
+    start_ns: int
+    stop_ns: int
+    bad: int
+    denied: int
+
+
+def strips(run: Run) -> dict[tuple[int, str], list[Level]]:
+    """For every path of the fabric (plane, spine), healthy or not, the times at which some sender had given it up."""
+    fabric = run.options.get("fabric") or {}
+    every = [
+        (plane, f"p{plane}s{spine}") for plane in range(fabric.get("planes", 0)) for spine in range(fabric["spines"])
+    ]
+    changes: dict[tuple[int, str], list[tuple[int, int, int]]] = {key: [] for key in every}
+    for path, spans in histories(run).items():
+        for span in spans:
+            denied = int(span.state == "DENIED")
+            moments = changes.setdefault((path.plane, path.via), [])
+            moments += [(span.start_ns, 1 - denied, denied), (span.stop_ns, denied - 1, -denied)]
+    return {key: levels(moments) for key, moments in changes.items()}
+
+
+def levels(changes: list[tuple[int, int, int]]) -> list[Level]:
+    """Running sums of (time, bad, denied) changes, without the times when both are nothing."""
+    result, bad, denied = [], 0, 0
+    ordered = sorted(changes)
+    for (start_ns, more_bad, more_denied), (stop_ns, _, _) in pairwise(ordered):
+        bad, denied = bad + more_bad, denied + more_denied
+        if stop_ns > start_ns and (bad or denied):
+            result.append(Level(start_ns, stop_ns, bad, denied))
+    return result
+
+
+def in_state(run: Run, state: str, t_ns: int) -> list[PathKey]:
+    """Paths that are in this state at an instant."""
+    return [
+        key
+        for key, spans in histories(run).items()
+        if any(span.state == state and span.start_ns <= t_ns < span.stop_ns for span in spans)
+    ]
+
+
+def not_good_at(run: Run, t_ns: int) -> list[PathKey]:
+    """Paths that are ASSUMED_BAD or DENIED at an instant."""
+    return [
+        key
+        for key, spans in histories(run).items()
+        if any(span.start_ns <= t_ns and (t_ns < span.stop_ns or span.stop_ns == run.end_ns) for span in spans)
+    ]
+
+
+def for_a_stall(run: Run, span: StateSpan) -> bool:
+    """Whether a path was given up during a stall or its aftermath, and forgiven when the late packets arrived."""
+    return span.state == "ASSUMED_BAD" and span.ended_by == LATE_ACK and stalls.spoils(run, span.start_ns)
+
+
+def left_for_a_stall(run: Run, path: PathKey) -> bool:
+    """Whether the path was last given up during a stall or its aftermath."""
+    spans = histories(run).get(path, [])
+    return bool(spans) and stalls.spoils(run, spans[-1].start_ns)
+
+
+def given_up(run: Run) -> tuple[int, int]:
+    """How many paths were ever given up, not counting stalls, and for how long, all of them together (ns)."""
+    kept = [[span for span in own if not for_a_stall(run, span)] for own in histories(run).values()]
+    return sum(bool(own) for own in kept), sum(span.stop_ns - span.start_ns for own in kept for span in own)
+
+
+def given_up_for_stalls(run: Run) -> int:
+    """How often a path was given up for a stall."""
+    return sum(for_a_stall(run, span) for own in histories(run).values() for span in own)

@@ -1,0 +1,144 @@
+"""Stalls: times at which the machine, or a part of the lab, did not run; and the rest of a span, left to judge.
+
+Agents, switches and the hiccup meter journal by how much they were late. In base round trips, a lateness
+
+- below `NOTHING` is ignored: every queue of the fabric delays by more;
+- from `SPOILS` on spoils what is measured meanwhile: a packet and its acknowledgement both meet the stall and are late
+  by a round trip, which the transport takes for a loss (`endpoint/core/recovery.py`). Such a stall is left out, with
+  the `enough.REPAIR_ROUND_TRIPS` after it, in which real and supposed losses are repaired;
+- between the two is drawn and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from judging.enough import REPAIR_ROUND_TRIPS, base_rtt_ns
+from judging.run import SECOND_NS, Run, Span
+from judging.units import brief
+
+NOTHING = 0.25
+SPOILS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """From the instant at which something was due to that at which it was done; `who` names all that were late."""
+
+    start_ns: int
+    stop_ns: int
+    who: tuple[str, ...]
+
+    @property
+    def length_ns(self) -> int:
+        return self.stop_ns - self.start_ns
+
+
+def stalls(run: Run) -> list[Stall]:
+    """All stalls above `NOTHING`, in order; overlapping stalls are one."""
+    nothing_ns = NOTHING * base_rtt_ns(run)
+    spans = sorted(
+        (int(line["t_ns"]) - int(line["late_ns"]), int(line["t_ns"]), str(line["node"]))
+        for line in run.kind("stall")
+        if int(line["late_ns"]) >= max(1, nothing_ns)
+    )
+    found: list[Stall] = []
+    for start_ns, stop_ns, node in spans:
+        if found and start_ns <= found[-1].stop_ns:
+            last = found[-1]
+            who = last.who if node in last.who else (*last.who, node)
+            found[-1] = Stall(last.start_ns, max(last.stop_ns, stop_ns), who)
+        else:
+            found.append(Stall(start_ns, stop_ns, (node,)))
+    return found
+
+
+def spans(run: Run) -> list[Span]:
+    """All stalls that are more than nothing, as spans."""
+    return [Span("stall", stall.start_ns, stall.stop_ns) for stall in stalls(run)]
+
+
+def spoilt(run: Run) -> list[Span]:
+    """The spans to leave out, in order and apart: stalls from `SPOILS` on, each with its aftermath."""
+    if run.spoilt is None:
+        trail_ns = REPAIR_ROUND_TRIPS * base_rtt_ns(run)
+        least_ns = SPOILS * base_rtt_ns(run)
+        run.spoilt = joined(
+            Span("stall", stall.start_ns, stall.stop_ns + trail_ns)
+            for stall in stalls(run)
+            if stall.length_ns >= least_ns
+        )
+    return run.spoilt
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """Spans in order; spans that touch are joined."""
+    found: list[Span] = []
+    for span in sorted(spans, key=lambda span: span.start_ns):
+        if found and span.start_ns <= found[-1].stop_ns:
+            found[-1] = Span(found[-1].name, found[-1].start_ns, max(found[-1].stop_ns, span.stop_ns))
+        else:
+            found.append(span)
+    return found
+
+
+def without(span: Span, left_out: Sequence[Span]) -> list[Span]:
+    """The pieces of a span outside of `left_out`, in order."""
+    pieces, from_ns = [], span.start_ns
+    for out in left_out:
+        if out.stop_ns > from_ns and out.start_ns < span.stop_ns:
+            if out.start_ns > from_ns:
+                pieces.append(Span(span.name, from_ns, out.start_ns))
+            from_ns = max(from_ns, out.stop_ns)
+    if from_ns < span.stop_ns:
+        pieces.append(Span(span.name, from_ns, span.stop_ns))
+    return pieces
+
+
+def pieces(run: Run, span: Span) -> list[Span]:
+    """The pieces of a span that no stall has spoilt."""
+    return without(span, spoilt(run))
+
+
+def total_ns(spans: Iterable[Span]) -> int:
+    """The length of all spans together."""
+    return sum(span.length_ns for span in spans)
+
+
+def spoils(run: Run, t_ns: int) -> bool:
+    """Whether an instant is to be left out."""
+    return any(span.contains(t_ns) for span in spoilt(run))
+
+
+def touches(run: Run, span: Span) -> bool:
+    """Whether any of a span is to be left out."""
+    return any(out.start_ns < span.stop_ns and out.stop_ns > span.start_ns for out in spoilt(run))
+
+
+def told(run: Run, span: Span) -> str:
+    """The stalls of a span in words: when, how long, who was late; "" without any."""
+    inside = [stall for stall in stalls(run) if stall.start_ns < span.stop_ns and stall.stop_ns > span.start_ns]
+    inside = [stall for stall in inside if stall.length_ns >= SPOILS * base_rtt_ns(run)]
+    if not inside:
+        return ""
+    longest = max(inside, key=lambda stall: stall.length_ns)
+    return counted(len(inside), described(run, longest))
+
+
+def counted(number: int, longest: str) -> str:
+    """So many stalls, and the longest of them in words."""
+    return f"one stall, {longest}" if number == 1 else f"{number} stalls, the longest {longest}"
+
+
+def described(run: Run, stall: Stall) -> str:
+    """One stall: when, how long, who."""
+    shown = 3
+    more = f" and {len(stall.who) - shown} more" if len(stall.who) > shown else ""
+    return f"{brief(stall.length_ns)} at {run.clock(stall.start_ns)} ({', '.join(stall.who[:shown])}{more})"
+
+
+def left_out_words(run: Run, span: Span, kept: Sequence[Span]) -> str:
+    """The reason of a finding for which stalls have left too little: how much they took, and which they were."""
+    lost_ns = span.length_ns - total_ns(kept)
+    return f"stalls have spoilt {lost_ns / SECOND_NS:.1f} of {span.length_ns / SECOND_NS:.1f} s: {told(run, span)}"

@@ -1,0 +1,158 @@
+"""Training steps: how long each took, which of them belong to a phase, and the usual three numbers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from judging import enough
+from judging.arrays import np
+from judging.measures import stalls
+from judging.run import Run, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One synchronous step: it lasts as long as its slowest rank."""
+
+    number: int
+    end_ns: int
+    comm_ns: int
+    total_ns: int
+    bytes: int
+    ranks: int
+    verified: bool
+
+    @property
+    def start_ns(self) -> int:
+        return self.end_ns - self.total_ns
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimes:
+    """How long some steps took. With fewer than 100 steps, the 99th percentile is the slowest step."""
+
+    count: int
+    median_ns: int
+    p99_ns: int
+    slowest_ns: int
+    fastest_ns: int
+
+
+def steps(run: Run) -> list[Step]:
+    """All steps of all workloads that every rank finished, in order of their end."""
+    by_number: dict[tuple[str, int], list[dict[str, object]]] = defaultdict(list)
+    for line in run.kind("step"):
+        by_number[str(line.get("workload")), int(line["step"])].append(line)
+    ranks: dict[str, int] = defaultdict(int)
+    for (workload, _), lines in by_number.items():
+        ranks[workload] = max(ranks[workload], len(lines))
+    result = []
+    for (workload, number), lines in by_number.items():
+        if len(lines) < ranks[workload]:
+            continue
+        result.append(
+            Step(
+                number=number,
+                end_ns=max(int(str(line["t_ns"])) for line in lines),
+                comm_ns=max(int(str(line["comm_ns"])) for line in lines),
+                total_ns=max(int(str(line["total_ns"])) for line in lines),
+                bytes=sum(int(str(line["bytes"])) for line in lines),
+                ranks=len(lines),
+                verified=all(line.get("verified") is True for line in lines),
+            )
+        )
+    return sorted(result, key=lambda step: step.end_ns)
+
+
+def within(all_steps: Sequence[Step], span: Span) -> list[Step]:
+    """Steps that lie wholly in a span."""
+    return [step for step in all_steps if step.start_ns >= span.start_ns and step.end_ns <= span.stop_ns]
+
+
+def overlapping(all_steps: Sequence[Step], span: Span) -> list[Step]:
+    """Steps of which any part lies in a span: every step that a fault in the span touched, however long the step."""
+    return [step for step in all_steps if step.end_ns > span.start_ns and step.start_ns < span.stop_ns]
+
+
+def of_phase(all_steps: Sequence[Step], span: Span) -> list[Step]:
+    """The steps that count for a phase: in the reference those wholly inside, in others those partly inside too."""
+    return within(all_steps, span) if span.name == "reference" else overlapping(all_steps, span)
+
+
+def stalled_ns(all_steps: Sequence[Step], span: Span) -> int:
+    """The time from the last step's end to the span's: an unfinished step lasts at least that long. 0 without steps.
+
+    A job that has come to a halt writes no `step` line, so its step times alone would look harmless.
+    """
+    ends = [step.end_ns for step in all_steps if step.start_ns < span.stop_ns]
+    return max(0, span.stop_ns - max(ends)) if ends else 0
+
+
+def halt(all_steps: Sequence[Step], span: Span) -> Span:
+    """From the last step's end to that of a span, empty without steps: see `stalled_ns`."""
+    return Span("halt", span.stop_ns - stalled_ns(all_steps, span), span.stop_ns)
+
+
+def whole(run: Run, phase: Span) -> Span:
+    """The time that the steps of a phase take; the phase itself where there are none.
+
+    Between the edges of a phase, goodput would be a few per cent off when an edge cuts a step. The silence after the
+    last step of a job that came to a halt counts.
+    """
+    chosen = of_phase(steps(run), phase)
+    if len(chosen) < 2:
+        return phase
+    stop_ns = max(step.end_ns for step in chosen)
+    return Span(phase.name, chosen[0].start_ns, stop_ns if phase.name == "reference" else max(stop_ns, phase.stop_ns))
+
+
+def pieces(run: Run, phase: Span) -> list[Span]:
+    """The pieces of a phase that no stall has spoilt: `whole` without the steps that a stall touches.
+
+    In a phase without steps: the phase without its stalls.
+    """
+    chosen = of_phase(steps(run), phase)
+    span = whole(run, phase)
+    left_out = stalls.spoilt(run)
+    if len(chosen) < 2:
+        return stalls.without(span, left_out)
+    widened = []
+    for out in left_out:
+        touched = [step for step in chosen if step.end_ns > out.start_ns and step.start_ns < out.stop_ns]
+        start_ns = min((step.start_ns for step in touched), default=out.start_ns)
+        stop_ns = max((step.end_ns for step in touched), default=out.stop_ns)
+        widened.append(Span(out.name, min(start_ns, out.start_ns), max(stop_ns, out.stop_ns)))
+    return stalls.without(span, stalls.joined(widened))
+
+
+def unspoilt(run: Run, selected: Sequence[Step]) -> list[Step]:
+    """The steps that no stall touches."""
+    return [step for step in selected if not stalls.touches(run, Span("step", step.start_ns, step.end_ns))]
+
+
+def rate_error(run: Run, phase: Span) -> float:
+    """The error of a phase's goodput, as a share: a round trip for each piece, or one for all of its steps.
+
+    Between two steps nothing is under way that a rate could gain or lose.
+    """
+    kept = pieces(run, phase)
+    if len(of_phase(steps(run), phase)) > 1:
+        return enough.rate_error(run, stalls.total_ns(kept))
+    return enough.pieces_error(run, kept)
+
+
+def times(selected: Sequence[Step]) -> StepTimes | None:
+    """Count, median, 99th percentile and slowest; None without steps."""
+    if not selected:
+        return None
+    totals = np.array([step.total_ns for step in selected], dtype=float)
+    # "higher": a percentile that some step really took, never a value between two of them.
+    return StepTimes(
+        count=len(selected),
+        median_ns=int(np.median(totals)),
+        p99_ns=int(np.percentile(totals, 99, method="higher")),
+        slowest_ns=int(totals.max()),
+        fastest_ns=int(totals.min()),
+    )

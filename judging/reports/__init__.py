@@ -1,0 +1,1 @@
+"""A judged run for readers: text, page, plots, CSV, and two runs compared."""

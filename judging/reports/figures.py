@@ -1,0 +1,105 @@
+"""The numbers of a run, with their units in their names: for programs, and as tables of comma-separated values."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from judging.measures import counters, goodput, paths, recovery, steps
+from judging.run import Run
+
+CSV_BIN_NS = 250_000_000
+
+
+def figures(run: Run) -> dict[str, Any]:
+    """Goodput and steps by phase, recovery by fault, counters of the whole run. Without a phase or step its lists are
+    empty."""
+    reference = run.phases.get("reference")
+    normal = goodput.of_phase(run, reference) if reference else 0.0
+    all_steps = steps.steps(run)
+    left, for_ns = paths.given_up(run)
+    return {
+        "phases": [
+            {
+                "phase": name,
+                "start_s": run.seconds(span.start_ns),
+                "length_s": span.length_ns / 1e9,
+                "goodput_bps": round(bps := goodput.of_phase(run, span)),
+                "goodput_share_of_reference": bps / normal if normal else None,
+            }
+            for name, span in run.phases.items()
+        ],
+        "steps": [
+            {
+                "phase": name,
+                "count": times.count,
+                "median_ns": times.median_ns,
+                "p99_ns": times.p99_ns,
+                "slowest_ns": times.slowest_ns,
+            }
+            for name, span in run.phases.items()
+            if (times := steps.times(steps.of_phase(all_steps, span)))
+        ],
+        "recovery": [
+            {
+                "at_s": run.seconds(item.start_ns),
+                "fault": item.title,
+                "lowest_goodput_share_of_reference": item.dip,
+                "back_after_ns": item.after_ns,
+                "last_path_left_after_ns": item.left_ns,
+            }
+            for item in recovery.recoveries(run, recovery.bin_ns(run))
+        ],
+        "faults": [
+            {
+                "verb": fault.verb,
+                "target": fault.target,
+                **fault.arguments,
+                "start_s": run.seconds(fault.start_ns),
+                "stop_s": None if fault.stop_ns is None else run.seconds(fault.stop_ns),
+                "by_hand": fault.by_hand,
+            }
+            for fault in run.faults
+        ],
+        "counters_packets": {
+            **{name: count for name, count in counters.qp_totals(run).items() if name != "acked_bytes"},
+            **dict(sorted(counters.switch_drops(run).items())),
+        },
+        "flow_control": dict(sorted(counters.switch_pauses(run).items())),
+        "acked_bytes": counters.qp_totals(run)["acked_bytes"],
+        "paths_given_up": left,
+        "paths_given_up_ns": for_ns,
+    }
+
+
+def write_csv(run: Run, folder: Path) -> list[Path]:
+    """`goodput.csv`, `steps.csv` and `counters.csv` in a folder, which is made; units stand in the heads."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = figures(run)
+    phases = list(run.phases.values())
+    rows: list[Sequence[Any]] = []
+    if phases:
+        whole = type(phases[0])("run", run.start_ns, max(span.stop_ns for span in phases))
+        seconds, rates = goodput.series(run, CSV_BIN_NS, whole)
+        rows = [(f"{second:.3f}", round(bps)) for second, bps in zip(seconds, rates, strict=True)]
+    step_rows = [
+        (step.number, f"{run.seconds(step.end_ns):.6f}", step.total_ns, step.comm_ns, step.bytes, step.ranks)
+        for step in steps.steps(run)
+    ]
+    counted = [*found["counters_packets"].items(), ("acked_bytes", found["acked_bytes"])]
+    return [
+        table(folder / "goodput.csv", ("time_s", "goodput_bps"), rows),
+        table(folder / "steps.csv", ("step", "end_s", "total_ns", "comm_ns", "bytes", "ranks"), step_rows),
+        table(folder / "counters.csv", ("counter", "total"), counted),
+    ]
+
+
+def table(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
+    """One file of comma-separated values, with its head."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(head)
+        writer.writerows(rows)
+    return path

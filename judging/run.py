@@ -1,0 +1,210 @@
+"""A finished (or interrupted) run, read from its journal: phases, faults and lines by kind."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from common.journal import Line
+from judging import units
+from judging.journal import merge
+from judging.shelf import Shelf, grouped
+
+SECOND_NS = 1_000_000_000
+LONG_BYTES = 128 << 20  # of journals: parsed, they take four times that
+RUNNER = "runner"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Something with a name, a beginning and an end on the run's clock."""
+
+    name: str
+    start_ns: int
+    stop_ns: int
+
+    @property
+    def length_ns(self) -> int:
+        """How long it lasted."""
+        return self.stop_ns - self.start_ns
+
+    def contains(self, t_ns: int) -> bool:
+        return self.start_ns <= t_ns < self.stop_ns
+
+
+@dataclass(frozen=True, slots=True)
+class FaultSpan:
+    """One fault: `stop_ns` is when it was undone, or None when it stayed."""
+
+    verb: str
+    target: str
+    arguments: Mapping[str, Any]
+    start_ns: int
+    stop_ns: int | None
+    by_hand: bool = False  # not of the timeline: a person injected it during the run
+
+    @property
+    def title(self) -> str:
+        details = [f"{key}={value}" for key, value in sorted(self.arguments.items())] + ["by hand"] * self.by_hand
+        return f"{self.verb} {self.target}" + (f" ({', '.join(details)})" if details else "")
+
+
+def fault_spans(lines: Iterable[Line]) -> list[FaultSpan]:
+    """Faults from `fault` lines: those of the runner, and those of the lab that the runner did not announce.
+
+    The runner journals each of its faults first; the lab journals every fault when it carries the fault out. So a line
+    of the lab without a line of the runner before it is a fault that a person injected by hand.
+    """
+    spans: list[FaultSpan] = []
+    opened: dict[tuple[str, ...], int] = {}
+    announced: Counter[tuple[str, ...]] = Counter()
+    for line in lines:
+        key = (str(line.get("verb")), *ends(str(line.get("target"))))
+        state = str(line.get("state"))
+        by_hand = line["node"] != RUNNER
+        if not by_hand:
+            announced[(*key, state)] += 1
+        elif announced[(*key, state)]:
+            announced[(*key, state)] -= 1
+            continue
+        if state == "begin":
+            opened[key] = len(spans)
+            arguments = line.get("arguments") or {}
+            spans.append(FaultSpan(key[0], str(line["target"]), arguments, int(line["t_ns"]), None, by_hand))
+        elif key in opened:
+            index = opened.pop(key)
+            spans[index] = replace(spans[index], stop_ns=int(line["t_ns"]))
+    return spans
+
+
+def ends(target: str) -> tuple[str, ...]:
+    """A target without the order in which the ends of a link are named; the direction of a one-way fault stays."""
+    return (target,) if ">" in target else tuple(sorted(re.split("[-–]", target)))
+
+
+class Run:
+    """Accessors over the merged lines of one run. Times are the journal's own; `seconds` are since its first phase."""
+
+    def __init__(self, lines: Sequence[Line], directory: Path | None = None) -> None:
+        self.lines = lines
+        self.directory = directory
+        self.spoilt: list[Span] | None = None  # kept by `judging.measures.stalls`
+        self.totals: dict[str, Any] = {}  # by host, kept by `judging.measures.totals`
+
+    @classmethod
+    def open(cls, directory: Path) -> Run:
+        """Read `journal/*.jsonl` of a run directory, or `journal.jsonl` if the parts are gone."""
+        parts = sorted((directory / "journal").glob("*.jsonl"))
+        merged = directory / "journal.jsonl"
+        if not parts and not merged.exists():
+            raise FileNotFoundError(f"{directory} is not a run: it has neither journal/*.jsonl nor journal.jsonl")
+        files = parts or [merged]
+        long = sum(path.stat().st_size for path in files) > LONG_BYTES
+        return cls(Shelf.of(files) if long else merge(files), directory)
+
+    @cached_property
+    def by_kind(self) -> dict[str, Sequence[Line]]:
+        return grouped(self.lines, lambda line: str(line["kind"]))
+
+    def kind(self, kind: str) -> Sequence[Line]:
+        """The lines of a kind in order of time, none if there are none."""
+        return self.by_kind.get(kind, ())
+
+    @cached_property
+    def options(self) -> dict[str, Any]:
+        """All options of the run, merged in the order in which they were journalled."""
+        merged: dict[str, Any] = {}
+        for line in self.kind("options"):
+            merged.update({key: value for key, value in line.items() if key not in ("t_ns", "node", "kind")})
+        return merged
+
+    @cached_property
+    def end_ns(self) -> int:
+        """The time of the last line."""
+        return int(self.lines[-1]["t_ns"]) if self.lines else 0
+
+    @cached_property
+    def start_ns(self) -> int:
+        """When the first phase began, or the time of the first line."""
+        starts = [line["t_ns"] for line in self.kind("phase") if line.get("state") == "start"]
+        return int(min(starts)) if starts else (int(self.lines[0]["t_ns"]) if self.lines else 0)
+
+    @property
+    def span(self) -> Span:
+        """From the first phase to the last line."""
+        return Span("run", self.start_ns, self.end_ns)
+
+    @cached_property
+    def phases(self) -> dict[str, Span]:
+        """Phases by name; one without a stop line ends with the journal."""
+        phases: dict[str, Span] = {}
+        for line in self.kind("phase"):
+            name, t_ns = str(line.get("name")), int(line["t_ns"])
+            if line.get("state") == "start":
+                phases[name] = Span(name, t_ns, self.end_ns)
+            elif name in phases:
+                phases[name] = Span(name, phases[name].start_ns, t_ns)
+        return phases
+
+    @cached_property
+    def faults(self) -> list[FaultSpan]:
+        """Faults in order of their beginning: the timeline's, and what people did by hand meanwhile."""
+        return fault_spans(self.kind("fault"))
+
+    @cached_property
+    def pace(self) -> float:
+        """Seconds of the run to a second of lab time, in which scenarios and checks are written."""
+        return float(self.options.get("pace") or 1.0)
+
+    def ns(self, seconds: float) -> int:
+        """Seconds of lab time, in the journal's nanoseconds."""
+        return round(seconds * self.pace * SECOND_NS)
+
+    @cached_property
+    def unit(self) -> tuple[str, int]:
+        """The unit in which a report tells time, and its length in nanoseconds."""
+        return units.unit(self.pace)
+
+    @property
+    def unit_name(self) -> str:
+        return {"s": "seconds"}.get(self.unit[0], self.unit[0])
+
+    @cached_property
+    def rate_unit(self) -> tuple[str, float]:
+        """The unit in which a chart shows rates, and its bits a second."""
+        return ("Mb/s", 1e6) if self.unit[0] == "s" else ("Gb/s", 1e9)
+
+    def place(self, t_ns: int) -> float:
+        """The time since the first phase began, in the report's unit."""
+        return (t_ns - self.start_ns) / self.unit[1]
+
+    def clock(self, t_ns: int) -> str:
+        """The same in words."""
+        return self.lasting(t_ns - self.start_ns, 2)
+
+    def lasting(self, ns: float, digits: int = 1) -> str:
+        """A length of time in the report's unit, with so many digits when that is the second."""
+        return units.lasting(ns, self.pace, digits)
+
+    def seconds(self, t_ns: int) -> float:
+        """Seconds since the first phase began: the time that a reader sees."""
+        return (t_ns - self.start_ns) / SECOND_NS
+
+    @cached_property
+    def agent_samples(self) -> dict[str, Sequence[Line]]:
+        """`sample` lines of agents, by host."""
+        return grouped(self.kind("sample"), lambda line: str(line["node"]) if "qps" in line else None)
+
+    @cached_property
+    def switch_samples(self) -> dict[str, Sequence[Line]]:
+        """`sample` lines of switches, by device name."""
+        return grouped(self.kind("sample"), lambda line: str(line["device"]) if "device" in line else None)
+
+    def within(self, span: Span, kind: str) -> Iterable[Line]:
+        """The lines of a kind that were written in a span."""
+        return (line for line in self.kind(kind) if span.contains(line["t_ns"]))

@@ -1,0 +1,82 @@
+"""A run's replay as one HTML file that opens from disk: the page, its scene and the journal's lines, compressed.
+
+The journal is carried whole, as gzip (RFC 1952) in base64. Modules become data: URLs (RFC 2397) behind an import map:
+the same files serve here and on the server.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from common import files as whole_files
+from judging.reports import report
+from page.feed import Feed
+from page.stage import replay_stage
+
+PAGE = Path(__file__).with_name("browser")
+NAME = report.REPLAY
+IMPORT = re.compile(r'from "\./([\w-]+\.js)"')
+
+
+def write(runs: Sequence[Path], path: Path) -> int:
+    """Write the replay of one run, or of two side by side, to a file; returns its bytes.
+
+    ValueError when a run cannot be drawn.
+    """
+    told = {**replay_stage(runs).document(), "lines": [packed(run) for run in runs]}
+    text = document(told, {file.name: file.read_text() for file in PAGE.iterdir()})
+    whole_files.write(path, text)
+    return len(text.encode())
+
+
+def beside_report(run: Path) -> None:
+    """The run's replay in its own folder, which the report links to. Nothing where a fabric is too large to be drawn,
+    or its plan was not kept, as by earlier releases."""
+    with contextlib.suppress(ValueError):
+        write([run], run / NAME)
+
+
+def packed(run: Path) -> str:
+    """All lines of a run's journal, by time."""
+    feed = Feed(run)
+    try:
+        feed.poll()
+        return base64.b64encode(gzip.compress(b"\n".join(feed.lines), mtime=0)).decode()
+    finally:
+        feed.close()
+
+
+def document(told: Mapping[str, object], files: Mapping[str, str]) -> str:
+    """The page with everything in it."""
+    imports = {f"mrclab/{name}": module(text) for name, text in sorted(files.items()) if name.endswith(".js")}
+    scripts = [("importmap", json.dumps({"imports": imports})), ("module", 'import "mrclab/main.js";')]
+    hashes = " ".join(f"'sha256-{digest(text)}'" for _, text in scripts)
+    policy = f"default-src 'none'; script-src data: {hashes}; style-src 'unsafe-inline'; img-src data:"
+    carried = json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")
+    head = [
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        f"<style>{files['style.css']}</style>",
+        f'<script type="application/json" id="carried">{carried}</script>',
+        *(f'<script type="{kind}">{text}</script>' for kind, text in scripts),
+    ]
+    page = files["index.html"]
+    page = page.replace('<link rel="stylesheet" href="page/style.css">\n', "")
+    return page.replace('<script type="module" src="page/main.js"></script>', "\n".join(head))
+
+
+def module(text: str) -> str:
+    """A module as a data: URL, whose imports go through the import map."""
+    own = IMPORT.sub(r'from "mrclab/\1"', text)
+    return "data:text/javascript;base64," + base64.b64encode(own.encode()).decode()
+
+
+def digest(text: str) -> str:
+    """The hash by which a content policy allows an inline script (CSP 3, section 6.7.2)."""
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,123 @@
+"""One stream of a run's journal lines, from its files as they are or as they grow; every viewer reads the same list."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from pathlib import Path
+
+from judging.journal import checked
+
+BATCH_LINES = 1000
+SAMPLE = 8
+"""Of a packet log every so manieth packet is shown; a window of two seconds of plan lab has 100,000 lines."""
+
+
+class Feed:
+    """The lines of a run in the order in which they were found; a viewer resumes by their number.
+
+    What is there at the first look is in order of time. The folder stays open, so that a process which has given up
+    its rights goes on reading.
+    """
+
+    def __init__(self, run: Path | None, also: Path | None = None) -> None:
+        """None: a plan, of which nothing is journalled. `also` is a folder with further journals of the same time.
+
+        FileNotFoundError when the folder is no run.
+        """
+        self.epoch = secrets.token_hex(4)
+        """A server that was started again reads in an order of its own: numbers of one epoch say nothing in another."""
+        self.lines: list[bytes] = []
+        self.told = run is None
+        """Whether all that will ever come has been read."""
+        self._offsets: dict[tuple[int, str], int] = {}
+        self._folder = -1 if run is None else os.open(run, os.O_RDONLY | os.O_DIRECTORY)
+        self._also = -1 if also is None else os.open(also, os.O_RDONLY | os.O_DIRECTORY)
+        self._marked: set[int] = set()
+        self._journals = -1
+        self._whole = run is not None and not (run / "journal").is_dir()
+        if run is not None and not self._whole:
+            self._journals = os.open(run / "journal", os.O_RDONLY | os.O_DIRECTORY)
+        elif run is not None and not (run / "journal.jsonl").exists():
+            raise FileNotFoundError(f"{run} is not a run: it has neither journal/*.jsonl nor journal.jsonl")
+
+    def over(self) -> bool:
+        """Whether nothing can come any more: a run is judged when it has ended."""
+        if self._folder < 0:
+            return True
+        try:
+            os.stat("verdict.json", dir_fd=self._folder)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def poll(self) -> int:
+        """Read what was written since the last look; returns how many lines there are now."""
+        if self._folder < 0:
+            return 0
+        found: list[tuple[int, bytes]] = []
+        if self._whole:
+            found += self._read("journal.jsonl", self._folder)
+        for place in (self._journals, self._also):
+            names = os.listdir(place) if place >= 0 else []
+            for name in sorted(name for name in names if name.endswith(".jsonl")):
+                found += self._read(name, place)
+        with contextlib.suppress(FileNotFoundError):
+            found += self._packets()
+        found.sort(key=lambda item: item[0])
+        self.lines += [line for _, line in found]
+        return len(self.lines)
+
+    def _packets(self) -> list[tuple[int, bytes]]:
+        """Lines of the packet log, as journal lines of kind `packet`: of a sample of all packets, and of every packet
+        that was trimmed or did not arrive, from that place on (there `trimmed` is true of what is left of a packet)."""
+        found = []
+        for part in self._new("packets.jsonl", self._folder):
+            line = json.loads(part)
+            number = line.get("packet")
+            if number is None:
+                continue  # the first line, and the last
+            cut = 0 < line["bytes"] < (line["bytes_in"] or 0)
+            if cut or line["fate"] not in ("sent", "received"):
+                self._marked.add(number)
+            if number % SAMPLE == 0 or number in self._marked:
+                told = {"kind": "packet", **line, "trimmed": number in self._marked}
+                found.append((int(line["t_ns"]), json.dumps(told, separators=(",", ":")).encode()))
+        return found
+
+    def _new(self, name: str, place: int) -> list[bytes]:
+        """Whole lines that were written to a file since the last look."""
+        with open(os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=place), "rb") as file:
+            file.seek(self._offsets.get((place, name), 0))
+            data = file.read()
+        end = data.rfind(b"\n") + 1  # the last line may still be on its way
+        self._offsets[place, name] = self._offsets.get((place, name), 0) + end
+        return data[:end].splitlines()
+
+    def _read(self, name: str, place: int) -> list[tuple[int, bytes]]:
+        found = []
+        for part in self._new(name, place):
+            try:
+                found.append((int(checked(json.loads(part.decode()))["t_ns"]), part))
+            except ValueError:
+                continue  # judging reports a bad line
+        return found
+
+    def batch(self, start: int) -> bytes:
+        """At most BATCH_LINES lines from number `start` on, as one JSON list."""
+        return b"[" + b",".join(self.lines[start : start + BATCH_LINES]) + b"]"
+
+    def resumed(self, last_id: str) -> int | None:
+        """The number of the line after the one with this id (`EPOCH-NUMBER`); None when it is none of this epoch's."""
+        epoch, _, number = last_id.partition("-")
+        if epoch != self.epoch or not number.isascii() or not number.isdecimal() or len(number) > 12:
+            return None
+        return min(int(number), len(self.lines))
+
+    def close(self) -> None:
+        for descriptor in (self._folder, self._journals, self._also):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._folder = self._journals = self._also = -1

@@ -1,0 +1,271 @@
+"""A run while it goes on, or a lab that is up: what the page sees of it, and what it may do to it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from common.client import ControlClient, ControlError
+from common.journal import Journal
+from judging.run import Run
+from page.answers import Answers
+from page.desk import Desk
+from page.microscope import Microscope
+from page.pacing import OVER, Abreast, Closing, PacedHands, PacedWorld, Pacer, Pacers
+from page.played import played
+from page.stage import Stage, title
+from page.viewer import Viewer
+from running.directory import RunDirectory
+from running.worlds.emulated import EmulatedWorld
+from running.worlds.simulated import SimulatedWorld
+from running.worlds.world import World
+from scenarios.scenario import SAMPLE_S
+from topo.emulation.lab import Lab
+from topo.emulation.state import LabError
+from topo.fault import Fault
+from topo.graph import device_id
+from topo.plan import Plan
+
+if TYPE_CHECKING:
+    from running.runner import Choices
+
+HandOver = Callable[[Path], None]
+"""Gives a file that root has written to the user who called sudo."""
+NOT_YET = "the lab is still being built"
+LOOK_S = 0.5
+COUNTED_SLICES = 5
+"""Switches are looked at every so many slices: twice a second of lab time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """One run that goes on, for a lane of the page. `options` are those that the page needs from the beginning."""
+
+    plan: Plan
+    options: Mapping[str, Any]
+    directory: RunDirectory
+
+    @classmethod
+    def of(cls, choices: Choices, directory: RunDirectory) -> Going:
+        """A run that has not begun yet."""
+        options = {
+            "scenario": directory.path.parent.name,
+            "transport": choices.transport.name,
+            "seed": choices.seed,
+            "world": choices.world,
+            "plan": choices.plan.name,
+            "pace": choices.pace,
+        }
+        return cls(choices.running_plan, options, directory)
+
+
+class RunView:
+    """The page of a run, or of two that race in virtual time: from before a world is there until all are judged."""
+
+    def __init__(
+        self,
+        runs: Sequence[Going],
+        tell: Callable[[str], None],
+        *,
+        hand_over: HandOver,
+        paused: bool = False,
+        port: int = 0,
+    ) -> None:
+        """`paused`: runs in virtual time begin held. They are stepped by the interval of samples."""
+        first = runs[0]
+        self._runs = runs
+        virtual = first.options["world"] == "simulated"
+        self.pacers = [Pacer(paused) for _ in runs] if virtual else []
+        self.abreast = Abreast(len(runs))
+        self._microscope = Microscope([run.plan for run in runs])
+        words = f"live, {'in virtual time' if virtual else 'on real links'}"
+        titles = [title(run.options) for run in runs]
+        stage = Stage(
+            " against ".join(titles),
+            words,
+            "live",
+            tuple(run.plan for run in runs),
+            tuple(run.directory.path for run in runs),
+            tuple(run.options for run in runs),
+            tuple(titles),
+            virtual,
+        )
+        file = first.directory.path / "played.py"
+        self._desk = Desk(
+            [run.plan for run in runs],
+            self._microscope,
+            clockwork=Pacers(self.pacers) if virtual else None,
+            played=lambda: written(first.directory.path, file, hand_over),
+            answer=Answers(stage.runs),
+            why_not=NOT_YET,
+        )
+        self.viewer = Viewer(stage.document(), stage.runs, self._desk, tell, port)
+
+    def __enter__(self) -> RunView:
+        self.viewer.__enter__()
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self.viewer.__exit__(*raised)
+
+    def opened(self, make_world: Callable[[], World], lane: int = 0) -> Callable[[], World]:
+        """Makes the same world, which the page may break from then on."""
+
+        def make() -> World:
+            world = make_world()
+            if not self.pacers:
+                assert isinstance(world, EmulatedWorld)
+                if world.lab.switch_control is not None:
+                    self._microscope.lab = world.lab
+                self._desk.breakables[lane] = Hands(world.lab)
+                return Closing(world, partial(self._closed, lane))
+            assert isinstance(world, SimulatedWorld)
+            return Closing(self._paced(world, lane), partial(self._closed, lane))
+
+        return make
+
+    def _paced(self, world: SimulatedWorld, lane: int) -> PacedWorld:
+        directory, pacer = self._runs[lane].directory, self.pacers[lane]
+        journal = Journal(directory.journal("faults"), "lab", world.now_ns)
+        self._desk.breakables[lane] = PacedHands(world, pacer, journal)
+        world.sample_packets()
+        slice_ns = round(SAMPLE_S * min(float(run.options["pace"]) for run in self._runs) * 1e9)
+        counting = Counting(world, Journal(directory.journal("counters"), "switches", world.now_ns), slice_ns)
+        return PacedWorld(world, pacer, slice_ns, counting.look, partial(self.abreast.arrive, lane))
+
+    def _closed(self, lane: int) -> None:
+        self.abreast.leave(lane)
+        self._desk.why_not = OVER
+        self._desk.breakables.pop(lane, None)
+        self._microscope.lab = None
+
+
+class Counting:
+    """Journals what the switches of a world in virtual time have counted, for their loads and queues on the page.
+
+    Without a page such a run journals the totals alone, at its end.
+    """
+
+    def __init__(self, world: SimulatedWorld, journal: Journal, slice_ns: int) -> None:
+        self._world = world
+        self._journal = journal
+        self._interval_ns = COUNTED_SLICES * slice_ns
+        self._due_ns = 0
+
+    def look(self) -> None:
+        """One `sample` line a switch, whenever they are due."""
+        t_ns = self._world.now_ns()
+        if t_ns < self._due_ns:
+            return
+        self._due_ns = t_ns + self._interval_ns
+        for switch, ports in self._world.fabric.counters():
+            self._journal.write("sample", t_ns=t_ns, node=switch.name, device=switch.name, ports=ports)
+
+
+class Hands:
+    """A running lab's faults, one change at a time."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._lock = threading.Lock()
+
+    def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
+        with self._lock:
+            return self._lab.inject(verb, target, value, seed)
+
+    def undo(self, fault: Fault) -> None:
+        with self._lock:
+            self._lab.undo(fault)
+
+    def faults(self) -> list[Fault]:
+        return self._lab.faults()
+
+
+def written(run: Path, file: Path, hand_over: HandOver) -> dict[str, Any]:
+    """What was done by hand so far, as a scenario file."""
+    shown = os.path.relpath(file)
+    text = played(Run.open(run), Path(shown))
+    file.write_text(text)
+    hand_over(file)
+    return {"file": shown, "text": text, "command": f"./lab run {shown}"}
+
+
+class LabView:
+    """The page of a lab that is up. Faults and switches' counters are journalled here, agents journal themselves."""
+
+    def __init__(
+        self, lab: Lab, folder: Path, file: Path, tell: Callable[[str], None], hand_over: HandOver, port: int = 0
+    ) -> None:
+        """`folder` becomes the run's folder of what is seen from now on; a played scenario goes to `file`."""
+        self._lab = lab
+        (folder / "journal").mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o755)  # temporary folders are closed to the user who serves
+        agents = lab.site.journals or lab.root / "agents"
+        agents.mkdir(exist_ok=True)
+        self._journal = Journal(folder / "journal" / "lab.jsonl", "lab")
+        name = f"plan {lab.plan.name}, running"
+        self.stage = Stage(name, "live, on real links", "live", (lab.plan,), (folder,), ({},), (name,))
+        seeing = lab if lab.switch_control is not None else None
+        self._journal.write_process("view")
+        self._journal.write("options", plan=lab.plan.name, world="emulated")
+        self._desk = Desk(
+            [lab.plan],
+            Microscope([lab.plan], seeing),
+            breakable=Hands(lab),
+            played=lambda: written(folder, file, hand_over),
+        )
+        self.viewer = Viewer(self.stage.document(), self.stage.runs, self._desk, tell, port, also=agents)
+        self._ending = threading.Event()
+        self._seen: list[Fault] = []
+        self._counted: dict[str, Any] = {}
+        self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
+        self._open = ExitStack()
+
+    def __enter__(self) -> LabView:
+        self._open.enter_context(self.viewer)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ending.set()
+        self._thread.join()
+        self._open.close()
+        self._journal.close()
+
+    def wait(self) -> None:
+        """Returns when the lab has been taken down."""
+        while self._lab.is_up():
+            self._ending.wait(LOOK_S)
+
+    def _watch(self) -> None:
+        while not self._ending.wait(LOOK_S) and self._lab.is_up():
+            try:
+                self._faults()
+                self._counters()
+            except (ControlError, LabError, OSError):
+                continue  # the lab is being taken down, or a switch process is busy: the next look tells
+
+    def _faults(self) -> None:
+        now = self._lab.faults()
+        ended = [fault.line("end") for fault in self._seen if fault not in now]
+        for line in ended + [fault.line("begin") for fault in now if fault not in self._seen]:
+            self._journal.write("fault", **line)
+        self._seen = now
+
+    def _counters(self) -> None:
+        if self._lab.switch_control is None:
+            return
+        with ControlClient(self._lab.switch_control) as client:
+            counted = client.call("counters")
+        for switch in self._lab.plan.switches():
+            ports = counted.get(str(device_id(self._lab.plan, switch)))
+            if ports is not None and ports != self._counted.get(switch.name):
+                self._counted[switch.name] = ports
+                rows = [{"port": int(port), **counters} for port, counters in ports.items()]
+                self._journal.write("sample", node=switch.name, device=switch.name, ports=rows)

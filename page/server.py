@@ -1,0 +1,102 @@
+"""The process that talks to browsers. It holds one listening socket, the folders of runs, and no rights.
+
+Its parent (`page.viewer`) hands it the socket and the folders; what it wants of a lab it asks its parent
+for, through a Unix socket. It ends when its parent does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from common.client import ControlClient, ControlError
+from page.desk import OPERATIONS
+from page.feed import Feed
+from page.guard import Guard
+from page.site import Site
+
+ASK_S = 60.0
+
+
+class Desk:
+    """Asks the lab's process; only the operations of `page.desk` leave this process."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def ask(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """The answer, or why there is none."""
+        op = asked.get("op")
+        if not isinstance(op, str) or op not in OPERATIONS:
+            return {"ok": False, "error": f"no operation {str(op)[:40]!r}: valid are {', '.join(OPERATIONS)}"}
+        arguments = {key: value for key, value in asked.items() if key in OPERATIONS[op]}
+        if strangers := sorted(set(asked) - {"op", *arguments}):
+            return {"ok": False, "error": f"{op} takes no {strangers[0][:40]!r}: valid are {', '.join(OPERATIONS[op])}"}
+        try:
+            with ControlClient(self._path, ASK_S) as client:
+                return {"ok": True, "result": client.call(op, **arguments)}
+        except (ControlError, RecursionError) as error:
+            return {"ok": False, "error": str(error)}
+
+
+def drop_rights(uid: int, gid: int) -> None:
+    """From root to an ordinary user, for good."""
+    os.setgroups([])
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+
+
+async def serve(server: uvicorn.Server, site: Site, listener: socket.socket, user: list[int] | None) -> None:
+    """Serves until the parent closes our standard input; from the first connection on as this user (uid, gid)."""
+    await site.rehearse()  # what Python imports late may not be readable any more: it is imported now
+    if user is not None:
+        drop_rights(*user)
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), ended.set)
+    watching = asyncio.ensure_future(site.watch())
+    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    ending = asyncio.ensure_future(ended.wait())
+    while not ending.done() and not serving.done() and not (watching.done() and watching.exception()):
+        waited = {ending, serving, watching} if not watching.done() else {ending, serving}
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+    if ending.done():
+        await site.finish()
+    watching.cancel()
+    server.should_exit = True  # what is being answered is answered; after a second all connections are closed
+    await serving
+    await asyncio.gather(watching, return_exceptions=ending.done())
+
+
+def main() -> None:
+    """Reads one line of JSON from standard input: what to serve, and for whom."""
+    told = json.loads(sys.stdin.buffer.readline())
+    listener = socket.socket(fileno=told["listener"])
+    site = Site(
+        Path(told["scene"]).read_bytes(),
+        [Feed(*(None if folder is None else Path(folder) for folder in folders)) for folders in told["runs"]],
+        Desk(Path(told["desk"])).ask,
+    )
+    guard = Guard(site.app, told["token"], listener.getsockname()[1])
+    config = uvicorn.Config(
+        guard, access_log=False, log_level="error", lifespan="off", loop="asyncio", http="h11", ws="none",
+        timeout_graceful_shutdown=1, server_header=False,
+    )  # fmt: skip
+    config.load()
+    os.chdir("/")
+    try:
+        asyncio.run(serve(uvicorn.Server(config), site, listener, told["user"]))
+    finally:
+        if os.getppid() != told["parent"]:
+            shutil.rmtree(Path(told["desk"]).parent, ignore_errors=True)  # the parent was killed and left it
+
+
+if __name__ == "__main__":
+    main()

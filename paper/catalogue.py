@@ -1,0 +1,64 @@
+"""The figures there are, by the paper's numbers."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from paper.figure import Figure
+
+MODULES: Mapping[str, str] = {
+    "4": "figure_4",
+    "5": "figure_5",
+    "6": "figure_6",
+    "8": "figure_8",
+    "5.2.1": "table_5_2_1",
+    "9a": "figure_9a",
+    "9b": "figure_9b",
+    "9c": "figure_9c",
+    "9d": "figure_9d",
+    "10": "figure_10",
+    "11": "figure_11",
+    "12": "figure_12",
+    "14": "figure_14",
+    "15": "figure_15",
+    "16": "figure_16",
+    "17": "figure_17",
+    "18": "figure_18",
+    "19": "figure_19",
+    "20": "figure_20",
+    "21": "figure_21",
+    "22": "figure_22",
+    "htsim": "htsim",
+}
+"""In the order of the page."""
+
+
+class FigureError(ValueError):
+    """No such figure; the message names those there are."""
+
+
+def find(name: str) -> Figure:
+    """The figure of this name. FigureError with the valid names."""
+    if name not in MODULES:
+        raise FigureError(f"no figure {name!r}: there is {known()}")
+    figure = importlib.import_module(f"paper.figures.{MODULES[name]}").FIGURE
+    assert isinstance(figure, Figure)
+    return figure
+
+
+def known() -> str:
+    """The names there are, with commas."""
+    return ", ".join(MODULES)
+
+
+def figures(names: Sequence[str] = ()) -> list[Figure]:
+    """The figures of these names in the order of the page; without names all of them."""
+    wanted = [find(name).name for name in names] or list(MODULES)
+    return [find(name) for name in MODULES if name in wanted]
+
+
+def file_of(name: str) -> Path:
+    """The file of a figure."""
+    return Path(__file__).parent / "figures" / f"{MODULES[name]}.py"

@@ -1,0 +1,134 @@
+"""What a figure is: runs, the paper's points, the quantities that are compared, the charts. All of it is data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from judging.run import Run
+from running.transport_choice import TransportChoice
+from scenarios.scenario import SAMPLE_S, Phase, Scenario, TimedFault, Workload
+from topo.plan import Plan
+
+Points = Sequence[tuple[float, float]]
+DIGITISED = "read off the vector graphics of arXiv:2605.04333 (error about 1 %)"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What is kept of a run: numbers by name, and curves by name in the units of the figure's axes."""
+
+    numbers: Mapping[str, float]
+    curves: Mapping[str, Points] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One run of a figure, independent of the others. Lengths and times are in lab seconds (`clock.Clock.lab_s`).
+
+    `plan` is the cluster; a baseline's transport runs on its single-plane equivalent, as everywhere.
+    """
+
+    name: str
+    plan: Plan
+    transport: TransportChoice
+    workloads: Sequence[Workload]
+    phases: Sequence[Phase]
+    measure: Callable[[Run], Measured]
+    faults: Sequence[TimedFault] = ()
+    sample_paths: bool = False
+    sample_s: float = SAMPLE_S
+    sample_switches: bool = False
+    seed: int = 1
+
+    def scenario(self, figure: str) -> Scenario:
+        """The part as the runner takes it. Quantities are compared instead of checks."""
+        return Scenario(
+            name=f"figure-{figure}-{self.name}".replace(".", "-"),
+            title=f"Figure {figure}, {self.name}",
+            description="A run of `./lab reproduce`.",
+            plan=self.plan.name,
+            workloads=lambda setting: self.workloads,
+            timeline=lambda setting: self.faults,
+            checks=lambda setting: (),
+            phases=tuple(self.phases),
+            sample_paths=self.sample_paths,
+            sample_s=self.sample_s,
+            sample_switches=self.sample_switches,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number of the paper beside ours, which is the number `measured` ("PART:NAME") of a run.
+
+    Without `measured` nothing here stands for it, and `why` says why not. The difference is taken relative to `scale`,
+    which is the paper's number unless that is zero or nearly so. `why` is what experiments have shown about a
+    difference. `calibrates` marks a number to which the model was set: it counts neither for nor against.
+    """
+
+    name: str
+    paper: float
+    unit: str
+    measured: str | None
+    how: str
+    scale: float | None = None
+    calibrates: bool = False
+    at_most: bool = False  # the paper gives an upper bound, and anything below it agrees
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A run of the figure in which one knob was changed: what became of the quantity of this name.
+
+    `measured` is the number ("PART:NAME") that takes the place of the quantity's own. Such runs explain; no quantity
+    is compared with them.
+    """
+
+    knob: str
+    quantity: str
+    measured: str
+
+
+@dataclass(frozen=True, slots=True)
+class PaperCurve:
+    """Points of the paper, in the axes of its chart."""
+
+    label: str
+    points: Points
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One pair of axes. `ours` maps "PART:CURVE" to a label; colours go by label, the same for ours and the paper's.
+
+    `points` are curves of ours whose points are numbers of several runs: by label, (x, "PART:NAME") each.
+    """
+
+    x: str
+    y: str
+    ours: Mapping[str, str]
+    paper: Sequence[PaperCurve] = ()
+    title: str = ""
+    points: Mapping[str, Sequence[tuple[float, str]]] = field(default_factory=dict)
+    logarithmic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure or table of the paper. `parts(short)` gives its runs; short ones take seconds and show that all works.
+
+    `compression` says by how much time is shortened, and why.
+    """
+
+    name: str
+    title: str
+    caption: str
+    parts: Callable[[bool], Sequence[Part]]
+    quantities: Sequence[Quantity]
+    charts: Sequence[Chart] = ()
+    compression: str = "Time is not compressed."
+    source: str = DIGITISED
+    experiments: Sequence[Experiment] = ()
+    notes: Sequence[str] = ()  # what experiments beside the figure have shown

@@ -1,0 +1,74 @@
+"""Figure 10: a leaf (T0) goes down under two hosts that talk through it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from judging.run import Run
+from paper import measuring
+from paper.clock import Clock
+from paper.cluster import B
+from paper.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part, Quantity
+from paper.pair import LOWEST, lowest_sample, pair
+from paper.whys import FIRMWARE
+
+UNIT = 30  # round trips
+DOWN, END = 2.0, 5.0
+
+
+def parts(short: bool) -> Sequence[Part]:
+    clock = Clock.round_trips(B, 12 if short else UNIT)
+
+    def measure(run: Run) -> Measured:
+        after = measuring.rate(run, clock, DOWN + 0.5, END)
+        numbers = {
+            "before": measuring.rate(run, clock, 0.5, DOWN),
+            "after": after,
+            "lowest": lowest_sample(run, clock, [DOWN], after),
+        }
+        return Measured(numbers, {"rate": measuring.curve(run, clock, 0, END, clock.sample)})
+
+    def dying(name: str, verb: str) -> Part:
+        faults = [clock.fault(DOWN, verb, f"h{host}-p0l0") for host in range(2)]
+        return pair(clock, END, faults, measure, hosts=("h0", "h1"), name=name)
+
+    return [dying("mrc", "link-down"), dying("silent", "blackhole")]
+
+
+FIGURE = Figure(
+    name="10",
+    title="A T0 switch goes down",
+    caption=(
+        "Two hosts under one leaf of cluster B, both ways, 4 queue pairs. The leaf of one plane dies, and both"
+        " hosts' ports lose carrier."
+    ),
+    parts=parts,
+    quantities=(
+        Quantity("before", 1533, "Gb/s", "mrc:before", "mean of both directions"),
+        Quantity("after", 1338, "Gb/s", "mrc:after", "the same, from half a unit after the failure on"),
+        Quantity(
+            "lowest sample",
+            0,
+            "Gb/s",
+            "mrc:lowest",
+            LOWEST,
+            scale=1533,
+            why="In the paper one sample of 0.22 s is empty. " + FIRMWARE,
+        ),
+    ),
+    charts=(
+        Chart(
+            x=f"units of {UNIT} round trips",
+            y="both directions, Gb/s",
+            ours={"mrc:rate": "MRC"},
+            paper=[
+                PaperCurve("MRC", [(0.5, 1533), (1, 1533), (1.5, 1533), (2.05, 0), (3, 1338), (4, 1338), (5, 1338)])
+            ],
+        ),
+    ),
+    experiments=(
+        Experiment("the leaf takes every packet silently, no NIC loses carrier", "lowest sample", "silent:lowest"),
+        Experiment("the same", "after", "silent:after"),
+    ),
+    compression=f"Time is in units of {UNIT} base round trips; the paper's instants do not matter here.",
+)

@@ -1,0 +1,60 @@
+"""An incast of seven beside a victim flow, on cluster D: the run of figures 18 and 21, for any transport.
+
+The paper says that both receivers are in one rack. The eight senders are in the other three, so that every flow
+crosses a spine, and no two of them share a NIC.
+"""
+
+from __future__ import annotations
+
+from judging.run import Run
+from paper import measuring
+from paper.clock import Clock
+from paper.cluster import D
+from paper.figure import Measured, Part
+from paper.streams import DEPTH, SIZE, stream
+from running.transport_choice import TransportChoice
+from scenarios.scenario import Workload
+
+RECEIVER, VICTIM_RECEIVER = "h0", "h1"
+SENDERS = ("h4", "h8", "h12", "h5", "h9", "h13", "h6")  # from the three racks in turn
+VICTIM_SENDER = "h10"
+SECOND, SHORT_SECOND = 60, 1  # round trips to a second of the paper, which is a sample of its figures
+LENGTH_S = 30
+LOWEST = f"the lowest of {LENGTH_S} samples; ours are shorter than the paper's, so that they vary more, not less"
+
+
+def seven_to_one(name: str, transport: TransportChoice, qps: int, short: bool, seed: int = 1) -> Part:
+    """Numbers: the victim's mean and lowest sample, the mean of each incast flow, least and most of them."""
+    clock = Clock.round_trips(D, SHORT_SECOND if short else SECOND, short)
+    options = {"size": SIZE, "depth": DEPTH, "qps": qps, "messages": 0}
+
+    def measure(run: Run) -> Measured:
+        victim = measuring.curve(run, clock, 0, LENGTH_S, 1, [VICTIM_SENDER])
+        flows = sorted(measuring.rate(run, clock, 0, LENGTH_S, [sender]) for sender in SENDERS)
+        numbers = {
+            "victim": measuring.rate(run, clock, 0, LENGTH_S, [VICTIM_SENDER]),
+            "victim lowest": measuring.lowest(victim, 0, LENGTH_S),
+            "flow mean": measuring.mean(flows),
+            "flow least": flows[0],
+            "flow most": flows[-1],
+        }
+        curves = {sender: measuring.curve(run, clock, 0, LENGTH_S, 1, [sender]) for sender in SENDERS}
+        return Measured(numbers, {**curves, "victim": victim})
+
+    return Part(
+        name=name,
+        plan=D,
+        transport=transport,
+        workloads=[
+            stream(VICTIM_SENDER, VICTIM_RECEIVER, qps=qps, name="victim"),
+            Workload("incast", options, ranks=(RECEIVER, *SENDERS), name="incast"),
+        ],
+        phases=clock.phases(LENGTH_S),
+        measure=measure,
+        seed=seed,
+    )
+
+
+def flow_curves(part: str) -> dict[str, str]:
+    """The curves of a part for a chart: the victim and the flows of the incast."""
+    return {f"{part}:victim": "victim", **{f"{part}:{flow}": "incast" for flow in SENDERS}}

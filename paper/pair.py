@@ -1,0 +1,58 @@
+"""The paper's test of a single pair: two hosts write to each other both ways while something breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from judging.run import Run
+from paper import measuring
+from paper.clock import Clock
+from paper.figure import Measured, Part
+from paper.parameters import MRC
+from paper.streams import stream
+from scenarios.scenario import TimedFault
+
+SAMPLE_S = 0.22
+"""The paper samples the NICs' counters this often."""
+TRANSIENT_ROUND_TRIPS = 30
+"""In which a transient is looked for: a window that was cut is whole again long before."""
+
+
+def pair(
+    clock: Clock,
+    length: float,
+    faults: Sequence[TimedFault],
+    measure: Callable[[Run], Measured],
+    hosts: tuple[str, str] = ("h0", "h2"),
+    *,
+    bidirectional: bool = True,
+    sample_paths: bool = False,
+    name: str = "mrc",
+) -> Part:
+    """A run of a figure: four queue pairs each way."""
+    return Part(
+        name=name,
+        plan=clock.plan,
+        transport=MRC,
+        workloads=[stream(*hosts, bidirectional=bidirectional)],
+        phases=clock.phases(length),
+        faults=faults,
+        measure=measure,
+        sample_paths=sample_paths,
+    )
+
+
+def lowest_sample(run: Run, clock: Clock, changes: Sequence[float], steady_gbps: float) -> float:
+    """The lowest rate that a sample of the paper's length would show, Gb/s: one with the costliest of the transients.
+
+    `changes` are the instants after which something may be missing, in units of the clock.
+    """
+    until = TRANSIENT_ROUND_TRIPS * clock.plan.base_rtt_ns / clock.unit_ns
+    costs = [measuring.deficit_bits(run, clock, at, at + until, steady_gbps) for at in changes]
+    return measuring.sample_gbps(steady_gbps, max(costs), SAMPLE_S)
+
+
+LOWEST = (
+    "what a sample of 0.22 real seconds would show: the steady rate less the bits that the costliest transient of"
+    f" {TRANSIENT_ROUND_TRIPS} round trips cost"
+)

@@ -1,0 +1,114 @@
+"""The one set of model parameters of all figures, each with its source or the word "assumed".
+
+No figure has parameters of its own: a figure chooses a cluster, a transport, a workload and faults. What is not listed
+here is the default of the plan and of the endpoint, which every other scenario uses, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from running.transport_choice import LOSSLESS, TRANSPORTS, transport
+from topo.plan import Links, Packets, Pfc, Queues, Trimming
+
+PAPER = "Araujo et al., arXiv:2605.04333"
+UEC = "UEC guidance for switches"
+ASSUMED = "assumed"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One number of the model, for the page: what it is called, its value in words, where it comes from."""
+
+    name: str
+    value: str
+    source: str
+
+
+# The two constants that the 2-byte rows of the latency table give (`figures/table_5_2_1.py`): a link, with its cable
+# and the pipeline of the switch behind it, and a NIC with its host. A path under one leaf has two links and two NICs,
+# a path across a spine four links and two NICs; what the frames themselves take on the wire is not part of them.
+LINK_NS = 718
+NIC_NS = 1_820
+
+PMTU_BYTES = 4096
+MTU_BYTES = 4338
+WIRE_OVERHEAD_BYTES = 24
+
+QUEUES = Queues()
+TRIMMING = Trimming()
+PFC_RULE = Pfc()
+PACKETS = Packets(pmtu_bytes=PMTU_BYTES)
+
+
+def links(port_bps: int, fabric_bps: int | None = None) -> Links:
+    """Links at this rate between NICs and leaves, and at another above the leaves if one is given; bit/s."""
+    return Links(
+        host_rate_bps=port_bps,
+        fabric_rate_bps=port_bps if fabric_bps is None else fabric_bps,
+        host_delay_ns=LINK_NS,
+        fabric_delay_ns=LINK_NS,
+        mtu_bytes=MTU_BYTES,
+        wire_overhead_bytes=WIRE_OVERHEAD_BYTES,
+        nic_latency_ns=NIC_NS,
+        hardware_rate_bps=port_bps,
+    )
+
+
+MRC = transport("mrc")
+# Production has 4 planes of some 256 spines and 256 EVs a queue pair: an EV to four paths. A small fabric keeps that.
+MRC_JOB = transport("mrc", {"evs_active": 16, "evs_backup": 8})
+ROCE = TRANSPORTS["roce"]
+PFC = TRANSPORTS["roce-pfc"]
+PFC_8QP = TRANSPORTS["roce-pfc-8qp"]
+PFC_DCQCN = TRANSPORTS["roce-pfc-dcqcn"]
+PFC_DCQCN_8QP = TRANSPORTS["roce-pfc-dcqcn-8qp"]
+PFC_DCQCN_16QP = TRANSPORTS["roce-pfc-dcqcn-16qp"]
+
+PARAMETERS: tuple[Parameter, ...] = (
+    Parameter("NIC and host, each way", f"{NIC_NS} ns", f"calibrated: {PAPER}, table of section 5.2.1, 2-byte writes"),
+    Parameter("link with its cable and switch", f"{LINK_NS} ns", "calibrated by the same table"),
+    Parameter("payload of a data packet", f"{PMTU_BYTES} bytes", "default of the OCP MRC API's benchmarks"),
+    Parameter("around a frame on the wire", f"{WIRE_OVERHEAD_BYTES} bytes", "IEEE 802.3: preamble, FCS, gap"),
+    Parameter(
+        "EVs of a queue pair, production in small",
+        "16 in rotation, 8 to replace them, of 64 paths",
+        f"256 EVs' share of production's paths; {ASSUMED}",
+    ),
+    Parameter(
+        "EVs of a queue pair", "128 in rotation, 64 to replace them", f"128 to 256: {PAPER}, 2.1; backup {ASSUMED}"
+    ),
+    Parameter(
+        "ECN marking", f"from {QUEUES.ecn_min} to {QUEUES.ecn_max} Plane_BDP; none on last hops", f"{UEC}; {PAPER}, 2.1"
+    ),
+    Parameter(
+        "trimming",
+        f"beyond {QUEUES.trim} Plane_BDP, {QUEUES.trim_lasthop} on last hops",
+        f"{UEC}; that it is on: {ASSUMED}",
+    ),
+    Parameter("size of a trimmed packet", f"{TRIMMING.size_bytes} bytes", "default of SAI and SONiC"),
+    Parameter("trimmed packets' share of a port", f"{TRIMMING.share:.0%}", f"{UEC} (WDRR)"),
+    Parameter("depth of a queue", f"{QUEUES.depth} Plane_BDP", f"{UEC}: 2 to 5; the upper end {ASSUMED}"),
+    Parameter("congestion control", "NSCC, first window 1.5 BDP", "UEC 1.0, constants as in public htsim"),
+    Parameter("probes to bring an EV back", "2 in a row", ASSUMED),
+    Parameter("loss from gaps", "a packet sent one base round trip later has arrived", ASSUMED),
+    Parameter(
+        "local ACK timeout", "1.024 µs · 2^n, the first beyond 4 base round trips", f"form: OCP MRC API; n {ASSUMED}"
+    ),
+    Parameter(
+        "port state to peers",
+        "status update on live planes at once",
+        f"OCP MRC 1.0; that a NIC sees carrier at once {ASSUMED}",
+    ),
+    Parameter(
+        "RoCE: ACK timeout", f"1.024 µs · 2^n, the first beyond {LOSSLESS['timeout_rtts']} base round trips", ASSUMED
+    ),
+    Parameter("RoCE: recovery", "go-back-N", f"{PAPER}, 5.2.7"),
+    Parameter(
+        "RoCE with PFC",
+        f"a port pauses at {PFC_RULE.xoff:g} Plane_BDP, resumes at {PFC_RULE.xon:g};"
+        f" window {LOSSLESS['window_bdps']:g} BDP",
+        f"form: IEEE 802.1Qbb; numbers {ASSUMED}",
+    ),
+    Parameter("RoCE: congestion control", "DCQCN", f"{PAPER}, table 1; constants {ASSUMED}"),
+)

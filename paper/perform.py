@@ -1,0 +1,83 @@
+"""Making one run of a figure, in whatever process: run, measure, keep a row, leave no file."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from judging.run import Run
+from paper import catalogue
+from paper.figure import Figure, Part
+from running import identity
+from running.runner import Choices
+from studies.sweeping.perform import kept, made
+from studies.sweeping.row import Row
+from studies.sweeping.task import Choose, Chosen, Task, VersionError, options_of
+
+SHORT = "--short"
+MEASURING = (
+    "judging",
+    *(
+        f"paper/{name}.py"
+        for name in ("clock", "incast", "job", "losing", "measuring", "pair", "production", "streams")
+    ),
+)
+MADE = "made"
+"""What the verdict of a row says: nothing is judged here."""
+
+
+def part_of(words: Sequence[str]) -> tuple[Figure, Part]:
+    """The figure and its run that a task's words name: FIGURE PART [--short]."""
+    figure = catalogue.find(words[0])
+    for part in figure.parts(SHORT in words):
+        if part.name == words[1]:
+            return figure, part
+    raise catalogue.FigureError(f"figure {words[0]} has no run {words[1]!r}")
+
+
+def choose(words: Sequence[str]) -> Chosen:
+    """What a task's words choose, as the runner takes it."""
+    figure, part = part_of(words)
+    choices = Choices(part.transport, part.plan, part.seed, world="simulated", short=SHORT in words)
+    return part.scenario(figure.name), choices
+
+
+def hashes(words: Sequence[str]) -> dict[str, str]:
+    """What decides a row, by name: the run's key with all that is in it, and the code that measures."""
+    return {
+        "run": identity.key(options_of(choose(words))),
+        "figure": identity.digest(deciding(catalogue.file_of(words[0]).read_text()).encode()),
+        "measuring": identity.code_digest(MEASURING),
+    }
+
+
+def deciding(source: str) -> str:
+    """What of a figure's file decides its runs: everything but comments and `FIGURE`, which compares and describes."""
+    tree = ast.parse(source)
+    tree.body = [
+        one for one in tree.body if not (isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "FIGURE")
+    ]
+    return ast.dump(tree)
+
+
+def task(figure: Figure, part: Part, short: bool) -> Task:
+    """The task of a run. Its key changes with the code, the parameters, the cluster and the figure's own file."""
+    words = (figure.name, part.name, *([SHORT] if short else []))
+    found = hashes(words)
+    return Task(identity.digest(json.dumps([words, found]).encode()), words, part.seed, found)
+
+
+def perform(choose: Choose, scratch: str, task: Task) -> Row:
+    """One run and its row. VersionError when this process has other code than who asked; the row has other errors."""
+
+    def measured(root: Path) -> Row:
+        if hashes(task.words) != task.hashes:
+            raise VersionError(f"the code was changed while figure {task.words[0]} was made: begin again")
+        runner = made(choose(task.words), root)
+        found = part_of(task.words)[1].measure(Run.open(runner.directory.path))
+        curves = {name: [list(point) for point in points] for name, points in found.curves.items()}
+        return Row(task.key, task.seed, MADE, metrics=dict(found.numbers), curves=curves)
+
+    return kept(task, scratch, measured)

@@ -1,0 +1,65 @@
+"""The reproduction: which runs of which figures are missing, who makes them, and what they gave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from paper.figure import Figure
+from paper.outcome import Outcome
+from paper.perform import task
+from paper.room import Room
+from studies.sweeping.engine import Engine
+from studies.sweeping.row import Row
+from studies.sweeping.store import Store
+from studies.sweeping.task import Task
+
+
+class Reproduction:
+    """Runs of some figures. Rows are kept the moment they come, so that what is broken off goes on from there."""
+
+    def __init__(self, figures: Sequence[Figure], store: Store, short: bool = False) -> None:
+        self.figures = figures
+        self.made = 0
+        self._store = store
+        self._parts = {figure.name: [part.name for part in figure.parts(short)] for figure in figures}
+        self._tasks: dict[str, Task] = {}
+        for figure in figures:
+            for part in figure.parts(short):
+                wanted = task(figure, part, short)
+                self._tasks[wanted.key] = wanted
+        self._rows: dict[str, Row] = store.find(self._tasks)
+        self.found = len(self._rows)
+
+    @property
+    def missing(self) -> list[Task]:
+        """The runs that nobody has made yet, in the order of the figures."""
+        return [one for key, one in self._tasks.items() if key not in self._rows]
+
+    @property
+    def total(self) -> int:
+        """How many runs there are."""
+        return len(self._tasks)
+
+    def run(self, engine: Engine, room: Room, tell: Callable[[Task, Row], None] = lambda task, row: None) -> None:
+        """Make the runs that wait for room; `tell` is called after each."""
+        while room or engine.pending:
+            while engine.pending < engine.workers and (one := room.take()):
+                engine.submit(one)
+            row = engine.next()
+            room.ended(row.key)
+            self.made += 1
+            self._rows[row.key] = row
+            if not row.error:
+                self._store.add(row)
+            tell(self._tasks[row.key], row)
+
+    def outcomes(self) -> list[Outcome]:
+        """What is known of each figure."""
+        by_part = {(one.words[0], one.words[1]): key for key, one in self._tasks.items()}
+        found = []
+        for figure in self.figures:
+            parts = self._parts[figure.name]
+            keys = {part: by_part[figure.name, part] for part in parts}
+            rows = {part: self._rows[key] for part, key in keys.items() if key in self._rows}
+            found.append(Outcome(figure, rows, parts))
+        return found

@@ -1,0 +1,237 @@
+"""The memory and time that a run will take, and whether this machine has them, told before anything is made.
+
+Figures for each switch, path and packet were measured (two cores, Python 3.11) and rounded up. The workloads say how
+much memory they need; the number of packets is what the participating hosts could send at line rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from endpoint.transport import Transport
+from endpoint.workloads import Setup, WorkloadError, make
+from endpoint.workloads.workload import MEMORY_BYTES_MAX, MemoryRefusedError
+from running.runner import Choices, Runner
+from scenarios.scenario import Scenario, Workload
+from topo.emulation.lab import DRIVERS
+from topo.plan import Plan
+
+MEGABYTE, GIGABYTE = 10**6, 10**9
+PROCESS_BYTES = 70 * MEGABYTE  # Python with every module that a run imports
+AGENT_BYTES = 45 * MEGABYTE  # a process in each host of the emulated world
+PATH_BYTES = 350  # of each path to each destination, in an agent's profile
+# In virtual time, where the paths to a host are made when a queue pair needs them:
+VIRTUAL_SWITCH_BYTES = 200_000
+VIRTUAL_PORT_BYTES = 31_000  # of a switch: its queues, its cable, the entries that lead to it
+VIRTUAL_PAIR_BYTES = 540  # a host, in the profile of another
+VIRTUAL_EV_BYTES = 2_000  # of a connection: path and state, at both ends
+WINDOWS = 2  # bandwidth-delay products of every host, in frames under way and in queues
+NEIGHBOURS = 2  # of a rank in a ring or a permutation
+SAMPLE_BYTES = 1_500  # a port or queue pair in a line of the journal, as the judge reads it
+JOURNAL_BYTES_MAX = 800 * MEGABYTE  # longer journals stay on disk; an hour of `link-flap`, 373 MB of text, took 0.9 GB
+SAMPLES_A_SECOND = 10
+PACKET_SECONDS = 60e-6  # of virtual time's one processor, for a data packet with its acknowledgement and every hop
+SWITCH_SECONDS = 0.03  # to build one in Mininet and install its tables
+SECONDS_MAX = 24 * 3600
+MEMORY_SHARE_MAX = 0.9  # of what is available: more would swap
+RATE_STEPS = 40
+
+
+class TooLargeError(ValueError):
+    """A run that this machine cannot make; the message has the figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The most that a run takes. `host_bytes` is the memory of the workloads on the most loaded host."""
+
+    memory_bytes: int
+    seconds: float
+    host_bytes: int
+
+    def words(self) -> str:
+        return f"about {size(self.memory_bytes)} of memory and {duration(self.seconds)}"
+
+
+def fabric_bytes(choices: Choices) -> int:
+    """Memory of switches, hosts and their profiles, without the workloads."""
+    plan = choices.running_plan
+    if choices.world == "simulated":
+        edge, fabric = plan.host_count * plan.planes, plan.planes * plan.leaves * plan.spines
+        switches = plan.switch_count * VIRTUAL_SWITCH_BYTES + (edge + 2 * fabric) * VIRTUAL_PORT_BYTES
+        return PROCESS_BYTES + switches + plan.host_count * (plan.host_count - 1) * VIRTUAL_PAIR_BYTES
+    kinds = [plan.kind_of(switch) for switch in plan.switches()] if plan.switch_overrides else None
+    each = {kind: driver.switch_bytes for kind, driver in DRIVERS.items()}
+    switches = sum(each[kind] for kind in kinds) if kinds else each[plan.switch] * plan.switch_count
+    paths = plan.host_count * (plan.host_count - 1) * plan.planes * plan.spines
+    return PROCESS_BYTES + switches + AGENT_BYTES * plan.host_count + paths * PATH_BYTES
+
+
+def connections_bytes(workload: Workload, choices: Choices) -> int:
+    """Memory, in virtual time, of a workload's queue pairs with their paths, and of the frames under way."""
+    plan = choices.running_plan
+    ranks = len(ranks_of(workload, plan))
+    neighbours = {"all_to_all": ranks * (ranks - 1), "incast": 2 * (ranks - 1)}  # of all ranks together
+    pairs = neighbours.get(workload.kind, ranks * min(ranks - 1, NEIGHBOURS))
+    queue_pairs = int(workload.options.get("qps", 1))
+    under_way = ranks * WINDOWS * plan.planes * plan.plane_bdp_bytes
+    return pairs * queue_pairs * plan.planes * plan.spines * VIRTUAL_EV_BYTES + under_way
+
+
+def estimate(scenario: Scenario, choices: Choices) -> Estimate:
+    """The estimate of a run that has not been made. WorkloadError names a workload with impossible options."""
+    runner = Runner(scenario, choices, cast(Any, None), tell=lambda event: None)
+    plan = choices.running_plan
+    workloads = list(scenario.workloads(runner.setting))
+    seconds = sum(phase.seconds for phase in runner.phases)
+    samples = seconds * SAMPLES_A_SECOND * plan.host_count * (plan.planes + 4)
+    seconds *= choices.pace
+    held = [rank_memories(workload, plan) for workload in workloads]
+    memory = fabric_bytes(choices) + min(round(samples * SAMPLE_BYTES), JOURNAL_BYTES_MAX)
+    memory += sum(one.bytes for ranks in held for one in ranks)
+    if choices.world == "simulated":
+        memory -= sum(one.common_bytes for ranks in held for one in ranks[1:])
+        memory += sum(connections_bytes(workload, choices) for workload in workloads)
+        sending = min(plan.host_count, max(map(len, held), default=0))
+        packets = seconds * sending * runner.setting.host_rate_bps / 8 / plan.frame_bytes_max
+        took = packets * PACKET_SECONDS + plan.switch_count * SWITCH_SECONDS / 2
+    else:
+        took = seconds + plan.switch_count * SWITCH_SECONDS
+    return Estimate(memory, took, max((one.bytes for ranks in held for one in ranks), default=0))
+
+
+def check(scenario: Scenario, choices: Choices, available_bytes: int | None = None) -> Estimate:
+    """The estimate of a run that fits. TooLargeError says what does not fit, with the figures, and what would fit."""
+    available = available_memory() if available_bytes is None else available_bytes
+    plan = choices.running_plan
+    what = f"{scenario.name} on plan {plan.name} ({plan.host_count:,} hosts, {plan.switch_count:,} switches)"
+    refuse_memory(what, fabric_bytes(choices), available)  # before workloads of a hundred thousand hosts are made
+    try:
+        found = estimate(scenario, choices)
+    except WorkloadError as error:
+        rate_bps = choices.plan.links.host_rate_bps
+        fits = highest_rate(scenario, choices)
+        hint = f"; at most --rate {fits / 1e6:g} fits, and it is {rate_bps / 1e6:g}" if 0 < fits < rate_bps else ""
+        raise TooLargeError(f"{error}{hint}") from None
+    refuse_memory(what, found.memory_bytes, available)
+    if found.seconds > SECONDS_MAX:
+        raise TooLargeError(
+            f"{what} would take about {duration(found.seconds)}: shorten the phases with --time, lower the rate with"
+            " --rate, or take a smaller plan"
+        )
+    return found
+
+
+def refuse_memory(what: str, needed_bytes: int, available_bytes: int) -> None:
+    """TooLargeError when a run would take nearly all of the memory that is available, or more."""
+    if needed_bytes > MEMORY_SHARE_MAX * available_bytes:
+        raise TooLargeError(
+            f"{what} would take about {size(needed_bytes)} of memory, and this machine has"
+            f" {size(available_bytes)} to spare: take a smaller plan (./lab topo show NAME), or fewer hosts"
+        )
+
+
+def highest_rate(scenario: Scenario, choices: Choices) -> int:
+    """The highest rate of a NIC port, bit/s to two digits, at which every workload accepts its options; 0 for none."""
+
+    def fits(rate_bps: int) -> bool:
+        try:
+            estimate(scenario, replace(choices, plan=choices.plan.at_rate(rate_bps)))
+        except WorkloadError:
+            return False
+        return True
+
+    low, high = 0, choices.plan.links.host_rate_bps
+    for _ in range(RATE_STEPS):
+        middle = (low + high) // 2
+        if not middle:
+            break
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    digits = max(0, len(str(low)) - 2)
+    return int(str(low)[:2] + "0" * digits)
+
+
+def ranks_of(workload: Workload, plan: Plan) -> Sequence[str]:
+    """The hosts that take part."""
+    return workload.ranks if workload.ranks is not None else [f"h{index}" for index in range(plan.host_count)]
+
+
+class RankMemory(NamedTuple):
+    """What a rank needs, and how much of that all ranks in one process need only once."""
+
+    bytes: int
+    common_bytes: int
+
+
+def rank_memories(workload: Workload, plan: Plan) -> list[RankMemory]:
+    """The memory of each rank: a workload that is offered no memory refuses and says how much it needs."""
+    ranks = tuple(ranks_of(workload, plan))
+    found: list[RankMemory] = []
+    for host in ranks[:2]:  # in every kind of workload, the others need what rank 1 needs
+        transport = NoTransport()
+        setup = Setup(
+            workload.name, workload.kind, host, ranks, cast(Transport, transport), lambda *_: None, lambda: 0, -1
+        )
+        needed = memory_asked(setup, workload)
+        if needed.bytes > MEMORY_BYTES_MAX:
+            raise WorkloadError(
+                f"workload {workload.name} ({workload.kind}) would hold {size(needed.bytes)} on {host};"
+                f" a host has {size(MEMORY_BYTES_MAX)}"
+            )
+        found.append(RankMemory(needed.bytes + transport.registered_bytes, needed.common_bytes))
+    return found[:1] + found[1:] * (len(ranks) - 1)
+
+
+def memory_asked(setup: Setup, workload: Workload) -> RankMemory:
+    """The memory that a workload asks for when its host has none left."""
+    try:
+        make(setup, workload.options)
+    except MemoryRefusedError as refused:
+        return RankMemory(refused.needed_bytes, refused.common_bytes)
+    except WorkloadError as error:
+        raise WorkloadError(f"workload {workload.name}: {error}") from None
+    return RankMemory(0, 0)
+
+
+class NoTransport:
+    """Takes the place of a NIC while a workload is asked for its size: it only counts the bytes registered."""
+
+    def __init__(self) -> None:
+        self.registered_bytes = 0
+
+    def create_cq(self, capacity: int) -> None:
+        """Nothing completes here."""
+
+    def register_memory(self, memory: bytearray, **_: bool) -> None:
+        self.registered_bytes += len(memory)
+
+    def deregister_memory(self, region: None) -> None:
+        """It was never kept."""
+
+
+def available_memory(meminfo: Path = Path("/proc/meminfo")) -> int:
+    """Bytes that processes could have without swapping (proc(5), MemAvailable)."""
+    for line in meminfo.read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    raise OSError(f"{meminfo} does not say how much memory is available")
+
+
+def size(count: float) -> str:
+    """Bytes for people."""
+    steps: Sequence[tuple[float, str]] = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"))
+    for unit_bytes, unit in steps:
+        if count >= unit_bytes:
+            return f"{count / unit_bytes:,.3g} {unit}"
+    return f"{count:.0f} bytes"
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people."""
+    for unit_seconds, unit in ((86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if seconds >= 2 * unit_seconds:
+            return f"{seconds / unit_seconds:.0f} {unit}"
+    return f"{max(1.0, seconds):.0f} s"

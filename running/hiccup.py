@@ -1,0 +1,121 @@
+"""The hiccup meter: a process of its own with a thread a processor, which notes how late its own timer fires.
+
+Whatever delays such a thread delays everybody: a hypervisor that took the processor away, a frozen lab, a process of
+higher priority. With real-time priority (where the kernel allows it) the lab's own load does not delay the meter, so a
+delay is the machine's doing. The meter has a process of its own, because a thread of the runner would wait for the
+runner's interpreter lock and report the runner's own work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from common.journal import Journal
+
+PERIOD_NS = 10_000_000
+"""A stall that begins in a thread's sleep is noted from the sleep's end on: as up to a period shorter than it was."""
+STALL_NS = 2_000_000
+"""Lateness from which on a line is written; judging compares it with a round trip."""
+SUM_EVERY_NS = 500_000_000
+PRIORITY = 10  # above ordinary real-time work at 1, below the kernel's own threads at 50
+
+
+class HiccupMeter:
+    """Runs the meter's process while it is entered; it ends by itself when this process does, however that is."""
+
+    def __init__(self, journal: Path, period_ns: int = PERIOD_NS) -> None:
+        self._journal = journal
+        self._period_ns = period_ns
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> HiccupMeter:
+        words = [sys.executable, "-m", "running.hiccup", "--journal", str(self._journal)]
+        words += ["--period-ns", str(self._period_ns)]
+        self._process = subprocess.Popen(words, stdin=subprocess.PIPE)
+        return self
+
+    @property
+    def pid(self) -> int:
+        """The process id of the meter, while it is entered."""
+        assert self._process is not None
+        return self._process.pid
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            self._process.wait()
+            self._process = None
+
+
+def measure(processor: int, journal: Journal, period_ns: int, ended: threading.Event) -> None:
+    """One thread: sleeps for a period on its processor, notes how late it woke; sums go into `hiccup` lines."""
+    os.sched_setaffinity(0, {processor})
+    realtime = be_realtime()
+    node = f"cpu{processor}"
+    late_ns = longest_ns = 0
+    due_ns = time.monotonic_ns()
+    written_ns = due_ns
+    while not ended.is_set():
+        due_ns += period_ns
+        now_ns = time.monotonic_ns()
+        if due_ns > now_ns:
+            time.sleep((due_ns - now_ns) / 1e9)
+        now_ns = time.monotonic_ns()
+        late = now_ns - due_ns
+        late_ns += late
+        longest_ns = max(longest_ns, late)
+        if late >= STALL_NS:
+            journal.write("stall", t_ns=now_ns, node=node, late_ns=late)
+            due_ns = now_ns
+        if now_ns - written_ns >= SUM_EVERY_NS:
+            journal.write("hiccup", t_ns=now_ns, node=node, late_ns=late_ns, longest_ns=longest_ns, realtime=realtime)
+            written_ns, longest_ns = now_ns, 0
+
+
+def be_realtime() -> bool:
+    """Ask for real-time priority for this thread; return whether the kernel has granted it."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+    except OSError:
+        return False
+    return True
+
+
+def main() -> int:
+    """Measure on every processor that this process may use, until standard input ends with the parent."""
+    parser = argparse.ArgumentParser(prog="python -m running.hiccup")
+    parser.add_argument("--journal", type=Path, required=True)
+    parser.add_argument("--period-ns", type=int, default=PERIOD_NS)
+    arguments = parser.parse_args()
+    journal = Journal(arguments.journal, "meter")
+    journal.write_process("meter")
+    started_ns = time.monotonic_ns()
+    ended = threading.Event()
+    threads = [
+        threading.Thread(target=measure, args=(processor, journal, arguments.period_ns, ended), daemon=True)
+        for processor in sorted(os.sched_getaffinity(0))
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        while os.read(0, 4096):
+            pass
+    except KeyboardInterrupt:
+        pass  # Ctrl-C goes to the whole group; the runner ends in its own way, and then so does standard input
+    ended.set()
+    for thread in threads:
+        thread.join()
+    journal.write("cpu", process_ns=time.process_time_ns(), wall_ns=time.monotonic_ns() - started_ns)
+    journal.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""What a run is: digests of everything that decides its course, and one key over the digests and the user's choices.
+
+Equal keys are equal runs: in virtual time to the last packet, on real links as far as a machine repeats itself. A sweep
+may take a finished run instead of making it again, and a replay knows whether it would be one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import controller
+from endpoint import outside
+from scenarios import library
+from topo.plan import Plan
+from topo.planfile import plan_document
+
+ROOT = Path(__file__).resolve().parents[1]
+CODE = {
+    "transport": ("endpoint",),
+    "switch": ("switch",),
+    "lab": (
+        "common",
+        "topo",
+        "controller",
+        "running",
+        "running/worlds",
+        "scenarios/scenario.py",
+        "scenarios/training.py",
+    ),
+}
+SUFFIXES = (".py", ".c", ".h")
+# The choices among a run's options; options that follow from them, or from the machine, are left out.
+CHOSEN = (
+    "scenario",
+    "transport",
+    "settings",
+    "queue_pairs",
+    "world",
+    "single_plane",
+    "priority_flow_control",
+    "seed",
+    "time_factor",
+    "pace",
+    "until_s",
+    "reconvergence_s",
+    "phases",
+    "port_rate_bps",
+    "added_faults",
+    "version",
+    "hashes",
+)
+
+
+def version() -> str:
+    """The version of mrclab as it is installed; "" where it is not."""
+    try:
+        return importlib.metadata.version("mrclab")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def hashes(source: str, plan: Plan, settings: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """Digests (16 hexadecimal digits) of the P4 program, the scenario's file, the plan, and the code that runs them.
+
+    `source` is what the user called the scenario: a shipped name or the path of a file. Files that `settings` name are
+    part of the transport. Raises CompileError.
+    """
+    file = library.file_of(source)
+    own = "".join(digest(path.read_bytes()) for path in outside.files(settings or {}) if path.is_file())
+    code = {name: code_digest(places) for name, places in CODE.items()}
+    if own:
+        code["transport"] = digest((code["transport"] + own).encode())
+    return {
+        "program": program_digest(),
+        "scenario": digest(file.read_bytes()) if file is not None and file.exists() else "",
+        "plan": digest(json.dumps(plan_document(plan), sort_keys=True).encode()),
+        **code,
+    }
+
+
+def key(options: Mapping[str, Any]) -> str:
+    """The key of a run, from its options as they are stored: 16 hexadecimal digits."""
+    chosen = {name: options.get(name) for name in CHOSEN}
+    return digest(json.dumps(chosen, sort_keys=True, default=str).encode())
+
+
+def program_digest() -> str:
+    """The digest of both compiled pipelines; comments, spaces and folders of the P4 source do not count."""
+    pipelines = controller.compiled_pipelines()
+    return digest("".join(pipelines[role].digest for role in sorted(pipelines)).encode())
+
+
+@cache
+def code_digest(places: tuple[str, ...]) -> str:
+    """The digest of all source files in these folders of the project, with their paths; computed once a process."""
+    together = hashlib.sha256()
+    for path in sorted(sources(places)):
+        together.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return together.hexdigest()[:16]
+
+
+def sources(places: Iterable[str]) -> Iterable[Path]:
+    """The source files at these places of the project."""
+    for place in places:
+        path = ROOT / place
+        yield from [path] if path.is_file() else (p for p in path.rglob("*") if p.suffix in SUFFIXES)
+
+
+def digest(data: bytes) -> str:
+    """SHA-256, of which 16 hexadecimal digits are kept."""
+    return hashlib.sha256(data).hexdigest()[:16]

@@ -1,0 +1,207 @@
+"""What a user sees during a run: planes, path health and goodput as they are, events as they happen.
+
+The view reads the journals that the run writes; nothing is measured twice. Without a terminal, or with --plain, only
+the events are printed, a line each.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from common.journal import Line
+from judging import units
+from running.directory import RunDirectory
+from running.progress import Progress
+from scenarios.scenario import Scenario
+
+REFRESH_S = 0.5
+EVENTS_SHOWN = 8
+BARS = "▁▂▃▄▅▆▇█"
+HISTORY = 60
+
+
+class Tail:
+    """New whole lines of all journals of a run since the last call."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._offsets: dict[Path, int] = {}
+
+    def lines(self) -> list[Line]:
+        """The lines written since the last call, in the order of the files."""
+        found: list[Line] = []
+        for path in sorted(self._folder.glob("*.jsonl")):
+            with path.open("rb") as file:
+                file.seek(self._offsets.get(path, 0))
+                data = file.read()
+            end = data.rfind(b"\n") + 1
+            self._offsets[path] = self._offsets.get(path, 0) + end
+            for part in data[:end].splitlines():
+                try:
+                    found.append(json.loads(part))
+                except ValueError:
+                    continue  # judging reports a bad line
+        return found
+
+
+class Picture:
+    """The latest state of a run, folded from its lines."""
+
+    def __init__(self) -> None:
+        self.samples: dict[str, tuple[Line, Line]] = {}
+        self.bad: dict[tuple[str, Any, Any], Line] = {}
+        self.goodput_bps: deque[float] = deque(maxlen=HISTORY)
+        self.planes_bps: dict[int, float] = {}
+        self.sent: dict[str, int] = {}  # data packets by host; what a queue pair had sent goes with it
+
+    def take(self, lines: list[Line]) -> None:
+        """Fold new lines in; rates are between a host's last two samples."""
+        for line in lines:
+            if line["kind"] == "sample" and "qps" in line:
+                previous = self.samples.get(line["node"])
+                self.samples[line["node"]] = (previous[1] if previous else line, line)
+                self.sent[line["node"]] = max(self.sent.get(line["node"], 0), data_packets(line))
+            elif line["kind"] == "ev":
+                key = (line["node"], line.get("qp"), line.get("ev"))
+                if str(line.get("new", "")).upper() in ("ASSUMED_BAD", "DENIED"):
+                    self.bad[key] = line
+                else:
+                    self.bad.pop(key, None)
+        goodput, planes = 0.0, dict.fromkeys(self.planes_bps, 0.0)
+        for before, after in self.samples.values():
+            span_ns = after["t_ns"] - before["t_ns"]
+            if span_ns <= 0:
+                continue
+            goodput += (acked(after) - acked(before)) * 8e9 / span_ns
+            earlier = {port["port"]: port for port in before["ports"]}
+            for port in after["ports"]:
+                sent = port["tx_bytes"] - earlier.get(port["port"], port)["tx_bytes"]
+                planes[port["plane"]] = planes.get(port["plane"], 0.0) + sent * 8e9 / span_ns
+        self.goodput_bps.append(goodput)
+        self.planes_bps = dict(sorted(planes.items()))
+
+
+def acked(line: Line) -> int:
+    """Bytes acknowledged to all queue pairs of a host, from its `sample` line."""
+    return sum(int(qp.get("acked_bytes", 0)) for qp in line["qps"])
+
+
+def data_packets(line: Line) -> int:
+    """Data packets that all queue pairs of a host have sent, from its `sample` line."""
+    return sum(int(qp.get("data_packets", 0)) for qp in line["qps"])
+
+
+def sparkline(values: deque[float]) -> str:
+    """A bar for each value, the highest for the greatest. A negative value, as when a queue pair goes, counts as 0."""
+    top = max(values, default=0.0) or 1.0
+    return "".join(BARS[max(0, min(len(BARS) - 1, int(value / top * (len(BARS) - 1))))] for value in values)
+
+
+def flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every option by name; a mapping gives each of its entries, such as `calibration.source`."""
+    for key, value in options.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+class Watcher:
+    """Shows a run while it is entered. `tell` takes the runner's events."""
+
+    def __init__(self, console: Console, scenario: Scenario, directory: RunDirectory, plain: bool = False) -> None:
+        self._console = console
+        self._scenario = scenario
+        self._directory = directory
+        self._plain = plain or not console.is_terminal
+        self._events: deque[str] = deque(maxlen=EVENTS_SHOWN)
+        self.seconds: Callable[[], float | None] = lambda: None
+        self._picture = Picture()
+        self._tail = Tail(directory.journals)
+        self._port_rate_bps = 0.0
+        self._pace = 1.0
+        self._progress = Progress(0.0)
+        self._hosts = 0
+        self._ended = threading.Event()
+        self._live: Live | None = None
+        self._thread = threading.Thread(target=self._refresh, name="live", daemon=True)
+
+    def __enter__(self) -> Watcher:
+        if not self._plain:
+            self._live = Live(self._draw(), console=self._console, auto_refresh=False)
+            self._live.start()
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if self._live is not None:
+            self._thread.join()
+            self._live.update(self._draw(), refresh=True)
+            self._live.stop()
+
+    def options(self, options: Mapping[str, Any]) -> None:
+        """Print every option first: the seed repeats the run."""
+        self._port_rate_bps = float(options.get("port_rate_bps", 0))
+        self._pace = float(options.get("pace", 1.0))
+        self._progress = Progress(sum(options.get("phases", {}).values()) * self._pace)
+        self._hosts = int(options.get("hosts", 0))
+        words = "  ".join(f"{key}={value}" for key, value in flat(options))
+        self._console.print(Text(words, style="dim"), soft_wrap=True)
+
+    def tell(self, event: str) -> None:
+        """An event of the run: printed or shown among the last, with the time that the report will give it.
+
+        `seconds` is the run's clock; it shows nothing before the first phase, and then nothing stands before events.
+        """
+        seconds = self.seconds()
+        stamp = f"{'' if seconds is None else units.lasting(seconds * units.SECOND_NS, self._pace, 2):>9}  {event}"
+        if self._plain:
+            self._console.print(stamp, highlight=False, soft_wrap=True)
+        self._events.append(stamp)
+
+    def _refresh(self) -> None:
+        while not self._ended.wait(REFRESH_S):
+            self._picture.take(self._tail.lines())
+            self._progress.see(self.seconds(), sum(self._picture.sent.values()))
+            assert self._live is not None
+            self._live.update(self._draw(), refresh=True)
+
+    def _time(self, seconds: float) -> str:
+        """A time of the run, of all that it has."""
+        now, whole = (units.lasting(s * units.SECOND_NS, self._pace) for s in (seconds, self._progress.length_s))
+        return f"{now.split()[0]} of {whole}"
+
+    def _draw(self) -> RenderableType:
+        picture = self._picture
+        now_bps = picture.goodput_bps[-1] if picture.goodput_bps else 0.0
+        top = Text.assemble(
+            ("goodput ", "dim"), (f"{now_bps / 1e6:8.1f} Mb/s  ", "bold"), (sparkline(picture.goodput_bps), "cyan")
+        )
+        grid = Table.grid(padding=(0, 2))
+        seconds = self.seconds()
+        length = self._progress.length_s or 1.0
+        bar = ProgressBar(total=length, completed=min(seconds or 0.0, length), width=40)
+        grid.add_row(self._time(seconds or 0.0), bar, self._progress.words(seconds))
+        planes = Table.grid(padding=(0, 2))
+        full = self._port_rate_bps * self._hosts or 1.0
+        for plane, bps in picture.planes_bps.items():
+            bar = ProgressBar(total=full, completed=min(bps, full), width=40)
+            planes.add_row(f"plane {plane}", bar, f"{bps / 1e6:.1f} Mb/s")
+        broken = sorted({f"{line.get('plane')}/{line.get('via') or 'local'}" for line in picture.bad.values()})
+        health = Text(f"{len(picture.bad)} paths not good" + (f": {', '.join(broken[:8])}" if broken else ""))
+        health.stylize("red" if broken else "green")
+        events = Text("\n".join(self._events), style="dim")
+        return Panel(Group(grid, top, planes, health, events), title=self._scenario.title, title_align="left")

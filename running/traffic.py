@@ -1,0 +1,183 @@
+"""Workloads on a lab that is up: started, looked at and stopped by separate commands.
+
+A workload lives in the agents; what was asked for is in a file a workload beside the lab's record, so that any process
+can find it again. `down` ends both.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from common.client import ControlClient
+from endpoint.group import Group
+from endpoint.workloads import KINDS, defaults
+from running.transport_choice import transport as transport_of
+from running.worlds.agents import running_agents, start_agents
+from topo.emulation.lab import Lab
+
+OVER = ("finished", "failed")
+END_S = 10.0  # for agents to end
+STOP_S = 30.0  # for a workload to end the round that it is in
+
+
+class TrafficError(RuntimeError):
+    """Traffic that cannot be; the message names what is wrong and what there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A workload as it was asked for. `started_realtime_ns` is of the wall clock."""
+
+    name: str
+    kind: str
+    ranks: tuple[str, ...]
+    options: Mapping[str, Any]
+    started_realtime_ns: int
+
+
+class Traffic:
+    """The workloads of one lab. Use as a context: connections to agents are closed at its end."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.folder = lab.root / "traffic"
+        self.clients: dict[str, ControlClient] = {}
+        self._open = ExitStack()
+
+    def __enter__(self) -> Traffic:
+        self._take(running_agents(self.lab))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def _take(self, clients: Mapping[str, ControlClient]) -> None:
+        for name, client in clients.items():
+            self.clients[name] = client
+            self._open.callback(client.close)
+
+    def ensure_agents(self, name: str | None, settings: Mapping[str, Any], seed: int) -> None:
+        """Start an agent in every host if there are none. TrafficError when those there are run another transport."""
+        if self.clients:
+            there = self.clients[next(iter(self.clients))].call("ping")["transport"]
+            if settings or (name is not None and transport_of(name).agent != there):
+                raise TrafficError(
+                    f"agents run already, with transport {there}: `./lab traffic stop all` ends them, and the next"
+                    " traffic starts new ones"
+                )
+            return
+        chosen = transport_of(name or ("roce" if self.lab.plan.encapsulation == "none" else "mrc"))
+        if chosen.single_plane != (self.lab.plan.encapsulation == "none"):
+            needed = "./lab up PLAN --single-plane" if chosen.single_plane else "a lab without --single-plane"
+            raise TrafficError(f"transport {chosen.name} needs {needed}")
+        if chosen.pfc and not self.lab.plan.pfc.enabled:
+            raise TrafficError(f"transport {chosen.name} needs a lossless lab: ./lab up PLAN --single-plane --pfc")
+        journals = self.lab.site.journals or self.lab.root / "agents"
+        journals.mkdir(exist_ok=True)
+        both = {**chosen.settings, **settings}
+        self._take(start_agents(self.lab, chosen.agent, both, seed, lambda host: journals / f"{host}.jsonl"))
+
+    def start(self, name: str, kind: str, ranks: Sequence[str], options: Mapping[str, Any]) -> Group:
+        """Prepare, connect and start a workload. ControlError, with what the agents say, when its options cannot be."""
+        file = self._file(name)
+        self.folder.mkdir(exist_ok=True)
+        asked = Asked(name, kind, tuple(ranks), dict(options), time.time_ns())
+        try:
+            with file.open("x") as new:
+                json.dump(asdict(asked), new)
+        except FileExistsError:
+            raise TrafficError(
+                f"traffic {name!r} is there already: stop it first, or call it otherwise by --as"
+            ) from None
+        try:
+            group = Group(self.clients, name=name, kind=kind, ranks=ranks, options=options)
+            group.start()
+        except BaseException:
+            file.unlink(missing_ok=True)
+            raise
+        return group
+
+    def asked(self) -> list[Asked]:
+        """What was asked for and not stopped, the oldest first."""
+        found = [Asked(**json.loads(path.read_text())) for path in sorted(self.folder.glob("*.json"))]
+        return sorted(found, key=lambda asked: asked.started_realtime_ns)
+
+    def find(self, name: str) -> Asked:
+        for asked in self.asked():
+            if asked.name == name:
+                return asked
+        there = ", ".join(asked.name for asked in self.asked()) or "none"
+        raise TrafficError(f"no traffic {name!r}; there is: {there}")
+
+    def join(self, asked: Asked) -> Group:
+        return Group.join(self.clients, name=asked.name, ranks=list(asked.ranks))
+
+    def stop(self, asked: Asked) -> dict[str, dict[str, Any]]:
+        """End a workload, whoever started it; every rank's last status."""
+        group = self.join(asked)
+        statuses = group.status()
+        if any(status["state"] not in OVER for status in statuses.values()):
+            group.stop()
+            group.wait(STOP_S)
+        last = group.remove()
+        self._file(asked.name).unlink(missing_ok=True)
+        return last
+
+    def end_agents(self) -> int:
+        """End the agents of all hosts; how many there were."""
+        for client in self.clients.values():
+            client.call("shutdown")
+        deadline_s, pause = time.monotonic() + END_S, threading.Event()
+        while any(self.lab.agent_socket(host).exists() for host in self.lab.plan.hosts()):
+            if time.monotonic() > deadline_s:
+                raise TrafficError(f"agents have not ended within {END_S:g} s of being asked to")
+            pause.wait(0.02)
+        return len(self.clients)
+
+    def _file(self, name: str) -> Path:
+        if not name.replace("-", "").replace("_", "").isalnum():
+            raise TrafficError(f"--as {name!r}: letters, digits, - and _ are wanted")
+        return self.folder / f"{name}.json"
+
+
+def check(kind: str, ranks: Sequence[str], options: Mapping[str, Any]) -> None:
+    """TrafficError for a kind or an option that there is not, with those there are."""
+    known = defaults()
+    if kind not in known:
+        raise TrafficError(f"no workload {kind!r}: valid are {', '.join(known)}")
+    for name in options:
+        if name not in known[kind]:
+            raise TrafficError(f"{kind} has no option {name!r}: valid are {', '.join(known[kind])}")
+    least = KINDS[kind].RANKS_MIN
+    if len(ranks) < least:
+        raise TrafficError(f"{kind} takes {least} hosts or more, such as h0 h3; {len(ranks)} were given")
+    if len(set(ranks)) != len(ranks):
+        raise TrafficError(f"{kind}: each host once, not {' '.join(ranks)}")
+
+
+def table(statuses: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
+    """What perftest or nccl-tests would print, a row of each rank that has one, the host's name first."""
+    rows: list[list[str]] = []
+    for host, status in statuses.items():
+        own = status["result"]["table"]
+        if own["rows"] and not rows:
+            rows.append(["host", *own["columns"]])
+        rows += [[host, *map(cell, row)] for row in own["rows"]]
+    return rows
+
+
+def cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def verified(statuses: Mapping[str, Mapping[str, Any]]) -> tuple[int, int]:
+    """Bytes verified and bytes wrong, of all ranks."""
+    results = [status["result"] for status in statuses.values()]
+    return sum(r["bytes_verified"] for r in results), sum(r["bytes_wrong"] for r in results)

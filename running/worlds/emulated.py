@@ -1,0 +1,82 @@
+"""The emulated world: Mininet, real links, real switches and one agent process in each host, in real time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from common.client import ControlClient
+from running.directory import RunDirectory
+from running.transport_choice import TransportChoice
+from running.worlds import provision
+from running.worlds.agents import start_agents
+from running.worlds.world import Process, WorldGoneError
+from topo.emulation.lab import Lab
+from topo.fault import Fault
+from topo.plan import Plan
+
+LOOK_S = 0.5  # how often a waiting run looks whether its lab is still there
+
+
+class EmulatedWorld:
+    """Brings the lab and its agents up when it is made; nothing is left when that fails."""
+
+    def __init__(
+        self, plan: Plan, transport: TransportChoice, seed: int, directory: RunDirectory, tell: Callable[[str], None]
+    ) -> None:
+        self._pause = threading.Event()  # never set: a wait that Ctrl-C ends
+        self.clients: Mapping[str, ControlClient] = {}
+        with ExitStack() as stack:
+            tell(f"building {plan.switch_count} switches and {plan.host_count} hosts")
+            scenario = directory.path.parent.name
+            self.lab = Lab.up(plan, provision=provision.install, journals=directory.journals, run=scenario)
+            stack.callback(self.lab.down)
+            tell("starting an agent in every host")
+            self.clients = start_agents(
+                self.lab, transport.agent, transport.settings, seed, lambda host: directory.journal(host.name)
+            )
+            for client in self.clients.values():
+                stack.callback(client.close)
+            self._open = stack.pop_all()
+
+    def now_ns(self) -> int:
+        return time.monotonic_ns()
+
+    def sample_switches(self, interval_ns: int) -> None:
+        """Nothing: the lab's switches always do so."""
+
+    def wait_until(self, t_ns: int) -> None:
+        while (left_s := (t_ns - self.now_ns()) / 1e9) > 0:
+            self._pause.wait(min(left_s, LOOK_S))
+            if not self.is_up():
+                raise WorldGoneError
+
+    def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
+        return self.lab.inject(verb, target, value, seed)
+
+    def undo(self, fault: Fault) -> None:
+        self.lab.undo(fault)
+
+    def faults(self) -> list[Fault]:
+        return self.lab.faults()
+
+    def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
+        provision.reconverge(self.lab, dead_links)
+
+    def verify(self) -> int:
+        return provision.differences(self.lab)
+
+    def record_packets(self, start_ns: int, stop_ns: int, path: Path) -> None:
+        raise ValueError("packets on real links are recorded by `./lab capture`: nobody there sees all of them at once")
+
+    def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
+        return self.lab.popen(self.lab.plan.host(host), argv, log)
+
+    def is_up(self, *, settled: bool = False) -> bool:
+        return self.lab.is_up(settled=settled)
+
+    def close(self) -> None:
+        self._open.close()

@@ -1,0 +1,97 @@
+"""A host of the simulated world: its NIC in virtual time."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from common.client import ControlError, ControlTimeoutError
+from endpoint.denylist import FAULTS
+from endpoint.door.stepped import SteppedDoor
+from endpoint.host import Host as HostNic
+from endpoint.turns import Turns
+from running.worlds.virtual_time import VirtualTime
+from running.worlds.world import call
+from switch.fabric import Fabric
+from topo.fault import DenialChange, PortState
+from topo.node import Host
+
+ANSWER_S = 30.0  # of lab time, for a control operation
+
+
+class SimulatedHost:
+    """A host's NIC; also the client of its control operations (`endpoint.group.Client`)."""
+
+    def __init__(self, node: Host, number: int, time: VirtualTime, fabric: Fabric, pace: float) -> None:
+        """`number` is the fabric's, `pace` the plan's. A NIC with this host's `clock` is attached before all else."""
+        self.node = node
+        self.nic: HostNic
+        self.door: SteppedDoor
+        self.turns: Turns | None = None
+        """There once the NIC is."""
+        self._number = number
+        self._answer_s = ANSWER_S * pace
+        self._time = time
+        self._fabric = fabric
+        self._up: dict[int, bool] = {}
+        self._answers: dict[int, dict[str, Any]] = {}
+        self._sent = 0
+
+    def clock(self) -> int:
+        """The host's own time: ahead of the world's while the host lives through a turn."""
+        return self._time.now_ns if self.turns is None else max(self.turns.now_ns, self._time.now_ns)
+
+    def attach(self, nic: HostNic, entrance: SteppedDoor) -> None:
+        self.nic = nic
+        self.door = entrance
+        self.turns = Turns(nic, self._number)
+
+    # endpoint.group.Client
+
+    def send(self, op: str, **arguments: Any) -> int:
+        self._sent += 1
+        ident = self._sent
+        # Requests become JSON and back, as on a control socket, so that both worlds see the same values.
+        request = json.loads(json.dumps({"id": ident, "op": op, **arguments}))
+        self.nic.control(request, self._time.now_ns, lambda answer: self._answers.update({ident: answer}))
+        self._act()
+        return ident
+
+    def result(self, ident: int, timeout_s: float | None = None) -> Any:
+        """Lets virtual time pass until the answer is there."""
+        limit_s = self._answer_s if timeout_s is None else timeout_s
+        limit_ns = self._time.now_ns + round(limit_s * 1e9)
+        if not self._time.pass_until(lambda: ident in self._answers, limit_ns):
+            raise ControlTimeoutError(f"{self.node} did not answer within its virtual time", limit_s)
+        answer = self._answers.pop(ident)
+        if not answer["ok"]:
+            raise ControlError(answer["error"])
+        return answer["result"]
+
+    # programs
+
+    def settle(self) -> None:
+        """Serve the programs of this host that run until they wait, and send what they have posted."""
+        if self.door.settle(self._time.now_ns):
+            self._act()
+
+    # changes
+
+    def set_port(self, port: int, state: PortState) -> None:
+        """The NIC sees a carrier that comes or goes."""
+        if state.up != self._up.get(port, True):
+            self._up[port] = state.up
+            self.nic.port_changed(port, state.up, self._time.now_ns)
+            self._act()
+
+    def set_denied(self, change: DenialChange) -> None:
+        """Change which paths the NIC denies because of faults; the NIC's own reasons to deny stay apart."""
+        rows = call(self, "denylist.get", owner=FAULTS)["denied"]
+        call(self, "denylist.set", owner=FAULTS, denied=change.applied(rows))
+
+    def _act(self) -> None:
+        """Have the NIC act at once on a change that was made to it between turns."""
+        assert self.turns is not None
+        frames = self.turns.act(self._time.now_ns)
+        self._time.wake(self._number)
+        self._fabric.send(frames)

@@ -1,0 +1,240 @@
+"""The simulated world: the same endpoints, the same compiled programs and the same plan, in virtual time.
+
+No root and no network: hosts and switches take the clock as an argument, in one process. Programs of a scenario are
+processes beside it, for which the clock waits. A seed repeats a run to the last packet.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar, assert_never
+
+from common.journal import Journal
+from endpoint import factory
+from endpoint.core import dialect
+from endpoint.door.stepped import ANSWER_S, SteppedDoor
+from endpoint.host import Host as HostNic
+from running.directory import RunDirectory
+from running.transport_choice import TransportChoice
+from running.worlds.fabric import MakeFabric, SimulatedFabric
+from running.worlds.host import SimulatedHost
+from running.worlds.packet_log import PacketLog
+from running.worlds.profiles import Profiles
+from running.worlds.programs import SteppedProcess
+from running.worlds.virtual_time import VirtualTime
+from running.worlds.world import Process
+from switch.native.fabric import NativeFabric
+from topo.fault import (
+    Board,
+    CarrierChange,
+    Change,
+    DenialChange,
+    Fault,
+    PortChange,
+    Provisioning,
+    RoutingChange,
+    SwitchChange,
+)
+from topo.node import Host
+from topo.plan import Plan
+
+ORDINARY_GC_THRESHOLDS = gc.get_threshold()
+GC_THRESHOLDS = (200_000, 20, 100)
+"""For the collector of garbage, while there is a world. What a run throws away goes by its references: 200,000 packets
+left no cycle behind. With a thousand hosts the collector's search for cycles took 6 % of a run's time."""
+
+DEAD_HOSTS_MAX = 64
+"""Hosts of closed worlds that may wait for the collector. Worlds are full of cycles; what was frozen counts as old when
+it thaws, and the collector looks at the old so seldom that a night's hunt would keep gigabytes of dead worlds."""
+
+
+@contextmanager
+def _long_lived() -> Iterator[None]:
+    """What is made here lives as long as the world, and the collector of garbage need not look at it again and again.
+
+    Without this a thousand hosts take half as long again to make.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if collecting:
+            gc.enable()
+
+
+class SimulatedWorld:
+    """`running.worlds.world.World` in virtual time, from 0 on."""
+
+    _dead_hosts: ClassVar = 0
+
+    @_long_lived()
+    def __init__(
+        self,
+        plan: Plan,
+        transport: TransportChoice,
+        seed: int,
+        directory: RunDirectory,
+        tell: Callable[[str], None],
+        make_fabric: MakeFabric = NativeFabric,
+        *,
+        answer_s: float = ANSWER_S,
+    ) -> None:
+        """`answer_s` is how much real time a program may take between two waits."""
+        self._answer_s = answer_s
+        self.plan = plan
+        self.board = Board(plan, self)
+        tell(f"simulating {plan.switch_count} switches and {plan.host_count} hosts in virtual time")
+        self.fabric = SimulatedFabric(plan, seed, make_fabric)
+        self.time = VirtualTime(self.fabric.fabric, plan.base_rtt_ns)
+        self._directory = directory
+        self._processes: list[SteppedProcess] = []
+        self._switch_journal = Journal(directory.journal("switches"), "switches", self.now_ns)
+        self._journals: list[Journal] = [self._switch_journal]
+        self._profiles = Profiles(plan)
+        self._hosts = {
+            host: SimulatedHost(host, number, self.time, self.fabric.fabric, plan.pace)
+            for host, number in self.fabric.host_numbers.items()
+        }
+        for host, simulated in self._hosts.items():
+            simulated.attach(*self._nic(host, simulated.clock, transport, seed, directory))
+        self.time.settle([host.turns for host in self._hosts.values() if host.turns is not None], self._settle)
+        self._packet_log: PacketLog | None = None
+        self._sample_interval_ns = self._sample_due_ns = 0
+        self._dialect_text = str(transport.settings.get("dialect", ""))
+        self._dialect = dialect.parse(self._dialect_text)
+        self.clients = {host.name: simulated for host, simulated in self._hosts.items()}
+        gc.set_threshold(*GC_THRESHOLDS)
+
+    def _nic(
+        self, host: Host, clock: Callable[[], int], transport: TransportChoice, seed: int, directory: RunDirectory
+    ) -> tuple[HostNic, SteppedDoor]:
+        own = self._profiles.of(host)
+        journal = Journal(directory.journal(host.name), host.name, clock)
+        self._journals.append(journal)
+        journal.write_process("agent", pid=0, realtime_ns=0)
+        nic = factory.make(transport.agent, own, seed, transport.settings, 0)
+        made = HostNic(own, nic, journal.write_at, transport_name=transport.agent, clock=clock, now_ns=0)
+        entrance = SteppedDoor(own, nic, transport.agent, journal=journal.write_at, answer_s=self._answer_s)
+        return made, entrance
+
+    # running.worlds.world.World
+
+    def now_ns(self) -> int:
+        return self.time.now_ns
+
+    def wait_until(self, t_ns: int) -> None:
+        while self._sample_interval_ns and self._sample_due_ns <= t_ns:
+            self._run_until(self._sample_due_ns)
+            self._journal_switches()
+            self._sample_due_ns += self._sample_interval_ns
+        self._run_until(t_ns)
+
+    def sample_switches(self, interval_ns: int) -> None:
+        self._sample_interval_ns = interval_ns
+        self._sample_due_ns = self.time.now_ns + interval_ns
+
+    def _run_until(self, t_ns: int) -> None:
+        log = self._packet_log
+        if log is not None:  # the log is written piece by piece while it grows
+            while (look_ns := max(self.time.now_ns, log.start_ns) + log.look_ns) < min(t_ns, log.stop_ns):
+                self.time.run_until(look_ns)
+                log.write(look_ns)
+        self.time.run_until(t_ns)
+        if log is not None:
+            log.write(t_ns)
+
+    def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
+        return self.board.inject(verb, target, value, seed)
+
+    def undo(self, fault: Fault) -> None:
+        self.board.undo(fault)
+
+    def faults(self) -> list[Fault]:
+        return self.board.faults()
+
+    def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
+        self.fabric.reconverge(dead_links)
+
+    def verify(self) -> int:
+        return self.fabric.differences()
+
+    def sample_packets(self) -> None:
+        """Have every host write postcards, as on real links they always do."""
+        for simulated in self._hosts.values():
+            simulated.nic.sample_packets(self._dialect_text)
+
+    def record_packets(self, start_ns: int, stop_ns: int, path: Path) -> None:
+        self.sample_packets()
+        fabric = self.fabric
+        switches, hosts = fabric.switches, fabric.host_numbers
+        self._packet_log = PacketLog(self.plan, fabric.fabric, switches, hosts, path, self._dialect, start_ns, stop_ns)
+
+    def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
+        """The process computes in no time at all: time stands still until it waits in a call of `mrclab`."""
+        simulated = self.clients[host]
+        simulated.nic.guest = simulated.door  # not before: a guest is asked after every packet
+        log_file = self._directory.path / "logs" / f"{log}.log"
+        log_file.parent.mkdir(exist_ok=True)
+        process = SteppedProcess(host, argv, log_file, simulated.door, self._settle)
+        self._processes.append(process)
+        return process
+
+    def _settle(self) -> None:
+        """Serve the programs that run, in the order of their hosts, until all of them wait."""
+        for host in self._hosts.values():
+            host.settle()
+
+    def _journal_switches(self) -> None:
+        for switch, counters in self.fabric.counters():
+            self._switch_journal.write("sample", node=switch.name, device=switch.name, ports=counters)
+
+    def is_up(self, *, settled: bool = False) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Ends every program and NIC, and journals what the switches counted: their totals, once."""
+        for process in self._processes:
+            process.end()
+        for host in self._hosts.values():
+            host.nic.close(self.time.now_ns)
+        self._journal_switches()
+        for journal in self._journals:
+            journal.close()
+        if self._packet_log is not None:
+            self._packet_log.close(self.time.now_ns)
+        self.fabric.close()
+        gc.unfreeze()
+        gc.set_threshold(*ORDINARY_GC_THRESHOLDS)
+        SimulatedWorld._dead_hosts += len(self._hosts)
+        if SimulatedWorld._dead_hosts >= DEAD_HOSTS_MAX:
+            SimulatedWorld._dead_hosts = 0
+            gc.collect()
+
+    # topo.fault.Fabric
+
+    def refusal(self, change: Change) -> str | None:
+        return None
+
+    def carry_out(self, change: Change) -> None:
+        match change:
+            case PortChange(ref=ref):
+                self.fabric.set_port(ref, change.state)
+                if isinstance(ref.node, Host):
+                    self._hosts[ref.node].set_port(ref.port, change.state)
+            case SwitchChange():
+                self.fabric.set_switch(change.switch, change.state)
+            case Provisioning():
+                self.fabric.provision(change.switch)
+            case DenialChange():
+                self._hosts[change.host].set_denied(change)
+            case CarrierChange():
+                pass  # a cable has no light here: the ports at its ends have been told already
+            case RoutingChange():
+                pass  # tables are static; the runner plays the baseline's routing protocol
+            case _:
+                assert_never(change)

@@ -1,7 +1,0 @@
-"""`python -m scenarios` is `mrclab`."""
-
-import sys
-
-from scenarios.cli import main
-
-sys.exit(main())

@@ -1,1 +1,0 @@
-"""The figures: one file each, all of them data (`scenarios.reproducing.figure`)."""

@@ -1,0 +1,62 @@
+"""One try: the case run in virtual time and judged."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+from judging.judge import verdict_of
+from judging.run import Run
+from running.directory import RunDirectory
+from running.runner import Runner
+from running.worlds.simulated import SimulatedWorld
+from studies.hunting.case import Case
+
+SCRATCH = "mrclab-hunt-"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`broken` are the sentences that did not hold, by check; empty when all held. `silent` says nothing was shown."""
+
+    broken: dict[str, str]
+    silent: bool = False
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.broken)
+
+    def like(self, other: Outcome) -> bool:
+        """Whether the same thing broke: the first check that another outcome names is broken here, too."""
+        return bool(other.broken) and next(iter(other.broken)) in self.broken
+
+
+Tried = tuple[Case, Outcome]
+
+
+def attempt(case: Case, folder: Path | None = None) -> Outcome:
+    """Run and judge a case; its journals are kept in `folder`, a folder of runs, when one is given."""
+    if folder is not None:
+        return tried(case, folder)
+    with tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{os.getpid()}-") as scratch:
+        return tried(case, Path(scratch))
+
+
+def tried(case: Case, root: Path) -> Outcome:
+    """The run, in a new directory below `root`."""
+    choices = case.choices()
+    directory = RunDirectory.create(root, "hunted", case.seed)
+    runner = Runner(case.scenario(), choices, directory, tell=lambda event: None)
+    try:
+        runner.run(lambda: SimulatedWorld(case.plan, choices.transport, case.seed, directory, runner.tell))
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(last.filename).name}:{last.lineno}"
+        return Outcome({f"exception {type(error).__name__} in {last.name}": f"{where}: {error}"})
+    run = Run.open(directory.path)
+    verdict = verdict_of(run, list(runner.scenario.checks(runner.setting)))
+    broken = {finding.check: finding.reason for finding in verdict.findings if finding.holds is False}
+    return Outcome(broken, silent=verdict.holds is None)

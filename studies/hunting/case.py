@@ -1,0 +1,115 @@
+"""One try of a hunt, as data: everything that was drawn, and nothing that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from running.runner import Choices
+from running.transport_choice import transport
+from scenarios.scenario import Phase, Scenario, TimedFault, Workload
+from studies.hunting.hold import must_hold
+from topo.plan import Plan
+from topo.planfile import parse_document
+
+WARMUP_S = 0.5
+PLAN_KEYS = ("planes", "leaves", "spines", "hosts_per_leaf")
+
+
+@dataclass(frozen=True)
+class Case:
+    """`fabric` has the plan's four numbers, `plan_keys` other keys of a plan file by section.
+
+    A round is a phase with faults, in which the timeline is repeated `repeats` times, and a phase in which the fabric
+    is whole again. Times are seconds of lab time; faults begin in the first repetition of their round.
+    """
+
+    seed: int
+    fabric: Mapping[str, int]
+    workloads: tuple[Workload, ...]
+    faults: tuple[TimedFault, ...]
+    plan_keys: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    reference_s: float = 1.5
+    faults_s: float = 3.0
+    after_s: float = 5.0
+    rounds: int = 1
+    repeats: int = 1
+
+    @cached_property
+    def plan(self) -> Plan:
+        """PlanError for numbers that make no plan."""
+        return parse_document(self.plan_document())
+
+    def plan_document(self) -> dict[str, Any]:
+        """The plan as a plan file has it."""
+        fabric = {name: self.fabric[name] for name in PLAN_KEYS}
+        return {"name": "hunted", "fabric": fabric, **{name: dict(keys) for name, keys in self.plan_keys.items()}}
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """Warm-up, reference, and two phases a round."""
+        found = [Phase("warmup", WARMUP_S), Phase("reference", self.reference_s)]
+        for number in range(1, self.rounds + 1):
+            found += [Phase(name_of("faults", number), self.faults_s * self.repeats)]
+            found += [Phase(name_of("after", number), self.after_s)]
+        return tuple(found)
+
+    @property
+    def timeline(self) -> list[TimedFault]:
+        """Every entry in every repetition of every round."""
+        return [
+            replace(entry, at_s=round(entry.at_s + repeat * self.faults_s, 6), phase=name_of("faults", number))
+            for number in range(1, self.rounds + 1)
+            for repeat in range(self.repeats)
+            for entry in self.faults
+        ]
+
+    def scenario(self, plan: str = "hunted") -> Scenario:
+        """The experiment."""
+        return Scenario(
+            name="hunted",
+            title="What must always hold has held",
+            description="Drawn by a hunt.",
+            plan=plan,
+            workloads=lambda setting: self.workloads,
+            timeline=lambda setting: self.timeline,
+            checks=lambda setting: must_hold(setting),
+            phases=self.phases,
+            settings=dict(self.settings),
+            census=self.repeats > 1,
+        )
+
+    def choices(self) -> Choices:
+        """The choices of `./lab run FILE --world simulated --seed SEED`."""
+        return Choices(transport("mrc", dict(self.settings)), self.plan, seed=self.seed, world="simulated")
+
+    @property
+    def size(self) -> tuple[float, ...]:
+        """How large the case is: entries first. Shrinking makes this smaller, lexicographically."""
+        sizes = [value for one in self.workloads for value in numbers(one.options)]
+        lengths = [entry.for_s or 0.0 for entry in self.faults]
+        return (
+            len(self.faults), len(self.workloads), self.rounds * self.repeats, len(self.settings) + len(self.plan_keys),
+            sum(self.fabric.values()), sum(len(one.ranks or ()) for one in self.workloads), sum(sizes),
+            self.reference_s + self.faults_s + self.after_s, sum(lengths),
+        )  # fmt: skip
+
+    def words(self) -> str:
+        """In one line, for people."""
+        kinds = " and ".join(one.kind for one in self.workloads)
+        shape = "×".join(str(self.fabric[name]) for name in PLAN_KEYS)
+        again = f", {self.rounds} × {self.repeats} times" if self.rounds * self.repeats > 1 else ""
+        return f"{len(self.faults)} faults{again}, {kinds} on {shape} (planes, leaves, spines, hosts a leaf)"
+
+
+def numbers(options: Mapping[str, Any]) -> list[float]:
+    """The numbers among a workload's options."""
+    return [float(value) for value in options.values() if isinstance(value, (int, float)) and value is not True]
+
+
+def name_of(phase: str, number: int) -> str:
+    """The name of a round's phase: that of the first round has no number."""
+    return phase if number == 1 else f"{phase} {number}"

@@ -1,0 +1,70 @@
+"""Tries made by several processes and given out in the order of their seeds, so that a seed still decides a hunt."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
+from pathlib import Path
+from typing import Self
+
+from running.workers import Workers
+from studies.hunting.attempt import SCRATCH, Outcome, Tried, attempt
+from studies.hunting.draw import draw
+
+AHEAD = 16  # tries for each worker that may be made before the hunt asks for them: shrinking keeps the hunt busy
+DEATHS_MAX = 3  # of workers, one after the other, without a try that ends
+
+
+class Crew:
+    """A context manager: `workers` processes, which end with it."""
+
+    def __init__(self, workers: int) -> None:
+        self._number = workers
+
+    def __enter__(self) -> Self:
+        scratch = Path(tempfile.gettempdir()) / f"{SCRATCH}{os.getpid()}-crew"
+        self._workers = Workers(self._number, scratch)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._workers.close()
+
+    def outcomes(self, seeds: Iterator[int]) -> Iterator[Tried]:
+        """Each seed's case and outcome, in order. RuntimeError names the seed of a try that ends its process."""
+        numbers: deque[int] = deque()
+        futures: deque[Future[Outcome]] = deque()  # of the same tries, as far as they have been handed out
+        deaths = 0
+        while True:
+            numbers.extend(islice(seeds, self._number * AHEAD - len(numbers)))
+            if not numbers:
+                return
+            try:
+                futures.extend(self._submit(seed) for seed in islice(numbers, len(futures), None))
+                outcome = futures[0].result()
+            except BrokenProcessPool as error:
+                deaths += 1
+                if deaths >= DEATHS_MAX:
+                    begun = ", ".join(str(seed) for seed in islice(numbers, self._number))
+                    raise RuntimeError(
+                        f"{deaths} workers died one after the other, in a case of seed {begun}"
+                    ) from error
+                self._workers.restart()
+                futures.clear()
+                continue
+            deaths = 0
+            futures.popleft()
+            yield draw(numbers.popleft()), outcome
+
+    def _submit(self, seed: int) -> Future[Outcome]:
+        return self._workers.submit(try_seed, str(self._workers.scratch), seed)
+
+
+def try_seed(scratch: str, seed: int) -> Outcome:
+    """In a worker: the case of a seed. It is drawn again by who wants it, for a timeline cannot be sent."""
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        return attempt(draw(seed), Path(folder))

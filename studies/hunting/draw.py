@@ -1,0 +1,169 @@
+"""A case from a seed, swarm style: each try is given a random few of all verbs, sizes and settings.
+
+Few kinds at a time find more than all of them together: what one fault would do is not hidden by the others (A. Groce
+and others, Swarm Testing, ISSTA 2012).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+from scenarios.scenario import TimedFault, Workload
+from studies.hunting.case import Case
+from studies.hunting.fair import fair, paths_known
+from topo.fault import VERBS, targets
+from topo.plan import Plan
+
+FAULTS_MAX = 8
+DRAWS = 40  # of an entry, before the timeline stays as long as it is
+CHURN_SHARE = 0.08  # of tries: the same few faults again and again, for what grows
+CHURN_REPEATS = 60
+CHURN_EVERY_S = 0.4
+FULL_SHARE = 0.3  # of incasts: as fast as the links go, so that switches trim
+POSTED_WITHIN_S = 0.2
+LAST_S = 0.25  # before the end of the faults' phase everything is mended
+
+SETTINGS: Mapping[str, tuple[Any, ...]] = {
+    "selection": ("oblivious", "single_path"),
+    "evs_active": (2, 4, 16),
+    "evs_backup": (0, 2),
+    "evs_min_active_share": (0.0, 0.5, 1.0),
+    "probes_to_resurrect": (1, 4, 8),
+    "sack_threshold_bytes": (0, 65_536),
+    "timestamps": (True,),
+    "mpr": (8, 16),
+    "confirm_writes": (True,),
+    "max_write_imm": (2, 8),
+    "oor_nack": (True,),
+    "congestion": ("fixed_window",),
+    "rcv_penalty": (False,),
+}
+PLAN_KEYS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
+    "trimming": {"enabled": (False,), "share": (0.05,)},
+    "packets": {"pmtu_bytes": (512, 1024)},
+    "queues": {"trim": (0.1, 0.5), "trim_lasthop": (0.2,), "no_trim_drop": (4.0,), "control_depth": (0.2,)},
+}
+NUMBERS: Mapping[str, tuple[float, float]] = {"percent": (0.5, 60.0), "ms": (0.0, 120.0), "mbps": (0.3, 20.0)}
+
+
+def draw(seed: int) -> Case:
+    """The case of this seed, always the same one."""
+    rng = Random(f"hunt {seed}")
+    while True:
+        fabric = {
+            "planes": rng.choice((1, 2, 2, 3)),
+            "leaves": rng.choice((1, 2, 2, 3)),
+            "spines": rng.choice((1, 2, 2, 3)),
+            "hosts_per_leaf": rng.choice((1, 1, 2)),
+        }
+        if fabric["leaves"] * fabric["hosts_per_leaf"] > 1 and fabric["planes"] * fabric["spines"] > 1:
+            break
+    settings = few(rng, {name: rng.choice(values) for name, values in SETTINGS.items()}, (0, 0, 1, 2))
+    plan_keys: dict[str, dict[str, Any]] = {}
+    for section, keys in PLAN_KEYS.items():
+        if found := few(rng, {name: rng.choice(values) for name, values in keys.items()}, (0, 0, 0, 1)):
+            plan_keys[section] = found
+    churn = rng.random() < CHURN_SHARE
+    shape = Case(rng.getrandbits(31), fabric, (), (), plan_keys, settings)
+    plan, known = shape.plan, paths_known(shape.plan, settings)
+    workloads = (light(rng, plan),) if churn else tuple(loads(rng, plan))
+    if churn:
+        faults = churned(rng, plan, known)
+        return Case(
+            shape.seed, fabric, workloads, faults, plan_keys, settings,
+            reference_s=1.0, faults_s=CHURN_EVERY_S, after_s=4.0, rounds=3, repeats=CHURN_REPEATS,
+        )  # fmt: skip
+    length_s = rng.choice((1.0, 2.0, 3.0, 5.0))
+    return Case(
+        shape.seed, fabric, workloads, timeline(rng, plan, known, length_s), plan_keys, settings,
+        reference_s=1.5, faults_s=length_s, after_s=6.0,
+    )  # fmt: skip
+
+
+def few(rng: Random, values: Mapping[str, Any], counts: tuple[int, ...]) -> dict[str, Any]:
+    """A random few of these, so many as one of `counts`."""
+    names = rng.sample(sorted(values), min(rng.choice(counts), len(values)))
+    return {name: values[name] for name in names}
+
+
+def timeline(rng: Random, plan: Plan, known: int, length_s: float) -> tuple[TimedFault, ...]:
+    """Faults of a few verbs at any times, which leave every pair a path; all are mended before the end."""
+    verbs = rng.sample(sorted(VERBS), rng.randint(1, 4))
+    found: list[TimedFault] = []
+    for _ in range(rng.randint(1, FAULTS_MAX)):
+        for _ in range(DRAWS):
+            entry = drawn(rng, plan, rng.choice(verbs), length_s - LAST_S)
+            if entry is not None and fair(plan, [*found, entry], known):
+                found.append(entry)
+                break
+    return tuple(sorted(found, key=lambda entry: entry.at_s))
+
+
+def churned(rng: Random, plan: Plan, known: int) -> tuple[TimedFault, ...]:
+    """One or two short faults, to be repeated."""
+    while True:
+        entries = [drawn(rng, plan, rng.choice(sorted(VERBS)), CHURN_EVERY_S / 2) for _ in range(rng.randint(1, 2))]
+        found = tuple(entry for entry in entries if entry is not None)
+        if found and fair(plan, found, known):
+            return found
+
+
+def drawn(rng: Random, plan: Plan, verb: str, until_s: float) -> TimedFault | None:
+    """One entry that is over by `until_s`; None where the plan has no target for the verb."""
+    spec, places = VERBS[verb], sorted(targets(plan, verb))
+    if not places:
+        return None
+    at_s = round(rng.uniform(0.0, until_s * 0.9), 3)
+    longest_s = until_s - at_s
+    for_s = round(max(0.001, longest_s * rng.random() ** 2), 3)  # short ones more often
+    value = None
+    if spec.argument is not None:
+        low, high = NUMBERS[spec.argument.name]
+        value = round(rng.uniform(low, high), 2)
+    seed = rng.getrandbits(16) if spec.argument is not None else 0
+    return TimedFault(at_s, verb, rng.choice(places), for_s if spec.lasting else None, value, seed)
+
+
+def loads(rng: Random, plan: Plan) -> list[Workload]:
+    """One or two workloads that go on through all phases."""
+    hosts = [host.name for host in plan.hosts()]
+    found = []
+    for number in range(rng.choice((1, 1, 1, 2))):
+        ranks = tuple(rng.sample(hosts, rng.randint(2, min(len(hosts), 4))))
+        kind = rng.choice(("write_bw", "write_bw", "permutation", "mix", "incast", "all_reduce", "all_to_all"))
+        if kind == "write_bw":
+            ranks = ranks[:2]
+        found.append(Workload(kind, options(rng, kind), ranks, name=f"load{number}"))
+    return found
+
+
+def options(rng: Random, kind: str) -> dict[str, Any]:
+    """Random sizes for a workload of this kind."""
+    if kind in ("all_reduce", "all_to_all"):
+        return {"size": rng.choice((4096, 32_768)), "rounds": 0, "qps": rng.choice((1, 1, 2))}
+    found: dict[str, Any] = {
+        "depth": rng.choice((1, 2, 8)),
+        "qps": rng.choice((1, 1, 2)),
+        "rate_bps": rng.choice((300_000, 1_000_000, 3_000_000)),
+        "messages": 0,
+    }
+    if kind == "mix":
+        found["sizes"] = rng.choice(([[64, 3], [4096, 2], [20_000, 1]], [[1, 1], [5000, 1]], [[40_000, 1]]))
+        found["immediate_every"] = rng.choice((1, 2, 4))
+    else:
+        found["size"] = rng.choice((64, 4096, 30_000, 100_000))
+        if kind == "incast" and rng.random() < FULL_SHARE:
+            found |= {"rate_bps": 0, "size": 30_000, "depth": 8}
+    # A stream that posts seldom would look like one that stands still.
+    largest = max(size for size, _ in found["sizes"]) if kind == "mix" else found["size"]
+    if found["rate_bps"]:
+        found["rate_bps"] = max(found["rate_bps"], round(largest * 8 / POSTED_WITHIN_S))
+    return found
+
+
+def light(rng: Random, plan: Plan) -> Workload:
+    """A trickle between two hosts: enough to keep their queue pairs busy."""
+    ranks = tuple(rng.sample([host.name for host in plan.hosts()], 2))
+    return Workload("write_bw", {"size": 2048, "depth": 1, "rate_bps": 400_000, "messages": 0}, ranks, name="load0")

@@ -1,0 +1,88 @@
+"""The numbers of a run that a sweep keeps, compares and draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from judging import enough
+from judging.measures import counters, goodput, recovery, steps
+from judging.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """`of` is None for a run that has no such number. `better` says which end of the distribution is the good one."""
+
+    name: str
+    title: str
+    unit: str
+    better: str  # "high" or "low"
+    of: Callable[[Run], float | None]
+
+
+def goodput_kept(run: Run) -> float | None:
+    """Goodput under faults as a share of the reference phase's."""
+    reference, faults = run.phases.get("reference"), run.phases.get("faults")
+    before = goodput.of_phase(run, reference) if reference else 0.0
+    return goodput.of_phase(run, faults) / before if faults is not None and faults.length_ns and before else None
+
+
+def goodput_bps(run: Run) -> float | None:
+    """Goodput in the reference phase, bit/s of all hosts."""
+    reference = run.phases.get("reference")
+    return goodput.of_phase(run, reference) if reference else None
+
+
+def p99_step(run: Run) -> float | None:
+    """The 99th percentile of step times under faults, as a multiple of the reference phase's."""
+    reference, faults = run.phases.get("reference"), run.phases.get("faults")
+    if reference is None or faults is None:
+        return None
+    all_steps = steps.steps(run)
+    before, during = (steps.times(steps.of_phase(all_steps, span)) for span in (reference, faults))
+    if before is None or during is None:
+        return None
+    return max(during.p99_ns, steps.stalled_ns(all_steps, faults)) / before.p99_ns
+
+
+def slowest_recovery(run: Run) -> float | None:
+    """Round trips until goodput was back after the slowest of all faults.
+
+    A fault after which goodput was not back counts for as long as somebody looked: it took at least that long.
+    """
+    rtt_ns = enough.base_rtt_ns(run)
+    items = recovery.recoveries(run) if run.faults and rtt_ns else []
+    times = [item.watched_ns if item.after_ns is None else item.after_ns for item in items]
+    return max(times) / rtt_ns if times else None
+
+
+def resent_share(run: Run) -> float | None:
+    """Packets sent again, as a share of all data packets."""
+    totals = counters.qp_totals(run)
+    return totals["retransmits"] / totals["data_packets"] if totals.get("data_packets") else None
+
+
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("goodput_kept", "goodput kept under faults", "share of the reference", "high", goodput_kept),
+        Metric("p99_step", "p99 step under faults", "times the reference's", "low", p99_step),
+        Metric("recovery", "slowest recovery", "round trips", "low", slowest_recovery),
+        Metric("goodput", "goodput without faults", "bit/s", "high", goodput_bps),
+        Metric("resent", "packets sent again", "share of data packets", "low", resent_share),
+    )
+}
+
+
+def measured(run: Run) -> dict[str, float]:
+    """Every metric that this run has, rounded to nine digits so that rows are the same on every machine."""
+    found: dict[str, float] = {}
+    for name, metric in METRICS.items():
+        try:
+            value = metric.of(run)
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            continue  # as in a check: a run that was broken off early lacks what the number is made of
+        if value is not None:
+            found[name] = float(f"{value:.9g}")
+    return found

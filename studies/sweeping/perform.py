@@ -1,0 +1,67 @@
+"""Making one run of a sweep, in whatever process: run, judge, keep a row, leave no file."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from judging.judge import judge, verdict_of
+from judging.run import Run
+from running.directory import RunDirectory
+from running.runner import Runner
+from running.watch import watched
+from running.worlds.emulated import EmulatedWorld
+from running.worlds.simulated import SimulatedWorld
+from studies.sweeping import metric
+from studies.sweeping.row import Row, broken, row_of
+from studies.sweeping.task import Choose, Chosen, Task, VersionError, checked, options_of
+
+Perform = Callable[[Task], Row]
+
+
+def perform(choose: Choose, scratch: str, task: Task) -> Row:
+    """One run and its row. VersionError when this process would make another run; other errors are in the row."""
+
+    def judged(root: Path) -> Row:
+        chosen = choose([*task.words, "--seed", str(task.seed)])
+        checked(task, options_of(chosen))
+        runner = made(chosen, root)
+        scenario, directory = runner.scenario, runner.directory.path
+        checks = list(scenario.checks(runner.setting))
+        run = Run.open(directory)
+        verdict = judge(directory, checks, scenario.story) if task.keep else verdict_of(run, checks)
+        return row_of(task.key, task.seed, verdict, metric.measured(run))
+
+    return kept(task, scratch, judged)
+
+
+def kept(task: Task, scratch: str, make: Callable[[Path], Row]) -> Row:
+    """The row that `make` returns when it is given a folder for the run, or what broke, with how long that took.
+
+    The run's journals lie in a folder below `scratch` meanwhile, unless the task keeps them.
+    """
+    began_s = time.monotonic()
+    try:
+        with tempfile.TemporaryDirectory(prefix="run-", dir=scratch or None) as folder:
+            row = make(Path(task.keep or folder))
+    except VersionError:
+        raise
+    except Exception as error:  # whatever a run may raise: the others go on, and the row says why this one did not
+        row = broken(task.key, task.seed, error)
+    return replace(row, seconds=round(time.monotonic() - began_s, 3))
+
+
+def made(chosen: Chosen, root: Path) -> Runner:
+    """The run itself, in a new run directory below `root`."""
+    scenario, choices = chosen
+    directory = RunDirectory.create(root, scenario.name, choices.seed)
+    runner = Runner(scenario, choices, directory, tell=lambda event: None)
+    simulated = choices.world == "simulated"
+    kind = SimulatedWorld if simulated else EmulatedWorld
+    make_world = partial(kind, choices.running_plan, choices.transport, choices.seed, directory, runner.tell)
+    runner.run(make_world, None if simulated else partial(watched, directory))
+    return runner

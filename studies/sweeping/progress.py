@@ -1,0 +1,96 @@
+"""How far a sweep is, and what is known so far: a live table on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from studies.sweeping.engine import Engine
+from studies.sweeping.proportion import share
+from studies.sweeping.sweep import Sweep
+
+LINE_S = 10.0  # between two lines where nobody can redraw
+REFRESH_HZ = 2
+
+
+class Progress:
+    """A context manager; `tell` after each run. With `plain`, or without a terminal, lines instead of a live table."""
+
+    def __init__(
+        self,
+        console: Console,
+        sweep: Sweep,
+        engine: Engine,
+        plain: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._console = console
+        self._sweep = sweep
+        self._engine = engine
+        self._clock = clock
+        self._began_s = self._told_s = clock()
+        live = console.is_terminal and not plain and not console.quiet
+        self._live = Live(get_renderable=self.picture, console=console, refresh_per_second=REFRESH_HZ) if live else None
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def tell(self) -> None:
+        """A run has ended."""
+        if self._live is None and self._clock() - self._told_s >= LINE_S:
+            self._told_s = self._clock()
+            self._console.print(self.line(), highlight=False, soft_wrap=True)
+
+    def line(self) -> str:
+        """Everything in one line."""
+        known = "; ".join(
+            f"{subject.variant.title}: {self._known(index)}" for index, subject in enumerate(self._sweep.subjects)
+        )
+        return f"{self.pace()}; {known}"
+
+    def pace(self) -> str:
+        """Runs made and found, how fast, and how long it may take."""
+        made, left = self._sweep.made, self._left()
+        minutes = (self._clock() - self._began_s) / 60
+        words = f"{made} runs made, {self._sweep.found} kept from before"
+        if made and minutes > 0:
+            words += f", {made / minutes:.1f} a minute"
+            if left:
+                words += f", {left} to go: at most {max(1, round(left * minutes / made))} min"
+        if self._engine.died:
+            words += f"; {self._engine.died} workers died, and their runs were made again"
+        return words
+
+    def picture(self) -> RenderableType:
+        """A bar and what is known, for each variant."""
+        grid = Table.grid(padding=(0, 2))
+        for index, subject in enumerate(self._sweep.subjects):
+            done = len(self._sweep.rows(index))
+            total = done if self._sweep.over(index) else len(self._sweep.seeds)
+            bar = ProgressBar(total=max(total, 1), completed=done, width=24)
+            grid.add_row(subject.variant.title, bar, f"{done}/{total}", self._known(index))
+        return Group(grid, Text(self.pace(), style="dim"))
+
+    def _known(self, index: int) -> str:
+        rows, test = self._sweep.rows(index), self._sweep.test(index)
+        if not rows:
+            return "nothing known yet"
+        words = f"true on {share(sum(row.passed for row in rows), len(rows)).words()} of {len(rows)}"
+        return words if test is None or test.known is None else f"{words}: {'known' if test.known else 'refuted'}"
+
+    def _left(self) -> int:
+        sweep = self._sweep
+        return sum(len(sweep.seeds) - len(sweep.rows(i)) for i in range(len(sweep.subjects)) if not sweep.over(i))

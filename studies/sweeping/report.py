@@ -1,0 +1,121 @@
+"""The files of a sweep: `sweep.html` to look at, `rows.csv` and `sweep.json` for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from common import files
+from judging.reports import page
+from studies.sweeping import picture, text
+from studies.sweeping.metric import METRICS
+from studies.sweeping.proportion import Share
+from studies.sweeping.quantile import band
+from studies.sweeping.statement import Statement, contrasts, document, table
+
+EXPLAINED = (
+    "Each run is one seed: the seed draws the faults and everything else that chance decides. The interval beside a"
+    " share says where the share of all seeds lies, with 95 % confidence (Wilson; where all runs agree, the exact"
+    " one-sided bound). An unknown run is never counted as true."
+)
+BANDED = (
+    "Each curve says which share of the runs stayed at or below a value; the band around it holds the curve of all"
+    " seeds with 95 % confidence (Dvoretzky, Kiefer, Wolfowitz): ± {band:.1%} for {runs} runs."
+)
+PAIRED = (
+    "Two variants get the same faults from the same seed. The interval of the mean difference is a percentile bootstrap"
+    " over seeds."
+)
+
+
+def write(folder: Path, found: Sequence[Statement]) -> Path:
+    """All files, each replaced at once; the path of the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files.write(folder / "rows.csv", csv_text(found))
+    files.write_json(folder / "sweep.json", document(found))
+    files.write(folder / "sweep.html", html(found))
+    return folder / "sweep.html"
+
+
+def csv_text(found: Sequence[Statement]) -> str:
+    """The rows, as `statement.table` has them."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    head, lines = table(found)
+    writer.writerow(head)
+    writer.writerows(lines)
+    return buffer.getvalue()
+
+
+def html(found: Sequence[Statement]) -> str:
+    """The page."""
+    scenarios = list(dict.fromkeys(one.variant.scenario for one in found))
+    title = f"{', '.join(scenarios)}: {max((len(one.rows) for one in found), default=0)} seeds"
+    most = max((len(one.rows) for one in found), default=0)
+    banded = BANDED.format(band=band(most), runs=most) if most else ""
+    verdicts = text.verdict_rows(found)
+    parts = [f"<h1>{page.text(title)}</h1>"]
+    parts += [page.paragraph(claim, soft=True) for claim in dict.fromkeys(one.claim for one in found)]
+    tests = [page.paragraph(f"{one.variant.title}: {one.test.words()}.") for one in found if one.test is not None]
+    parts.append(
+        page.section(
+            "How often each verdict", bars(found), page.table(verdicts[0], verdicts[1:]), *tests,
+            page.paragraph(EXPLAINED, soft=True),
+        )
+    )  # fmt: skip
+    if checks := text.check_rows(found):
+        parts.append(page.section("Findings that were not true", page.table(["", "check", "", ""], checks)))
+    for scenario in scenarios:
+        own = [one for one in found if one.variant.scenario == scenario]
+        charts = [chart for metric in METRICS.values() if (chart := picture.ecdf(metric, own))]
+        if charts:
+            parts.append(page.section(f"Distributions: {scenario}", *charts))
+    parts.append(page.paragraph(banded, soft=True))
+    if metrics := text.metric_rows(found):
+        head = ["", "metric", "", "median", "1st percentile", "99th percentile"]
+        parts.append(page.section("Metrics over seeds", page.table(head, metrics)))
+    if differences := text.contrast_rows(contrasts(found)):
+        rows = page.table(["second − first", "", "mean (95 % interval)"], differences)
+        parts.append(page.section("Differences on the same seeds", rows, page.paragraph(PAIRED, soft=True)))
+    parts.append(page.section("The worst seeds, and how to repeat them", worst(found)))
+    return page.page(title, *parts)
+
+
+def worst(found: Sequence[Statement]) -> str:
+    """The runs to look at first, each with its command."""
+    rows = []
+    for one in found:
+        for row in one.worst():
+            why = row.error or "; ".join(f"{name}: {reason}" for name, reason in row.reasons.items())
+            mark = page.Raw(f'<span class="mark {row.verdict}">{row.verdict}</span>')
+            command = page.Raw(f"<code>{page.text(one.variant.command(row.seed))}</code>")
+            rows.append([command, mark, why])
+    return page.table(["", "verdict", "why"], rows)
+
+
+def bars(found: Sequence[Statement]) -> str:
+    """A bar a variant: the share of true runs, and its interval as a line."""
+    rows = []
+    for index, one in enumerate(found):
+        y = 22 * index
+        rows.append(f'<text x="0" y="{y + 15}" font-size="12">{page.text(one.variant.title)}</text>')
+        rows.append(bar(one.verdicts, y))
+    height = 22 * len(found) + 4
+    label = "Share of true, unknown and false runs, and the interval of the true share"
+    return f'<svg role="img" aria-label="{label}" viewBox="0 0 900 {height}">{"".join(rows)}</svg>'
+
+
+def bar(verdicts: Mapping[str, Share], y: int) -> str:
+    """True, unknown and false from left to right."""
+    left, parts, width = 320.0, [], 560.0
+    for word in ("true", "unknown", "false"):
+        own = width * (verdicts[word].value or 0.0)
+        parts.append(
+            f'<rect x="{left:.1f}" y="{y + 4}" width="{own:.1f}" height="14" fill="var(--{word})" opacity="0.75"/>'
+        )
+        left += own
+    low, high = (320 + width * end for end in (verdicts["true"].low, verdicts["true"].high))
+    line = f'<path d="M{low:.1f} {y + 11}H{high:.1f}M{low:.1f} {y + 6}v10M{high:.1f} {y + 6}v10" '
+    return "".join(parts) + line + 'stroke="var(--ink)" fill="none" stroke-width="1.5"/>'

@@ -1,0 +1,74 @@
+"""One run to be made: its words, its seed, and the key under which its row is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from running import identity
+from running.directory import RunDirectory
+from running.runner import Choices, Runner
+from scenarios import library
+from scenarios.scenario import Scenario
+
+Chosen = tuple[Scenario, Choices]
+Choose = Callable[[Sequence[str]], Chosen]
+"""From words of `./lab run` to what they choose; a function of a module, so that processes can name it."""
+
+JUDGING = ("judging", "studies/sweeping/metric.py", "studies/sweeping/row.py")
+
+
+class VersionError(RuntimeError):
+    """A worker has other code, or another plan or scenario file, than who asked it for a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """`words` are those of `./lab run` without the seed; `hashes` say what the key was made from.
+
+    `keep` is the folder of runs for one that is wanted whole, with its report; "" for a row alone.
+    """
+
+    key: str
+    words: tuple[str, ...]
+    seed: int
+    hashes: Mapping[str, str]
+    keep: str = ""
+
+
+def options_of(chosen: Chosen) -> dict[str, Any]:
+    """The options of a run, as `options.json` has them."""
+    scenario, choices = chosen
+    return Runner(scenario, choices, RunDirectory(Path()), tell=lambda event: None).options()
+
+
+def hashes_of(options: Mapping[str, Any]) -> dict[str, str]:
+    """What decides a row beside the choices: the digests of a run, and those of the code that judges it."""
+    shipped = tuple(f"scenarios/{name.replace('-', '_')}.py" for name in (*library.NAMES, *library.WITH_PROGRAMS))
+    return {
+        **options["hashes"],
+        "judging": identity.code_digest(JUDGING),
+        "scenarios": identity.code_digest(shipped),  # they import one another
+        "version": options["version"],
+    }
+
+
+def key_of(options: Mapping[str, Any], seed: int) -> str:
+    """The key of a row: that of the run, and the digests of the code that judges."""
+    found = {"run": identity.key({**options, "seed": seed}), **hashes_of(options)}
+    return identity.digest(json.dumps(found, sort_keys=True).encode())
+
+
+def checked(task: Task, options: Mapping[str, Any]) -> None:
+    """VersionError unless a run with these options is the one that was asked for."""
+    if key_of(options, task.seed) == task.key:
+        return
+    own = hashes_of(options)
+    differ = [name for name in own if own[name] != task.hashes.get(name)] or ["the choices"]
+    raise VersionError(
+        f"this process would make another run than the one that was asked for: {', '.join(differ)} differ;"
+        " workers need the same version of mrclab and the same files"
+    )

@@ -1,0 +1,87 @@
+"""Several links in one pcapng: what tshark reads is what was fed in, on the interface that it came from."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli import main as cli
+from cli.capturing import PCAP_NANOSECONDS, CaptureError, PcapReader, interface, merged, packet, section
+
+Record = tuple[int, bytes]
+RECORDS = st.lists(st.tuples(st.integers(0, 2**32 * 10**9 - 1), st.binary(max_size=80)), max_size=6)
+
+
+def pcap(records: list[Record]) -> bytes:
+    head = struct.pack("<IHHiIII", PCAP_NANOSECONDS, 2, 4, 0, 0, 65535, 1)
+    return head + b"".join(
+        struct.pack("<IIII", t_ns // 10**9, t_ns % 10**9, len(frame), len(frame)) + frame for t_ns, frame in records
+    )
+
+
+@given(RECORDS, st.lists(st.integers(1, 50), max_size=20))
+def test_a_pcap_in_pieces_of_any_size_gives_every_record_once(records: list[Record], cuts: list[int]) -> None:
+    data, reader, found = pcap(records), PcapReader(), []
+    for size in [*cuts, len(data)]:
+        found += list(reader.feed(data[:size]))
+        data = data[size:]
+    assert [(t_ns, frame) for t_ns, frame, _ in found] == records
+
+
+def test_what_is_no_pcap_is_refused() -> None:
+    with pytest.raises(CaptureError, match="no pcap"):
+        list(PcapReader().feed(bytes(24)))
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark on PATH")
+def test_tshark_reads_times_to_the_nanosecond_and_the_names_of_the_links(tmp_path: Path) -> None:
+    frame = bytes(12) + b"\x86\xdd" + b"\x60" + bytes(39)
+    file = tmp_path / "two.pcapng"
+    file.write_bytes(
+        section() + interface("h0-p0l0") + interface("p0l0-p0s1")
+        + packet(0, 1_700_000_000_123_456_789, frame, len(frame)) + packet(1, 1_700_000_001_000_000_001, frame, 1500)
+    )  # fmt: skip
+    fields = ("frame.time_epoch", "frame.interface_name", "frame.len", "frame.cap_len")
+    words = ["tshark", "-r", str(file), "-T", "fields", *(word for name in fields for word in ("-e", name))]
+    rows = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+    assert rows[0].split("\t") == ["1700000000.123456789", "h0-p0l0", "54", "54"]
+    assert rows[1].split("\t") == ["1700000001.000000001", "p0l0-p0s1", "1500", "54"]
+
+
+def pretender(records: list[Record]) -> list[str]:
+    """A command that says what tcpdump says and writes these records."""
+    code = f"import sys; sys.stderr.write('tcpdump: listening on x\\n'); sys.stdout.buffer.write({pcap(records)!r})"
+    return [sys.executable, "-c", code]
+
+
+def test_frames_of_all_links_come_into_one_stream_and_a_count_ends_it() -> None:
+    written: list[bytes] = []
+    commands = {"a-b": pretender([(1, b"one"), (3, b"three")]), "b-c": pretender([(2, b"two")])}
+    assert merged(commands, written.append) == 3
+    assert sum(b"three" in data for data in written) == 1
+    assert merged(commands, written.append, count=2) == 2
+    with pytest.raises(CaptureError, match="no such device"):
+        merged({"a-b": ["sh", "-c", "echo no such device >&2"]}, written.append)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("h0-p0l0", "p0l0-p0s0"), "several links: --write FILE.pcapng, --write - or --decode"),
+        (("h0-p0l0", "--decode", "--write", "x"), "--decode prints and --write writes"),
+        (("h0-p0l0", "h0-p0l0", "--write", "-"), "each link once"),
+    ],
+)
+def test_a_capture_that_cannot_be_is_refused_before_anybody_is_asked_for_root(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert cli.main(["capture", *words]) == 2
+    assert said in capsys.readouterr().err

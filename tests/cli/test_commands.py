@@ -1,0 +1,188 @@
+"""The command line as a newcomer meets it: what it refuses, in which words, with nothing left of what it refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli import main as cli
+from running.directory import before, find
+from scenarios import library
+from topo.planfile import PLANS_DIR
+
+SIMULATED = ("--world", "simulated", "--plain")
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What is said on stderr by a command that cannot be done."""
+    assert cli.main(list(words)) == 2
+    return capsys.readouterr().err
+
+
+def test_without_a_word_all_commands_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 2
+    assert "run a scenario, judge it, write a report" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nope",), "no scenario 'nope': valid are smoke, "),
+        (("smoke", "--transport", "tcp"), "no transport 'tcp': valid are mrc, "),
+        (("smoke", "--seed", "-1"), "--seed: 0 to 9223372036854775807 is wanted, not -1"),
+        (("smoke", "--time", "0"), "--time: a factor above 0"),
+        (("smoke", "--rate", "0"), "--rate: 0.01 to 800000 Mb/s"),
+        (("smoke", "--set", "foo"), "--set: NAME=VALUE is wanted"),
+        (("smoke", "--set", "foo=1"), "foo is no key here; valid: name, description"),
+        (("smoke", "--setting", "foo=1"), "no setting 'foo'; valid: "),
+        (("smoke", "--setting", "selection=best"), "no path selection 'best'; valid: mrc, "),
+        (("smoke", "--plan", "nope"), "no plan 'nope': shipped are"),
+        (("incast", "--plan", "tiny"), "plan 'tiny' has too few"),
+        (("smoke", "--set", "fabric.planes=1"), "h0"),  # smoke takes h0.p1 down
+    ],
+)
+def test_a_run_that_cannot_be_is_refused_before_anything_is_written(
+    words: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = tmp_path / "runs"
+    assert said in refused(capsys, "run", *words, *SIMULATED, "--runs", str(runs))
+    assert not runs.exists()
+
+
+@pytest.mark.parametrize("text", ["switches.p0s1=linux", "switch=bmv2", "switch=linux"])
+def test_another_kind_of_switch_in_virtual_time_is_refused_not_ignored(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = tmp_path / "runs"
+    said = refused(capsys, "run", "smoke", *SIMULATED, "--set", text, "--runs", str(runs))
+    assert f"--set {text}: with --world simulated every switch is an embedded one" in said
+    assert not runs.exists()
+
+
+def test_a_mixed_plan_in_virtual_time_is_said_to_be_all_embedded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "mixed.toml"
+    plan.write_text((PLANS_DIR / "tiny.toml").read_text() + '\n[switches]\np0s1 = "linux"\n')
+    quick = ("run", "smoke", *SIMULATED, "--runs", str(tmp_path / "runs"), "--time", "0.2", "--seed", "1")
+    cli.main([*quick, "--plan", str(plan)])
+    assert (
+        "in virtual time every switch is an embedded one: so are p0s1 (linux) of plan tiny" in capsys.readouterr().out
+    )
+    options = json.loads((find(tmp_path / "runs", "latest") / "options.json").read_text())
+    assert options["switch_kind"] == "embedded"
+
+
+def test_a_setting_stands_in_the_header_of_summary_report_and_comparison(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = ("--runs", str(tmp_path))
+    quick = ("run", "smoke", *SIMULATED, *runs, "--seed", "3", "--time", "0.2")
+    cli.main([*quick])
+    cli.main([*quick, "--setting", "selection=oblivious"])
+    header = "smoke · plan tiny · mrc · seed 3 · selection=oblivious · virtual time"
+    path = find(tmp_path, "latest")
+    assert header in (path / "summary.txt").read_text()
+    assert header in (path / "report.html").read_text()
+    assert cli.main(["compare", *runs]) == 0
+    page = (path / "compare.html").read_text()
+    assert header in page
+    assert "smoke · plan tiny · mrc · seed 3 · virtual time" in page
+    assert "mrc (selection=oblivious)" in capsys.readouterr().out
+
+
+def test_every_title_is_a_claim_that_a_verdict_can_answer() -> None:
+    # A claim has a verb in the present tense: "Training does not notice flapping links: true".
+    verbs = re.compile(r"\b(does|do|is|are|works|finds|lives|outlives|cost|costs|notices?)\b")
+    for scenario in library.scenarios():
+        assert verbs.search(scenario.title), scenario.title
+
+
+@pytest.mark.parametrize(
+    "words", [("up", "tiny"), ("down",), ("shell",), ("fault", "link-down", "p0l0-p0s0"), ("undo",), ("run", "smoke")]
+)
+def test_what_needs_root_asks_sudo_for_the_same_words_or_says_so(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(sys, "argv", ["mrclab", *words])
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    told = refused(capsys, *words)
+    assert "which needs root: run this as root (sudo is not installed)" in told
+    assert "--world simulated does the same in virtual time" in told
+
+    def execv(path: str, arguments: list[str]) -> None:
+        raise OSError(" ".join(arguments))  # which does not return
+
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(os, "execv", execv)
+    said = refused(capsys, *words)
+    assert "asking for root with sudo" in said
+    assert said.rstrip().endswith(f"-m cli {' '.join(words)}")
+
+
+def test_up_refuses_a_rate_that_no_port_has(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert "--rate: 0.01 to 100000 Mb/s is wanted, not 0" in refused(capsys, "up", "tiny", "--rate", "0")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1\n", "a scenario file must hold SCENARIO"),
+        ("x = (\n", "mine.py:1: SyntaxError"),
+        ("\n\nfrom scenarios import nothing_here\n", "mine.py:3: ImportError"),
+    ],
+)
+def test_a_file_that_is_no_scenario_is_refused_by_its_line(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    assert said in refused(capsys, "run", str(file), *SIMULATED)
+
+
+def make_runs(root: Path, *names: str) -> None:
+    for name in names:
+        (root / name).mkdir(parents=True)
+        (root / name / "options.json").write_text("{}")
+
+
+def test_a_run_is_found_by_its_scenario_and_the_one_before_it_is_the_same_scenarios(tmp_path: Path) -> None:
+    make_runs(tmp_path, "smoke/20261101-1", "link-flap/20261102-1", "smoke/20261103-1", "link-flap/20261104-1")
+    assert find(tmp_path, "smoke").name == "20261103-1"
+    assert find(tmp_path, "link-flap/20261102-1").name == "20261102-1"
+    assert before(find(tmp_path, "smoke")) == (tmp_path / "smoke/20261101-1").resolve()
+    with pytest.raises(FileNotFoundError, match="the first run of smoke"):
+        before(find(tmp_path, "smoke/20261101-1"))
+    with pytest.raises(FileNotFoundError, match=r"no run 'nope'; there is: latest, smoke/20261101-1, .*link-flap/2026"):
+        find(tmp_path, "nope")
+
+
+def test_two_runs_are_made_and_compared_by_the_shortest_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = ("--runs", str(tmp_path))
+    quick = ("run", "smoke", *SIMULATED, *runs, "--seed", "3", "--time", "0.5")
+    cli.main([*quick, "--set", "trimming.enabled=false"])
+    first = capsys.readouterr().out
+    assert "overrides.trimming.enabled=false" in first.splitlines()[0]
+    assert "smoke · plan tiny · mrc · seed 3 · trimming.enabled=false · virtual time" in first
+    again = "./lab run smoke --transport mrc --seed 3 --set trimming.enabled=false --time 0.5 --world simulated"
+    assert again in find(tmp_path, "latest").joinpath("report.html").read_text()
+    cli.main([*quick, "--transport", "roce", "--set", "trimming.enabled=false"])
+    capsys.readouterr()
+    assert cli.main(["compare", *runs, "--format", "json"]) == 0
+    compared = json.loads(capsys.readouterr().out)
+    assert list(compared["runs"]) == ["mrc", "roce"]
+    assert compared["findings"][0]["holds"] is True
+    assert {run["verdict by itself"] for run in compared["runs"].values()} <= {"true", "false", "unknown"}
+    assert (find(tmp_path, "latest") / "compare.html").exists()

@@ -1,0 +1,145 @@
+"""Plans for other gear: golden files, and packets that follow the exported text from NIC to NIC."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli import main as cli
+from cli.exporting.document import document
+from cli.exporting.frr import frr
+from cli.exporting.sonic import LANES, sonic
+from controller.tables import tables
+from topo.address import usid_address
+from topo.graph import PortRef, links, peer
+from topo.node import Switch
+from topo.path import hops, path_da, paths
+from topo.plan import Plan
+from topo.planfile import load_plan, parse_document
+
+GOLDEN = Path(__file__).parent / "golden"
+PLAN = load_plan("tiny")
+STATIC_SIDS_SINCE = (10, 3)
+Table = dict[ipaddress.IPv6Network, set[int]]
+
+
+@pytest.mark.parametrize("name", ["p0l0", "p0s1"])
+def test_configurations_are_those_of_the_golden_files(name: str) -> None:
+    switch = PLAN.switch_node(name)
+    assert frr(PLAN, switch) == (GOLDEN / f"{name}.frr.conf").read_text()
+    assert sonic(PLAN, switch) == (GOLDEN / f"{name}.sonic.json").read_text()
+
+
+def frr_release() -> tuple[int, int] | None:
+    """Of the FRR on this machine; None when there is none."""
+    if shutil.which("vtysh") is None:
+        return None
+    told = subprocess.run(["vtysh", "--help"], capture_output=True, text=True, check=False, timeout=30).stdout
+    found = re.search(r"version (\d+)\.(\d+)", told)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def refused_by_frr(folder: Path, text: str) -> str:
+    """What FRR's own parser says against a configuration; "" when it takes every line."""
+    (folder / "vtysh.conf").touch()
+    file = folder / "frr.conf"
+    file.write_text(text)
+    argv = ["vtysh", "--config_dir", str(folder), "-C", "-f", str(file)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30)
+    return f"status {done.returncode}: {done.stderr}" if done.returncode else ""
+
+
+@pytest.mark.skipif(frr_release() is None, reason="needs FRR's vtysh (apt-get install frr)")
+def test_frrs_own_parser_takes_every_static_route_and_names_a_wrong_line(tmp_path: Path) -> None:
+    for name in ("tiny", "lab"):
+        plan = load_plan(name)
+        for switch in plan.switches():
+            assert refused_by_frr(tmp_path, frr(plan, switch).partition("segment-routing")[0]) == "", switch
+    assert refused_by_frr(tmp_path, "ipv6 rode fd00::/48 fe80::1 p0l0-eth1\n").startswith("status 2")
+
+
+@pytest.mark.skipif(
+    (frr_release() or (0, 0)) < STATIC_SIDS_SINCE, reason="needs FRR 10.3 or newer: older ones know no static SIDs"
+)
+def test_frrs_own_parser_takes_every_line(tmp_path: Path) -> None:
+    for name in ("tiny", "lab"):
+        plan = load_plan(name)
+        for switch in plan.switches():
+            assert refused_by_frr(tmp_path, frr(plan, switch)) == "", switch
+
+
+def frr_table(text: str) -> tuple[ipaddress.IPv6Network, Table]:
+    """A switch's own uSID and its routes, as FRR's words say them: prefix to port numbers."""
+    table: Table = {}
+    for prefix, interface in re.findall(r"^ipv6 route (\S+) fe80::1 (\S+)$", text, re.MULTILINE):
+        table.setdefault(ipaddress.IPv6Network(prefix), set()).add(int(interface.rpartition("eth")[2]))
+    (own,) = re.findall(r"sid (\S+) locator MAIN behavior uN", text)
+    return ipaddress.IPv6Network(own), table
+
+
+def sonic_table(text: str) -> tuple[ipaddress.IPv6Network, Table]:
+    told = json.loads(text)
+    table = {
+        ipaddress.IPv6Network(key.partition("|")[2]): {
+            int(name.removeprefix("Ethernet")) // LANES + 1 for name in row["ifname"].split(",")
+        }
+        for key, row in told["STATIC_ROUTE"].items()
+    }
+    (own,) = told["SRV6_MY_SIDS"]
+    return ipaddress.IPv6Network(own.partition("|")[2]), table
+
+
+def shifted(address: ipaddress.IPv6Address) -> ipaddress.IPv6Address:
+    """uN, RFC 9800: what stands behind the active uSID moves up by its 16 bits."""
+    value = int(address)
+    block, rest = value >> 96 << 96, value & (1 << 96) - 1
+    return ipaddress.IPv6Address(block | rest << 16 & (1 << 96) - 1)
+
+
+@pytest.mark.parametrize(("form", "read"), [(frr, frr_table), (sonic, sonic_table)], ids=["frr", "sonic"])
+def test_packets_follow_the_exported_routes_along_every_path(
+    form: Callable[[Plan, Switch], str], read: Callable[[str], tuple[ipaddress.IPv6Network, Table]]
+) -> None:
+    read_tables = {switch: read(form(PLAN, switch)) for switch in PLAN.switches()}
+    source, destination = PLAN.host("h0"), PLAN.host("h3")
+    for path in paths(PLAN, source, destination):
+        address, here = path_da(PLAN, path), peer(PLAN, PortRef(source, path.port))
+        crossed = []
+        while isinstance(here.node, Switch):
+            own, table = read_tables[here.node]
+            if address in own:
+                address = shifted(address)
+            matching = [prefix for prefix in table if address in prefix]
+            (port,) = table[max(matching, key=lambda prefix: prefix.prefixlen)]
+            crossed.append((here.node, port))
+            here = peer(PLAN, PortRef(here.node, port))
+        assert here.node == destination
+        assert crossed == [(hop.switch, hop.port_out) for hop in hops(PLAN, path)]
+        assert address == usid_address(PLAN, [0x3001])
+
+
+def test_the_json_holds_the_plan_every_link_and_every_entry() -> None:
+    told = json.loads(json.dumps(document(PLAN)))
+    assert parse_document(told["plan"]) == PLAN
+    assert {node["name"] for node in told["nodes"]} == {node.name for node in PLAN.nodes()}
+    assert len(told["links"]) == len(list(links(PLAN)))
+    for switch in PLAN.switches():
+        assert len(told["entries"][switch.name]) == len(tables(PLAN, switch))
+    assert any("fcbb:bbbb:2000::/48" in row["key"] for row in told["entries"]["p0l0"])
+
+
+def test_export_writes_a_file_a_switch_and_refuses_what_it_cannot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["export", "frr", "tiny", "-o", str(tmp_path / "frr")]) == 0
+    assert {file.stem for file in (tmp_path / "frr").iterdir()} == {switch.name for switch in PLAN.switches()}
+    assert cli.main(["export", "sonic", "tiny"]) == 2
+    assert "-o FOLDER for all 8 switches, or --switch NAME" in capsys.readouterr().err
+    assert cli.main(["export", "frr", "tiny", "--switch", "p9l9"]) == 2

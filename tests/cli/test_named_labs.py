@@ -1,0 +1,132 @@
+"""Labs of different names through the command line: every word means the named lab, and two runs go on side by side."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli import main as cli
+from cli import root
+from cli.words import WORDS, place
+from topo.emulation import labname
+from topo.emulation.labname import LabName
+
+needs_root = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")]
+MRCLAB = [sys.executable, "-m", "cli"]
+NAMES = ("test-one", "test-two")  # whoever else uses this machine calls theirs otherwise
+LIMIT_S = 240
+LAB_IN_SOURCE = re.compile(r"Lab\.attach|chosen_plan|running_plan|topo\.emulation\.cli|EmulatedWorld")
+
+
+def touches_a_lab(word: str) -> bool:
+    """By the module that adds the word; `doctor` is with those that do, and looks at the machine alone."""
+    module = place(word)[0]
+    source = (Path(cli.__file__).parents[1] / f"{module.replace('.', '/')}.py").read_text()
+    return word != "doctor" and LAB_IN_SOURCE.search(source) is not None
+
+
+def mrclab(*words: str, status: int | None = 0) -> str:
+    done = subprocess.run([*MRCLAB, *words], capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    assert status is None or done.returncode == status, f"{words}: {done.returncode}: {done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("word", sorted(filter(touches_a_lab, WORDS)))
+def test_every_word_that_touches_a_lab_takes_a_name(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert {"run", "up", "down", "status", "fault", "trace", "view", "topo"} <= set(filter(touches_a_lab, WORDS))
+    with pytest.raises(SystemExit):
+        cli.main([word, "--name", "Not a Name"])
+    assert "argument --name: 'Not a Name' is no lab's name: a lab's name has 1 to 16" in capsys.readouterr().err
+
+
+def test_the_name_may_come_before_the_word(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv(labname.VARIABLE, "default")
+    assert cli.main(["--name", "nobodys", "status"]) == 1
+    assert "no lab of the name nobodys is running" in capsys.readouterr().out
+
+
+def test_a_command_that_starts_again_under_sudo_keeps_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(labname.VARIABLE, "blue")
+    assert root.with_name(["fault", "link-down", "p0l0-p0s0"]) == ["fault", "--name", "blue", "link-down", "p0l0-p0s0"]
+    assert root.with_name(["--name", "blue", "up"]) == ["--name", "blue", "up"]
+    monkeypatch.delenv(labname.VARIABLE)
+    assert root.with_name(["up", "tiny"]) == ["up", "tiny"]
+
+
+@pytest.fixture
+def two_labs() -> Iterator[None]:
+    try:
+        for name in NAMES:
+            mrclab("up", "tiny", "--name", name)
+        yield
+    finally:
+        for name in NAMES:
+            mrclab("down", "--name", name)
+
+
+class TestOnRealLinks:
+    pytestmark = needs_root
+
+    def test_words_of_the_living_lab_mean_the_named_one(self, two_labs: None, tmp_path: Path) -> None:
+        one, two = NAMES
+        mrclab("fault", "link-down", "p0l0-p0s0", "--name", one)
+        assert "LOST" in mrclab("trace", "h0", "h3", "--name", one, status=1)
+        assert "h3 receives" in mrclab("trace", "h0", "h3", "--name", two)
+        assert "DEAD" in mrclab("paths", "h0", "h3", "--name", one)
+        assert "DEAD" not in mrclab("paths", "h0", "h3", "--name", two)
+        assert "link-down" in mrclab("graph", "--name", one)
+        assert "link-down" not in mrclab("graph", "--name", two)
+        assert mrclab("fault", "--name", two) == "no fault in force\n"
+        spaces = [
+            node["namespace"] for node in json.loads(mrclab("inspect", "--name", two, "--format", "json"))["nodes"]
+        ]
+        assert len(spaces) == 12
+        assert all(space.startswith(f"/run/netns/{two}.") for space in spaces)
+        assert f"{two}.h0" in mrclab("exec", "--name", two, "h0", "--", "ip", "netns", "identify")
+        assert "bytes verified" in mrclab("traffic", "write_bw", "h0", "h3", "messages=20", "--name", two)
+        assert "TX_OK" in mrclab("counters", "p0l0", "--name", two)
+        assert "436 entries" in mrclab("controller", "verify", "--name", two)
+        mrclab("undo", "all", "--name", one)
+        assert "436 entries" in mrclab("controller", "verify", "--name", one)
+
+    def test_programs_over_the_door_run_in_two_labs_at_once(self, two_labs: None) -> None:
+        for name in NAMES:
+            mrclab("traffic", "agents", "--name", name)
+        servers = [
+            subprocess.Popen(
+                [*MRCLAB, "exec", "--name", name, "h3", "--", "mrc_write_bw", "-n", "20"], stdout=subprocess.DEVNULL
+            )
+            for name in NAMES
+        ]
+        for name in NAMES:
+            said = mrclab("exec", "--name", name, "h0", "--", "mrc_write_bw", "h3", "-n", "20")
+            assert "BW average" in said
+        assert [server.wait(LIMIT_S) for server in servers] == [0, 0]
+
+    @pytest.mark.slow
+    def test_a_run_in_each_of_two_labs_ends_with_a_verdict(self, tmp_path: Path) -> None:
+        words = [*MRCLAB, "run", "smoke", "--plain", "--rate", "1", "--seed", "1", "--runs"]
+        runs = [
+            subprocess.Popen([*words, str(tmp_path / name), "--name", name], stdout=subprocess.PIPE, text=True)
+            for name in NAMES
+        ]
+        assert runs[0].stdout is not None
+        for line in runs[0].stdout:
+            if "phase" in line:
+                break
+        rows = {row["name"]: row for row in json.loads(mrclab("status", "--format", "json", status=None))["labs"]}
+        assert rows[NAMES[0]]["run"] == "smoke"
+        for name, run in zip(NAMES, runs, strict=True):
+            out, _ = run.communicate(timeout=LIMIT_S)
+            assert run.returncode in (0, 3), out  # two runs on two processors may have too little of them
+            verdict = json.loads((tmp_path / name / "latest" / "verdict.json").read_text())
+            assert verdict["findings"]
+        left = {path.name for path in Path("/run/netns").glob("*")}
+        assert not any(space.startswith(f"{LabName(name)}.") for name in NAMES for space in left)

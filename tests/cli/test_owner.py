@@ -1,0 +1,31 @@
+"""Under sudo a user's runs end up the user's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cli.owner import hand_over
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
+def test_what_root_wrote_is_handed_to_who_called_sudo(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "summary.txt").write_text("")
+    (tmp_path / "latest").symlink_to("run")
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.write_text("")
+    (tmp_path / "run" / "link").symlink_to(outside)
+    hand_over(tmp_path, tmp_path / "missing", environment={"SUDO_UID": "12345", "SUDO_GID": "23456"})
+    for path in (tmp_path, tmp_path / "run", tmp_path / "run" / "summary.txt", tmp_path / "latest"):
+        assert (path.lstat().st_uid, path.lstat().st_gid) == (12345, 23456), path
+    assert outside.stat().st_uid == 0  # what a link points to was not ours to give
+
+
+def test_without_sudo_nothing_changes_hands(tmp_path: Path) -> None:
+    before = tmp_path.stat()
+    hand_over(tmp_path, environment={})
+    assert (tmp_path.stat().st_uid, tmp_path.stat().st_gid) == (before.st_uid, before.st_gid)

@@ -1,0 +1,84 @@
+"""What is printed is true in small things: clocks, last faults, numbers that are none, readers that go away."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from cli import main as cli
+from judging.measures import recovery
+from judging.measures.recovery import Recovery
+from judging.reports import report
+from judging.run import FaultSpan, Run
+from running.directory import find
+from topo.emulation.shell import parse_injection
+from topo.fault import FaultError, make_fault
+from topo.planfile import load_plan
+
+Build = Callable[..., Run]
+
+
+def test_the_log_of_a_run_shows_the_same_clock_as_its_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cli.main(["run", "smoke", "--world", "simulated", "--plain", "--seed", "1", "--runs", str(tmp_path)])
+    log = capsys.readouterr().out
+    run = Run.open(find(tmp_path, "latest"))
+    told = dict(re.findall(r"^ *([\d.]+) s  ((?:link-down|port-down|switch-crash) \S+)$", log, re.MULTILINE))
+    stamped = {what: float(at_s) for at_s, what in told.items()}
+    assert stamped == {fault.title: pytest.approx(run.seconds(fault.start_ns), abs=0.01) for fault in run.faults}
+    assert re.search(r"^ +simulating 8 switches", log, re.MULTILINE)  # before the first phase the clock shows nothing
+
+
+def test_goodput_that_is_not_back_after_the_last_fault_was_not_back_before_the_end(
+    made_up: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = [(FaultSpan("loss", target, {}, 14 * 10**9, None),) for target in ("p0l0-p0s0", "p0l0-p0s1")]
+    found = [Recovery(faults[0], 0.2, None, next_fault=True), Recovery(faults[1], 0.2, None)]
+    monkeypatch.setattr(recovery, "recoveries", lambda *_: found)
+    assert [row[-1] for row in report.recovery_rows(made_up())] == ["not before the next fault", "not before the end"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["p0l0-p0s0", "abc"], "loss: 'abc' is no number: percent (share of packets lost) is wanted, 0 to 100"),
+        (["p0l0", "p0s0", "much"], "loss: 'much' is no number"),
+        (["p0l0", "p0s0"], "loss needs percent (share of packets lost) from 0 to 100, and none was given"),
+        (["p0l0-p0s0", "101"], "from 0 to 100, not 101"),
+    ],
+)
+def test_a_number_that_is_none_or_missing_is_named(words: list[str], said: str) -> None:
+    with pytest.raises(FaultError, match=re.escape(said)):
+        make_fault(load_plan("tiny"), "loss", *parse_injection(words, "loss"))
+
+
+def test_a_drawing_is_never_svg_under_another_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["topo", "draw", "lab", "-o", str(tmp_path / "lab.png")]) == 2
+    assert "`topo draw` writes .svg; `./lab graph` writes .png" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    mrclab = f"{sys.executable} -m cli"
+    for words in ("controller show p0l0 --planned --plan wide", "topo paths h0 h5 --plan wide", "list"):
+        done = subprocess.run(
+            ["bash", "-c", f"{mrclab} {words} | head -1"], capture_output=True, text=True, check=True, timeout=60
+        )
+        assert len(done.stdout.splitlines()) == 1
+        assert done.stderr == ""
+
+
+def test_the_version_is_told_by_itself_and_guessed_as_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"mrclab {version('mrclab')}\n"
+    assert cli.main(["version"]) == 2
+    assert "did you mean ./lab --version?" in capsys.readouterr().err

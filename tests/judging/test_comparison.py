@@ -1,0 +1,126 @@
+"""Two made-up runs against each other: what may be claimed, what is refused, how the numbers stand side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from judging.reports import comparison
+from judging.run import Run
+from judging.verdict import Finding
+
+Build = Callable[..., Run]
+ROCE = {"transport": "roce", "single_plane": True}
+UNTRIMMED = {"overrides": {"trimming.enabled": "false"}}
+
+
+def found(*runs: Run) -> dict[str, Finding]:
+    return {finding.check: finding for finding in comparison.shown(runs)}
+
+
+@pytest.mark.parametrize(
+    ("mrc", "roce", "holds"),
+    [
+        ({}, {"slow_step_ns": 10**9}, True),
+        ({}, {"slow_step_ns": 9 * 10**8}, False),
+        ({}, {"qp_error": True}, True),
+        ({"qp_error": True}, {"qp_error": True}, False),
+        ({}, {"halts_s": 15.0}, True),  # seven seconds without the end of a step
+        ({}, {"halts_s": 0.0}, None),  # no step at all
+        ({}, {"slow_step_ns": 10**9, "socket_drops": 1}, None),
+        ({"busy": 0.99}, {"slow_step_ns": 10**9}, None),
+    ],
+)
+def test_the_baseline_must_fail_or_be_twice_as_slow_and_the_evidence_sound(
+    made_up: Build, mrc: dict[str, Any], roce: dict[str, Any], holds: bool | None
+) -> None:
+    claim = found(made_up(**mrc), made_up(**roce, changed=ROCE))["baseline worse"]
+    assert claim.holds is holds, claim.reason
+
+
+def test_the_sentences_name_both_runs_and_their_ratios(made_up: Build) -> None:
+    findings = found(made_up(), made_up(dip=0.0, slow_step_ns=15 * 10**8, changed=ROCE))
+    assert findings["like with like"].reason.endswith("but for the transport, mrc against roce")
+    assert findings["p99 step"].reason == "roce 2500 ms, 2.50 times mrc's 1000 ms"
+    assert findings["p99 step"].figures == {"ratio": 2.5}
+    assert findings["goodput"].figures["ratio"] == pytest.approx(0.8, abs=0.02)
+    assert "2.50 times mrc's" in findings["baseline worse"].reason
+
+
+def test_the_order_of_the_runs_does_not_change_who_is_the_baseline(made_up: Build) -> None:
+    claim = found(made_up(slow_step_ns=10**9, changed=ROCE), made_up())["baseline worse"]
+    assert claim.holds is True
+    assert "roce's p99 step is 2.00 times mrc's" in claim.reason
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        ({"seed": 8}, "the seed (7 and 8)"),
+        ({"scenario": "other"}, "the scenario"),
+        ({"host_rate_bps": 1}, "the rate of a host"),
+        ({"phases": {"faults": 3.0}}, "the lengths of the phases"),
+        (UNTRIMMED, "more than one thing differs: the transport and keys of the plan"),
+    ],
+)
+def test_nothing_is_claimed_of_runs_that_are_not_alike(made_up: Build, changed: dict[str, Any], word: str) -> None:
+    findings = found(made_up(), made_up(slow_step_ns=10**9, changed={**ROCE, **changed}))
+    assert list(findings) == ["like with like"]
+    assert findings["like with like"].holds is None
+    assert word in findings["like with like"].reason
+
+
+def test_other_faults_are_not_the_same_timeline_but_the_single_planes_are(made_up: Build) -> None:
+    def moved(target: str) -> Run:
+        lines = made_up(changed=ROCE).lines
+        return Run([{**line, "target": target} if line["kind"] == "fault" else line for line in lines])
+
+    assert found(made_up(), moved("p0l0-p0s1"))["like with like"].holds is True
+    assert found(made_up(), moved("p1l0-p1s1"))["like with like"].holds is True
+    assert found(made_up(), moved("p0l1-p0s1"))["like with like"].holds is None
+
+
+@pytest.mark.parametrize(
+    ("trimmed", "dropped", "holds"),
+    [
+        ({"trims": 5}, {"vanished": 5}, False),  # no more paths given up than with it
+        ({"trims": 5, "given_up": False}, {"vanished": 5}, True),
+        ({"trims": 5, "given_up": False}, {}, None),  # nothing was lost
+        ({"given_up": False}, {"vanished": 5}, None),  # nothing was trimmed
+    ],
+)
+def test_without_trimming_packets_vanish_and_paths_are_given_up(
+    made_up: Build, trimmed: dict[str, Any], dropped: dict[str, Any], holds: bool | None
+) -> None:
+    def build(given_up: bool = True, **changes: Any) -> Run:
+        return Run([line for line in made_up(**changes).lines if given_up or line["kind"] != "ev"])
+
+    findings = found(build(**trimmed), build(**dropped, changed=UNTRIMMED))
+    assert findings["worse without trimming"].holds is holds, findings["worse without trimming"].reason
+
+
+def test_each_number_stands_beside_the_other_runs(made_up: Build) -> None:
+    runs = [made_up(vanished=4), made_up(dip=0.0, slow_step_ns=10**9, qp_error=True)]
+    assert comparison.names(runs) == ["mrc, seed 7 (1)", "mrc, seed 7 (2)"]
+    first, second = comparison.as_json(runs)["runs"].values()
+    assert (first["queue pairs that failed"], second["queue pairs that failed"]) == ("0", "1")
+    assert (first["step time slowest, faults"], second["step time slowest, faults"]) == ("1000 ms", "2000 ms")
+    assert (first["switch drops: by the P4 program"], second["switch drops: by the P4 program"]) == ("4", "0")
+    assert first["paths given up"] == "1"
+    ElementTree.fromstring(comparison.picture(runs))
+
+
+def test_runs_are_named_after_what_tells_them_apart(made_up: Build) -> None:
+    assert comparison.names([made_up(), made_up(changed=ROCE)]) == ["mrc", "roce"]
+    assert comparison.names([made_up(), made_up(changed=UNTRIMMED)]) == ["mrc", "mrc (trimming.enabled=false)"]
+    assert comparison.names([made_up(), made_up(changed={"seed": 9})]) == ["mrc, seed 7", "mrc, seed 9"]
+
+
+def test_page_and_text_say_what_is_shown(made_up: Build) -> None:
+    runs = [made_up(), made_up(slow_step_ns=2 * 10**9, changed=ROCE)]
+    for told in (comparison.html(runs), comparison.summary(runs)):
+        assert "baseline worse" in told
+        assert "3.00 times" in told

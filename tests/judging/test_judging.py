@@ -1,0 +1,272 @@
+"""Checks, verdicts and statistics over a made-up run whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from judging import checks, evidence
+from judging.judge import verdict_of
+from judging.measures import goodput, paths, planes, recovery, steps
+from judging.run import Run, Span
+from judging.verdict import Finding, conclude
+
+Build = Callable[..., Run]
+LINE_BPS = 8_000_000 * 2 * 0.8 * 4  # rate a port × planes × share acknowledged × hosts
+
+
+def own_checks() -> list[checks.Check]:
+    return [*checks.always(), checks.faults_happened(1), checks.goodput_kept(0.03), checks.step_p99_within(1.5)]
+
+
+def test_a_sound_run_is_true(made_up: Build) -> None:
+    verdict = verdict_of(made_up(), own_checks())
+    assert [finding for finding in verdict.findings if finding.holds is not True] == []
+    assert (verdict.holds, verdict.word, verdict.exit_status) == (True, "true", 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [
+        ({"wrong_bytes": 1}, "bytes right"),
+        ({"qp_error": True}, "no QP error"),
+        ({"plane_skew": 0.06}, "planes even"),
+        ({"dip": 0.5}, "goodput kept"),
+        ({"slow_step_ns": 10**9}, "step times"),
+        ({"differences": 2}, "tables unchanged"),
+        ({"heals": False}, "paths healed"),
+    ],
+)
+def test_each_defect_is_found_by_its_check(made_up: Build, change: dict[str, object], check: str) -> None:
+    verdict = verdict_of(made_up(**change), own_checks())
+    assert (verdict.holds, verdict.exit_status) == (False, 1)
+    assert [finding.check for finding in verdict.findings if finding.holds is False] == [check]
+
+
+@pytest.mark.parametrize("change", [{"socket_drops": 3}, {"busy": 0.99}])
+def test_spoilt_evidence_makes_even_a_false_run_unknown(made_up: Build, change: dict[str, object]) -> None:
+    verdict = verdict_of(made_up(**change, dip=0.1), own_checks())
+    assert (verdict.holds, verdict.exit_status) == (None, 3)
+
+
+def test_socket_drops_that_nobody_counted_are_unknown(made_up: Build) -> None:
+    silent = Run([line for line in made_up().lines if "device" not in line])
+    verdict = verdict_of(silent, own_checks())
+    assert verdict.holds is None
+    assert [finding.check for finding in verdict.findings if finding.holds is None] == ["sockets"]
+
+
+def test_an_interrupted_run_is_unknown(made_up: Build) -> None:
+    whole = made_up()
+    cut = Run([line for line in whole.lines if line["t_ns"] < 15 * 10**9])
+    assert verdict_of(cut, own_checks()).holds is None
+
+
+def test_no_findings_is_unknown_never_a_pass() -> None:
+    assert conclude([]).holds is None
+    assert conclude([Finding("a", True, ""), Finding("b", None, "")]).holds is None
+
+
+def test_a_check_that_breaks_is_unknown_not_a_crash(made_up: Build) -> None:
+    def broken(run: Run) -> Finding:
+        raise KeyError("tx_bytes")
+
+    findings = verdict_of(made_up(), [broken]).findings
+    assert findings[-1].holds is None
+    assert "tx_bytes" in findings[-1].reason
+
+
+def test_goodput_is_the_acknowledged_bytes_of_all_hosts(made_up: Build) -> None:
+    run = made_up(dip=0.5)
+    assert goodput.over(run, run.phases["reference"]) == pytest.approx(LINE_BPS, rel=1e-3)
+    assert goodput.over(run, run.phases["faults"]) == pytest.approx(LINE_BPS * 0.9, rel=1e-2)
+    seconds, rates = goodput.series(run, 500_000_000, run.phases["faults"])
+    assert rates.min() == pytest.approx(LINE_BPS * 0.5, rel=1e-2)
+    assert 14 < seconds[rates.argmin()] < 16
+
+
+def test_recovery_is_counted_from_the_fault_to_the_first_whole_bin(made_up: Build) -> None:
+    (item,) = recovery.recoveries(made_up(dip=0.0), 250_000_000)
+    assert item.dip == pytest.approx(0, abs=0.01)
+    assert item.after_ns == pytest.approx(2.0e9 + 0.225e9, abs=0.06e9)
+    assert item.after_ns is not None
+    assert item.after_ns / 50_000_000 == pytest.approx(44.5, abs=1.5)
+    (unhurt,) = recovery.recoveries(made_up(dip=1.0), 250_000_000)
+    assert unhurt.after_ns == 0
+
+
+def test_steps_last_as_long_as_their_slowest_rank(made_up: Build) -> None:
+    run = made_up(slow_step_ns=500_000_000)
+    during = steps.times(steps.overlapping(steps.steps(run), run.phases["faults"]))
+    assert during is not None
+    assert (during.median_ns, during.slowest_ns) == (1_000_000_000, 1_500_000_000)
+
+
+def test_a_step_that_one_rank_never_finished_does_not_count(made_up: Build) -> None:
+    run = made_up()
+    fewer = Run(
+        [line for line in run.lines if not (line["kind"] == "step" and line["step"] == 5 and line["node"] == "h3")]
+    )
+    assert len(steps.steps(fewer)) == len(steps.steps(run)) - 1
+
+
+def test_steps_of_two_jobs_are_told_apart_though_both_count_from_0(made_up: Build) -> None:
+    run = made_up()
+    second = [
+        {**line, "workload": "second", "step": line["step"] - 12} for line in run.kind("step") if line["step"] > 11
+    ]
+    first = [line for line in run.lines if line["kind"] != "step" or line["step"] <= 11]
+    both = Run(sorted([*first, *second], key=lambda line: int(line["t_ns"])))
+    assert [step.end_ns for step in steps.steps(both)] == [step.end_ns for step in steps.steps(run)]
+
+
+def test_a_job_that_halts_fails_by_the_step_that_it_never_ended(made_up: Build) -> None:
+    finding = checks.step_p99_within(2.0)(made_up(halts_s=15.0))
+    assert (finding.holds, finding.figures) == (False, {"ratio": 7.0})
+
+
+def test_a_job_that_halted_stalls_from_its_last_step_on(made_up: Build) -> None:
+    run = made_up()
+    halted = Run([line for line in run.lines if line["kind"] != "step" or line["t_ns"] <= 15 * 10**9])
+    assert steps.stalled_ns(steps.steps(halted), run.phases["faults"]) == 7 * 10**9
+    assert steps.stalled_ns(steps.steps(run), run.phases["faults"]) == 0
+    assert steps.stalled_ns([], run.phases["faults"]) == 0
+
+
+def test_faults_that_no_packet_met_show_nothing(made_up: Build) -> None:
+    run = made_up()
+    assert checks.faults_felt()(run).holds is None  # whatever was sent again was so before the faults
+    for line in run.lines:
+        for qp in line.get("qps", []):
+            qp["retransmits"] += line["t_ns"] > 15 * 10**9
+    assert checks.faults_felt()(Run(run.lines)).holds is True
+    assert checks.faults_felt()(made_up(qp_error=True)).holds is True
+
+
+def test_the_baseline_is_not_praised_for_the_health_of_paths_that_it_does_not_know(made_up: Build) -> None:
+    finding = checks.paths_healed()(made_up(changed={"single_plane": True}))
+    assert "nothing of its health" in finding.reason
+
+
+def test_plane_load_is_what_hosts_sent_on_each_plane(made_up: Build) -> None:
+    run = made_up(plane_skew=0.1)
+    sent = planes.bytes_sent(run, run.phases["reference"])
+    assert sent[1] / sent[0] == pytest.approx(1.1 / 0.9, rel=1e-3)
+    assert planes.spread(sent) == pytest.approx(0.1, rel=1e-3)
+
+
+def test_a_path_is_bad_from_the_loss_to_the_probe_that_revived_it(made_up: Build) -> None:
+    ((key, spans),) = paths.histories(made_up()).items()
+    assert (key.host, key.plane, key.via) == ("h0", 0, "p0s1")
+    assert [(span.state, span.start_ns, span.stop_ns) for span in spans] == [
+        ("ASSUMED_BAD", 14_100_000_000, 16_300_000_000)
+    ]
+
+
+def test_hosts_that_waited_for_a_processor_make_a_run_unknown(made_up: Build) -> None:
+    finding = evidence.processor(made_up(waiting=0.3))
+    assert finding.holds is None
+    assert "waited for it 30% of phase 'reference'" in finding.reason
+    assert evidence.processor(made_up(waiting=0.2)).holds is True
+
+
+def test_a_run_whose_hosts_waited_longer_than_in_the_reference_is_unknown(made_up: Build) -> None:
+    def loaded(from_s: int) -> Run:
+        lines = [dict(line) for line in made_up(waiting=0.05).lines]
+        for line in lines:
+            if "wait_ns" in line:
+                line["wait_ns"] += max(0, line["t_ns"] - from_s * 10**9) // 10
+        return Run(lines)
+
+    assert evidence.processor(loaded(from_s=0)).holds is True, "as slow from the beginning"
+    finding = evidence.processor(loaded(from_s=12))
+    assert finding.holds is None
+    assert "15% of phase 'faults', 5% of the reference" in finding.reason
+    assert evidence.processor(loaded(from_s=24)).holds is True, "after it all"
+
+
+def test_where_hosts_cannot_tell_how_long_they_waited_the_machine_speaks_alone(made_up: Build) -> None:
+    untold = [
+        {key: value for key, value in line.items() if key != "wait_ns"} if line["kind"] == "cpu" else line
+        for line in made_up(waiting=0.3).lines
+    ]
+    assert evidence.processor(Run(untold)).holds is True
+
+
+def test_every_path_has_a_strip_and_a_healthy_one_is_empty(made_up: Build) -> None:
+    strips = paths.strips(made_up())
+    assert list(strips) == [(0, "p0s0"), (0, "p0s1"), (1, "p1s0"), (1, "p1s1")]
+    assert strips.pop((0, "p0s1")) == [paths.Level(14_100_000_000, 16_300_000_000, bad=1, denied=0)]
+    assert not any(strips.values())
+
+
+def test_a_strip_counts_the_senders_that_gave_its_path_up() -> None:
+    assert paths.levels([(10, 1, 0), (40, -1, 0), (20, 1, 0), (30, -1, 0), (50, 0, 1), (60, 0, -1)]) == [
+        paths.Level(10, 20, 1, 0),
+        paths.Level(20, 30, 2, 0),
+        paths.Level(30, 40, 1, 0),
+        paths.Level(50, 60, 0, 1),
+    ]
+
+
+def test_a_later_dip_does_not_undo_a_recovery(made_up: Build) -> None:
+    run = made_up(dip=0.0)
+    start = next(line for line in run.lines if line["kind"] == "fault" and line["state"] == "begin")
+    # The outage of 14–16 s happens again at 20–21 s, without a fault: all hosts acknowledge nothing more there.
+    stuck = dict.fromkeys(run.agent_samples, 0)
+    for line in run.lines:
+        if line["kind"] == "sample" and "qps" in line and line["t_ns"] > 20 * 10**9:
+            for qp in line["qps"]:
+                if line["t_ns"] <= 21 * 10**9:
+                    stuck[line["node"]] = stuck[line["node"]] or qp["acked_bytes"]
+                    qp["acked_bytes"] = stuck[line["node"]]
+    (item,) = recovery.recoveries(Run(run.lines), 250_000_000)
+    assert item.start_ns == start["t_ns"]
+    assert item.after_ns == pytest.approx(2.2e9, abs=0.1e9)
+
+
+def test_without_faults_there_is_nothing_to_recover_from(made_up: Build) -> None:
+    calm = Run([line for line in made_up().lines if line["kind"] != "fault"])
+    assert recovery.recoveries(calm, 250_000_000) == []
+
+
+def test_faults_that_begin_together_have_one_recovery_named_after_the_first(made_up: Build) -> None:
+    run = made_up(dip=0.0)
+    more = [
+        {**line, "target": f"p1l0-p1s{spine}", "t_ns": line["t_ns"] + spine * 100_000_000}
+        for line in run.lines
+        if line["kind"] == "fault"
+        for spine in range(1, 5)
+    ]
+    lines = sorted([*run.lines, *more], key=lambda line: int(line["t_ns"]))
+    (item,) = recovery.recoveries(Run(lines), 250_000_000)
+    assert item.title == "link-down p0l0-p0s1 and 4 more"
+    assert item.dip == pytest.approx(0, abs=0.01)
+    assert item.after_ns == pytest.approx(2.0e9 + 0.225e9, abs=0.06e9)
+
+
+def test_a_path_that_probes_revive_is_left_when_it_is_given_up_first(made_up: Build) -> None:
+    run = made_up()
+    again = [
+        {**line, "t_ns": line["t_ns"] + 3_000_000_000, "old": "GOOD", "new": "ASSUMED_BAD"}
+        for line in run.kind("ev")
+        if line["new"] == "GOOD"
+    ]
+    (item,) = recovery.recoveries(Run(sorted([*run.lines, *again], key=lambda line: int(line["t_ns"]))), 250_000_000)
+    assert item.left_ns == 100_000_000
+
+
+def test_goodput_of_a_phase_is_that_of_its_training_steps(made_up: Build) -> None:
+    # Steps of 1 s begin at every second. Those from 3 s to 11 s lie wholly in the phase; 2 s to 12 s are touched by it.
+    run = made_up()
+    assert steps.whole(run, Span("reference", 2_400_000_000, 11_600_000_000)) == Span(
+        "reference", 3_000_000_000, 11_000_000_000
+    )
+    assert steps.whole(run, Span("faults", 2_400_000_000, 11_600_000_000)) == Span(
+        "faults", 2_000_000_000, 12_000_000_000
+    )
+    halted = Run([line for line in run.lines if not (line["kind"] == "step" and line["t_ns"] > 5_000_000_000)])
+    assert steps.whole(halted, Span("faults", 2_400_000_000, 11_600_000_000)) == Span(
+        "faults", 2_000_000_000, 11_600_000_000
+    )

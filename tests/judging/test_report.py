@@ -1,0 +1,81 @@
+"""The report is one self-contained page that says what the run says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+from judging import checks
+from judging.judge import verdict_of
+from judging.reports import page, report
+from judging.run import Run
+from judging.story import PaperRow, Story
+
+Build = Callable[..., Run]
+STORY = Story("A made-up run", "What <was> done & why.", (PaperRow("5", "flaps", "negligible"),))
+
+
+class Balance(HTMLParser):
+    """Fails on a tag that closes what it did not open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.ids += [value or "" for name, value in attributes if name == "id"]
+        if tag != "meta":
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.ids += [value or "" for name, value in attributes if name == "id"]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag
+
+
+def test_the_page_is_whole_self_contained_and_escaped(made_up: Build) -> None:
+    run = made_up(dip=0.3)
+    page = report.html(run, STORY, verdict_of(run, checks.always()))
+    parser = Balance()
+    parser.feed(page)
+    assert parser.stack == []
+    assert len(parser.ids) == len(set(parser.ids))
+    assert "What &lt;was&gt; done &amp; why." in page
+    # Nothing is fetched: the only addresses are the names of XML namespaces and the drawing's metadata.
+    fetched = re.findall(r'(?:src|href)="(?!#)([^"]*)"', page)
+    assert fetched == []
+    for word in ("goodput", "Recovery", "Training steps", "Path health", "Planes", "paper measured", "12,500 times"):
+        assert word in page, word
+
+
+def test_the_same_run_gives_the_same_page(made_up: Build) -> None:
+    run = made_up()
+    verdict = verdict_of(run, checks.always())
+    assert report.html(run, STORY, verdict) == report.html(made_up(), STORY, verdict)
+
+
+def test_the_summary_says_the_verdict_and_each_finding(made_up: Build) -> None:
+    run = made_up(wrong_bytes=5)
+    text = report.summary(run, STORY, verdict_of(run, checks.always()))
+    assert text.startswith("A made-up run: false\n")
+    assert "✗  bytes right" in text
+    assert "20 bytes differ" in text
+
+
+def test_columns_of_numbers_with_units_and_intervals_are_set_right_and_names_that_begin_with_digits_are_not() -> None:
+    rows = [["2 bytes, one leaf", "+0.6%", "198.5 % (197 % to …)", ""], ["32 KB", "−12 %", "3.0 ms", "5"]]
+    head, *_ = page.table(["quantity", "difference", "here", "paper"], rows).split("</thead>")
+    assert head.count('class="number"') == 3
+    assert "<th>quantity</th>" in head
+    assert 'class="number"' not in page.table(["note"], [["(none)"], ["(not run)"]])
+
+
+def test_an_empty_run_still_has_a_page() -> None:
+    run = Run([])
+    verdict = verdict_of(run, checks.always())
+    assert verdict.holds is None
+    assert "unknown" in report.html(run, STORY, verdict)
+    assert report.summary(run, STORY, verdict)

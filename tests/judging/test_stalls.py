@@ -1,0 +1,378 @@
+"""Planted stalls of known length, and what each does to each figure: no fault and no transport is blamed for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from judging import checks, evidence
+from judging.judge import verdict_of
+from judging.measures import goodput, paths, recovery, stalls, steps
+from judging.reports import plots, report
+from judging.run import Run, Span
+from scenarios.collision import at_line_rate
+from scenarios.grey_link import prober_names_it
+from scenarios.scenario import Setting
+from topo.planfile import load_plan
+
+Build = Callable[..., Run]
+Line = dict[str, Any]
+MS = 1_000_000
+SECOND = 1_000_000_000
+BASE_RTT_NS = 50 * MS  # of the made-up run
+
+
+def stalled(run: Run, spans: Sequence[tuple[float, float]], who: Sequence[str] = ("h0", "cpu0", "switches")) -> Run:
+    """The same lab on a machine that stands still in these spans (begin in seconds, length in ms): all that happens
+    later happens so much later, but for phases and faults, which keep to the wall clock; `who` journals the stall."""
+    lines: list[Line] = []
+    for line in run.lines:
+        t_ns = int(line["t_ns"])
+        moved = t_ns
+        if line["kind"] not in ("phase", "fault", "cpu", "options", "process"):
+            for start_s, length_ms in sorted(spans):
+                if moved >= start_s * SECOND:
+                    moved += round(length_ms * MS)
+        changed = {**line, "t_ns": moved}
+        if line["kind"] == "step":
+            begin_ns = t_ns - line["total_ns"]
+            grown = sum(length_ms for start_s, length_ms in spans if begin_ns < start_s * SECOND <= t_ns) * MS
+            changed |= {"comm_ns": line["comm_ns"] + round(grown), "total_ns": line["total_ns"] + round(grown)}
+        lines.append(changed)
+    lines += [
+        {"t_ns": round(start_s * SECOND + length_ms * MS), "node": node, "kind": "stall", "late_ns": length_ms * MS}
+        for start_s, length_ms in spans
+        for node in who
+    ]
+    return Run(sorted(lines, key=lambda line: int(line["t_ns"])))
+
+
+def unjournalled(run: Run) -> Run:
+    return Run([line for line in run.lines if line["kind"] != "stall"])
+
+
+def own_checks() -> list[checks.Check]:
+    return [
+        *checks.always(),
+        checks.faults_happened(1),
+        checks.goodput_kept(0.03),
+        checks.step_p99_within(1.5),
+        checks.recovered(1.0),
+    ]
+
+
+# --- what a stall is ----------------------------------------------------------------------------------------------
+
+
+def test_lateness_of_less_than_a_quarter_of_a_round_trip_is_nothing(made_up: Build) -> None:
+    run = stalled(made_up(), [(13.0, 12), (17.0, 13)])
+    assert [stall.length_ns for stall in stalls.stalls(run)] == [13 * MS]
+    assert stalls.spoilt(run) == []
+
+
+def test_stalls_that_overlap_are_one_and_name_everybody_who_was_late(made_up: Build) -> None:
+    lines = [
+        {"t_ns": 13_400 * MS, "node": "cpu1", "kind": "stall", "late_ns": 400 * MS},
+        {"t_ns": 13_450 * MS, "node": "h3", "kind": "stall", "late_ns": 300 * MS},
+        {"t_ns": 13_460 * MS, "node": "cpu1", "kind": "stall", "late_ns": 40 * MS},
+        {"t_ns": 18_000 * MS, "node": "switches", "kind": "stall", "late_ns": 20 * MS},
+    ]
+    run = Run(sorted([*made_up().lines, *lines], key=lambda line: int(line["t_ns"])))
+    assert stalls.stalls(run) == [
+        stalls.Stall(13_000 * MS, 13_460 * MS, ("cpu1", "h3")),
+        stalls.Stall(17_980 * MS, 18_000 * MS, ("switches",)),
+    ]
+    assert stalls.spoilt(run) == [Span("stall", 13_000 * MS, 13_610 * MS)]  # and three round trips in which it trails
+    assert stalls.told(run, run.span) == "one stall, 460 ms at 13.00 s (cpu1, h3)"
+
+
+def test_what_is_left_of_a_span_is_in_order_and_apart(made_up: Build) -> None:
+    span = Span("whole", 0, 100)
+    assert stalls.without(span, []) == [span]
+    assert stalls.without(span, [Span("a", 0, 10), Span("b", 40, 50), Span("c", 90, 200)]) == [
+        Span("whole", 10, 40),
+        Span("whole", 50, 90),
+    ]
+    assert stalls.without(span, [Span("a", -5, 300)]) == []
+    assert stalls.joined([Span("b", 5, 9), Span("a", 0, 5), Span("c", 20, 30)]) == [Span("a", 0, 9), Span("c", 20, 30)]
+
+
+# --- what each length does to each figure --------------------------------------------------------------------------
+
+# A stall at 17.5 s, in a phase of 10 steps of 1 s; a base round trip is 50 ms. With the evidence of lateness: verdict,
+# the share of goodput that is judged, the slowest step that is. Without: whether goodput counts as kept.
+TABLE = [
+    # length, verdict, share, p99_ms, without
+    (10, True, 1.0, 1010, True),
+    (20, True, 1.0, 1020, True),
+    (50, True, 1.0, 1000, True),
+    (200, True, 1.0, 1000, True),
+    (400, True, 1.0, 1000, None),
+    (800, True, 1.0, 1000, False),
+]
+
+
+@pytest.mark.parametrize(("length_ms", "verdict", "share", "p99_ms", "without"), TABLE)
+def test_one_stall_of_a_length_leaves_the_figures_of_the_transport(
+    made_up: Build, length_ms: int, verdict: bool | None, share: float, p99_ms: int, without: bool | None
+) -> None:
+    run = stalled(made_up(), [(17.5, length_ms)])
+    found = verdict_of(run, own_checks())
+    assert found.holds is verdict, [finding for finding in found.findings if finding.holds is not True]
+    kept = checks.goodput_kept(0.03)(run)
+    assert kept.figures["share"] == pytest.approx(share, abs=0.004)
+    during = steps.times(steps.unspoilt(run, steps.of_phase(steps.steps(run), run.phases["faults"])))
+    assert during is not None
+    assert during.p99_ns == p99_ms * MS
+    assert checks.goodput_kept(0.03)(unjournalled(run)).holds is without
+
+
+def test_the_same_length_of_stalls_all_over_the_run_is_unknown_and_names_them(made_up: Build) -> None:
+    run = stalled(made_up(), [(second + 0.5, 600) for second in range(2, 22)])
+    verdict = verdict_of(run, own_checks())
+    assert verdict.holds is None
+    kept = next(finding for finding in verdict.findings if finding.check == "goodput kept")
+    assert kept.holds is None
+    assert "600 ms" in kept.reason
+    assert "cpu0" in kept.reason
+    assert not [finding for finding in verdict.findings if finding.holds is False]
+
+
+def test_a_transport_that_breaks_down_beside_stalls_is_still_false(made_up: Build) -> None:
+    run = stalled(made_up(dip=0.3, slow_step_ns=10**9), [(12.6, 200), (18.5, 300), (20.2, 60)])
+    verdict = verdict_of(run, own_checks())
+    assert verdict.holds is False
+    assert {finding.check for finding in verdict.findings if finding.holds is False} >= {"goodput kept", "step times"}
+
+
+def test_mild_stalls_neither_spoil_nor_excuse_anything(made_up: Build) -> None:
+    mild = [(second / 2, 20) for second in range(2, 46)]  # four tenths of a round trip, twice a second
+    assert verdict_of(stalled(made_up(), mild), own_checks()).holds is True
+    assert verdict_of(stalled(made_up(dip=0.5), mild), own_checks()).holds is False
+
+
+# --- nobody else is blamed -----------------------------------------------------------------------------------------
+
+
+def halt(run: Run, start_s: float, length_s: float) -> Run:
+    """Nobody acknowledges anything for so long; then all of it at once."""
+    held: dict[str, int] = {}
+    for line in run.lines:
+        if (
+            line["kind"] == "sample"
+            and "qps" in line
+            and start_s * SECOND < line["t_ns"] <= (start_s + length_s) * SECOND
+        ):
+            for qp in line["qps"]:
+                qp["acked_bytes"] = held.setdefault(line["node"], qp["acked_bytes"])
+    return Run(run.lines)
+
+
+def test_recovery_does_not_blame_a_fault_for_a_stall(made_up: Build) -> None:
+    blamed = halt(made_up(), 13.95, 0.6)
+    (item,) = recovery.recoveries(blamed, 250 * MS)
+    assert item.dip < 0.1
+    assert item.after_ns is not None
+    assert item.after_ns > 500 * MS
+    lines = [*blamed.lines, {"t_ns": 14_600 * MS, "node": "cpu0", "kind": "stall", "late_ns": 600 * MS}]
+    run = Run(sorted(lines, key=lambda line: int(line["t_ns"])))
+    (item,) = recovery.recoveries(run, 250 * MS)
+    assert item.dip == pytest.approx(1.0, abs=0.01)
+    assert item.after_ns == 0
+    assert item.spoilt
+    assert report.recovery_rows(run)[0][-1] == "a stall came first"
+
+
+def test_a_rate_that_falls_long_after_a_fault_fell_for_another_reason(made_up: Build) -> None:
+    (item,) = recovery.recoveries(halt(made_up(), 14.8, 0.6), 250 * MS)
+    assert (item.after_ns, item.spoilt) == (0, False)
+    assert item.dip >= recovery.BACK_AT  # the lowest rate is that of the time which is the fault's
+
+
+def test_a_rate_that_falls_while_losses_are_repaired_fell_for_the_fault(made_up: Build) -> None:
+    (item,) = recovery.recoveries(repairs(halt(made_up(), 14.8, 0.6), (14.7, 14.8, 15.3)), 250 * MS)
+    assert item.dip < 0.5
+    assert item.after_ns is not None
+    assert item.after_ns > 1000 * MS
+
+
+def repairs(run: Run, *rows: tuple[float, float, float]) -> Run:
+    """Of h0, each from when a packet was sent over when it was taken for lost to when all had arrived, in seconds."""
+    lines = [
+        {"node": "h0", "kind": "repair", "qp": 1, "packets": 3, "late": 0, "sent_ns": round(sent_s * SECOND)}
+        | {"noticed_ns": round(noticed_s * SECOND), "t_ns": round(end_s * SECOND)}
+        for sent_s, noticed_s, end_s in rows
+    ]
+    return Run(sorted([*run.lines, *lines], key=lambda line: int(line["t_ns"])))
+
+
+def test_what_was_lost_for_a_fault_is_repaired_apart_from_the_rate(made_up: Build) -> None:
+    run = repairs(made_up(), (13.0, 13.1, 13.2), (14.01, 14.11, 14.25), (14.02, 14.14, 14.24))
+    (item,) = recovery.recoveries(run)
+    assert (item.left_ns, item.missed_ns, item.repaired_ns) == (100 * MS, 120 * MS, 250 * MS)
+    assert report.recovery_rows(run)[0][3:] == ["120 ms (2.4)", "100 ms (2.0)", "250 ms (5.0)", "never below 90 %"]
+
+
+def test_a_repair_of_what_a_stall_seemed_to_lose_is_not_the_faults(made_up: Build) -> None:
+    run = repairs(stalled(made_up(), [(18.0, 300)]), (18.02, 18.35, 18.5))
+    (item,) = recovery.recoveries(run)
+    assert item.repaired_ns is None
+    assert item.missed_ns is None
+
+
+def test_the_rate_is_looked_at_while_hosts_communicate_and_at_the_grain_of_two_round_trips(made_up: Build) -> None:
+    run = made_up()
+    assert recovery.finest_ns(run) == 100 * MS
+    talking = recovery.communication(run)
+    assert talking is not None
+    assert talking[0] == Span("communication", SECOND - 2 * SECOND // 3, SECOND)
+    silent = Run([line for line in run.lines if line["kind"] != "step"])
+    assert recovery.communication(silent) is None
+    (item,) = recovery.recoveries(made_up(dip=0.0))
+    assert item.after_ns is not None
+    assert 2 * SECOND < item.after_ns < 2.6 * SECOND, "the link is back after 2 s, in the pause of a step"
+
+
+def test_a_recovery_that_a_stall_interrupts_is_not_judged(made_up: Build) -> None:
+    run = stalled(made_up(dip=0.0), [(14.5, 700)])
+    (item,) = recovery.recoveries(run, 250 * MS)
+    assert item.spoilt
+    assert report.recovery_rows(run)[0][-1] == "a stall came first"
+    finding = checks.recovered(0.5)(run)
+    assert finding.holds is None
+    assert "700 ms" in finding.reason
+
+
+def given_up(run: Run, at_s: float, back_s: float | None, cause: str = "late_ack") -> Run:
+    path = {"qp": 1, "peer": "h1", "ev": 49154, "plane": 1, "via": "p1s0", "node": "h1", "kind": "ev"}
+    lines = [{**path, "t_ns": round(at_s * SECOND), "old": "good", "new": "assumed_bad", "cause": "loss"}]
+    if back_s is not None:
+        lines.append({**path, "t_ns": round(back_s * SECOND), "old": "assumed_bad", "new": "good", "cause": cause})
+    return Run(sorted([*run.lines, *lines], key=lambda line: int(line["t_ns"])))
+
+
+def test_paths_given_up_for_a_stall_and_forgiven_are_counted_apart(made_up: Build) -> None:
+    run = given_up(stalled(made_up(), [(18.0, 300)]), 18.32, 18.4)
+    assert paths.given_up(run)[0] == 1, "the one that the fault took"
+    assert paths.given_up_for_stalls(run) == 1
+    assert ["paths given up for a stall and forgiven", "1"] in report.counter_rows(run)
+    assert paths.given_up_for_stalls(given_up(made_up(), 18.32, 18.4)) == 0, "there was no stall"
+    probed = given_up(stalled(made_up(), [(18.0, 300)]), 18.32, 18.9, cause="probed")
+    assert paths.given_up_for_stalls(probed) == 0, "only probes brought it back: it may have been dead"
+
+
+def test_a_path_that_a_stall_near_the_end_took_is_unknown_and_another_is_false(made_up: Build) -> None:
+    late = given_up(stalled(made_up(), [(23.0, 300)]), 23.32, None)
+    assert checks.paths_healed()(late).holds is None
+    assert checks.paths_healed()(given_up(made_up(), 23.32, None)).holds is False
+    both = given_up(stalled(made_up(heals=False), [(23.0, 300)]), 23.32, None)
+    assert checks.paths_healed()(both).holds is False
+
+
+def test_a_job_that_came_to_a_halt_is_not_excused_by_a_stall(made_up: Build) -> None:
+    run = stalled(made_up(halts_s=15.0), [(19.0, 500)])
+    assert checks.step_p99_within(2.0)(run).holds is False
+
+
+# --- what a reader sees ---------------------------------------------------------------------------------------------
+
+
+def test_the_evidence_says_how_many_stalls_and_how_much_is_left_out(made_up: Build) -> None:
+    finding = evidence.punctual(stalled(made_up(), [(13.0, 20), (18.0, 300)]))
+    assert finding.holds is True
+    assert finding.reason == (
+        "2 stalls, the longest 300 ms at 18.00 s (cpu0, h0, switches); 0.5 s are left out of what is judged"
+    )
+    assert evidence.punctual(made_up()).reason == "nobody was late by a quarter of a base round trip"
+
+
+def test_stalls_are_drawn_in_every_chart_over_time_and_listed(made_up: Build) -> None:
+    calm, run = made_up(), stalled(made_up(), [(18.0, 300)])
+    for chart in (
+        lambda run: plots.goodput_over_time([("mrc", run)], 250 * MS),
+        lambda run: plots.step_times([("mrc", run)]),
+        lambda run: plots.plane_load(run, 250 * MS),
+        plots.path_health,
+    ):
+        assert plots.STALL in str(chart(run))
+        assert plots.STALL not in str(chart(calm))
+    assert report.stall_rows(run) == [["18.00 s", "300 ms", "6.0", "cpu0, h0, switches"]]
+
+
+def test_goodput_without_its_stalls_is_that_of_the_time_in_which_the_lab_ran(made_up: Build) -> None:
+    calm = made_up()
+    run = stalled(calm, [(17.5, 800)])
+    faults = run.phases["faults"]
+    assert goodput.of_phase(run, faults) == pytest.approx(goodput.of_phase(calm, calm.phases["faults"]), rel=0.005)
+    assert goodput.over(run, faults) < 0.95 * goodput.over(calm, calm.phases["faults"])
+
+
+# --- a lab that did not keep up ---------------------------------------------------------------------------------------
+
+
+def missing_line_rate(run: Run) -> Any:
+    setting = Setting(load_plan("tiny"), "mrc", 1, {"reference": 10.0})  # 4 hosts of 20 Mb/s; 13.6 of them are sent
+    return at_line_rate(setting)(run)
+
+
+def test_a_rate_without_a_reference_is_no_fault_of_the_transport_on_a_busy_machine(made_up: Build) -> None:
+    assert missing_line_rate(made_up()).holds is False
+    busy = missing_line_rate(made_up(busy=0.86))
+    assert busy.holds is None
+    assert "the lab did not keep up: the machine was 86% busy in 'reference'" in busy.reason
+    waiting = missing_line_rate(made_up(waiting=0.18))
+    assert waiting.holds is None
+    assert "hosts waited for a processor 18% of 'reference'" in waiting.reason
+    virtual = made_up(busy=0.99, changed={"world": "simulated"})
+    assert missing_line_rate(virtual).holds is False, "virtual time keeps up with everything"
+
+
+def test_what_lies_between_stalls_that_took_most_of_a_phase_is_no_fair_sample(made_up: Build) -> None:
+    run = stalled(made_up(dip=0.1), [(12.2 + 0.8 * index, 400) for index in range(12)])
+    stalls_only = checks.goodput_kept(0.03)(run)
+    assert stalls_only.holds is None
+    assert missing_line_rate(stalled(made_up(), [(2.2 + 0.8 * index, 400) for index in range(12)])).holds is None
+
+
+def test_a_link_that_was_blamed_for_a_stall_is_no_wrong_name(made_up: Build) -> None:
+    def blame(run: Run, at_s: float, ends: tuple[str, str]) -> Run:
+        a, b = ends
+        fields = {"node": "h0", "kind": "link", "a": a, "b": b, "state": "lossy", "loss": 0.3, "blame": f"{a}-{b}"}
+        return Run(sorted([*run.lines, {**fields, "t_ns": round(at_s * SECOND)}], key=lambda line: int(line["t_ns"])))
+
+    named = blame(made_up(), 14.9, ("p0l0", "p0s1"))
+    assert prober_names_it()(named).holds is True
+    assert prober_names_it()(blame(named, 18.35, ("p1l1", "p1s0"))).holds is False
+    assert prober_names_it()(blame(stalled(named, [(18.0, 300)]), 18.35, ("p1l1", "p1s0"))).holds is True
+    alone = blame(stalled(made_up(), [(18.0, 300)]), 18.35, ("p1l1", "p1s0"))
+    assert prober_names_it()(alone).holds is None
+
+
+# --- a control call that was not answered in time ------------------------------------------------------------------
+
+
+def unanswered(made_up: Build, *, frozen_s: float | None, waited_s: float | None = 2.0) -> Run:
+    """A run whose host did not answer at its end, for 2 s until 26 s, after a freeze of half a second."""
+    waited = {} if waited_s is None else {"waited_s": waited_s}
+    error = {"t_ns": 26 * SECOND, "node": "runner", "kind": "error", "message": "h3 did not answer", "fatal": True}
+    run = made_up() if frozen_s is None else stalled(made_up(), [(frozen_s, 500)])
+    return Run(sorted([*run.lines, {**error, **waited}], key=lambda line: int(line["t_ns"])))
+
+
+def test_a_fatal_timeout_under_a_freeze_is_unknown_and_names_the_stall(made_up: Build) -> None:
+    found = evidence.complete(unanswered(made_up, frozen_s=24.5))
+    assert (found.holds, found.spoils) == (None, True)
+    assert "h3 did not answer" in found.reason
+    assert "one stall, 500 ms at 24.50 s (cpu0, h0, switches)" in found.reason
+    assert verdict_of(unanswered(made_up, frozen_s=24.5), own_checks()).holds is None
+
+
+def test_a_fatal_timeout_is_false_where_nobody_was_late_meanwhile(made_up: Build) -> None:
+    assert evidence.complete(unanswered(made_up, frozen_s=None)).holds is False
+    assert evidence.complete(unanswered(made_up, frozen_s=13.0)).holds is False, "that stall was over long before"
+
+
+def test_another_fatal_error_is_no_fault_of_a_freeze(made_up: Build) -> None:
+    assert evidence.complete(unanswered(made_up, frozen_s=24.5, waited_s=None)).holds is False

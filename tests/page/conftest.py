@@ -1,0 +1,42 @@
+"""A short recorded run in virtual time, a browser, and a view of something."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.rig import browser as browsers
+from running.directory import find
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one run: the smoke scenario with one more fault, broken off in the middle of it."""
+    folder = tmp_path_factory.mktemp("runs")
+    words = ["run", "smoke", "--world", "simulated", "--seed", "3", "--until", "6.5", "--plain", "--runs", str(folder)]
+    done = subprocess.run(
+        [sys.executable, "-m", "cli", *words, "--fault", "loss p1l1-p1s0 20 @1 for 2"],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 3, done.stdout + done.stderr  # broken off: unknown
+    return folder
+
+
+@pytest.fixture
+def run(runs: Path) -> Path:
+    return find(runs, "latest")
+
+
+@pytest.fixture
+def page() -> Iterator[Callable[[], browsers.Page]]:
+    """Opens pages. Skips where there is no browser."""
+    if browsers.MISSING:
+        pytest.skip(browsers.MISSING)
+    with browsers.browser() as opened:
+        yield opened

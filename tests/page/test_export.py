@@ -1,0 +1,86 @@
+"""The replay as one file: nothing is missing in it, nothing is loaded by it, and it opens from disk."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks.rig.browser import Page
+from judging.journal import merge
+from judging.run import Run
+from page import export
+
+
+def carried(text: str) -> dict[str, list[str]]:
+    found = re.search(r'<script type="application/json" id="carried">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    told = json.loads(found[1])
+    assert isinstance(told, dict)
+    return told
+
+
+def test_every_line_of_the_journal_is_in_the_file(run: Path, tmp_path: Path) -> None:
+    size = export.write([run], tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    lines = gzip.decompress(base64.b64decode(carried(text)["lines"][0])).splitlines()
+    assert [json.loads(line) for line in lines] == merge(sorted((run / "journal").glob("*.jsonl")))
+    assert size == len(text.encode()) < 5_000_000
+
+
+def test_the_file_loads_nothing(run: Path, tmp_path: Path) -> None:
+    export.write([run], tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    assert not re.search(r'\b(?:src|href)="(?!data:)', text)
+    assert "connect-src" not in text
+    assert "default-src 'none'" in text
+
+
+def test_words_of_a_journal_cannot_end_the_script_that_carries_them() -> None:
+    told = {"title": "</script><script>alert(1)</script>", "lines": []}
+    files = dict.fromkeys(("style.css", "main.js"), "") | {
+        "index.html": '<script type="module" src="page/main.js"></script>'
+    }
+    text = export.document(told, files)
+    assert "alert(1)" in text
+    assert "<script>alert" not in text
+    assert carried(text)["title"] == told["title"]
+
+
+def test_a_run_that_cannot_be_drawn_gets_no_replay(tmp_path: Path) -> None:
+    (tmp_path / "options.json").write_text("{}")
+    export.beside_report(tmp_path)
+    assert list(tmp_path.iterdir()) == [tmp_path / "options.json"]
+
+
+def test_each_run_has_its_replay_and_the_report_links_to_it(run: Path) -> None:
+    assert (run / "replay.html").exists()
+    assert 'href="replay.html"' in (run / "report.html").read_text()
+
+
+def test_the_file_opens_from_disk_and_shows_the_last_event(run: Path, page: Callable[[], Page], tmp_path: Path) -> None:
+    export.write([run, run], tmp_path / "r.html")
+    recorded = Run.open(run)
+    opened = page()
+    opened.open((tmp_path / "r.html").as_uri())
+    opened.until_read()
+    opened.page.keyboard.press("End")
+    told = opened.value("lab.picture(1)")
+    assert told["t_ns"] == recorded.end_ns
+    assert told["steps"] == len(recorded.kind("step"))
+    assert told["lines"] == len(recorded.lines)
+    assert opened.console == []
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in export.PAGE.glob("*.js")))
+def test_modules_import_only_their_neighbours(name: str) -> None:
+    text = (export.PAGE / name).read_text()
+    imported = re.findall(r'\bfrom "([^"]+)"', text) + re.findall(r'\bimport\s*\(?"([^"]+)"', text)
+    assert all(re.fullmatch(r"\./[\w-]+\.js", one) and (export.PAGE / one).exists() for one in imported)
+    assert len(text.splitlines()) < 300
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|https?://", text)

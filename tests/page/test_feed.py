@@ -1,0 +1,105 @@
+"""The stream of journal lines: what is there, what comes, and where a viewer goes on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from judging.journal import merge
+from page import feed as feeds
+from page.feed import Feed
+
+
+def line(t_ns: int, **fields: object) -> bytes:
+    return json.dumps({"t_ns": t_ns, "node": "h0", "kind": "step", **fields}).encode() + b"\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "journal").mkdir()
+    return tmp_path
+
+
+def numbers(feed: Feed) -> list[int]:
+    return [json.loads(text)["t_ns"] for text in feed.lines]
+
+
+def test_a_recorded_run_is_read_whole_and_in_order_of_time(run: Path) -> None:
+    feed = Feed(run)
+    feed.poll()
+    assert [json.loads(text) for text in feed.lines] == merge(sorted((run / "journal").glob("*.jsonl")))
+    assert feed.over()
+
+
+def test_a_run_whose_parts_are_gone_is_read_from_its_merged_journal(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "journal.jsonl").write_bytes((run / "journal.jsonl").read_bytes())
+    feed = Feed(tmp_path)
+    assert feed.poll() == len((run / "journal.jsonl").read_text().splitlines())
+
+
+def test_a_folder_without_a_journal_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="is not a run"):
+        Feed(tmp_path)
+
+
+def test_lines_that_come_later_are_found_in_every_file(folder: Path) -> None:
+    feed = Feed(folder)
+    assert feed.poll() == 0
+    (folder / "journal" / "h0.jsonl").write_bytes(line(5))
+    (folder / "journal" / "h1.jsonl").write_bytes(line(4))
+    assert feed.poll() == 2
+    assert numbers(feed) == [4, 5]
+    with (folder / "journal" / "h0.jsonl").open("ab") as file:
+        file.write(line(9))
+    assert feed.poll() == 3
+    assert numbers(feed) == [4, 5, 9]
+    assert not feed.over()
+    (folder / "verdict.json").write_text("{}")
+    assert feed.over()
+
+
+def test_a_line_that_is_still_being_written_waits_for_its_end(folder: Path) -> None:
+    path = folder / "journal" / "h0.jsonl"
+    path.write_bytes(line(1) + line(2)[:10])
+    feed = Feed(folder)
+    assert feed.poll() == 1
+    path.write_bytes(line(1) + line(2))
+    assert feed.poll() == 2
+
+
+@pytest.mark.parametrize(
+    "bad", [b"not json\n", b"[1]\n", b'{"t_ns": "soon", "node": "h0", "kind": "x"}\n', b"\xff\xfe\n"]
+)
+def test_a_bad_line_costs_no_other_line(folder: Path, bad: bytes) -> None:
+    (folder / "journal" / "h0.jsonl").write_bytes(line(1) + bad + line(2))
+    feed = Feed(folder)
+    feed.poll()
+    assert numbers(feed) == [1, 2]
+
+
+def test_batches_hold_every_line_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "BATCH_LINES", 3)
+    (folder / "journal" / "h0.jsonl").write_bytes(b"".join(line(t) for t in range(8)))
+    feed = Feed(folder)
+    feed.poll()
+    found = [json.loads(feed.batch(start)) for start in (0, 3, 6)]
+    assert [len(batch) for batch in found] == [3, 3, 2]
+    assert [one["t_ns"] for batch in found for one in batch] == list(range(8))
+
+
+def test_a_viewer_goes_on_behind_the_last_line_that_it_has(folder: Path) -> None:
+    (folder / "journal" / "h0.jsonl").write_bytes(line(1) + line(2))
+    feed = Feed(folder)
+    feed.poll()
+    assert feed.resumed(f"{feed.epoch}-1") == 1
+    assert feed.resumed(f"{feed.epoch}-99") == 2
+
+
+@pytest.mark.parametrize(
+    "ident", ["", "-", "1", "beef-1", "-1", "{epoch}-", "{epoch}--1", "{epoch}-1e3", "{epoch}-²", "{epoch}-" + "9" * 40]
+)
+def test_an_id_of_another_server_or_of_nobody_begins_anew(folder: Path, ident: str) -> None:
+    feed = Feed(folder)
+    assert feed.resumed(ident.format(epoch=feed.epoch)) is None

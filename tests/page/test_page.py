@@ -1,0 +1,243 @@
+"""The page in a real browser, on a recorded run: its picture is the journal's fold, at every instant."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.rig.browser import Page
+from judging.run import Run
+from page.desk import Desk
+from page.microscope import Microscope
+from page.stage import Stage, plan_stage, replay_stage
+from page.viewer import Viewer
+from topo.path import evs, hops, path_da
+from topo.planfile import load_plan
+
+Open = Callable[[], Page]
+
+
+def desk(stage: Stage) -> Desk:
+    """What `./lab view` answers."""
+    return Desk(stage.plans, Microscope(stage.plans))
+
+
+@contextmanager
+def shown(stage: Stage) -> Iterator[str]:
+    """The address of a view of this stage."""
+    with Viewer(stage.document(), stage.runs, desk(stage), lambda what: None) as viewer:
+        yield viewer.address
+
+
+def picture(run: Run, t_ns: int) -> dict[str, Any]:
+    """The journal's own fold at an instant, by the readers that judge it."""
+    last: dict[str, dict[str, Any]] = {"evs": {}, "samples": {}, "qps": {}}
+    for line in run.lines:
+        if line["t_ns"] > t_ns:
+            break
+        if line["kind"] == "ev":
+            last["evs"][f"{line['node']} {line['qp']} {line['ev']}"] = line
+        elif line["kind"] == "sample" and "qps" in line:
+            last["samples"][line["node"]] = line
+        elif line["kind"] == "qp":
+            last["qps"][f"{line['node']} {line['qp']}"] = line
+    faults = {
+        (fault.verb, fault.target)
+        for fault in run.faults
+        if fault.start_ns <= t_ns and (fault.stop_ns is None or fault.stop_ns > t_ns)
+    }
+    steps = sum(line["t_ns"] <= t_ns for line in run.kind("step"))
+    return {**last, "faults": faults, "steps": steps}
+
+
+def seen(page: Page) -> dict[str, Any]:
+    told = page.value("lab.picture()")
+    faults = {(line["verb"], line["target"]) for line in told["faults"].values()}
+    return {**{key: told[key] for key in ("evs", "samples", "qps", "steps")}, "faults": faults}
+
+
+def test_the_picture_is_the_journals_fold_at_every_instant(run: Path, page: Open) -> None:
+    recorded = Run.open(run)
+    with shown(replay_stage([run])) as address:
+        opened = page()
+        opened.open(address)
+        opened.until_read()
+        assert opened.value("lab.lanes[0].record.lines.length") == len(recorded.lines)
+        times = [
+            recorded.end_ns - recorded.start_ns,
+            0,
+            *(line["t_ns"] - recorded.start_ns for line in recorded.lines[::400]),
+        ]
+        for t_ns in [*times, *reversed(times)]:
+            opened.value(f"lab.player.go({t_ns})")
+            assert seen(opened) == picture(recorded, recorded.start_ns + max(t_ns, -1)), t_ns
+        assert opened.console == []
+
+
+def test_events_are_stepped_through_in_both_directions(run: Path, page: Open) -> None:
+    recorded = Run.open(run)
+    with shown(replay_stage([run])) as address:
+        opened = page()
+        opened.open(address)
+        opened.until_read()
+        opened.value("lab.player.go(0)")
+        begins = [fault.start_ns - recorded.start_ns for fault in recorded.faults]
+        found = []
+        for _ in range(400):
+            opened.page.keyboard.press("n")
+            found.append(opened.value("lab.player.t"))
+        assert set(begins) <= set(found)
+        assert found == sorted(found)
+        at = opened.value("lab.player.t")
+        opened.page.keyboard.press("p")
+        assert opened.value("lab.player.t") < at
+        assert opened.console == []
+
+
+def test_play_moves_the_clock_and_pause_holds_it(run: Path, page: Open) -> None:
+    with shown(replay_stage([run])) as address:
+        opened = page()
+        opened.open(address)
+        opened.until_read()
+        opened.page.keyboard.press("Home")
+        opened.page.keyboard.press("Space")
+        opened.until("lab.player.t > 2e8")
+        opened.page.keyboard.press("Space")
+        held, frames = opened.value("[lab.player.t, lab.frames]")
+        opened.until(f"lab.frames > {frames + 5}")
+        assert opened.value("lab.player.t") == held
+        opened.page.keyboard.press("+")
+        opened.until("document.querySelector('#transport').textContent.includes('2×')")
+
+
+def test_paths_and_shrinking_usid_lists_are_those_of_the_plan(page: Open) -> None:
+    plan = load_plan("lab")
+    with shown(plan_stage(plan)) as address:
+        opened = page()
+        opened.open(address)
+        for source, destination in (("h0", "h5"), ("h0", "h1"), ("h7", "h2")):
+            told = opened.value(f"lab.lanes[0].scene.paths('{source}', '{destination}').map((path) => "
+                                "({...path, lists: lab.lanes[0].scene.uSidLists(path)}))")  # fmt: skip
+            first, last = plan.host(source), plan.host(destination)
+            distinct = {path.ev: path for _, path in evs(plan, first, last)}
+            assert [path["ev"] for path in told] == list(distinct)
+            for row in told:
+                path = distinct[row["ev"]]
+                expected = [path_da(plan, path), *(hop.da_out for hop in hops(plan, path))]
+                assert [one["address"] for one in row["lists"]] == [str(da) for da in expected]
+                assert row["nodes"][1:-1] == [hop.switch.name for hop in hops(plan, path)]
+
+
+def test_the_keyboard_chooses_a_pair_and_walks_through_its_paths(page: Open) -> None:
+    with shown(plan_stage(load_plan("lab"))) as address:
+        opened = page()
+        opened.open(address)
+        opened.page.keyboard.press("/")
+        opened.page.keyboard.type("h0 h5")
+        opened.page.keyboard.press("Enter")
+        opened.until("document.querySelectorAll('#panel tr[tabindex]').length === 16")
+        assert opened.value("lab.choice.ev") == 0xC000
+        opened.page.keyboard.press("]")
+        opened.until("lab.choice.ev === 0xC001")
+        opened.until("document.querySelector('#usids').textContent.includes('0x0000c001')")
+        opened.page.keyboard.press("Escape")
+        opened.until("!document.querySelector('#usids')")
+        assert opened.console == []
+
+
+@pytest.mark.parametrize("name", ["tiny", "lab", "rack", "wide"])
+def test_every_plan_is_drawn_within_its_canvas_and_without_overlap(page: Open, name: str) -> None:
+    with shown(plan_stage(load_plan(name))) as address:
+        opened = page()
+        opened.open(address)
+        boxes = opened.value(
+            "lab.lanes[0].scene.nodes.filter((node) => node.tier < 2 || !lab.lanes[0].placed.lanes[node.plane].folded)"
+            ".map((node) => ({...lab.lanes[0].placed.at.get(node.name), ...lab.lanes[0].placed.sizes(node)}))"
+        )
+        width, height = opened.value("[lab.lanes[0].placed.width, lab.lanes[0].placed.height]")
+        for index, one in enumerate(boxes):
+            assert one["w"] <= one["x"] <= width - one["w"]
+            assert one["h"] <= one["y"] <= height - one["h"]
+            for other in boxes[index + 1 :]:
+                apart_x, apart_y = abs(one["x"] - other["x"]), abs(one["y"] - other["y"])
+                assert apart_x >= one["w"] + other["w"] or apart_y >= one["h"] + other["h"]
+
+
+def test_two_runs_race_on_one_slider(run: Path, page: Open) -> None:
+    with shown(replay_stage([run, run])) as address:
+        opened = page()
+        opened.open(address)
+        opened.until_read()
+        opened.value("lab.player.go(3e9)")
+        assert opened.value("JSON.stringify(lab.picture(0)) === JSON.stringify(lab.picture(1))")
+        assert opened.value("lab.picture(1).steps") > 0
+        assert opened.console == []
+
+
+def test_a_viewer_comes_back_after_the_server_was_killed(run: Path, page: Open) -> None:
+    stage = replay_stage([run])
+    growing = run.parent / "growing"  # a run without a verdict goes on: the page stays connected
+    (growing / "journal").mkdir(parents=True)
+    for path in (run / "journal").iterdir():
+        (growing / "journal" / path.name).write_bytes(path.read_bytes())
+    with Viewer(stage.document(), [growing], desk(stage), lambda what: None) as viewer:
+        opened = page()
+        opened.open(viewer.address)
+        count = len(Run.open(run).lines)
+        opened.until(f"lab.lanes[0].record.lines.length === {count}")
+        assert viewer.server_pid is not None
+        subprocess.run(["kill", "-9", str(viewer.server_pid)], check=True)
+        opened.until("document.querySelector('#link').textContent")
+        opened.until("!document.querySelector('#link').textContent")
+        with (growing / "journal" / "runner.jsonl").open("a") as file:
+            file.write('{"t_ns":99000000000,"node":"runner","kind":"phase","name":"after","state":"start"}\n')
+        opened.until(f"lab.lanes[0].record.lines.length === {count + 1}")
+        opened.value("lab.player.go(99e9)")
+        assert opened.value("lab.picture().phase") == "after"
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody can reach, as /tmp itself: pytest's own are closed to the user that serves."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o777)
+        yield Path(folder)
+
+
+def heeding_interrupts() -> None:
+    """For a child: what a shell runs in the background ignores Ctrl-C, and passes that on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_command_prints_one_address_and_leaves_nothing_behind(
+    run: Path, open_folder: Path, number: signal.Signals
+) -> None:
+    pytest.importorskip("uvicorn")
+    words = [sys.executable, "-m", "cli", "view", str(run)]
+    environment = {**os.environ, "TMPDIR": str(open_folder)}
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, text=True, env=environment, preexec_fn=heeding_interrupts
+    ) as command:
+        assert command.stdout is not None
+        line = command.stdout.readline()
+        assert ": http://127.0.0.1:" in line
+        (server,) = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
+        assert len(list(open_folder.iterdir())) == 1
+        command.send_signal(number)
+        assert command.wait(20) == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[number]
+        assert command.stdout.read() == ""
+    end_s = time.monotonic() + 20
+    while Path(f"/proc/{server}").exists() or list(open_folder.iterdir()):
+        assert time.monotonic() < end_s
+        time.sleep(0.02)

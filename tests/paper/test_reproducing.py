@@ -1,0 +1,268 @@
+"""The framework of `./lab reproduce`: what is compared, what is kept, what the page says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cli import main as cli
+from judging.run import Run
+from paper import catalogue, document, page, perform, text
+from paper.clock import Clock
+from paper.cluster import CLUSTERS, A, B
+from paper.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part, Quantity
+from paper.measuring import sample_gbps
+from paper.outcome import BEYOND, CALIBRATION, IMPOSSIBLE, NOT_RUN, WITHIN_FAR, WITHIN_NEAR, Comparison, Outcome
+from paper.reproduction import Reproduction
+from paper.room import Room, needed_bytes
+from studies.sweeping.engine import Inline
+from studies.sweeping.row import Row
+from studies.sweeping.store import Store
+from studies.sweeping.task import Task, VersionError
+from topo.planfile import parse_document, plan_document
+
+
+def quantity(paper: float, **more: object) -> Quantity:
+    return Quantity("rate", paper, "Gb/s", "one:rate", "by hand", **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("paper", "ours", "verdict"),
+    [
+        (100.0, 104.9, WITHIN_NEAR),
+        (100.0, 95.1, WITHIN_NEAR),
+        (100.0, 94.9, WITHIN_FAR),
+        (100.0, 114.9, WITHIN_FAR),
+        (100.0, 115.1, BEYOND),
+        (100.0, 0.0, BEYOND),
+        (-2.0, -2.05, WITHIN_NEAR),
+    ],
+)
+def test_a_difference_is_relative_to_the_papers_number(paper: float, ours: float, verdict: str) -> None:
+    assert Comparison(quantity(paper), ours).verdict == verdict
+
+
+def test_a_number_that_the_paper_gives_as_zero_needs_a_scale() -> None:
+    assert Comparison(quantity(0.0, scale=100.0), 4.0).difference == pytest.approx(0.04)
+    with pytest.raises(ValueError, match="`scale` must say"):
+        _ = Comparison(quantity(0.0), 4.0).difference
+
+
+def test_what_is_below_an_upper_bound_agrees() -> None:
+    assert Comparison(quantity(5.0, at_most=True), 2.5).verdict == WITHIN_NEAR
+    assert Comparison(quantity(5.0, at_most=True), 6.0).verdict == BEYOND
+
+
+def test_a_calibrating_number_counts_for_nothing_however_near_it_is() -> None:
+    assert Comparison(quantity(5.0, calibrates=True), 5.0).verdict == CALIBRATION
+
+
+def test_a_row_without_a_number_of_ours_is_kept() -> None:
+    missing = Quantity("rate", 5.0, "Gb/s", None, "", why="nobody models it")
+    assert Comparison(missing, None).verdict == IMPOSSIBLE
+    assert Comparison(quantity(5.0), None).verdict == NOT_RUN
+
+
+def test_a_transient_is_diluted_in_a_real_sample_of_the_papers_length() -> None:
+    # 100 Gb/s missing for 22 ms in a sample of 220 ms take a tenth of 100 Gb/s off.
+    assert sample_gbps(1533.0, 100e9 * 0.022, 0.22) == pytest.approx(1523.0)
+    assert sample_gbps(1.0, 1e12, 0.22) == 0.0
+
+
+def test_a_compressed_second_is_that_much_of_the_run() -> None:
+    clock = Clock.compressed(B, 10_000)
+    assert clock.lab_s(1.0) * B.pace == pytest.approx(1e-4)
+    fault = clock.fault(5.0, "port-down", "h0.p0", until=17.0)
+    assert fault.for_s is not None
+    assert fault.for_s * B.pace == pytest.approx(12e-4)
+    assert Clock.round_trips(B).lab_s(3) * B.pace * 1e9 == pytest.approx(3 * B.base_rtt_ns)
+
+
+def test_every_cluster_has_the_rates_of_the_papers_table() -> None:
+    rates = {plan.name: plan.planes * plan.links.host_rate_bps / 1e9 for plan in CLUSTERS}
+    assert rates == {"cluster-a": 800, "cluster-b": 800, "cluster-c": 400, "cluster-d": 400}
+    for plan in CLUSTERS:
+        assert parse_document(plan_document(plan)) == plan
+    single = {plan.name: plan.single_plane().links.host_rate_bps / 1e9 for plan in CLUSTERS}
+    assert single["cluster-c"] == 400
+
+
+@pytest.mark.parametrize("name", catalogue.MODULES)
+def test_every_figure_compares_only_what_its_parts_have(name: str) -> None:
+    figure = catalogue.find(name)
+    parts = {part.name for part in figure.parts(False)}
+    assert figure.name == name
+    assert parts == {part.name for part in figure.parts(True)}
+    named = [one.measured for one in figure.quantities if one.measured is not None]
+    named += [curve for chart in figure.charts for curve in chart.ours]
+    named += [one.measured for one in figure.experiments]
+    assert {one.quantity for one in figure.experiments} <= {one.name for one in figure.quantities}
+    assert {one.partition(":")[0] for one in named} <= parts
+    assert all(one.why for one in figure.quantities if one.measured is None)
+    assert all(one.scale for one in figure.quantities if one.paper == 0)
+
+
+def test_a_wrong_name_gets_the_list(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert cli.main(["reproduce", "9z", "--runs", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "no figure '9z'" in said
+    assert "9a" in said
+
+
+def test_the_list_has_every_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["reproduce", "--list"]) == 0
+    said = capsys.readouterr().out
+    for name in catalogue.MODULES:
+        assert any(line.split()[0] == name for line in said.splitlines())
+
+
+def test_a_key_changes_with_the_form_and_the_part() -> None:
+    figure = catalogue.find("5.2.1")
+    keys = {perform.task(figure, part, short).key for short in (False, True) for part in figure.parts(short)}
+    assert len(keys) == 2 * len(figure.parts(False))
+
+
+def test_words_about_a_figure_do_not_make_its_runs_again() -> None:
+    source = "A = 1\nFIGURE = Figure(why='because')\n"
+    assert perform.deciding(source) == perform.deciding(source.replace("because", "of old"))
+    assert perform.deciding(source) != perform.deciding(source.replace("A = 1", "A = 2"))
+
+
+def test_a_worker_with_other_code_refuses() -> None:
+    figure = catalogue.find("5.2.1")
+    good = perform.task(figure, figure.parts(True)[0], True)
+    with pytest.raises(VersionError, match="code was changed"):
+        perform.perform(perform.choose, "", Task(good.key, good.words, good.seed, {"run": "other"}))
+
+
+def test_what_was_made_is_kept_and_what_broke_is_made_again(tmp_path: Path) -> None:
+    figure = catalogue.find("5.2.1")
+    asked: list[str] = []
+
+    def work(task: Task) -> Row:
+        asked.append(task.words[1])
+        broke = "disk full" if task.words[1] == "latency-cross" and len(asked) < 5 else ""
+        return Row(task.key, 1, "made", metrics={"half": 5.0, "rate": 700.0}, error=broke)
+
+    with Store(tmp_path) as store:
+        first = Reproduction([figure], store, short=True)
+        first.run(Inline(work), roomy(first))
+        assert [one.whole for one in first.outcomes()] == [False]
+        again = Reproduction([figure], store, short=True)
+        assert again.found == 3
+        again.run(Inline(work), roomy(again))
+    assert asked.count("latency-cross") == 2
+    assert len(asked) == 5
+    (outcome,) = again.outcomes()
+    assert outcome.whole
+    assert [one.ours for one in outcome.comparisons] == [5.0, 5.0, 700.0, 700.0]
+
+
+def roomy(reproduction: Reproduction) -> Room:
+    return Room(reproduction.missing, 10**12)
+
+
+class Side(Inline):
+    """An engine of two that notes which runs were under way together; the one taken first ends first."""
+
+    workers = 2
+
+    def __init__(self) -> None:
+        super().__init__(lambda task: Row(task.key, 1, "made"))
+        self.together: list[list[str]] = []
+
+    def next(self) -> Row:
+        self.together.append([task.words[1] for task in self._tasks])
+        return super().next()
+
+
+def test_runs_that_need_more_memory_than_there_is_wait_or_are_left_out_and_named(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        reproduction = Reproduction([catalogue.find("5.2.1")], store, short=True)
+        names = [task.words[1] for task in reproduction.missing]
+        sizes = dict(zip(names, (500, 450, 300, 901), strict=True))
+        room = Room(reproduction.missing, 1000, lambda task: sizes[task.words[1]])
+        engine = Side()
+        reproduction.run(engine, room)
+    # A tenth is left to the system.
+    assert engine.together == [[names[0], names[2]], [names[2], names[1]], [names[1]]]
+    assert room.refused == [
+        f"figure 5.2.1, {names[3]}: about 901 bytes of memory, and this machine has 1000 bytes to spare"
+    ]
+
+
+def test_the_largest_ring_is_held_to_take_what_was_measured() -> None:
+    """The ring of 64 MB was measured to take 8.8 GB: two buffers a rank, and what all ranks share once."""
+    figure = catalogue.find("16")
+    (largest,) = [one for one in figure.parts(False) if one.name == "mrc-0-64"]
+    assert 8.8e9 < needed_bytes(perform.task(figure, largest, False)) < 1.2 * 8.8e9
+
+
+def made(parts: Sequence[str], figure: Figure) -> Outcome:
+    row = Row("k", 1, "made", metrics={"rate": 80.0, "other": 95.0}, curves={"rate": [[0, 1], [1, 2]]})
+    return Outcome(figure, dict.fromkeys(parts, row), ["one"])
+
+
+def own_figure() -> Figure:
+    part = Part("one", A, perform.part_of(["5.2.1", "latency-local"])[1].transport, [], [], lambda run: measured(run))
+    return Figure(
+        name="99",
+        title="A <b>figure</b>",
+        caption="Two hosts.",
+        parts=lambda short: [part],
+        quantities=(quantity(100.0, why="half of it is missing"), Quantity("none", 3.0, "s", None, "", why="no model")),
+        charts=(Chart("s", "Gb/s", {"one:rate": "MRC"}, [PaperCurve("MRC", [(0.5, 2.0)])]),),
+        experiments=(Experiment("twice the window", "rate", "one:other"),),
+    )
+
+
+def measured(run: Run) -> Measured:
+    return Measured({"rate": 1.0})
+
+
+def test_the_page_stands_alone_and_says_what_differs() -> None:
+    shown = page.html([made(["one"], own_figure())])
+    assert "A &lt;b&gt;figure" in shown
+    assert "half of it is missing" in shown
+    assert "no model" in shown
+    assert shown.count("<svg") == 1
+    assert "MRC, paper" in shown
+    assert "twice the window" in shown
+    assert not [tag for tag in ("<script", "<link", "src=", 'href="http') if tag in shown]
+    assert "−20.0%" in shown
+
+
+def test_markdown_has_the_same_rows_as_the_page() -> None:
+    shown = document.markdown([made(["one"], own_figure())])
+    assert "| rate | Gb/s | 100 | 80 | −20.0% | farther off |" in shown
+    assert "| none | s | 3 | – | – | not reproduced |" in shown
+    assert "| twice the window | rate | Gb/s | 100 | 80 | 95 |" in shown
+    assert "half of it is missing" in shown
+    assert all(len(line) <= 150 or line.startswith("|") for line in shown.splitlines())
+
+
+@pytest.mark.parametrize(("paper", "scale", "shown"), [(0.0, 1.0, "+8000.0% of 1"), (-100.0, 100.0, "+180.0%")])
+def test_a_difference_names_its_scale_where_that_is_not_the_papers_number(
+    paper: float, scale: float, shown: str
+) -> None:
+    figure = replace(own_figure(), quantities=(quantity(paper, scale=scale),))
+    assert f"| {shown} | farther off |" in document.markdown([made(["one"], figure)])
+
+
+def test_a_figure_that_was_not_run_keeps_its_place() -> None:
+    shown = document.markdown([made([], own_figure())])
+    assert "| rate | Gb/s | 100 | – | – | not run |" in shown
+
+
+def test_the_terminal_shows_the_papers_number_beside_ours() -> None:
+    shown = text.quantities([made(["one"], own_figure())])
+    assert "rate    100    80  Gb/s  −20.0%  farther off" in shown
+    assert "none      3     –  s          –  not reproduced" in shown
+
+
+def test_the_parameters_fit_the_columns_of_markdown() -> None:
+    shown = document.markdown([made(["one"], own_figure())])
+    assert max(map(len, shown.splitlines())) <= 150

@@ -1,0 +1,124 @@
+"""A what-if in one line: faults added to a scenario by words, stored and repeated like any timeline."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli import main as cli
+from judging.reports import comparison
+from judging.run import Run
+from running.added import parse, words
+from running.directory import find
+from scenarios import library
+from scenarios.scenario import TimedFault
+from topo.fault import FaultError
+
+PHASES = library.find("smoke").phases
+SIMULATED = ("--world", "simulated", "--plain", "--seed", "3")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("link-down p0l0-p0s0 @5 for 3", TimedFault(5, "link-down", "p0l0-p0s0", 3)),
+        ("loss p0l0>p0s0 20% @ 1.5", TimedFault(1.5, "loss", "p0l0>p0s0", value=20)),
+        ("switch-reboot p1s0 @0 in reference", TimedFault(0, "switch-reboot", "p1s0", phase="reference")),
+    ],
+)
+def test_words_make_a_fault(text: str, fault: TimedFault) -> None:
+    assert parse(text, PHASES) == fault
+
+
+@given(
+    st.builds(
+        TimedFault,
+        at_s=st.integers(0, 100).map(lambda n: n / 4),
+        verb=st.sampled_from(["link-down", "loss", "drain"]),
+        target=st.sampled_from(["p0l0-p0s0", "p1s3", "h3.p2", "p0l0>h1"]),
+        for_s=st.none() | st.integers(1, 100).map(lambda n: n / 4),
+        value=st.none() | st.integers(0, 100).map(float),
+        phase=st.sampled_from(["faults", "heal"]),
+    )
+)
+def test_what_is_stored_reads_back_as_the_same_fault(fault: TimedFault) -> None:
+    assert parse(words(fault), PHASES) == fault
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("link-down p0l0-p0s0", "is wanted, such as 'link-down p0l0-p0s0 @5 for 3'"),
+        ("link-up p0l0-p0s0 @5", "no fault 'link-up': valid are link-down, "),
+        ("loss p0l0-p0s0 1.2.3 @5", "could not convert"),
+    ],
+)
+def test_words_that_are_none_are_refused_with_the_form(text: str, said: str) -> None:
+    with pytest.raises(FaultError, match=said):
+        parse(text, PHASES)
+
+
+def test_a_scenario_without_faults_takes_them_while_it_is_judged() -> None:
+    assert parse("drain p0s0 @1", library.find("collision").phases).phase == "reference"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("link-down p9l0-p0s0 @1", "p9l0"),
+        ("link-down p0l0-p0s0 @0.3 for 0.5", "link-down p0l0-p0s0 is in force already"),  # the timeline's own
+        ("loss p0l0-p0s1 20 @50", "phase 'faults' lasts 4.5 s"),
+        ("loss p0l0-p0s1 @1", "loss needs percent"),
+    ],
+)
+def test_a_fault_that_cannot_be_added_is_refused_before_anything_is_written(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = tmp_path / "runs"
+    assert cli.main(["run", "smoke", *SIMULATED, "--runs", str(runs), "--fault", text]) == 2
+    assert said in capsys.readouterr().err
+    assert not runs.exists()
+
+
+def test_added_faults_happen_are_stored_repeat_and_are_what_a_comparison_is_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = ("--runs", str(tmp_path))
+    added = ("--fault", "loss p1l0-p1s0 20 @1 for 2", "--fault", "link-down p0l1-p0s1 @3 for 0.5")
+    cli.main(["run", "smoke", *SIMULATED, *runs])
+    cli.main(["run", "smoke", *SIMULATED, *runs, *added])
+    path = find(tmp_path, "latest")
+    run = Run.open(path)
+    assert {fault.target for fault in run.faults} >= {"p1l0-p1s0", "p0l1-p0s1"}
+    options = json.loads((path / "options.json").read_text())
+    assert options["added_faults"] == [
+        "loss p1l0-p1s0 20 @1 for 2 in faults",
+        "link-down p0l1-p0s1 @3 for 0.5 in faults",
+    ]
+    assert "loss p1l0-p1s0 20 @1 for 2 in faults" in (path / "summary.txt").read_text().splitlines()[1]
+    capsys.readouterr()
+    assert cli.main(["compare", *runs]) == 0
+    assert "but for faults added by --fault, none against loss p1l0-p1s0 20" in capsys.readouterr().out
+    # The command that the report gives repeats the run.
+    page = (path / "report.html").read_text().replace("&#x27;", "'").replace("&gt;", ">")
+    command = next(line for line in page.split("<pre>") if line.startswith("./lab run")).split("</pre>")[0]
+    cli.main([*shlex.split(command)[1:], "--plain", *runs])
+    again = json.loads((find(tmp_path, "latest") / "options.json").read_text())
+    assert again["key"] == options["key"]
+
+
+def test_the_baseline_has_added_faults_on_its_one_plane(tmp_path: Path) -> None:
+    words_ = ["run", "smoke", *SIMULATED, "--runs", str(tmp_path), "--transport", "roce"]
+    cli.main([*words_, "--fault", "loss p1l0-p1s0 20 @1 for 2"])
+    assert "p0l0-p0s0" in {fault.target for fault in Run.open(find(tmp_path, "latest")).faults if fault.verb == "loss"}
+
+
+def test_two_runs_with_other_added_faults_differ_in_those_only(made_up: Callable[..., Run]) -> None:
+    first, second = made_up(changed={"added_faults": ["a @1"]}), made_up(changed={"added_faults": ["b @1"]})
+    assert comparison.shown([first, second])[0].reason.endswith("but for faults added by --fault, a @1 against b @1")

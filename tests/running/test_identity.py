@@ -1,0 +1,160 @@
+"""What a run is: what changes its digests and its key, and what a comparison says of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import controller.pipelines
+from cli import main as cli
+from judging.reports import comparison
+from judging.run import Run
+from running import identity
+from running.directory import RunDirectory, find
+from running.runner import Choices, Runner
+from running.transport_choice import transport
+from scenarios import library
+from topo.planfile import load_plan
+
+PROGRAMS = Path(controller.pipelines.PROGRAMS)
+HASHES = {"program": "aa", "scenario": "bb", "plan": "cc", "transport": "dd", "switch": "ee", "lab": "ff"}
+
+
+def options(scenario: str = "smoke", **changes: Any) -> dict[str, Any]:
+    chosen: dict[str, Any] = {"transport": transport("mrc"), "plan": load_plan("tiny"), "seed": 1, **changes}
+    return Runner(library.find(scenario), Choices(**chosen), RunDirectory(Path()), tell=lambda event: None).options()
+
+
+def test_the_same_choices_have_the_same_key() -> None:
+    assert options()["key"] == options()["key"] == identity.key(options())
+    # What a run is does not depend on what is stored with it besides.
+    assert identity.key({**options(), "cpus": 64, "python": "3.99"}) == options()["key"]
+    assert identity.key(json.loads(json.dumps(options()))) == options()["key"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"seed": 2},
+        {"plan": load_plan("tiny", {"trimming.enabled": "false"})},
+        {"plan": load_plan("tiny").at_rate(5_000_000)},
+        {"transport": transport("roce")},
+        {"world": "simulated"},
+        {"time_factor": 0.5},
+        {"scenario": "link-flap"},
+    ],
+    ids=str,
+)
+def test_another_choice_is_another_run(changes: dict[str, Any]) -> None:
+    assert options(**changes)["key"] != options()["key"]
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "p4"
+    shutil.copytree(PROGRAMS, folder)
+    monkeypatch.setattr(controller.pipelines, "PROGRAMS", folder)
+    return folder
+
+
+def test_an_edited_p4_program_is_another_and_a_copy_or_a_comment_is_not(programs: Path) -> None:
+    before = options()
+    route = programs / "parts" / "route.p4"
+    route.write_text("// a comment\n" + route.read_text())
+    leaf = programs / "leaf.p4"
+    leaf.write_text(leaf.read_text() + "\n// another\n")
+    assert options()["hashes"]["program"] == before["hashes"]["program"]
+    route.write_text(route.read_text().replace("hop_limit - 1", "hop_limit - 2"))
+    after = options()
+    assert {name for name in HASHES if after["hashes"][name] != before["hashes"][name]} == {"program"}
+    assert after["key"] != before["key"]
+
+
+def test_a_scenario_of_ones_own_is_known_by_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    shutil.copy(library.file_of("smoke") or "", file)
+    first = options(source=str(file))
+    file.write_text(file.read_text().replace("4.5", "4.6"))
+    second = options(source=str(file))
+    assert {name for name in HASHES if first["hashes"][name] != second["hashes"][name]} == {"scenario"}
+
+
+def test_edited_code_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("endpoint/core/a.py", "switch/native/b.c"):
+        (tmp_path / place).parent.mkdir(parents=True)
+        (tmp_path / place).write_text("1")
+    monkeypatch.setattr(identity, "ROOT", tmp_path)
+    uncached = identity.code_digest.__wrapped__
+    before = uncached(("endpoint",)), uncached(("switch",))
+    (tmp_path / "endpoint/core/a.py").write_text("2")
+    (tmp_path / "endpoint/core/README.md").write_text("prose is no code")
+    assert uncached(("endpoint",)) != before[0]
+    assert uncached(("switch",)) == before[1]
+
+
+def said(made_up: Callable[..., Run], first: dict[str, Any], second: dict[str, Any]) -> tuple[bool | None, str]:
+    finding = comparison.shown([made_up(changed=first), made_up(changed=second)])[0]
+    return finding.holds, finding.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("program", "but for the P4 program, aa against zz"),
+        ("plan", "but for the plan's file, cc against zz"),
+        ("transport", "but for the transport's code, dd against zz"),
+        ("switch", "but for the switch's code"),
+        ("lab", "but for the lab's code"),
+    ],
+)
+def test_a_comparison_names_what_was_edited(made_up: Callable[..., Run], name: str, words: str) -> None:
+    holds, reason = said(made_up, {"hashes": HASHES}, {"hashes": {**HASHES, name: "zz"}})
+    assert holds is True
+    assert words in reason
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ({"hashes": {**HASHES, "scenario": "zz"}}, "not the same: the scenario's file"),
+        ({"hashes": {**HASHES, "program": "yy", "switch": "zz"}}, "the P4 program and the switch's code"),
+        ({"hashes": HASHES, "version": "2"}, "not the same: the version of mrclab (not recorded and 2)"),
+        ({}, "only one of them recorded its P4 program, scenario and code"),
+    ],
+)
+def test_nothing_follows_from_what_is_edited_in_more_than_one_place(
+    made_up: Callable[..., Run], second: dict[str, Any], words: str
+) -> None:
+    holds, reason = said(made_up, {"hashes": HASHES}, second)
+    assert holds is None
+    assert words in reason
+
+
+def test_the_digest_of_a_plan_does_not_count_twice_what_set_changed(made_up: Callable[..., Run]) -> None:
+    second = {"hashes": {**HASHES, "plan": "zz"}, "overrides": {"trimming.enabled": "false"}}
+    holds, reason = said(made_up, {"hashes": HASHES}, second)
+    assert holds is True
+    assert reason.endswith("but for keys of the plan, trimming.enabled the default against false")
+
+
+def test_compare_refuses_to_lay_a_run_beside_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("smoke/20261101-1", "smoke/20261103-1"):
+        (tmp_path / name / "journal").mkdir(parents=True)
+        (tmp_path / name / "options.json").write_text("{}")
+    (tmp_path / "latest").symlink_to("smoke/20261103-1")
+    assert find(tmp_path, "smoke").name == "20261103-1"
+    assert cli.main(["compare", "smoke", "--runs", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert "smoke/20261103-1 would be compared with itself: name two runs" in error
+    assert "others of smoke: smoke/20261101-1" in error
+
+
+def test_every_place_whose_code_counts_is_there_and_holds_some() -> None:
+    for places in identity.CODE.values():
+        for place in places:
+            assert list(identity.sources((place,))), place

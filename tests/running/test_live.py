@@ -1,0 +1,83 @@
+"""The live view: what it shows of journals that are being written, and what it prints without a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import defaultdict, deque
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from judging.run import Run
+from running.directory import RunDirectory
+from running.live import Picture, Tail, Watcher, flat, sparkline
+from scenarios import library
+
+Build = Callable[..., Run]
+
+
+@pytest.fixture
+def directory(made_up: Build, tmp_path: Path) -> RunDirectory:
+    """The journals of a made-up run as they are at 15 s, while the link is down."""
+    directory = RunDirectory.create(tmp_path, "smoke", 1)
+    files: dict[str, list[str]] = defaultdict(list)
+    for line in made_up(dip=0.5).lines:
+        if line["t_ns"] <= 15 * 10**9:
+            files[str(line["node"])].append(json.dumps(line))
+    for node, lines in files.items():
+        directory.journal(node).write_text("\n".join(lines) + "\n")
+    return directory
+
+
+def test_the_picture_is_of_the_last_two_samples_and_of_paths_that_are_bad_now(directory: RunDirectory) -> None:
+    picture = Picture()
+    picture.take(Tail(directory.journals).lines())
+    # Four hosts, two planes of 8 Mb/s: 80 % acknowledged, 85 % sent, and half of both while the link is down.
+    assert picture.goodput_bps[-1] == pytest.approx(4 * 2 * 8e6 * 0.8 * 0.5, rel=1e-3)
+    assert picture.planes_bps == {plane: pytest.approx(4 * 8e6 * 0.85 * 0.5, rel=1e-3) for plane in (0, 1)}
+    assert [(line["node"], line["via"]) for line in picture.bad.values()] == [("h0", "p0s1")]
+
+
+def test_a_tail_gives_every_whole_line_once_and_leaves_a_torn_one_for_later(tmp_path: Path) -> None:
+    file = tmp_path / "h0.jsonl"
+    tail = Tail(tmp_path)
+    file.write_text('{"t_ns": 1}\n{"t_ns"')
+    assert tail.lines() == [{"t_ns": 1}]
+    with file.open("a") as more:
+        more.write(": 2}\n")
+    assert tail.lines() == [{"t_ns": 2}]
+    assert tail.lines() == []
+
+
+def test_on_a_terminal_planes_health_goodput_and_events_are_drawn(directory: RunDirectory) -> None:
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, width=110, color_system=None)
+    with Watcher(console, library.find("smoke"), directory) as watcher:
+        watcher.options({"port_rate_bps": 8_000_000, "hosts": 4, "seed": 7})
+        watcher.tell("link-down p0l0-p0s1")
+        watcher._picture.take(watcher._tail.lines())
+    shown = text.getvalue()
+    for words in ("seed=7", "25.6 Mb/s", "plane 0", "13.6 Mb/s", "1 paths not good: 0/p0s1", "link-down p0l0-p0s1"):
+        assert words in shown, words
+
+
+def test_without_a_terminal_events_are_lines(directory: RunDirectory) -> None:
+    text = io.StringIO()
+    with Watcher(Console(file=text, width=40), library.find("smoke"), directory) as watcher:
+        watcher.seconds = lambda: 42.0
+        watcher.tell("link-down " + "x" * 60)
+    (line,) = text.getvalue().splitlines()
+    assert line.endswith("s  link-down " + "x" * 60)
+
+
+def test_every_option_is_named_however_deep() -> None:
+    options = {"seed": 7, "calibration": {"source": "cache"}, "overrides": {"trimming.enabled": "false"}}
+    assert dict(flat(options)) == {"seed": 7, "calibration.source": "cache", "overrides.trimming.enabled": "false"}
+
+
+def test_a_sparkline_of_totals_that_fell_stays_at_the_bottom() -> None:
+    assert sparkline(deque([-5.0, 0.0, 4.0, 8.0])) == "▁▁▄█"
+    assert sparkline(deque()) == ""

@@ -1,0 +1,242 @@
+"""The words for a lab that is up, on real links: counters, inspect, exec, graph."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.waiting import eventually
+from topo.emulation import state
+from topo.emulation.lab import Lab
+from topo.graph import ports
+from topo.path import paths
+
+pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")]
+PINGS = 7
+
+
+def mrclab(*words: str, status: int = 0) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "cli", *words], capture_output=True, text=True, check=False, timeout=180
+    )
+    assert done.returncode == status, f"{words}: {done.returncode}: {done.stdout[-1500:]}{done.stderr[-1500:]}"
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    if state.read_record(state.ROOT) is not None:
+        pytest.skip("a lab is running on this machine")
+    mrclab("up", "tiny")
+    yield Lab.attach()
+    mrclab("down")
+
+
+@pytest.fixture
+def steered(lab: Lab) -> Iterator[None]:
+    """Pings from h0 to h3 go by plane 0, p0s0; the answers come by routes."""
+    path = next(paths(lab.plan, lab.plan.host("h0"), lab.plan.host("h3")))
+    lab.steer(path)
+    yield
+    lab.unsteer(path.source, path.destination)
+
+
+def ping(count: int = PINGS) -> None:
+    command = ["exec", "h0", "--", "ping", "-c", str(count), "-i", "0.05", "-W", "1", "h3"]
+    subprocess.run([sys.executable, "-m", "cli", *command], check=False, capture_output=True, timeout=60)
+
+
+def counted(*target: str) -> dict[str, dict[str, Any]]:
+    told = json.loads(mrclab("counters", *target, "--format", "json"))
+    assert told["unit"] == "packets"
+    return {row["IFACE"]: row for row in told["ports"]}
+
+
+def test_counters_count_every_ping_on_its_way(lab: Lab, steered: None) -> None:
+    before = counted()
+    ping()
+    after = counted()
+    for switch, port_in, port_out in (("p0l0", 1, 3), ("p0s0", 1, 2), ("p0l1", 3, 2)):
+        for column, port in (("RX_OK", port_in), ("TX_OK", port_out)):
+            name = f"{switch}-eth{port}"
+            assert after[name][column] - before[name][column] >= PINGS, (name, column)
+    assert counted("p0l0-p0s0").keys() == {"p0l0-eth3", "p0s0-eth1"}
+    text = mrclab("counters", "p0l0")
+    assert text.splitlines()[0].split()[:2] == ["IFACE", "PEER"]
+    assert "TRIM_PKTS" not in text  # nothing was trimmed, and only what is not zero is shown
+    assert "no-trim" in text
+
+
+def test_a_loss_is_counted_by_its_cause(lab: Lab, steered: None) -> None:
+    before = counted("p0l0")["p0l0-eth3"]
+    mrclab("fault", "loss", "p0l0>p0s0", "100")
+    try:
+        ping()
+    finally:
+        mrclab("undo", "all")
+    after = counted("p0l0")["p0l0-eth3"]
+    assert after["DROPS"]["loss"] - before["DROPS"].get("loss", 0) == PINGS
+    assert after["TX_DRP"] - before["TX_DRP"] == PINGS
+    assert "loss 7" in mrclab("counters", "p0l0-p0s0")
+
+
+def test_a_node_or_link_that_there_is_not_is_refused_with_those_there_are(lab: Lab) -> None:
+    assert "p0l9" in mrclab("counters", "p0l9", status=2)
+    assert "no link" in mrclab("counters", "h0-p0s0", status=2)
+
+
+def test_inspect_shows_nodes_interfaces_and_what_faults_make_of_them(lab: Lab) -> None:
+    told = json.loads(mrclab("inspect", "--format", "json"))
+    nodes = {node["node"]: node for node in told["nodes"]}
+    assert nodes.keys() == {node.name for node in lab.plan.nodes()}
+    for node in lab.plan.nodes():
+        assert [row["interface"] for row in nodes[node.name]["interfaces"]] == [
+            ref.interface for ref in ports(lab.plan, node)
+        ]
+        # The truth is the kernel's.
+        links = json.loads(mrclab("exec", node.name, "--", "ip", "-j", "link"))
+        macs = {link["ifname"]: link["address"] for link in links}
+        assert all(macs[row["interface"]] == row["mac"] for row in nodes[node.name]["interfaces"])
+    mrclab("fault", "switch-crash", "p1s0")
+    mrclab("fault", "link-down", "p0l0-p0s0")
+    try:
+        assert "crashed" in mrclab("inspect", "p1s0")
+        row = next(line for line in mrclab("inspect", "p0l0").splitlines() if "p0s0-eth1" in line)
+        assert "down" in row.split()
+        assert '"p0l0" -- "p0s0" [color="#c0392b"' in mrclab("graph")
+    finally:
+        mrclab("undo", "all")
+    assert "crashed" not in mrclab("inspect")
+
+
+def test_exec_runs_in_the_namespace_and_gives_the_commands_status(lab: Lab) -> None:
+    assert "h0-p0" in mrclab("exec", "h0", "--", "ip", "-br", "link")
+    assert mrclab("exec", "h0", "--", "sh", "-c", "exit 7", status=7) == ""
+    assert "there is no command 'nosuchthing'" in mrclab("exec", "h0", "--", "nosuchthing", status=2)
+    assert "a command is wanted" in mrclab("exec", "h0", status=2)
+
+
+def test_graph_with_load_draws_what_the_links_carry(lab: Lab, steered: None, tmp_path: Path) -> None:
+    background = subprocess.Popen(
+        ["nsenter", f"--net={lab.netns(lab.plan.host('h0'))}", "ping", "-i", "0.02", "-s", "4000", "-q", "fd00:1:1::1"],
+        stdout=subprocess.DEVNULL,
+    )
+
+    def as_sent() -> bool:
+        """50 pings a second of 4,102 bytes on a link of 10 Mb/s: 16 %. A machine that stands still sends none."""
+        drawn = mrclab("graph", "--load", "1")
+        (line,) = [line for line in drawn.splitlines() if '"p0l0" -- "p0s0"' in line]
+        return 10 <= int(line.split('label="')[1].split("%")[0]) <= 30
+
+    try:
+        eventually(as_sent, "the link carries what pings send")
+    finally:
+        background.terminate()
+        background.wait()
+    mrclab("graph", "-o", str(tmp_path / "lab.png"))
+    assert (tmp_path / "lab.png").read_bytes()[:4] == b"\x89PNG"
+
+
+# The last of this file: agents run from here on.
+
+
+def test_traffic_prints_perftests_columns_and_verifies_every_byte(lab: Lab) -> None:
+    text = mrclab("traffic", "write_bw", "h0", "h3", "messages=20", "size=65536")
+    assert "BW average[Gb/sec]" in text.splitlines()[0]
+    assert f"{20 * 65536:,} bytes verified in memory, 0 wrong" in text
+    told = json.loads(
+        mrclab("traffic", "all_reduce", "h0", "h1", "h2", "h3", "rounds=2", "size=65536", "--format", "json")
+    )
+    assert told["bytes_wrong"] == 0
+    assert told["ranks"].keys() == {"h0", "h1", "h2", "h3"}
+    assert "no traffic" in mrclab("traffic", "list")
+
+
+def test_traffic_in_the_background_lives_through_a_cut_and_a_drain_and_is_stopped_by_name(lab: Lab) -> None:
+    mrclab("traffic", "write_bw", "h0", "h3", "--background", "--as", "stream")
+    try:
+        (row,) = json.loads(mrclab("traffic", "list", "--format", "json"))
+        assert (row["name"], row["kind"], row["ranks"], row["state"]) == ("stream", "write_bw", ["h0", "h3"], "running")
+        assert "traffic 'stream' is there already" in mrclab(
+            "traffic", "write_bw", "h1", "h2", "--as", "stream", status=2
+        )
+        assert "agents run already, with transport mrc" in mrclab(
+            "traffic", "write_bw", "h1", "h2", "--transport", "roce", status=2
+        )
+        mrclab("fault", "link-down", "p0l0-p0s0")
+        mrclab("fault", "drain", "p1s0")
+        mrclab("undo", "all")
+    finally:
+        stopped = mrclab("traffic", "stop", "stream")
+    assert ", 0 wrong" in stopped
+    assert int(stopped.split(" bytes verified")[0].split("\n")[-1].replace(",", "")) > row["bytes_verified"]
+    assert "no traffic 'stream'; there is: none" in mrclab("traffic", "stop", "stream", status=2)
+
+
+def test_ctrl_c_twice_stops_the_traffic_all_the_same(lab: Lab) -> None:
+    words = [sys.executable, "-m", "cli", "traffic", "write_bw", "h0", "h3", "--seconds", "60", "--as", "cut-off"]
+    ours = functools.partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=ours) as running:
+        while not any(row["bytes_verified"] for row in json.loads(mrclab("traffic", "list", "--format", "json"))):
+            assert running.poll() is None
+        for _ in range(2):
+            running.send_signal(signal.SIGINT)
+        assert running.wait(60) == 130
+    assert "cut-off" not in mrclab("traffic", "list")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("ping", "h0", "h1"), "no workload 'ping': valid are write_bw, "),
+        (("write_bw", "h0"), "write_bw takes 2 hosts or more"),
+        (("write_bw", "h0", "h9"), "h9"),
+        (("write_bw", "h0", "h0"), "each host once"),
+        (("write_bw", "h0", "h1", "sise=3"), "write_bw has no option 'sise': valid are qps, "),
+        (("write_lat", "h0", "h1", "--seconds", "3"), "write_lat ends by its own count"),
+        (("stop",), "a name, or all, is wanted"),
+    ],
+)
+def test_traffic_that_cannot_be_is_refused_with_what_can(lab: Lab, words: tuple[str, ...], said: str) -> None:
+    assert said in mrclab("traffic", *words, status=2)
+    assert "no traffic" in mrclab("traffic", "list")
+
+
+def test_stop_all_ends_the_agents_and_the_next_traffic_starts_them_anew(lab: Lab) -> None:
+    mrclab("traffic", "write_bw", "h0", "h3", "--background")
+    assert "ended 1 workloads and 4 agents" in mrclab("traffic", "stop", "all")
+    assert "no agent runs" in mrclab("traffic", "list")
+    words = ("write_lat", "h0", "h3", "messages=5", "--transport", "mrc-single-path")
+    assert "5" in mrclab("traffic", *words).splitlines()[1].split()
+    assert "ended 0 workloads and 4 agents" in mrclab("traffic", "stop", "all")
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark on PATH")
+def test_a_capture_of_several_links_goes_through_a_pipe_and_is_decoded_without_false_alarms(lab: Lab) -> None:
+    mrclab("traffic", "write_bw", "h0", "h3", "--background")
+    mrclab_words = f"{sys.executable} -m cli"
+    links = "h0-p0l0 p0l0-p0s0 p0l0-p0s1"
+    try:
+        piped = subprocess.run(
+            f"{mrclab_words} capture {links} --write - --count 300 --seconds 30"
+            " | tshark -r - -T fields -e frame.interface_name",
+            shell=True, capture_output=True, text=True, check=True, timeout=120,
+        ).stdout  # fmt: skip
+        assert set(piped.split()) == set(links.split())
+        assert len(piped.split()) == 300
+        decoded = mrclab("capture", "h0-p0l0", "--decode", "--count", "100", "--seconds", "30")
+        assert "MRC" in decoded
+        assert "checksum" not in decoded.lower()
+    finally:
+        mrclab("traffic", "stop", "all")
+    assert not Path("-").exists()

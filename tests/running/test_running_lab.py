@@ -1,0 +1,135 @@
+"""The commands that need a running lab, on real links: up, trace, capture, fault, controller, status, down."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from topo.address import port_address
+from topo.emulation import state
+from topo.emulation.lab import Lab
+from topo.node import Host
+from topo.path import paths
+from topo.planfile import load_plan
+
+pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")]
+
+
+def mrclab(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "cli", *words], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert not check or done.returncode == 0, f"{words}: {done.stdout[-1500:]}{done.stderr[-1500:]}"
+    return done
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[None]:
+    if state.read_record(state.ROOT) is not None:
+        pytest.skip("a lab is running on this machine")
+    mrclab("up", "tiny")
+    yield
+    mrclab("down")
+
+
+def test_a_second_up_says_what_is_running_and_by_whom(lab: None) -> None:
+    done = mrclab("up", "tiny", check=False)
+    assert done.returncode == 2
+    assert "tiny" in done.stderr
+    assert "process" in done.stderr or "pid" in done.stderr
+
+
+def test_trace_uses_the_tables_that_the_switches_hold_now(lab: None) -> None:
+    before = json.loads(mrclab("trace", "h0", "h3", "--format", "json").stdout)
+    assert before["reached"] == "h3"
+    assert len(before["hops"]) == 3
+    mrclab("fault", "switch-crash", before["hops"][1]["switch"])
+    try:
+        after = mrclab("trace", "h0", "h3", "--format", "json", check=False)
+        assert after.returncode != 0
+    finally:
+        mrclab("undo", "all")
+    assert json.loads(mrclab("trace", "h0", "h3", "--format", "json").stdout) == before
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (("link-down", "p0l0-p0s0"), "p0l0>p0s0 is down (fault: link-down p0l0-p0s0)"),
+        (("switch-crash", "p0s0"), "p0s0 has crashed"),
+    ],
+)
+def test_trace_and_paths_agree_with_a_ping_along_the_path(lab: None, fault: tuple[str, ...], said: str) -> None:
+    def arrives() -> bool:
+        command = ["ip", "netns", "exec", "h0", "ping", "-c", "3", "-i", "0.2", "-W", "1", "fd00:1:1::1"]
+        return subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0
+
+    running = Lab.attach()
+    path = next(paths(running.plan, running.plan.host("h0"), running.plan.host("h3")))
+    running.steer(path)
+    try:
+        assert arrives()
+        assert mrclab("trace", "h0", "h3").returncode == 0
+        mrclab("fault", *fault)
+        traced = mrclab("trace", "h0", "h3", check=False)
+        listed = mrclab("paths", "h0", "h3").stdout
+        assert not arrives()
+        assert traced.returncode == 1
+        assert said in traced.stdout
+        assert traced.stdout.endswith("nobody receives it\n")
+        assert said in listed
+        assert listed.count("DEAD") == 1
+        assert "DEAD" not in mrclab("paths", "h0", "h3", "--plan", "tiny").stdout
+    finally:
+        mrclab("undo", "all")
+        running.unsteer(path.source, path.destination)
+
+
+def test_verify_is_clean_and_a_second_push_writes_nothing(lab: None) -> None:
+    mrclab("controller", "verify")
+    pushed = mrclab("controller", "push", "--format", "json").stdout
+    assert json.loads(pushed)["written"] == 0
+
+
+def test_capture_writes_a_pcap_of_a_link(lab: None, tmp_path: Path) -> None:
+    file = tmp_path / "h0.pcap"
+    with subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "scenarios",
+            "capture",
+            "h0-p0l0",
+            "--write",
+            str(file),
+            "--count",
+            "2",
+            "--seconds",
+            "30",
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as capture:
+        assert capture.stderr is not None
+        for line in capture.stderr:
+            if "listening" in line:
+                break
+        # An address of plane 0: to the host's own address, the kernel chooses a port by a hash with a seed of its boot.
+        address = str(port_address(load_plan("tiny"), Host(1), plane=0))
+        ping = ["ip", "netns", "exec", "h0", "ping", "-c", "4", "-i", "0.2", "-W", "5", address]
+        subprocess.run(ping, check=True, capture_output=True, timeout=60)
+        assert capture.wait(timeout=60) == 0
+    assert file.stat().st_size > 24 + 2 * 16
+
+
+def test_a_capture_of_no_link_is_refused_with_the_neighbours(lab: None) -> None:
+    done = mrclab("capture", "h0-p0s0", check=False)
+    assert done.returncode == 2
+    assert "no link" in done.stderr
+    assert "p0l0" in done.stderr

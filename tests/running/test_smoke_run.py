@@ -1,0 +1,39 @@
+"""The end-to-end test: `smoke` on real links and embedded switches, from bringing the lab up to its verdict."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from topo.emulation import state
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces"),
+    pytest.mark.skipif(state.read_record(state.ROOT) is not None, reason="a lab is running on this machine"),
+]
+
+SMOKE = [sys.executable, "-m", "cli", "run", "smoke", "--plain", "--rate", "4", "--seed", "1"]
+LIMIT_S = 180
+
+
+def test_smoke_ends_true_on_embedded_switches(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*SMOKE, "--runs", str(tmp_path)], capture_output=True, text=True, check=False, timeout=LIMIT_S
+    )
+    assert done.returncode in (0, 3), done.stdout + done.stderr
+    run = (tmp_path / "latest").resolve()
+    findings = {f["check"]: f for f in json.loads((run / "verdict.json").read_text())["findings"]}
+    processor, on_time = findings["processor"], findings["on time"]
+    if done.returncode == 3 and (processor["holds"] is None or on_time["figures"]["left_out_s"]):
+        pytest.skip(f"this machine has no time for it: {processor['reason']}; {on_time['reason']}")
+    assert done.returncode == 0, (run / "summary.txt").read_text()
+    options = json.loads((run / "options.json").read_text())
+    assert (options["world"], options["switch_kind"]) == ("emulated", "embedded")
+    assert {file.stem for file in (run / "journal").glob("*.jsonl")} >= {"runner", "controller", "h0", "h3"}
+    assert state.read_record(state.ROOT) is None

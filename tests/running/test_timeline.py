@@ -1,0 +1,237 @@
+"""Timelines: what a seed decides, what the single plane makes of it, and the order in which things are done."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+import pytest
+
+from judging.measures.recovery import bursts
+from judging.reports.labels import placed
+from judging.reports.plots import CHARACTERS, burst_title
+from judging.run import FaultSpan
+from running.directory import RunDirectory
+from running.rehearsal import rehearse
+from running.runner import Choices, Runner
+from running.timeline import moments
+from running.transport_choice import TRANSPORTS, transport
+from scenarios import library
+from scenarios.scenario import Phase, Scenario, Setting, TimedFault, merged, on_single_plane, phases
+from topo.fault import make_fault
+from topo.planfile import load_plan
+
+
+def setting_for(scenario: Scenario, seed: int = 1, transport_name: str = "mrc") -> Setting:
+    return Setting(
+        load_plan(scenario.plan), transport_name, seed, {phase.name: phase.seconds for phase in scenario.phases}
+    )
+
+
+@pytest.mark.parametrize("name", library.NAMES)
+def test_every_fault_of_every_scenario_can_be_made_on_its_plan_and_on_the_single_plane(name: str) -> None:
+    scenario = library.find(name)
+    setting = setting_for(scenario)
+    for fault in scenario.timeline(setting):
+        assert 0 <= fault.at_s <= setting.phases[fault.phase]
+        make_fault(setting.plan, fault.verb, fault.target, fault.value, fault.seed)
+        mapped = on_single_plane(fault)
+        make_fault(setting.plan.single_plane(), mapped.verb, mapped.target, mapped.value, mapped.seed)
+
+
+@pytest.mark.parametrize("name", library.NAMES)
+def test_the_same_seed_gives_the_same_timeline_and_workloads(name: str) -> None:
+    scenario = library.find(name)
+    first, second = setting_for(scenario, seed=5), setting_for(scenario, seed=5)
+    assert list(scenario.timeline(first)) == list(scenario.timeline(second))
+    assert list(scenario.workloads(first)) == list(scenario.workloads(second))
+    assert scenario.checks(first)
+
+
+@pytest.mark.parametrize("name", library.NAMES)
+def test_every_workload_names_hosts_of_the_plan_and_a_phase_of_the_scenario(name: str) -> None:
+    scenario = library.find(name)
+    setting = setting_for(scenario)
+    for workload in scenario.workloads(setting):
+        assert workload.phase in setting.phases
+        for host in workload.ranks or ():
+            setting.plan.host(host)
+
+
+@pytest.mark.parametrize("name", ["link-flap", "switch-reboot", "nic-port", "cold-start", "maintenance"])
+def test_every_fault_of_the_faults_phase_is_undone_before_healing_ends(name: str) -> None:
+    scenario = library.find(name)
+    setting = setting_for(scenario)
+    for fault in scenario.timeline(setting):
+        if fault.for_s is not None:
+            assert fault.at_s + fault.for_s <= setting.phases[fault.phase]
+
+
+def test_link_flaps_never_hit_a_link_that_is_down_already() -> None:
+    scenario = library.find("link-flap")
+    for seed in range(50):
+        held: dict[str, float] = {}
+        for fault in scenario.timeline(setting_for(scenario, seed)):
+            assert held.get(fault.target, -1.0) <= fault.at_s
+            assert fault.for_s is not None
+            held[fault.target] = fault.at_s + fault.for_s
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_link_flaps_are_spread_over_their_phase_and_stay_as_many_on_the_single_plane(short: bool) -> None:
+    scenario = library.find("link-flap").shortened() if short else library.find("link-flap")
+    for seed in range(200):
+        setting = setting_for(scenario, seed)
+        flaps = scenario.timeline(setting)
+        apart_s = [after.at_s - before.at_s for before, after in pairwise(flaps)]
+        part_s = (setting.phases["faults"] - 4.0) / len(flaps)
+        assert min(apart_s) >= part_s / 2, f"seed {seed}: {apart_s}"
+        assert flaps[0].at_s < part_s
+        lengths_s = sorted(flap.for_s or 0.0 for flap in flaps)
+        assert 0.5 <= lengths_s[0] < 0.9
+        assert 1.6 < lengths_s[-1] <= 2.0
+        assert flaps[-1].at_s > part_s * (len(flaps) - 1)
+        assert len(merged([on_single_plane(flap) for flap in flaps])) == len(flaps)
+
+
+@pytest.mark.parametrize("name", library.NAMES)
+def test_a_chart_has_room_for_the_name_of_every_fault_of_a_shipped_timeline(name: str) -> None:
+    scenario = library.find(name)
+    for seed in range(50):
+        setting = setting_for(scenario, seed)
+        starts_s = dict(zip(setting.phases, accumulate(setting.phases.values(), initial=0.0), strict=False))
+        end_s = sum(setting.phases.values())
+        faults = scenario.timeline(setting)
+        begun = sorted(((starts_s[f.phase] + f.at_s, f) for f in faults), key=lambda pair: pair[0])
+        spans = [
+            FaultSpan(fault.verb, fault.target, {}, round(at_s * 1e9), round(at_s * 1e9) + 1) for at_s, fault in begun
+        ]
+        names = [(burst[0].start_ns / 1e9, burst_title(burst)) for burst in bursts(spans, round(end_s * 1e9 / 50))]
+        hidden = [label for label in placed(names, end_s, CHARACTERS) if label.row is None]
+        assert hidden == [], f"seed {seed}"
+
+
+def test_ends_come_before_beginnings_at_the_same_instant() -> None:
+    first = TimedFault(0.0, "link-down", "a", 2.0)
+    second = TimedFault(2.0, "link-down", "a", 1.0)
+    order = [(moment.at_s, moment.begin, moment.fault.at_s) for moment in moments([second, first], {"faults": 10.0})]
+    assert order == [(10.0, True, 0.0), (12.0, False, 0.0), (12.0, True, 2.0), (13.0, False, 2.0)]
+
+
+@pytest.mark.parametrize("factor", [0.4, 1.0, 2.0])
+@pytest.mark.parametrize("name", library.NAMES)
+def test_a_stretched_or_shortened_run_has_the_same_faults_at_scaled_times(name: str, factor: float) -> None:
+    scenario = library.find(name)
+
+    def faults(time_factor: float) -> list[TimedFault]:
+        choices = Choices(transport("mrc"), load_plan(scenario.plan), seed=4, time_factor=time_factor)
+        return Runner(scenario, choices, RunDirectory(Path("unused")), tell=lambda event: None).faults()
+
+    for usual, scaled in zip(faults(1.0), faults(factor), strict=True):
+        assert (scaled.verb, scaled.target, scaled.phase) == (usual.verb, usual.target, usual.phase)
+        assert scaled.at_s == pytest.approx(usual.at_s * factor)
+        assert scaled.for_s == (None if usual.for_s is None else pytest.approx(usual.for_s * factor))
+
+
+def test_a_fault_in_a_phase_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ValueError, match="no phase 'later': there is faults"):
+        moments([TimedFault(0.0, "link-down", "a", phase="later")], {"faults": 0.0})
+
+
+@pytest.mark.parametrize(
+    ("target", "mapped"),
+    [
+        ("p3l1-p3s2", "p0l1-p0s2"),
+        ("p3s2-p3l1", "p0s2-p0l1"),
+        ("p3s2>p3l1", "p0s2>p0l1"),
+        ("h3-p2l1", "h3-p0l1"),
+        ("p2s1", "p0s1"),
+        ("p1l0", "p0l0"),
+        ("h3.p2", "h3.p0"),
+        ("h12.p7", "h12.p0"),
+    ],
+)
+def test_a_target_in_any_plane_becomes_the_one_of_the_single_plane(target: str, mapped: str) -> None:
+    fault = TimedFault(1.0, "loss", target, 2.0, 20.0, 9)
+    assert on_single_plane(fault) == TimedFault(1.0, "loss", mapped, 2.0, 20.0, 9)
+
+
+def test_two_planes_links_that_are_one_on_the_single_plane_are_merged_however_they_are_named() -> None:
+    faults = [TimedFault(1.0, "link-down", "p1l0-p1s2", 4.0), TimedFault(2.0, "link-down", "p3s2-p3l0", 6.0)]
+    assert merged([on_single_plane(fault) for fault in faults]) == [TimedFault(1.0, "link-down", "p0l0-p0s2", 7.0)]
+
+
+@pytest.mark.parametrize("name", library.NAMES)
+def test_on_the_single_plane_no_target_is_held_twice_at_once_and_no_outage_is_cut_short(name: str) -> None:
+    scenario = library.find(name)
+    for seed in range(50):
+        mapped = [on_single_plane(fault) for fault in scenario.timeline(setting_for(scenario, seed))]
+        ends: dict[tuple[str, str, str], float] = {}
+        kept = merged(mapped)
+        for fault in kept:
+            key = (fault.phase, fault.verb, fault.target)
+            assert ends.get(key, -1.0) < fault.at_s
+            ends[key] = float("inf") if fault.for_s is None else fault.at_s + fault.for_s
+        for fault in mapped:
+            end_s = float("inf") if fault.for_s is None else fault.at_s + fault.for_s
+            assert any(
+                other.target == fault.target
+                and other.at_s <= fault.at_s
+                and end_s <= (float("inf") if other.for_s is None else other.at_s + other.for_s) + 1e-9
+                for other in kept
+            )
+
+
+def test_the_usual_phases_come_in_their_order() -> None:
+    assert [phase.name for phase in phases(Phase("leaf", 1.0))] == ["warmup", "reference", "faults", "leaf", "heal"]
+
+
+def test_an_unknown_transport_is_refused_with_the_choices() -> None:
+    assert set(TRANSPORTS) >= {"mrc", "roce", "roce-8qp"}
+    with pytest.raises(ValueError, match="no transport 'tcp': valid are mrc, "):
+        transport("tcp")
+
+
+def test_an_unknown_scenario_is_refused_with_the_choices() -> None:
+    with pytest.raises(library.ScenarioError, match="no scenario 'nope': valid are smoke, link-flap"):
+        library.find("nope")
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (TimedFault(-1.0, "link-down", "p0l0-p0s0", 1.0), "at -1 s: phase 'faults' lasts 4.5 s"),
+        (TimedFault(4.6, "link-down", "p0l0-p0s0"), "at 4.6 s: phase 'faults' lasts 4.5 s"),
+        (TimedFault(1.0, "link-down", "p0l0-p0s0", 60.0), "for 60 s: the run ends 5.5 s after that"),
+        (TimedFault(1.0, "link-down", "p0l0-p0s0", 0.0), "it may last up to 5.5 s; without for_s it stays"),
+        (TimedFault(1.0, "link-down", "p0l0-p0s0", phase="later"), "no phase 'later': there is warmup, "),
+        (TimedFault(float("nan"), "link-down", "p0l0-p0s0"), "a fault in it begins at 0 to 4.5"),
+    ],
+)
+def test_a_fault_at_no_time_of_the_run_is_refused_with_the_times_there_are(fault: TimedFault, said: str) -> None:
+    scenario = replace(library.find("smoke"), timeline=lambda setting: [fault])
+    with pytest.raises(ValueError, match=re.escape(said)):
+        rehearse(scenario, Choices(transport("mrc"), load_plan("tiny"), seed=1))
+
+
+def test_the_same_fault_twice_is_refused_and_one_after_the_other_is_not() -> None:
+    first = TimedFault(0.0, "link-down", "p0l0-p0s0", 2.0)
+    choices = Choices(transport("mrc"), load_plan("tiny"), seed=1)
+    for second, fine in ((replace(first, at_s=1.0), False), (first, False), (replace(first, at_s=2.0), True)):
+        scenario = replace(library.find("smoke"), timeline=lambda setting, second=second: [first, second])
+        if fine:
+            rehearse(scenario, choices)
+        else:
+            with pytest.raises(ValueError, match="link-down p0l0-p0s0 is in force already"):
+                rehearse(scenario, choices)
+
+
+@pytest.mark.parametrize("factor", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("name", library.NAMES)
+def test_every_shipped_timeline_keeps_within_its_run(name: str, factor: float) -> None:
+    scenario = library.find(name)
+    for seed in range(5):
+        chosen = Choices(transport("mrc", scenario.settings), load_plan(scenario.plan), seed=seed, time_factor=factor)
+        rehearse(scenario, chosen)

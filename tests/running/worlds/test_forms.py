@@ -1,0 +1,80 @@
+"""One seed is one run: in any process, and in both forms of the endpoint, compiled and interpreted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from common.compiled import finder
+from common.compiled.unit import find
+from endpoint import compiled
+
+ROOT = Path(__file__).parents[3]
+# Runs a scenario in virtual time and prints the form and a digest of all journals, but for what real clocks say.
+PROGRAM = """
+import hashlib, json, sys, tempfile
+from pathlib import Path
+from endpoint import FORM
+from scenarios import library
+from running.directory import RunDirectory
+from running.runner import Choices, Runner
+from running.transport_choice import transport
+from running.worlds.simulated import SimulatedWorld
+from topo.planfile import load_plan
+
+name, seed = sys.argv[1], int(sys.argv[2])
+scenario = library.find(name)
+with tempfile.TemporaryDirectory() as folder:
+    run = RunDirectory.create(Path(folder), name, seed)
+    choices = Choices(
+        transport(sys.argv[3]), load_plan(scenario.plan), seed=seed, world="simulated", time_factor=float(sys.argv[4])
+    )
+    runner = Runner(scenario, choices, run, tell=lambda event: None)
+    plan = choices.running_plan
+    runner.run(lambda: SimulatedWorld(plan, choices.transport, seed, run, runner.tell))
+    digest, lines = hashlib.sha256(), 0
+    for path in sorted((run.path / "journal").glob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            if json.loads(line)["kind"] not in ("process", "options"):
+                digest.update(line.encode())
+                lines += 1
+print(FORM.compiled, lines, digest.hexdigest())
+"""
+
+
+def runs(form: str, name: str, seed: int, transport: str, factor: float, hash_seed: str = "random") -> tuple[str, ...]:
+    words = [sys.executable, "-c", PROGRAM, name, str(seed), transport, str(factor)]
+    environment = {**os.environ, finder.SWITCH: form, "PYTHONHASHSEED": hash_seed}
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return tuple(done.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def build() -> None:
+    """A build of the sources as they are. `./lab test` makes one; making one here would take a minute unasked."""
+    if find(compiled.UNIT, compiled.UNIT.key()) is None:
+        pytest.skip("the endpoint is not compiled as it is; ./lab compile")
+
+
+@pytest.mark.parametrize(("name", "transport"), [("link-flap", "mrc"), ("incast", "mrc"), ("link-flap", "roce")])
+def test_both_forms_write_the_same_journals_to_the_byte(build: None, name: str, transport: str) -> None:
+    fast, lines, digest = runs("on", name, 7, transport, 0.02)
+    slow, *same = runs("off", name, 7, transport, 0.02)
+    assert (fast, slow) == ("True", "False")
+    assert int(lines) > 100
+    assert same == [lines, digest]
+
+
+@pytest.mark.slow
+def test_twenty_runs_of_a_seed_have_one_hash_in_any_process_and_form(build: None) -> None:
+    found = {
+        runs(form, "link-flap", 11, "mrc", 0.05, hash_seed)[1:]
+        for form in ("on", "off")
+        for hash_seed in [str(number) for number in range(10)]
+    }
+    assert len(found) == 1

@@ -1,0 +1,42 @@
+"""Ctrl-C in a run in virtual time: what there is is judged, unknown, and every file opens."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from judging.run import Run
+
+LIMIT_S = 120
+
+
+def test_ctrl_c_ends_a_run_with_what_there_is_judged_unknown(tmp_path: Path) -> None:
+    words = ["run", "smoke", "--world", "simulated", "--seed", "3", "--plain", "--runs", str(tmp_path), "--time", "8"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", *words, "--record-packets", "0..84"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # whoever started us may ignore the signal
+    )
+    assert process.stdout is not None
+    assert any("phase reference" in line for line in process.stdout)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 130, errors
+    assert errors == "mrclab: interrupted\n"
+    found = tmp_path / "latest"
+    verdict = json.loads((found / "verdict.json").read_text())
+    assert verdict["verdict"] == "unknown"
+    assert {finding["check"] for finding in verdict["findings"] if finding["holds"] is None} >= {"complete"}
+    assert "the run was interrupted in phase 'reference'" in (found / "summary.txt").read_text()
+    assert (found / "report.html").read_text().rstrip().endswith("</html>")
+    run = Run.open(found)
+    assert run.kind("sample")
+    assert [line["fatal"] for line in run.kind("error")] == [True]
+    lines = [json.loads(line) for line in (found / "packets.jsonl").read_text().splitlines()]
+    assert lines[-1]["lines"] == len(lines) - 2 > 1000
+    assert lines[-1]["end_ns"] >= lines[-2]["t_ns"]

@@ -1,0 +1,390 @@
+"""Sweeps: what is varied, what is kept, and that nothing is lost or made twice, whoever dies when."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from cli.commands.run import chosen
+from cli.commands.sweep import parse_seeds
+from cli.main import main
+from running.workers import remove_leftovers
+from studies.sweeping import report
+from studies.sweeping.engine import Inline, WorkerDiedError
+from studies.sweeping.perform import perform
+from studies.sweeping.pool import SCRATCH, Pool
+from studies.sweeping.row import Row
+from studies.sweeping.statement import contrasts, document, statement, statements
+from studies.sweeping.store import Store
+from studies.sweeping.subject import whole
+from studies.sweeping.sweep import Sweep
+from studies.sweeping.task import Task, VersionError
+from studies.sweeping.variant import Variant, split, variants
+from tests.helpers.owner import living
+from tests.helpers.quick_sweep import (
+    DEADLY_SEED,
+    choose_and_always_die,
+    choose_and_die_once,
+    fake,
+    quick_subjects,
+    write_quick,
+)
+from tests.helpers.waiting import eventually
+
+LIMIT_S = 120
+
+
+def swept(folder: Path, path: Path, count: int, *, made: int | None = None, until: float | None = None) -> str:
+    """The document of a sweep whose runs are made up."""
+    with Store(folder) as store, Inline(fake) as engine:
+        sweep = Sweep(quick_subjects(path), range(1, count + 1), store, until)
+        sweep.run(engine)
+        assert made is None or sweep.made == made
+        return json.dumps(document(statements(sweep)))
+
+
+# --- what is varied
+
+
+def test_variants_are_the_product_of_all_axes_and_name_the_command_that_repeats_them() -> None:
+    found = variants(["smoke", "incast"], ["mrc", "roce"], ["tiny", "lab"], ["trimming.enabled=true,false"], [])
+    assert len(found) == 16
+    assert found[3].command(7) == ("./lab run smoke --transport roce --plan tiny --set trimming.enabled=false --seed 7")
+    assert [one.transport for one in found[:2]] == ["mrc", "roce"]
+
+
+def test_a_value_may_hold_commas_of_its_own() -> None:
+    assert split('[1,2],{"a":1,"b":2},"x,y",z') == ["[1,2]", '{"a":1,"b":2}', '"x,y"', "z"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["smoke", "--seeds", "many"], "a range such as 301-600, is wanted"),
+        (["smoke", "--seeds", "9-3"], "the first not above the last"),
+        (["smoke", "--seeds", "0"], "the first not above the last"),
+        (["smoke", "--transport", "mrc,mrc"], "transport: mrc is given more than once"),
+        (["smoke", "--transport", "tcp"], "no transport 'tcp': valid are mrc"),
+        (["smoke", "--set", "trimming.enabled"], "NAME=VALUE,VALUE… is wanted"),
+        (["smoke", "--set", "trimming.enabled=true,maybe"], "trimming"),
+        (["smoke", "--until", "120%"], "above 50% and below 100% is wanted, such as 99%, not 120%"),
+        (["smoke", "--keep-worst", "-1"], "--keep-worst: 0 or more runs are wanted, not -1"),
+        (["nowhere"], "no scenario 'nowhere': valid are smoke"),
+        (["smoke", "--workers", "0"], "--workers: 1 to 256 is wanted"),
+        (["smoke", "--cluster", "tcp://localhost:1", "--world", "emulated"], "only with --world simulated"),
+    ],
+)
+def test_words_that_cannot_be_are_refused_before_anything_is_run(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sweep", *words, "--runs", str(tmp_path)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_seeds_are_a_number_or_a_range() -> None:
+    assert parse_seeds("3") == [1, 2, 3]
+    assert parse_seeds("301-303") == [301, 302, 303]
+
+
+# --- what is kept
+
+
+def test_adding_seeds_makes_only_what_is_new(tmp_path: Path) -> None:
+    path = write_quick(tmp_path)
+    first = swept(tmp_path, path, 20, made=40)
+    assert swept(tmp_path, path, 20, made=0) == first
+    swept(tmp_path, path, 30, made=20)
+
+
+def test_a_scenario_file_that_changes_is_another_experiment(tmp_path: Path) -> None:
+    path = write_quick(tmp_path)
+    swept(tmp_path, path, 5, made=10)
+    path.write_text(path.read_text().replace('depth": 2', 'depth": 3'))
+    swept(tmp_path, path, 5, made=10)
+
+
+def test_every_choice_is_in_the_key(tmp_path: Path) -> None:
+    path = str(write_quick(tmp_path))
+    found = variants([path], ["mrc", "roce"], ["tiny", "lab"], ["trimming.enabled=true,false"], ["evs_active=8,16"])
+    from studies.sweeping.subject import subject
+
+    others = [replace(one, others=("--world", "simulated")) for one in found if one.transport == "mrc"]
+    keys = {subject(one, chosen, 1).key(seed) for one in others for seed in (1, 2)}
+    keys |= {subject(replace(one, others=("--world", "simulated", "--time", "2")), chosen, 1).key(1) for one in others}
+    assert len(keys) == 3 * len(others)
+
+
+def test_a_worker_with_other_code_or_files_refuses_the_run(tmp_path: Path) -> None:
+    task = quick_subjects(write_quick(tmp_path))[0].task(1)
+    with pytest.raises(VersionError, match="judging differ; workers need the same version"):
+        perform(chosen, str(tmp_path), replace(task, key="other", hashes={**task.hashes, "judging": "0"}))
+
+
+def test_a_run_that_an_exception_ends_is_unknown_is_shown_and_is_made_again_the_next_time(tmp_path: Path) -> None:
+    path = write_quick(tmp_path)
+
+    def full(task: Task) -> Row:
+        return replace(fake(task), verdict="unknown", error="OSError: no space") if task.seed == 2 else fake(task)
+
+    with Store(tmp_path) as store, Inline(full) as engine:
+        sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 4), store)
+        sweep.run(engine)
+        assert [row.verdict for row in sweep.rows(0)] == ["true", "unknown", "true"]
+        assert "no space" in report.html(statements(sweep))
+    with Store(tmp_path) as store, Inline(fake) as engine:
+        sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 4), store)
+        sweep.run(engine)
+        assert sweep.made == 1
+
+
+def test_a_store_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "rows.sqlite").write_text("not a database, and long enough to be told from an empty one")
+    with pytest.raises(ValueError, match=r"rows.sqlite is no store of rows"):
+        Store(tmp_path)
+
+
+def sweep_and_tell(folder: Path, path: Path, line: Connection, at_most: int) -> None:
+    """In a process of its own: a long sweep, which tells the number of each run once the run is kept. It waits to be
+    killed after so many, however late the one who kills it is."""
+    with Store(folder) as store, Inline(fake) as engine:
+        sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 401), store)
+
+        def tell() -> None:
+            line.send(sweep.made)
+            if sweep.made == at_most:
+                signal.pause()
+
+        sweep.run(engine, tell)
+
+
+def test_a_sweep_that_is_killed_at_20_random_points_loses_nothing_and_makes_nothing_twice(tmp_path: Path) -> None:
+    path, chance = write_quick(tmp_path), random.Random(17)
+    quick_subjects(path, ["mrc"])  # compiles the P4 programs, once for all processes
+    context = multiprocessing.get_context("fork")
+    kept = 0
+    for _ in range(20):
+        here, there = context.Pipe(duplex=False)
+        stop_at, told = chance.randrange(1, 18), 0
+        process = context.Process(target=sweep_and_tell, args=(tmp_path, path, there, stop_at + 2))
+        process.start()
+        there.close()
+        while told < stop_at:
+            told = here.recv()
+        process.kill()
+        process.join(LIMIT_S)
+        with suppress(EOFError):
+            while True:
+                told = here.recv()
+        with Store(tmp_path) as store:
+            # What was told was kept. One more may have been: the process died between keeping and telling.
+            assert kept + told <= len(store) <= kept + told + 1
+            kept = len(store)
+    assert kept < 400
+    broken_off = swept_alone(tmp_path, path, made=400 - kept)
+    assert broken_off == swept_alone(tmp_path / "other", path, made=400)
+
+
+def swept_alone(folder: Path, path: Path, made: int) -> str:
+    with Store(folder) as store, Inline(fake) as engine:
+        sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 401), store)
+        sweep.run(engine)
+        assert sweep.made == made
+        return json.dumps(document(statements(sweep)))
+
+
+# --- when enough is known
+
+
+def test_with_until_a_sweep_stops_when_it_is_known_and_its_table_does_not_depend_on_what_came_after(
+    tmp_path: Path,
+) -> None:
+    path = write_quick(tmp_path)
+    found = json.loads(swept(tmp_path, path, 500, until=0.9))
+    for variant in found["variants"]:
+        assert variant["until"]["known"] is not None or variant["runs"] == 500
+    alone = json.loads(swept(tmp_path / "all", path, 500))
+    assert [one["runs"] for one in alone["variants"]] == [500, 500]
+    again = json.loads(swept(tmp_path / "all", path, 500, made=0, until=0.9))
+    assert again == found
+
+
+def test_a_test_looks_at_runs_in_the_order_of_seeds_whichever_ends_first(tmp_path: Path) -> None:
+    class Backwards(Inline):
+        workers = 8
+
+        def next(self) -> Row:
+            return self._perform(self._tasks.pop())
+
+    path = write_quick(tmp_path)
+    with Store(tmp_path / "a") as store, Backwards(fake) as engine:
+        sweep = Sweep(quick_subjects(path), range(1, 501), store, 0.9)
+        sweep.run(engine)
+        backwards = json.dumps(document(statements(sweep)))
+    assert backwards == swept(tmp_path / "b", path, 500, until=0.9)
+
+
+# --- what is said
+
+
+def rows(count: int, verdicts: str, **metrics: float) -> list[Row]:
+    names = {"t": "true", "f": "false", "u": "unknown"}
+    return [Row(f"k{n}", n, names[verdicts[n % len(verdicts)]], metrics=metrics) for n in range(count)]
+
+
+def test_unknown_runs_are_told_apart_and_are_no_passes() -> None:
+    found = statement(Variant("smoke"), "claim", rows(300, "tttu"))
+    assert (found.verdicts["true"].count, found.verdicts["unknown"].count) == (225, 75)
+    assert found.verdicts["true"].value == 0.75
+
+
+def test_only_variants_that_differ_in_one_thing_are_contrasted() -> None:
+    mrc, roce = Variant("smoke"), Variant("smoke", "roce")
+    other = Variant("smoke", "roce", sets=(("trimming.enabled", "false"),))
+    sides = [statement(one, "", rows(10, "t", p99_step=float(n))) for n, one in enumerate((mrc, roce))]
+    assert [one.axis for one in contrasts(sides)] == ["transport"]
+    assert contrasts(sides)[0].metrics["p99_step"].mean == 1.0
+    assert contrasts([sides[0], statement(other, "", rows(10, "t"))]) == []
+
+
+def test_the_page_has_the_worst_seeds_first_with_the_command_that_repeats_them(tmp_path: Path) -> None:
+    runs = rows(20, "t", goodput_kept=0.99)
+    runs[4] = replace(runs[4], verdict="unknown")
+    runs[9] = replace(runs[9], verdict="false", reasons={"bytes right": "3 bytes differ <somewhere>"})
+    found = [statement(Variant("smoke"), "A claim", runs), statement(Variant("smoke", "roce"), "A claim", runs)]
+    page = report.write(tmp_path, found).read_text()
+    assert page.index("--seed 9</code>") < page.index("--seed 4</code>")
+    assert "3 bytes differ &lt;somewhere&gt;" in page
+    assert page.count("<svg") >= 2
+    head = (tmp_path / "rows.csv").read_text().splitlines()[0].split(",")
+    assert head[:5] == ["scenario", "transport", "plan", "seed", "verdict"]
+    assert json.loads((tmp_path / "sweep.json").read_text())["variants"][0]["worst"][0]["seed"] == 9
+
+
+# --- real runs in real processes
+
+
+def test_tables_are_the_same_made_one_by_one_by_one_process_or_by_two_and_leave_no_file(tmp_path: Path) -> None:
+    path = write_quick(tmp_path)
+    tables = []
+    for name in ("inline", "pool"):
+        with Store(tmp_path / name) as store:
+            sweep = Sweep(quick_subjects(path), range(1, 5), store)
+            if name == "inline":
+                with Inline(lambda task: perform(chosen, str(tmp_path), task)) as engine:
+                    sweep.run(engine)
+            else:
+                with Pool(2, chosen, tmp_path / name) as pool:
+                    sweep.run(pool)
+                assert pool.died == 0
+            tables.append(report.csv_text(statements(sweep)) + json.dumps(document(statements(sweep))))
+    assert tables[0] == tables[1]
+    assert "true" in tables[0]
+    assert sorted(entry.name for entry in (tmp_path / "pool").iterdir()) == ["rows.sqlite"]
+    assert not [entry for entry in tmp_path.iterdir() if entry.name.startswith("run-")]
+
+
+def test_a_run_is_kept_whole_when_it_is_asked_for_and_says_the_same(tmp_path: Path) -> None:
+    task = quick_subjects(write_quick(tmp_path), ["mrc"])[0].task(5)
+    alone = perform(chosen, str(tmp_path), task)
+    kept = perform(chosen, "", whole(task, str(tmp_path / "runs")))
+    assert replace(kept, seconds=alone.seconds) == alone
+    assert (tmp_path / "runs" / "latest" / "report.html").exists()
+
+
+def test_a_worker_that_dies_costs_a_retry_and_not_the_sweep(tmp_path: Path) -> None:
+    path = write_quick(tmp_path)
+    with Store(tmp_path) as store, Pool(2, choose_and_die_once, tmp_path) as pool:
+        sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 7), store)
+        sweep.run(pool)
+        assert pool.died == 1
+        assert [row.verdict for row in sweep.rows(0)] == ["true"] * 6
+
+
+def test_a_run_that_kills_every_worker_is_named(tmp_path: Path) -> None:
+    path = write_quick(tmp_path)
+    with Store(tmp_path) as store, Pool(1, choose_and_always_die, tmp_path) as pool:
+        sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 7), store)
+        with pytest.raises(WorkerDiedError, match=rf"3 workers died .*--seed {DEADLY_SEED}"):
+            sweep.run(pool)
+        assert len(store) == 2
+
+
+def start(path: Path, runs: Path, seeds: int) -> subprocess.Popen[str]:
+    words = [sys.executable, "-m", "cli", "sweep", str(path), "--seeds", str(seeds), "--runs", str(runs)]
+    return subprocess.Popen(
+        [*words, "--workers", "2", "--plain"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # as a terminal would: a signal goes to the whole group
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def wait_for_rows(process: subprocess.Popen[str], runs: Path, count: int) -> None:
+    """Until so many rows are kept; fails when the sweep ends before."""
+    while process.poll() is None:
+        if (runs / "sweeps" / "rows.sqlite").exists():
+            with Store(runs / "sweeps") as store:
+                if len(store) >= count:
+                    return
+        os.sched_yield()
+    pytest.fail(f"the sweep ended with {process.returncode}: {process.communicate()}")
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_after_ctrl_c_kill_and_kill_9_no_process_is_left_and_the_sweep_goes_on_where_it_was(
+    how: signal.Signals, tmp_path: Path
+) -> None:
+    path, runs = write_quick(tmp_path), tmp_path / "runs"
+    process = start(path, runs, 5000)
+    wait_for_rows(process, runs, 3)
+    if how == signal.SIGKILL:
+        process.kill()
+        process.communicate(timeout=LIMIT_S)  # returns when the last worker has let go of the pipes
+    else:
+        (os.killpg if how == signal.SIGINT else os.kill)(process.pid, how)  # a terminal's Ctrl-C goes to the group
+        _, errors = process.communicate(timeout=LIMIT_S)
+        assert (process.returncode, errors) == (130, "mrclab: interrupted\n")
+        assert list((runs / "sweeps").glob("*/sweep.html"))
+    # The helper of multiprocessing ends when nobody is left who could ask it for anything.
+    eventually(lambda: not living(process.pid), "no process of the sweep is left", LIMIT_S)
+    assert not list((runs / "sweeps").glob("scratch-*"))
+    with Store(runs / "sweeps") as store:
+        kept = len(store)
+    assert main(["sweep", str(path), "--seeds", str(kept), "--runs", str(runs), "--plain"]) == 0
+
+
+def test_scratch_folders_of_sweeps_that_are_no_more_are_removed(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait(LIMIT_S)
+    (tmp_path / f"scratch-{gone.pid}" / "run-1").mkdir(parents=True)
+    (tmp_path / f"scratch-{os.getppid()}").mkdir()
+    remove_leftovers(tmp_path, SCRATCH)
+    assert [entry.name for entry in tmp_path.iterdir()] == [f"scratch-{os.getppid()}"]
+
+
+def test_the_command_says_what_is_known_and_its_exit_status_is_the_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, runs = write_quick(tmp_path), ["--runs", str(tmp_path / "runs")]
+    assert main(["sweep", str(path), "--seeds", "4", *runs, "--plain", "--keep-worst", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "4: 100 % (at least 47.2)" in said
+    assert "4 runs made, 0 kept from before" in said
+    assert (tmp_path / "runs" / "latest" / "report.html").exists()
+    assert main(["sweep", str(path), "--seeds", "4", *runs, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["variants"][0]["verdicts"]["true"]["count"] == 4
+    assert main(["sweep", str(path), "--seeds", "4", *runs, "--until", "99%", "--plain"]) == 3

@@ -1,0 +1,48 @@
+"""A fabric drawn: planes side by side, spines above leaves, hosts below all; SVG or PNG by Matplotlib."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from topo.pictures.graph import BAD, Graph
+from topo.pictures.positions import positions
+
+INK, PAPER = "#1f2933", "#ffffff"
+INCHES_A_NODE, INCHES_MIN, INCHES_MAX = 0.55, 6.0, 40.0
+PATCH = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}
+CENTRED: Any = {"ha": "center", "va": "center"}
+LABELS_MAX = 60  # more links than this show their load by colour only
+
+
+def picture(graph: Graph, form: str) -> bytes:
+    """`form` is "svg" or "png"."""
+    at = positions(graph)
+    width = min(max(max(x for x, _ in at.values()) * INCHES_A_NODE, INCHES_MIN), INCHES_MAX)
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "mrclab", "font.family": "sans-serif"}):
+        figure = Figure(figsize=(width, 5.0), layout="constrained")
+        axes = figure.subplots()
+        for cable in graph.cables:
+            (x1, y1), (x2, y2) = at[cable.a], at[cable.b]
+            thick = 0.8 + 2.5 * min(cable.load or 0.0, 1.0)
+            style = "--" if cable.faults else "-"
+            axes.plot((x1, x2), (y1, y2), style, color=cable.colour, linewidth=thick, zorder=3 if cable.faults else 1)
+            if cable.faults or (cable.label and len(graph.cables) <= LABELS_MAX):
+                # A third of the way up: links that share an upper end are still apart there.
+                where = (x1 + (x2 - x1) / 3, y1 + (y2 - y1) / 3)
+                axes.text(*where, cable.label, color=cable.colour, fontsize=7, zorder=4, bbox=PATCH, **CENTRED)
+        for place in graph.places:
+            colour = BAD if place.faults else INK
+            text = "\n".join([place.name, *place.faults])
+            box = {"facecolor": PAPER, "edgecolor": colour, "boxstyle": "round"}
+            axes.text(*at[place.name], text, color=colour, fontsize=8, zorder=5, bbox=box, **CENTRED)
+        axes.set_title(graph.title, fontsize=10, color=INK)
+        axes.set_xlim(min(x for x, _ in at.values()) - 1, max(x for x, _ in at.values()) + 1)
+        axes.set_ylim(-0.4, 2.4)
+        axes.axis("off")
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=form, dpi=130, metadata={"Date": None} if form == "svg" else None)
+    return buffer.getvalue()

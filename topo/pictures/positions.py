@@ -1,0 +1,32 @@
+"""Where each node of a fabric is drawn: a pure function of the graph, for pictures on paper and in the browser."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from topo.pictures.graph import Graph
+
+
+def positions(graph: Graph) -> dict[str, tuple[float, float]]:
+    """Where each node is: x in places, y the tier; planes side by side, spines above leaves, hosts below all."""
+    rows: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for place in graph.places:
+        rows[place.tier, place.plane if place.tier else 0].append(place.name)
+    widest = lane_width(graph)
+    total = graph.planes * (widest + 1) - 1
+    found: dict[str, tuple[float, float]] = {}
+    for (tier, plane), names in rows.items():
+        left, room = (plane * (widest + 1), widest) if tier else (0, total)
+        step = room / len(names)
+        for index, name in enumerate(names):
+            found[name] = (left + step * (index + 0.5), float(tier))
+    return found
+
+
+def lane_width(graph: Graph) -> int:
+    """The places that the widest row of a plane takes; a plane's lane begins at `plane * (lane_width + 1)`."""
+    counts: dict[tuple[int, int], int] = defaultdict(int)
+    for place in graph.places:
+        if place.tier:
+            counts[place.tier, place.plane] += 1
+    return max(counts.values())
