@@ -157,7 +157,7 @@ def staged_agent(arguments: list[str]) -> int:
     """Be an agent whose stages are timed; the figures are written beside its journal when it ends."""
     from endpoint import __main__ as command
     from endpoint import driver, host
-    from endpoint.core.endpoint import Endpoint
+    from endpoint.mrc.endpoint import Endpoint
     from endpoint.workloads.stream import StreamWorkload
 
     stages = Stages()

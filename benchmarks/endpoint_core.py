@@ -20,11 +20,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
-from endpoint.core import icrc
-from endpoint.core.endpoint import Endpoint
-from endpoint.core.message import Message
-from endpoint.core.packet import VARIANT_MASKED, WritePacker
-from endpoint.core.selection import find_selection
+from endpoint.mrc.endpoint import Endpoint
+from endpoint.mrc.paths.selection import find_selection
+from endpoint.nic import icrc
+from endpoint.nic.message import Message
+from endpoint.nic.packet import VARIANT_MASKED, WritePacker
 
 STEP_NS = 100_000
 BATCH = 32

@@ -18,10 +18,10 @@ from common.journal import Journal
 from common.server import ControlServer, Reply
 from endpoint import factory, prober
 from endpoint import profile as profiles
-from endpoint.core.dialect import UDP_PORTS
 from endpoint.door.server import DoorServer
 from endpoint.driver import RING_BYTES, Driver
 from endpoint.host import Host
+from endpoint.nic.dialect import UDP_PORTS
 from endpoint.stackguard import StackGuard
 
 LINE_BYTES_MAX = 16 << 20

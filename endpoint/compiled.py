@@ -15,16 +15,16 @@ UNIT = Unit(
     name="endpoint",
     root=os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
     packages=("endpoint", "common"),
-    folders=("endpoint/core", "endpoint/roce", "endpoint/workloads"),
+    folders=("endpoint/nic", "endpoint/mrc", "endpoint/roce", "endpoint/workloads"),
     modules=("endpoint/host.py", "endpoint/postcards.py", "endpoint/turns.py"),
     # A setting's type is checked by its annotation, of which compiled classes keep too little. A link's memory is
     # scarce in a test. Verbs of control take attributes by name, of which compiled code takes one that is named as
     # a positional parameter for that parameter.
     left=(
         "endpoint/workloads/link.py",
-        "endpoint/core/config.py",
-        "endpoint/core/control.py",
-        "endpoint/core/cc_profile.py",
+        "endpoint/nic/config.py",
+        "endpoint/mrc/control.py",
+        "endpoint/mrc/congestion/cc_profile.py",
         "endpoint/roce/config.py",
     ),
 )

@@ -8,10 +8,10 @@ from typing import Any
 
 from common.bpf import run as run_filter
 from endpoint import prober
-from endpoint.core import frame as frames
-from endpoint.core import wire
-from endpoint.core.dialect import UDP_PORTS, Dialect
-from endpoint.core.icrc import WIRE as ICRC
+from endpoint.nic import frame as frames
+from endpoint.nic import wire
+from endpoint.nic.dialect import UDP_PORTS, Dialect
+from endpoint.nic.icrc import WIRE as ICRC
 from endpoint.roce import wire as roce
 
 Fields = dict[str, Any]

@@ -11,7 +11,7 @@ from endpoint import outside
 from endpoint.profile import NicProfile
 from endpoint.transport import Transport
 
-_MODULES = {"mrc": "endpoint.core.endpoint", "roce": "endpoint.roce.endpoint"}
+_MODULES = {"mrc": "endpoint.mrc.endpoint", "roce": "endpoint.roce.endpoint"}
 NAMES = tuple(_MODULES)
 
 

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from common.fields import Fields
 from endpoint.census import census
-from endpoint.core.config import NEVER
 from endpoint.denylist import BY_REQUEST, CONTROL, OWNERS, PROBER, Denylist
+from endpoint.nic.config import NEVER
 from endpoint.postcards import Postcards
 from endpoint.prober import Prober, ProberError
 from endpoint.profile import NicProfile

@@ -1,7 +1,7 @@
 """Path selections and congestion controls from files outside of the project: a setting `my_file.py:Class`.
 
-A class is what `endpoint.core.selection.Selection` or `endpoint.core.congestion.Congestion` says; it is added to the
-ones there are under the words that named it, before a transport is made.
+A class is what `endpoint.mrc.paths.selection.Selection` or `endpoint.mrc.congestion.congestion.Congestion` says; it
+is added to the ones there are under the words that named it, before a transport is made.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from common import user_code
-from endpoint.core.config import ConfigError
-from endpoint.core.congestion import ALGORITHMS
-from endpoint.core.selection import SELECTIONS
+from endpoint.mrc.congestion.congestion import ALGORITHMS
+from endpoint.mrc.paths.selection import SELECTIONS
+from endpoint.nic.config import ConfigError
 
 KINDS: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "selection": (SELECTIONS, ("heeds_signals", "next")),
@@ -63,6 +63,6 @@ def load(setting: str, value: str, wanted: tuple[str, ...]) -> type[Any]:
     missing = [name for name in wanted if not hasattr(found, name)]
     if missing:
         raise ConfigError(
-            f"{setting}: {path}: class {class_name} lacks {', '.join(missing)} (endpoint/core/{setting}.py)"
+            f"{setting}: {path}: class {class_name} lacks {', '.join(missing)} (endpoint/mrc/{setting}.py)"
         )
     return found

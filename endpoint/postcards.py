@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from struct import Struct
 from typing import Any, Final
 
-from endpoint.core import frame as frames
-from endpoint.core import wire
-from endpoint.core.dialect import Dialect
-from endpoint.core.dialect import parse as parse_dialect
-from endpoint.core.psn import PSN_HALF, PSN_MASK
 from endpoint.decoder import Decoder, acknowledges
+from endpoint.nic import frame as frames
+from endpoint.nic import wire
+from endpoint.nic.dialect import Dialect
+from endpoint.nic.dialect import parse as parse_dialect
+from endpoint.nic.psn import PSN_HALF, PSN_MASK
 from endpoint.profile import NicProfile
 from endpoint.roce import wire as roce
 
@@ -46,7 +46,7 @@ class Postcards:
     """Looks at the frames of one host."""
 
     def __init__(self, profile: NicProfile, journal: Journal, dialect: str = "") -> None:
-        """`dialect` is the setting of that name (`endpoint.core.dialect`)."""
+        """`dialect` is the setting of that name (`endpoint.nic.dialect`)."""
         self._journal = journal
         read: Dialect = parse_dialect(dialect)
         hosts = {row.address.packed: name for name, row in profile.destinations.items()}

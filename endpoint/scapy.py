@@ -6,7 +6,7 @@
     >>> rdpcap("h0.pcap")[0][Mrc].show()
 
 Optional: it needs Scapy (GPL-2.0), which nothing else in the project imports. It is written from the header layouts
-alone, apart from `endpoint.core.wire`, so that each can be tested against the other. The ICRC is computed when a packet
+alone, apart from `endpoint.nic.wire`, so that each can be tested against the other. The ICRC is computed when a packet
 is built, and kept when one was dissected; a trimmed packet has none.
 
 Readings of the specification other than the default are chosen for all layers at once, with the text that the
@@ -45,7 +45,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw, bind_layers
 
-from endpoint.core import dialect as dialects
+from endpoint.nic import dialect as dialects
 
 UDP_PORTS = dialects.UDP_PORTS
 

@@ -1,8 +1,8 @@
-"""The interface of a transport for the NIC driver and the workloads: the seam around `endpoint.core` and the baseline.
+"""The interface of a transport for the NIC driver and the workloads: the seam around `endpoint.mrc` and the baseline.
 
 A transport does no I/O: frames, port states and `now_ns` are arguments, frames to send, the next timer and events
 are results. One transport object is one host's NIC with all its ports and queue pairs. The MRC core
-(`endpoint.core`) and the RoCE baseline (`endpoint.roce`) both satisfy it, so the driver, the agent and every
+(`endpoint.mrc`) and the RoCE baseline (`endpoint.roce`) both satisfy it, so the driver, the agent and every
 workload run unchanged on either. Ports are 1-based, as in the port status mask of the endpoint operations.
 """
 
@@ -74,7 +74,7 @@ class QPInfo:
     max_write_imm: int
     trim_nack: bool = True  # this end wants NACKs for packets of its own that arrive trimmed
     pmtu: int | None = None  # payload bytes of this end's full packets; None: not said, so as the other end's
-    dialect: str | None = None  # how this end reads the specification (`endpoint.core.dialect`); None: not said
+    dialect: str | None = None  # how this end reads the specification (`endpoint.nic.dialect`); None: not said
     dynamic_mpr: bool = False  # this end may change its mpr while the QP runs, and heeds the peer's changes
 
 
@@ -221,7 +221,7 @@ class Transport(Protocol):
         """When `handle_timer` or, for pacing, `packets_to_send` next has something to do."""
 
     def timers_ns(self) -> tuple[int, int]:
-        """The same, one time for each of both; `endpoint.core.config.NEVER` for never."""
+        """The same, one time for each of both; `endpoint.nic.config.NEVER` for never."""
 
     def packets_to_send(self, now_ns: int, limit: int) -> list[tuple[int, bytes]]:
         """Up to `limit` whole Ethernet frames as (port, frame) that their ports' pacing lets go at `now_ns`."""

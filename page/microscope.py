@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from ipaddress import IPv6Address
 from typing import Any
 
-from endpoint.core import frame as frames
-from endpoint.core import wire
+from endpoint.nic import frame as frames
+from endpoint.nic import wire
 from running.tracing import Explainer, Hop, LabExplainer, PlanExplainer, data_frame, follow, tables_hit
 from topo.address import address_usids
 from topo.emulation.lab import Lab

@@ -39,7 +39,7 @@ GO_BACK = (
     " fitted to it."
 )
 EXCHANGE = (
-    "MRC at 2 MB: the receiver's penalty, whose rule is assumed here (endpoint/core/penalty.py), leaves each of 63"
+    "MRC at 2 MB: the receiver's penalty, whose rule is assumed here (endpoint/mrc/paths/penalty.py), leaves each of 63"
     " senders a 63rd of its window, less than its one message; so 10 of 64 ranks end after 129 to 140 µs and the others"
     " after 61 to 72, with no packet trimmed or lost. Without the penalty MRC has 254 Gb/s, and so with a fixed window;"
     " in a second round 256. Then both transports are alike and too fast, as in the ring of figure 16: 2 MB take some"

@@ -16,8 +16,8 @@ from common.client import ControlClient
 from controller import compiled_pipelines
 from controller.direct import DirectControl
 from controller.tables import tables
-from endpoint.core import frame as frames
-from endpoint.core import wire
+from endpoint.nic import frame as frames
+from endpoint.nic import wire
 from switch.engine import PortConfig
 from switch.reference.engine import ReferenceEngine
 from switch.reference.trace import Trace

@@ -12,7 +12,7 @@ from topo.planfile import check_pfc
 
 @dataclass(frozen=True, slots=True)
 class TransportChoice:
-    """A choice of `--transport`. `settings` are the agent's own (endpoint/core/config.py, endpoint/roce/config.py)."""
+    """A choice of `--transport`. `settings` are the agent's own (endpoint/nic/config.py, endpoint/roce/config.py)."""
 
     name: str
     description: str

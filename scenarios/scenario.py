@@ -143,7 +143,7 @@ class Scenario:
     sample_switches: bool = False
     census: bool = False
     short: tuple[Phase, ...] = ()  # the shortest phases in which the checks have enough evidence; () for none
-    settings: Mapping[str, Any] = field(default_factory=dict)  # of MRC endpoints (endpoint/core/config.py)
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of MRC endpoints (endpoint/nic/config.py)
 
     def shortened(self) -> Scenario:
         """The same experiment in its short phases. ValueError when it has none."""

@@ -29,9 +29,9 @@ PACKAGES = (
 )
 PLANTED = {
     "Imports point one way": {"topo/bad.py": "import switch.engine"},
-    "The endpoint's agent drives": {"endpoint/core/bad.py": "import endpoint.driver"},
+    "The endpoint's agent drives": {"endpoint/mrc/bad.py": "import endpoint.driver"},
     "Judging reads a run": {"judging/bad.py": "import running.runner"},
-    "The clock and the wire are arguments": {"endpoint/core/bad.py": "import time"},
+    "The clock and the wire are arguments": {"endpoint/mrc/bad.py": "import time"},
     "A switch's engines take the clock": {"switch/reference/bad.py": "import socket"},
     "Mininet in one place": {"topo/bad.py": "import mininet.net"},
     "gRPC in two places": {"topo/bad.py": "import grpc"},

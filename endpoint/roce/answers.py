@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from endpoint.core import wire as shared
-from endpoint.core.packet import Route
-from endpoint.core.psn import PSN_MASK
+from endpoint.nic import wire as shared
+from endpoint.nic.packet import Route
+from endpoint.nic.psn import PSN_MASK
 from endpoint.roce import wire
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from endpoint.core.config import QUEUE_MAX, check, fill
+from endpoint.nic.config import QUEUE_MAX, check, fill
 from endpoint.roce.dcqcn_setting import dcqcn_setting
 
 
@@ -37,7 +37,7 @@ class Settings:
 def make_settings(values: dict[str, Any]) -> Settings:
     """Settings from keyword arguments. Raises `ConfigError` for a name that does not exist or a value that cannot be.
 
-    `jitter_ns` and `timeout` are checked with what follows from them (`endpoint.core.config.derive`).
+    `jitter_ns` and `timeout` are checked with what follows from them (`endpoint.nic.config.derive`).
     """
     settings = fill(Settings(), values, "RoCE has")
     check("retry_count", settings.retry_count, 0, 7)

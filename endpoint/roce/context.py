@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from endpoint.core.attributes import VerbError
-from endpoint.core.config import Limits
-from endpoint.core.events import EventLog
-from endpoint.core.frame import ECN_CAPABLE
-from endpoint.core.memory import MemoryTable
-from endpoint.core.packet import Route
-from endpoint.core.port import PortSet
-from endpoint.core.scheduler import Scheduler
+from endpoint.nic.attributes import VerbError
+from endpoint.nic.config import Limits
+from endpoint.nic.events import EventLog
+from endpoint.nic.frame import ECN_CAPABLE
+from endpoint.nic.memory import MemoryTable
+from endpoint.nic.packet import Route
+from endpoint.nic.port import PortSet
+from endpoint.nic.scheduler import Scheduler
 from endpoint.profile import NicProfile  # a field's type, which the compiled class looks up
 from endpoint.roce.config import Settings
 

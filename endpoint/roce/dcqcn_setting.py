@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from endpoint.core.config import ConfigError
+from endpoint.nic.config import ConfigError
 
 REFERENCE_RTT_US = 50
 

@@ -12,14 +12,14 @@ from random import Random
 from struct import error as StructError  # noqa: N812
 from typing import TYPE_CHECKING, Any
 
-from endpoint.core import frame as frames
-from endpoint.core import icrc
-from endpoint.core import wire as shared
-from endpoint.core.config import Settings as CoreSettings
-from endpoint.core.config import derive, timeout_exceeding
-from endpoint.core.cq import CompletionQueue
-from endpoint.core.dialect import UDP_PORTS
-from endpoint.core.nic import Nic
+from endpoint.nic import frame as frames
+from endpoint.nic import icrc
+from endpoint.nic import wire as shared
+from endpoint.nic.config import Settings as CoreSettings
+from endpoint.nic.config import derive, timeout_exceeding
+from endpoint.nic.cq import CompletionQueue
+from endpoint.nic.dialect import UDP_PORTS
+from endpoint.nic.nic import Nic
 from endpoint.roce import wire
 from endpoint.roce.config import make_settings
 from endpoint.roce.context import Context

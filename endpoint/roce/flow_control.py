@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from struct import Struct
 
-from endpoint.core.config import NEVER
-from endpoint.core.port import Port
+from endpoint.nic.config import NEVER
+from endpoint.nic.port import Port
 
 GROUP_ADDRESS = bytes.fromhex("0180c2000001")
 MAC_CONTROL = 0x8808

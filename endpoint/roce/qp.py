@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from endpoint.core.attributes import ROCE_ATTRIBUTES, check_peer, check_pmtu, take_attributes
-from endpoint.core.config import NEVER
-from endpoint.core.cq import CompletionQueue
-from endpoint.core.message import Message
-from endpoint.core.packet import Route
-from endpoint.core.verbs import VerbQueuePair
+from endpoint.nic.attributes import ROCE_ATTRIBUTES, check_peer, check_pmtu, take_attributes
+from endpoint.nic.config import NEVER
+from endpoint.nic.cq import CompletionQueue
+from endpoint.nic.message import Message
+from endpoint.nic.packet import Route
+from endpoint.nic.verbs import VerbQueuePair
 from endpoint.roce.answers import Answers
 from endpoint.roce.context import Context
 from endpoint.roce.requester import Requester

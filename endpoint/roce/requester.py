@@ -6,16 +6,16 @@ from collections import deque
 from math import ceil
 from zlib import crc32
 
-from endpoint.core import wire as shared
-from endpoint.core.config import ACK_TIMEOUT_UNIT_NS, NEVER
-from endpoint.core.icrc import WIRE as ICRC
-from endpoint.core.message import Message
-from endpoint.core.packet import VARIANT, Route
-from endpoint.core.psn import PSN_MASK, expand
-from endpoint.core.rtt import RttEstimator
-from endpoint.core.scheduler import Agenda, Sender
-from endpoint.core.verbs import Fail
-from endpoint.core.work import WorkQueue
+from endpoint.nic import wire as shared
+from endpoint.nic.config import ACK_TIMEOUT_UNIT_NS, NEVER
+from endpoint.nic.icrc import WIRE as ICRC
+from endpoint.nic.message import Message
+from endpoint.nic.packet import VARIANT, Route
+from endpoint.nic.psn import PSN_MASK, expand
+from endpoint.nic.rtt import RttEstimator
+from endpoint.nic.scheduler import Agenda, Sender
+from endpoint.nic.verbs import Fail
+from endpoint.nic.work import WorkQueue
 from endpoint.roce import wire
 from endpoint.roce.context import Context
 from endpoint.roce.dcqcn import Dcqcn

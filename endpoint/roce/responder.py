@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from endpoint.core import wire as shared
-from endpoint.core.psn import PSN_HALF, PSN_MASK
-from endpoint.core.verbs import Fail
-from endpoint.core.work import WorkQueue
+from endpoint.nic import wire as shared
+from endpoint.nic.psn import PSN_HALF, PSN_MASK
+from endpoint.nic.verbs import Fail
+from endpoint.nic.work import WorkQueue
 from endpoint.roce import wire
 from endpoint.roce.answers import Answers
 from endpoint.roce.context import Context

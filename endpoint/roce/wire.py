@@ -1,7 +1,7 @@
 """RoCEv2 RC on the wire: the opcodes of RDMA writes, acknowledgement and congestion notification.
 
 `BTH | [RETH] | [ImmDt] | data | pad | ICRC`, RETH in the first packet of a message only; BTH, RETH and AETH have the
-layouts of `endpoint.core.wire` (InfiniBand Architecture, volume 1, chapter 9; annex A17).
+layouts of `endpoint.nic.wire` (InfiniBand Architecture, volume 1, chapter 9; annex A17).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from endpoint.core.config import NEVER
+from endpoint.nic.config import NEVER
 from endpoint.transport import Completion
 from endpoint.workloads.link import Link
 from endpoint.workloads.options import Options, WorkloadError, require

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from common.interrupts import held_back
-from endpoint.core.dialect import Dialect
 from endpoint.decoder import Decoder
+from endpoint.nic.dialect import Dialect
 from switch.fabric import Fabric
 from switch.packet_log import NO_PORT, Fate, Kind, PacketRecord, in_order
 from topo.address import host_address

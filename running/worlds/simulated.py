@@ -14,9 +14,9 @@ from typing import ClassVar, assert_never
 
 from common.journal import Journal
 from endpoint import factory
-from endpoint.core import dialect
 from endpoint.door.stepped import ANSWER_S, SteppedDoor
 from endpoint.host import Host as HostNic
+from endpoint.nic import dialect
 from running.directory import RunDirectory
 from running.transport_choice import TransportChoice
 from running.worlds.fabric import MakeFabric, SimulatedFabric

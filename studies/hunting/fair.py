@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
-from endpoint.core.config import Settings
+from endpoint.nic.config import Settings
 from running.timeline import moments
 from scenarios.scenario import TimedFault
 from topo.fault import VERBS, Fault, FaultError, conditions, make_fault

@@ -56,15 +56,15 @@ def test_a_congestion_control_that_knows_no_late_host_is_refused_by_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "window.py"
-    text = (ROOT / "endpoint/core/fixed_window.py").read_text()
+    text = (ROOT / "endpoint/mrc/congestion/fixed_window.py").read_text()
     file.write_text(text.replace("class FixedWindow", "class Mine").replace("host_was_late", "host_was_early"))
     assert run(tmp_path, "--setting", f"congestion={file}:Mine") == 2
-    assert "class Mine lacks host_was_late (endpoint/core/congestion.py)" in capsys.readouterr().err
+    assert "class Mine lacks host_was_late (endpoint/mrc/congestion/congestion.py)" in capsys.readouterr().err
 
 
 def test_a_congestion_control_of_ones_own_runs(tmp_path: Path) -> None:
     file = tmp_path / "window.py"
-    shutil.copy(ROOT / "endpoint/core/fixed_window.py", file)
+    shutil.copy(ROOT / "endpoint/mrc/congestion/fixed_window.py", file)
     file.write_text(file.read_text().replace("class FixedWindow", "class Mine"))
     assert run(tmp_path, "--setting", f"congestion={file}:Mine") in (0, 1, 3)
     assert Run.open(find(tmp_path / "runs", "latest")).kind("step")
@@ -77,7 +77,7 @@ def test_a_congestion_control_of_ones_own_runs(tmp_path: Path) -> None:
         ("x = (", "Mine", "{file}:1: SyntaxError"),
         ("\n1 / 0\n", "Mine", "{file}:2: ZeroDivisionError"),
         ("class Yours: pass", "Mine", "has no class 'Mine'; it has Yours"),
-        ("class Mine: pass", "Mine", "class Mine lacks heeds_signals, next (endpoint/core/selection.py)"),
+        ("class Mine: pass", "Mine", "class Mine lacks heeds_signals, next (endpoint/mrc/paths/selection.py)"),
     ],
 )
 def test_what_is_no_selection_is_refused_by_file_and_line_before_anything_is_written(

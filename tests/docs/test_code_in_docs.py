@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from endpoint.core.selection import SELECTIONS
+from endpoint.mrc.paths.selection import SELECTIONS
 from judging.run import Run
 from running.directory import RunDirectory
 from running.runner import Choices, Runner

@@ -22,9 +22,9 @@ from benchmarks.rig.agents import ROOT, AgentProcess, agents
 from benchmarks.rig.namespaces import back_to_back, ip
 from benchmarks.rig.profiles import profile as example
 from common.client import ControlClient, ControlError
-from endpoint.core import frame as frames
-from endpoint.core import wire
 from endpoint.group import Group
+from endpoint.nic import frame as frames
+from endpoint.nic import wire
 from topo.emulation.namespace import enter, entered, path_of
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes network namespaces")]

@@ -22,10 +22,10 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from endpoint import scapy as layers
-from endpoint.core import dialect as dialects
-from endpoint.core import wire
-from endpoint.core.config import ConfigError
-from endpoint.core.wire import Opcode
+from endpoint.nic import dialect as dialects
+from endpoint.nic import wire
+from endpoint.nic.config import ConfigError
+from endpoint.nic.wire import Opcode
 from tests.helpers.dissector import build, dissected, number, tshark
 from tests.helpers.transport.bench import Bench
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.rig.profiles import profile as example
-from endpoint.core.dialect import DEFAULT
 from endpoint.decoder import Decoder, acknowledges
+from endpoint.nic.dialect import DEFAULT
 from endpoint.postcards import LINES_MAX, ONE_IN, SECOND_NS, Postcards
 from endpoint.profile import NicProfile, parse
 

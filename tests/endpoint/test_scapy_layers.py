@@ -1,4 +1,4 @@
-"""Two independent readings of the wire, held against each other both ways: Scapy layers and `endpoint.core.wire`."""
+"""Two independent readings of the wire, held against each other both ways: Scapy layers and `endpoint.nic.wire`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from endpoint import scapy as layers
-from endpoint.core import frame, icrc, wire
+from endpoint.nic import frame, icrc, wire
 
 U7, U8, U15, U16, U24, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (7, 8, 15, 16, 24, 32, 64))
 S16 = st.integers(-(2**15), 2**15 - 1)

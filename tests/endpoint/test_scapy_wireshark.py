@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from endpoint.core import wire
+from endpoint.nic import wire
 from tests.helpers.dissector import build, dissected, number, tshark
 
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark on PATH")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.dissector import tshark as loading
-from endpoint.core import frame, icrc, wire
+from endpoint.nic import frame, icrc, wire
 from tests.helpers import pcap
 
 SRC, DST = bytes.fromhex("fd" + 14 * "00" + "01"), bytes.fromhex("fd" + 14 * "00" + "02")

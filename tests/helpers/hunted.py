@@ -97,7 +97,7 @@ FOUND = {
     ),
     # The pair that was named waited for others: the check was wrong. Those were slow: a port of their own that had been
     # down taught a queue pair to wait for four round trips, and each path that probes brought back was given up at once
-    # for packets from before (tests/endpoint/core/test_reordering.py, test_ev_state.py).
+    # for packets from before (tests/endpoint/mrc/test_reordering.py, test_ev_state.py).
     "outages on end": Case(
         1159962773, {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
         (

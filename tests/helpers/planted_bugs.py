@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from cli.main import main
-from endpoint.core.answers import Answers
-from endpoint.core.config import NEVER
-from endpoint.core.ev_set import EvPath, EvSet
-from endpoint.core.ev_state import EvState
-from endpoint.core.operations import EndpointOperations
-from endpoint.core.requester import Requester
-from endpoint.core.wire import EndpointOp
-from endpoint.core.work import WorkQueue
+from endpoint.mrc.answers import Answers
+from endpoint.mrc.operations import EndpointOperations
+from endpoint.mrc.paths.ev_set import EvPath, EvSet
+from endpoint.mrc.paths.ev_state import EvState
+from endpoint.mrc.requester import Requester
+from endpoint.nic.config import NEVER
+from endpoint.nic.wire import EndpointOp
+from endpoint.nic.work import WorkQueue
 from studies.hunting.hunt import Hunt
 
 TRIES_MAX = 600

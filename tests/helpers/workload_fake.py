@@ -11,8 +11,8 @@ from typing import Any
 
 from benchmarks.rig.profiles import profile as example
 from endpoint import profile
-from endpoint.core.config import NEVER
 from endpoint.host import Host
+from endpoint.nic.config import NEVER
 from endpoint.transport import Completion, CompletionStatus, Event, MemoryRegion, QPInfo, QPState
 
 

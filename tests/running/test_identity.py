@@ -85,14 +85,14 @@ def test_a_scenario_of_ones_own_is_known_by_its_file(tmp_path: Path) -> None:
 
 
 def test_edited_code_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in ("endpoint/core/a.py", "switch/native/b.c"):
+    for place in ("endpoint/mrc/a.py", "switch/native/b.c"):
         (tmp_path / place).parent.mkdir(parents=True)
         (tmp_path / place).write_text("1")
     monkeypatch.setattr(identity, "ROOT", tmp_path)
     uncached = identity.code_digest.__wrapped__
     before = uncached(("endpoint",)), uncached(("switch",))
-    (tmp_path / "endpoint/core/a.py").write_text("2")
-    (tmp_path / "endpoint/core/README.md").write_text("prose is no code")
+    (tmp_path / "endpoint/mrc/a.py").write_text("2")
+    (tmp_path / "endpoint/mrc/README.md").write_text("prose is no code")
     assert uncached(("endpoint",)) != before[0]
     assert uncached(("switch",)) == before[1]
 

@@ -36,7 +36,7 @@ OTHER_MEANINGS = {
     ("judging/jobs.py", "loss"): "what a training job minimises",
     ("judging/reports/plots.py", "loss"): "what a training job minimises",
     ("switch/reference/externs.py", "rate"): "a slot of a meter's bucket",
-    ("endpoint/core/ev_state.py", "loss"): "why a path's state changed",
+    ("endpoint/mrc/paths/ev_state.py", "loss"): "why a path's state changed",
 }
 
 

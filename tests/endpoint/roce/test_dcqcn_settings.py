@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
-from endpoint.core.config import ConfigError
+from endpoint.nic.config import ConfigError
 from endpoint.roce.config import make_settings
 from endpoint.roce.dcqcn import Dcqcn
 from endpoint.roce.dcqcn_setting import SETTINGS, dcqcn_setting

@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
-from endpoint.core import wire as shared
-from endpoint.core.attributes import VerbError
-from endpoint.core.config import ConfigError
+from endpoint.nic import wire as shared
+from endpoint.nic.attributes import VerbError
+from endpoint.nic.config import ConfigError
 from endpoint.roce import wire
 from endpoint.roce.dcqcn import RATE_MIN, Dcqcn
 from endpoint.roce.endpoint import Endpoint

@@ -8,9 +8,9 @@ from typing import Any
 
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
-from endpoint.core import frame as frames
-from endpoint.core import wire
-from endpoint.core.endpoint import Endpoint
+from endpoint.mrc.endpoint import Endpoint
+from endpoint.nic import frame as frames
+from endpoint.nic import wire
 from endpoint.transport import Completion
 from tests.helpers.transport.virtual_wire import trim
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from endpoint.core import icrc
+from endpoint.nic import icrc
 from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.virtual_wire import trim
 

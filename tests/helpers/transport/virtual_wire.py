@@ -19,9 +19,9 @@ from zlib import crc32
 from benchmarks.rig.profiles import DSCP
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
-from endpoint.core import frame as frames
-from endpoint.core.dialect import DEFAULT
-from endpoint.core.endpoint import Endpoint
+from endpoint.mrc.endpoint import Endpoint
+from endpoint.nic import frame as frames
+from endpoint.nic.dialect import DEFAULT
 
 
 @dataclass

@@ -1,0 +1,1 @@
+"""Congestion control: the algorithms, and the profiles that configure them."""

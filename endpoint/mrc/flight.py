@@ -1,0 +1,261 @@
+"""The window of PSNs that one requester has under way, and the state of the packet behind each PSN.
+
+PSNs are counted without wrap. `una` is the oldest not acknowledged, `nxt` the next new one; bit i of `acked` and
+`lost` is PSN una + i. What is known of a packet lies in rings indexed by PSN; nothing is allocated per packet but its
+entry in the log of the reorder rule.
+
+Times of sending are by a clock that stands still while the host does: `late_ns` behind the network's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from endpoint.mrc.paths.ev_set import EvPath
+from endpoint.mrc.recovery import ReorderRule
+from endpoint.nic.config import NEVER
+from endpoint.nic.message import Message
+from endpoint.nic.rtt import RttEstimator
+from endpoint.nic.wire import MPR_UNIT
+
+Ring = TypeVar("Ring", bound="list[Any] | bytearray")
+
+
+class Flight:
+    """`psn` is the first to send, `window` how many PSNs the peer grants. Sizes are payload bytes.
+
+    `on_late(path, now_ns)` is told of a packet that was taken for lost on that path and has arrived after all,
+    `on_placed(message)` of a write of which every packet is acknowledged.
+    """
+
+    def __init__(
+        self,
+        psn: int,
+        window: int,
+        rule: ReorderRule,
+        rtt: RttEstimator,
+        on_late: Callable[[EvPath, int], None],
+        on_placed: Callable[[Message], None],
+    ) -> None:
+        size = 1 << (window - 1).bit_length()
+        self.window = window
+        self.granted = NEVER
+        """With the dynamic MPR, the first PSN that the peer has not granted."""
+        self.rule = rule
+        self._rtt = rtt
+        self._on_late = on_late
+        self._on_placed = on_placed
+        self.una = self.nxt = psn
+        self.acked = 0
+        self.lost = 0
+        self.inflight_bytes = 0
+        self.mask = size - 1
+        self.sent_ns = [0] * size
+        self.sizes = [0] * size
+        self.tries = [0] * size
+        self.paths: list[EvPath | None] = [None] * size
+        self.messages: list[Message | None] = [None] * size
+        """The message that a packet is of, until the packet is acknowledged."""
+        self.blamed: list[EvPath | None] = [None] * size
+        """The path that a packet was last taken for lost on, and when it was sent there."""
+        self._blamed_ns = [0] * size
+        self._proved = bytearray(size)
+        """1 if the reorder rule took the packet for lost, 0 if the retransmission timer did: the rule learns nothing
+        from what it has not judged."""
+        self.late_ns = 0
+        """How long this host has not run, in all; what is under way counts as sent so much later."""
+        self.resumed_ns = 0
+        """When this host last ran again after a stall: what was sent before tells nothing of the network's times."""
+
+    @property
+    def edge(self) -> int:
+        """The first PSN that may not be sent yet. One unit from `una` on is always granted: there is no smaller MPR."""
+        granted = max(self.granted, self.una + MPR_UNIT)
+        return min(self.una + min(self.window, self.mask + 1), granted)
+
+    @property
+    def oldest_ns(self) -> int:
+        """When the first packet that is not acknowledged was sent, later by this host's stalls since then. NEVER: all
+        packets are acknowledged."""
+        return NEVER if self.una == self.nxt else self.sent_ns[self.una & self.mask] + self.late_ns
+
+    def grow(self, window: int) -> None:
+        """Make room for `window` PSNs; what is known of the packets under way and of the last ones stays."""
+        old, size = self.mask, 1 << (window - 1).bit_length()
+        if size <= old + 1:
+            return
+        kept = range(self.nxt - old - 1, self.nxt)
+        self.mask = size - 1
+        self.sent_ns = _moved(self.sent_ns, [0] * size, kept)
+        self.sizes = _moved(self.sizes, [0] * size, kept)
+        self.tries = _moved(self.tries, [0] * size, kept)
+        self.paths = _moved(self.paths, [None] * size, kept)
+        self.messages = _moved(self.messages, [None] * size, kept)
+        self.blamed = _moved(self.blamed, [None] * size, kept)
+        self._blamed_ns = _moved(self._blamed_ns, [0] * size, kept)
+        self._proved = _moved(self._proved, bytearray(size), kept)
+
+    def reported(self, count: int, sack_offset: int, bitmap: int) -> int:
+        """The packets that a SACK says have arrived, as bits from `una`: the first `count`, and those of its bitmap."""
+        reported = (1 << count) - 1 if count > 0 else 0
+        if bitmap:
+            shift = count - 1 + sack_offset
+            reported |= bitmap << shift if shift >= 0 else bitmap >> -shift
+            reported &= (1 << (self.nxt - self.una)) - 1
+        return reported
+
+    def take_acked(self, fresh: int, now_ns: int) -> int:
+        """Account for newly acknowledged PSNs (bits from `una`); returns their bytes."""
+        una, mask, lost = self.una, self.mask, self.lost
+        sizes, tries, sent_ns, messages, paths = self.sizes, self.tries, self.sent_ns, self.messages, self.paths
+        self.acked |= fresh
+        rule = self.rule
+        newest_ns = rule.newest_ns
+        total = freed = 0
+        while fresh:
+            low = fresh & -fresh
+            fresh ^= low
+            slot = (una + low.bit_length() - 1) & mask
+            size = sizes[slot]
+            total += size
+            if low & lost:
+                lost ^= low
+                self.late(slot, now_ns)
+            else:
+                freed += size
+                sent = sent_ns[slot]
+                if tries[slot] and sent >= self.resumed_ns:
+                    if now_ns - self.late_ns - sent < self._rtt.min_ns * 3 // 4:
+                        self.late(slot, now_ns)
+                        sent = -1  # too soon to be the answer to the copy
+                    elif self.blamed[slot] is not None and self._proved[slot]:
+                        rule.true_loss()
+                if sent > newest_ns:
+                    newest_ns = sent
+                path = paths[slot]
+                if path is not None and sent >= 0:
+                    if sent > path.alive_ns:
+                        path.alive_ns = sent
+                    if path.suspicion:
+                        path.suspicion -= 1
+                    if path.plane.suspicion:
+                        path.plane.suspicion -= 1
+            message = messages[slot]
+            if message is not None:
+                message.unacked -= 1
+                if not message.unacked:
+                    self._on_placed(message)
+                messages[slot] = None
+        rule.newest_ns = newest_ns
+        self.lost = lost
+        self.inflight_bytes -= freed
+        holes = ~self.acked
+        count = (holes & -holes).bit_length() - 1
+        if count:
+            self.acked >>= count
+            self.lost >>= count
+            self.una = una + count
+        return total
+
+    def late(self, slot: int, now_ns: int) -> None:
+        """The packet on this slot was taken for lost and has arrived: its path or its report was slow."""
+        path = self.blamed[slot]
+        if path is not None:
+            self.blamed[slot] = None
+            if self._proved[slot]:
+                self.rule.late_arrival()
+            self._on_late(path, now_ns)
+
+    def duplicate(self, index: int, entropy: int, now_ns: int) -> None:
+        """A duplicate of PSN una + index came by this EV: perhaps the original, and then its path was only slow.
+
+        If the copy went the same way, the original may as well have come in time and its answer been lost.
+        """
+        slot = (self.una + index) & self.mask
+        path = self.blamed[slot]
+        if path is not None and path.ev == entropy and self.tries[slot]:
+            original = self.paths[slot] is not path
+            if original and path.plane.wanted and self._blamed_ns[slot] >= self.resumed_ns:
+                self.rule.late_rtt(path.plane.number, now_ns - self.late_ns - self._blamed_ns[slot])
+            self.late(slot, now_ns)
+
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        """This host did not run for `late_ns`, until now: what is under way counts as sent so much later."""
+        self.late_ns += late_ns
+        own_ns = self.resumed_ns = now_ns - self.late_ns
+        log = self.rule.log
+        if not log or log[-1][1] <= own_ns:  # as always where a host that does not run sends nothing
+            return
+        self.sent_ns = [min(sent_ns, own_ns) for sent_ns in self.sent_ns]
+        for path in self.paths:
+            if path is not None:
+                path.alive_ns = min(path.alive_ns, own_ns)
+        self.rule.none_sent_after(own_ns)
+
+    def overdue(self) -> list[int]:
+        """Packets that the reorder rule takes for lost now, as offsets from `una`, oldest transmission first."""
+        rule = self.rule
+        log, horizon_ns = rule.log, rule.newest_ns - rule.window_ns
+        una, known = self.una, self.acked | self.lost
+        found: list[int] = []
+        while log and log[0][1] <= horizon_ns:
+            psn, sent_ns = log.popleft()
+            index = psn - una
+            if index >= 0 and not known >> index & 1 and self.sent_ns[psn & self.mask] == sent_ns:
+                known |= 1 << index
+                found.append(index)
+        return found
+
+    def lose(self, index: int, *, proved: bool) -> tuple[EvPath, int, int]:
+        """Take a packet for lost, by the fault of its path; returns the path, the size and when it was sent. `proved`:
+        by the reorder rule."""
+        slot = (self.una + index) & self.mask
+        path, size = self.paths[slot], self.sizes[slot]
+        assert path is not None  # it was sent
+        self.lost |= 1 << index
+        self.inflight_bytes -= size
+        self.blamed[slot] = path
+        self._proved[slot] = proved
+        sent_ns = self._blamed_ns[slot] = self.sent_ns[slot]
+        return path, size, sent_ns
+
+    def refused(self, index: int, entropy: int) -> tuple[EvPath, int] | None:
+        """A NACK came for the copy on this EV: the packet is to be sent again, and its path is not to blame.
+
+        None if the packet has arrived meanwhile, or the NACK is about a copy that has been replaced.
+        """
+        slot = (self.una + index) & self.mask
+        path, size = self.paths[slot], self.sizes[slot]
+        if (self.acked | self.lost) >> index & 1 or path is None or path.ev != entropy:
+            return None
+        self.lost |= 1 << index
+        self.inflight_bytes -= size
+        self.blamed[slot] = None
+        if len(self.rule.log) > 4 * (self.mask + 1):
+            self._prune_log()
+        return path, size
+
+    def _prune_log(self) -> None:
+        """NACKs bring nothing that the reorder rule could judge by; stale entries must not pile up meanwhile."""
+        log, sent_ns, mask = self.rule.log, self.sent_ns, self.mask
+        kept = [entry for entry in log if entry[0] >= self.una and sent_ns[entry[0] & mask] == entry[1]]
+        log.clear()
+        log.extend(kept)
+
+    def waiting(self) -> list[int]:
+        """Packets that are neither acknowledged nor taken for lost, as offsets from `una`."""
+        bits = ~(self.acked | self.lost) & ((1 << (self.nxt - self.una)) - 1)
+        found: list[int] = []
+        while bits:
+            low = bits & -bits
+            bits ^= low
+            found.append(low.bit_length() - 1)
+        return found
+
+
+def _moved(old: Ring, new: Ring, psns: range) -> Ring:
+    """The entries of a ring in a larger one."""
+    for psn in psns:
+        new[psn & len(new) - 1] = old[psn & len(old) - 1]
+    return new

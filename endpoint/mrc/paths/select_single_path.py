@@ -1,0 +1,25 @@
+"""Single path: one random EV for the QP's life. Only a dead port or a controller makes it choose another."""
+
+from __future__ import annotations
+
+from random import Random
+
+from endpoint.mrc.paths.ev_set import EvPath, EvSet
+
+
+class SinglePathSelection:
+    heeds_signals = False
+
+    def __init__(self, evs: EvSet, rng: Random) -> None:
+        self._evs = evs
+        self._rng = rng
+        self._path: EvPath | None = None
+
+    def next(self, usable: int) -> EvPath | None:
+        path = self._path
+        if path is None or not path.plane.wanted or not path.active:
+            live = self._evs.live
+            if not live:
+                return None
+            path = self._path = self._rng.choice(self._rng.choice(live).active)
+        return path if path.port.bit & usable else None

@@ -1,0 +1,200 @@
+"""Another host, as seen from this one: its paths, which of its ports it says are up, and what it was told of ours.
+
+Port status updates are endpoint operations: they belong to no connection, are sent on every live plane at once, and
+are repeated as a new request until any one of them is answered. Port n of every host is on the same plane, so the
+peer's mask says directly which of our ports still lead to it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Set
+from random import Random
+from typing import TYPE_CHECKING
+
+from endpoint.mrc.heard_updates import HeardUpdates, Standing
+from endpoint.mrc.mismatch import MismatchLog
+from endpoint.nic import wire
+from endpoint.nic.config import NEVER
+from endpoint.nic.packet import Route
+from endpoint.nic.wire import EndpointOp, Opcode
+
+if TYPE_CHECKING:
+    from endpoint import profile
+    from endpoint.nic.port import Port
+
+REQUEST_IDS = 1 << 16
+OWN_IDS_KEPT = 64
+PORTS_ALL = (1 << 32) - 1
+
+
+class Peer:
+    """`interval_ns` is the time between repetitions, `ports_all` the mask of our ports, which a peer takes to be up.
+
+    Our updates have ids that count up from a random one, so that a new start does not use the same again. An update
+    that comes too late is not answered: whoever is not heeded goes on telling. In a dialect that has port states in
+    SACKs nothing is announced here.
+    """
+
+    def __init__(
+        self,
+        row: profile.Destination,
+        routes: list[Route],
+        rng: Random,
+        interval_ns: int,
+        control_class: int,
+        mismatches: MismatchLog,
+        waiting: set[str],
+        *,
+        ports_all: int,
+    ) -> None:
+        self.row = row
+        self.name = row.host
+        self.address: bytes = row.address.packed
+        self.routes = routes
+        self.by_ev = {route.ev: route for route in routes}
+        self._by_port: dict[int, list[Route]] = {}
+        for route in routes:
+            self._by_port.setdefault(route.port.number, []).append(route)
+        self._rng = rng
+        self._interval_ns = interval_ns
+        self._control_class = control_class
+        self._mismatches = mismatches
+        self._waiting = waiting
+        self._ports_all = ports_all
+        self.denied: Set[int] = frozenset()
+        """EVs that a controller has taken out."""
+        self.users = 0
+        """QPs to this peer that can receive."""
+        self.ports = PORTS_ALL
+        """The peer's own ports that it says are up."""
+        self._heard = HeardUpdates(interval_ns)
+        self._update_id = rng.randrange(REQUEST_IDS)
+        self._own_ids: deque[int] = deque(maxlen=OWN_IDS_KEPT)
+        """Ids of our last updates."""
+        self.told: int | None = ports_all
+        """Our ports as the peer knows them; None while it may have heard another update or not."""
+        self.asked: dict[int, int] = {}
+        """Updates under way: request id to the mask it carried."""
+        self.due_ns = NEVER
+        """When an unanswered update is repeated."""
+
+    def wait_until(self, due_ns: int) -> None:
+        """Set when an unanswered update is repeated; `waiting` holds the names of all peers with such a time."""
+        self.due_ns = due_ns
+        if due_ns == NEVER:
+            self._waiting.discard(self.name)
+        else:
+            self._waiting.add(self.name)
+
+    def routes_on(self, ports: int) -> dict[int, Route]:
+        """A random route for each port in the mask, by port number; a denied one only where there is no other."""
+        by_port = {number: routes for number, routes in self._by_port.items() if routes[0].port.bit & ports}
+        if self.denied:
+            for number, routes in by_port.items():
+                by_port[number] = [route for route in routes if route.ev not in self.denied] or routes
+        return {number: self._rng.choice(routes) for number, routes in by_port.items()}
+
+    # --- telling the peer of our ports -------------------------------------------------------------------------
+
+    def joined(self, ports: int, now_ns: int) -> None:
+        """Another QP can receive from this peer: tell the peer if any of our ports is down, or was said to be.
+
+        What the peer answered before, it may have forgotten in a new start.
+        """
+        self.users += 1
+        if self._mismatches.dialect.ports_in_sacks:
+            return
+        if ports != self._ports_all or self.told != ports:
+            self.asked.clear()
+            self.announce(ports, now_ns)
+
+    def announce(self, ports: int, now_ns: int) -> None:
+        """Send our port mask; `due_ns` is when to repeat it under another id. First on every port that is up on both
+        sides; what was not answered, on every port that is up here: what we know of the peer may be out of date, as
+        what the peer knows of us, so that each would tell by ports that have died on the other side."""
+        again = ports in self.asked.values()
+        request_id = self._update_id = (self._update_id + 1) % REQUEST_IDS
+        self._own_ids.append(request_id)
+        if ports != self.told:
+            self.told = None
+        shared = 0 if again else ports & self.ports
+        for route in self.routes_on(shared).values() or self.routes_on(ports).values():
+            self._request(route, request_id, EndpointOp.PORT_STATUS_UPDATE, ports)
+        if not again:
+            self.asked.clear()  # an answer to what was true before another update says nothing
+        self.asked[request_id] = ports
+        if len(self.asked) > 8:
+            del self.asked[next(iter(self.asked))]
+        self.wait_until(now_ns + self._interval_ns)
+
+    def answered(self, request_id: int, ports: int, now_ns: int) -> None:
+        """A response came: it ends the announcement if it answers an update that says what is true now.
+
+        A response to an update that we never sent means that the peer has heeded one of a process before this: tell
+        the peer again.
+        """
+        if self.asked.get(request_id) == ports:
+            self.told = ports
+            self.asked.clear()
+            self.wait_until(NEVER)
+        elif request_id not in self._own_ids and self.users:
+            self.told = None
+            self.wait_until(min(self.due_ns, now_ns + self._interval_ns))
+
+    def probe(self, route: Route, request_id: int) -> None:
+        """Send an EV probe."""
+        self._request(route, request_id, EndpointOp.EV_PROBE, 0)
+
+    def _request(self, route: Route, request_id: int, op: EndpointOp, ports: int) -> None:
+        mask = self._mismatches.dialect.mask_to_wire(ports)
+        transport = bytearray(
+            wire.Bth(Opcode.ENDPOINT_REQUEST, wire.ENDPOINT_QPN, request_id, variant=0xFF).pack()
+            + wire.Erth(op, mask).pack()
+        )
+        route.port.queue_control(route.seal(transport, self._control_class))
+
+    # --- what the peer tells -----------------------------------------------------------------------------------
+
+    def heard(self, request_id: int, ports: int, now_ns: int) -> bool | None:
+        """A port status update came. True if it changes anything; None if it is not to be heeded or answered.
+
+        Not heeded is an update that a newer has overtaken, or that says another thing by the same id.
+        """
+        standing = self._heard.standing(request_id, now_ns)
+        if standing is not Standing.NEWS:
+            return False if standing is Standing.REPEATED and ports == self.ports else None
+        changed = ports != self.ports
+        self.ports = ports
+        return changed
+
+    def back_on(self, port: Port, ev: int) -> Route | None:
+        """The way back over the switches that a packet came by: the EV names the same spine in either direction."""
+        route = self.by_ev.get(ev)
+        if route is not None and route.port is port:
+            return route
+        known = (other.ev for other in self.routes if other.port is port)
+        self._mismatches.arrived_ev(self.name, ev, known)
+        return None
+
+    def respond(self, arrival: Port, ev: int, ports: int, request_id: int, request: wire.Erth) -> None:
+        """Answer on the control class, by the way it came if its port is up: any other may be dead."""
+        route = self.back_on(arrival, ev) if arrival.bit & ports else None
+        if route is None:
+            choices = self.routes_on(arrival.bit & ports) or self.routes_on(ports)
+            if not choices:
+                return
+            route = next(iter(choices.values()))
+        dialect = self._mismatches.dialect
+        response = wire.Eeth(request.op, dialect.mask_to_wire(ports), request.tx_timestamp, request.tsr)
+        transport = bytearray(
+            wire.Bth(Opcode.ENDPOINT_RESPONSE, wire.ENDPOINT_QPN, request_id, variant=0xFF).pack()
+            + response.pack(dialect.eeth_op_shift)
+        )
+        route.port.queue_control(route.seal(transport, self._control_class))
+
+    def left(self) -> None:
+        """A QP is gone. With the last one goes what the peer has said: it tells the next one if a port is down."""
+        self.users -= 1
+        if not self.users:
+            self.ports = PORTS_ALL

@@ -1,0 +1,500 @@
+"""The sending half of a QP: what goes out next, what was acknowledged, what is lost, when to ask and to give up."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from endpoint.mrc.confirmation import NAK_STATUS, Confirmations
+from endpoint.mrc.congestion.congestion import Congestion
+from endpoint.mrc.context import Context
+from endpoint.mrc.flight import Flight
+from endpoint.mrc.paths.ev_set import EvPath, EvSet
+from endpoint.mrc.paths.ev_state import MARK_CAUSES, TRIM_CAUSES, EvCause
+from endpoint.mrc.paths.probe import ProbeTable
+from endpoint.mrc.paths.selection import Selection, next_after_loss
+from endpoint.mrc.recovery import ReorderRule
+from endpoint.mrc.repair import Repair
+from endpoint.mrc.retry import RetryTimer
+from endpoint.nic.config import NEVER
+from endpoint.nic.message import Message
+from endpoint.nic.packet import VARIANT_MASKED, WritePacker
+from endpoint.nic.psn import PSN_HALF, PSN_MASK, expand
+from endpoint.nic.rtt import RttEstimator
+from endpoint.nic.scheduler import Agenda, Sender
+from endpoint.nic.verbs import Fail
+from endpoint.nic.wire import ACK_REQUEST, MPR_UNIT, RETRANSMISSION, NackReason, PathMark
+from endpoint.nic.work import WorkQueue
+from endpoint.transport import CompletionStatus
+
+
+class Requester(Sender):
+    """`psn` is the first to send, `window` how many PSNs may be under way (MPR), `granted` how many of them the peer
+    grants at first if the MPR is dynamic, `max_write_imm` how many writes with immediate the peer accepts at a time.
+    With `confirm_writes` every write waits for its transport acknowledgement before it completes. `base_rtt_ns` is the
+    peer's. `retries` are the timeout exponent, the linear and the exponential retries. Sizes are payload bytes."""
+
+    def __init__(
+        self,
+        context: Context,
+        work: WorkQueue,
+        agenda: Agenda,
+        evs: EvSet,
+        selection: Selection,
+        congestion: Congestion,
+        fail: Fail,
+        on_repaired: Callable[[Repair, int], None],
+        *,
+        dest_qpn: int,
+        psn: int,
+        pmtu: int,
+        window: int,
+        base_rtt_ns: int,
+        max_write_imm: int,
+        confirm_writes: bool,
+        retries: tuple[int, int, int],
+        granted: int | None = None,
+    ) -> None:
+        limits, stamps = context.limits, context.stamps
+        self._scheduler = context.scheduler
+        self._memory = context.memory
+        self._log = context.log
+        self._classes = context.classes
+        self._work = work
+        self._agenda = agenda
+        self._evs = evs
+        self._selection = selection
+        self._fail = fail
+        self._repair = Repair()
+        self._on_repaired = on_repaired
+        self._base_rtt_ns = base_rtt_ns
+        self._pmtu = pmtu
+        self.cc = congestion
+        asks = context.solicited_bit
+        self._packer = WritePacker(VARIANT_MASKED | dest_qpn, pmtu, stamps.tick_ns, stamps.resolution, asks)
+        self._rule = ReorderRule(base_rtt_ns, limits.jitter_ns)
+        self._rtt = RttEstimator(base_rtt_ns)
+        room = window if granted is None else min(window, granted)
+        self._confirmations = Confirmations(work, max_write_imm, confirm_writes)
+        self.flight = Flight(psn, room, self._rule, self._rtt, self._arrived_late, self._confirmations.placed)
+        self.flight.window = window
+        self._dynamic = granted is not None
+        if granted is not None:
+            self.flight.granted = psn + granted
+        self._queue: deque[Message] = deque()
+        self._current: Message | None = None
+        self._first_psn = psn
+        self._probes = ProbeTable(dest_qpn, context.classes.probe)
+        self._ask_every = limits.sack_threshold_bytes
+        self._unasked = 0
+        """Bytes sent since the last packet that asked for an acknowledgement."""
+        self.retry = RetryTimer(*retries, limits.jitter_ns, self._rtt, self.flight)
+        self.acked_bytes = self.data_packets = self.retransmits = self.timeouts = 0
+        self.trims = self.nacks = self.marks = self.skips = self.spurious = 0
+
+    @property
+    def rtt_ns(self) -> int:
+        """Smoothed round-trip time."""
+        return self._rtt.smoothed_ns
+
+    def counters(self) -> dict[str, int]:
+        """This half of the QP's fields in `sample` lines."""
+        return {
+            "cwnd_bytes": self.cc.window_bytes,
+            "inflight_bytes": self.flight.inflight_bytes,
+            "rtt_ns": self._rtt.smoothed_ns,
+            "acked_bytes": self.acked_bytes,
+            "data_packets": self.data_packets,
+            "retransmits": self.retransmits,
+            "rto": self.timeouts,
+            "trims": self.trims,
+            "ecn": self.marks,
+            "nacks": self.nacks,
+            "skips": self.skips,
+            "probes": self._probes.sent,
+            "spurious": self.spurious,
+        }
+
+    def enqueue(self, message: Message) -> None:
+        """Send this write when its turn comes."""
+        if self.flight.una == self.flight.nxt and len(self._work.pending) == 1:
+            self.retry.restart(self._scheduler.now_ns)
+        self._queue.append(message)
+
+    def configure(self, window: int, max_write_imm: int, retries: tuple[int, int, int]) -> None:
+        """Attributes of the QP have changed: the window in PSNs, and the others as at the beginning."""
+        self.flight.window = window
+        if not self._dynamic:
+            self.flight.grow(window)
+        self._confirmations.max_write_imm = max_write_imm
+        self.retry.configure(*retries)
+        if self._work.pending:
+            self._agenda.arm(min(self.retry.retry_due_ns, self.retry.ask_due_ns))
+            self._agenda.wake()
+
+    def planes_changed(self) -> None:
+        """A lost plane's delay no longer widens the reorder window, and what is under way is asked for earlier."""
+        for plane in self._evs.planes:
+            if not plane.wanted:
+                self._rule.forget_plane(plane.number)
+        self._agenda.arm(self.retry.ask_due_ns)
+
+    # --- sending -----------------------------------------------------------------------------------------------
+
+    def transmit(self, now_ns: int, out: list[tuple[int, bytes]], budget: int) -> bool:
+        """Append up to `budget` frames. True: there is more, but budget, credit or ports are used up."""
+        if not self._work.pending:
+            return False
+        flight = self.flight
+        if flight.una == flight.nxt and not self._confirmations.waiting and self._evs.live:
+            self.retry.restart(now_ns)
+        first, end = len(out), len(out) + budget
+        more = self._send_lost(now_ns, out, end) if flight.lost else None
+        if more is None:
+            more = self._send_new(now_ns, out, end)
+        if len(out) > first:
+            self.retry.sent(now_ns)
+            self._agenda.arm(self.retry.ask_due_ns)
+        elif not self._evs.live:
+            self._agenda.arm(self.retry.retry_due_ns)
+        return more
+
+    def _send_lost(self, now_ns: int, out: list[tuple[int, bytes]], end: int) -> bool | None:
+        """Send again what was lost, oldest first, until `out` has `end` frames. None: that is all. True: budget, credit
+        or ports are used up. False: the window or a refusal of the peer holds the rest back."""
+        flight, scheduler, agenda = self.flight, self._scheduler, self._agenda
+        while flight.lost:
+            if len(out) >= end or agenda.credit <= 0:
+                return True
+            if now_ns < self.retry.hold_ns:
+                return False
+            psn = flight.una + (flight.lost & -flight.lost).bit_length() - 1
+            slot = psn & flight.mask
+            size = flight.sizes[slot]
+            if flight.inflight_bytes and flight.inflight_bytes + size > self.cc.window_bytes:
+                return False
+            path = next_after_loss(self._selection, self._evs, scheduler.usable, flight.blamed[slot], now_ns)
+            if path is None:
+                return True
+            message = flight.messages[slot]
+            assert message is not None  # kept until it is acknowledged
+            flight.lost &= flight.lost - 1
+            flight.tries[slot] += 1
+            flight.paths[slot] = path
+            flight.sent_ns[slot] = now_ns - flight.late_ns
+            self._rule.log.append((psn, now_ns - flight.late_ns))
+            flight.inflight_bytes += size
+            self.retransmits += 1
+            frame = self._packer.pack(message, psn, size, RETRANSMISSION, path.route, self._classes.retransmit, now_ns)
+            path.sent += 1
+            port = path.port
+            port.charge(len(frame), now_ns)
+            agenda.credit -= len(frame)
+            if port.free_ns > scheduler.horizon_ns:
+                scheduler.usable &= ~port.bit
+            out.append((port.number, frame))
+        return None
+
+    def _send_new(self, now_ns: int, out: list[tuple[int, bytes]], end: int) -> bool:
+        """Send packets of posted writes until `out` has `end` frames. False: a window or the queue has ended."""
+        flight, scheduler, agenda = self.flight, self._scheduler, self._agenda
+        selection, packer, log = self._selection, self._packer, self._rule.log
+        mask, pmtu, traffic_class, edge = flight.mask, self._pmtu, self._classes.data, flight.edge
+        window, credit, sent_ns = self.cc.window_bytes, agenda.credit, now_ns - flight.late_ns
+        messages, sizes, tries, blamed, paths = flight.messages, flight.sizes, flight.tries, flight.blamed, flight.paths
+        while len(out) < end and credit > 0:
+            message = self._current
+            if message is None:
+                message = self._begin(now_ns)
+                if message is None:
+                    return False
+            psn = flight.nxt
+            if psn >= edge:
+                return False
+            size = pmtu
+            last = psn == message.last_psn
+            if last:
+                size = message.length - (psn - message.first_psn) * size
+            inflight = flight.inflight_bytes
+            if inflight and inflight + size > window:
+                return False
+            path = selection.next(scheduler.usable)
+            if path is None:
+                return True
+            flags = 0
+            if last:
+                self._current = None
+                if not self._queue or message.immediate is not None:
+                    flags = ACK_REQUEST
+            self._unasked += size
+            if inflight + size + pmtu > window and self._unasked >= min(self._ask_every, window >> 2):
+                flags = ACK_REQUEST  # the window closes, and no answer to open it has been asked for lately
+            if flags:
+                self._unasked = 0
+            slot = psn & mask
+            flight.nxt = psn + 1
+            messages[slot] = message
+            sizes[slot] = size
+            tries[slot] = 0
+            blamed[slot] = None
+            paths[slot] = path
+            flight.sent_ns[slot] = sent_ns
+            log.append((psn, sent_ns))
+            flight.inflight_bytes = inflight + size
+            self.data_packets += 1
+            frame = packer.pack(message, psn, size, flags, path.route, traffic_class, now_ns)
+            path.sent += 1
+            port = path.port
+            port.charge(len(frame), now_ns)
+            credit = agenda.credit = credit - len(frame)
+            if port.free_ns > scheduler.horizon_ns:
+                scheduler.usable &= ~port.bit
+            out.append((port.number, frame))
+        return True
+
+    def _begin(self, now_ns: int) -> Message | None:
+        """Take the next posted write, unless the peer's limit on writes with immediate holds it back."""
+        if not self._queue:
+            return None
+        message = self._queue[0]
+        if self._confirmations.holds_back(message):
+            return None
+        if not self._memory.holds(message.region):
+            self._fail(now_ns, CompletionStatus.LOCAL_PROTECTION_ERROR, "the local region was deregistered", message)
+            return None
+        self._queue.popleft()
+        message.first_psn = self.flight.nxt
+        message.last_psn = self.flight.nxt + message.unacked - 1
+        self._confirmations.begin(message)
+        self._current = message
+        return message
+
+    # --- acknowledgements --------------------------------------------------------------------------------------
+
+    def receive_sack(
+        self,
+        now_ns: int,
+        cack24: int,
+        sack_offset: int,
+        bitmap: int,
+        entropy: int,
+        first: int,
+        answer: int,
+        penalty: int,
+        mpr: int = 0,
+    ) -> None:
+        """A SACK; `first` is the SETH's first 16 bits, `answer` its offset of the causing PSN, or probe id, `mpr` what
+        the peer grants from the cumulative PSN on, in units of 128; 0: no dynamic MPR."""
+        flight = self.flight
+        una, nxt = flight.una, flight.nxt
+        count = (cack24 - una + 1) & PSN_MASK
+        if count >= PSN_HALF:
+            count -= PSN_MASK + 1  # an old one; its bitmap may still tell something new
+        if count > nxt - una:
+            self._log.count("sack_of_unsent")
+            return
+        if mpr and self._dynamic:
+            self._grant(una + count + mpr * MPR_UNIT)
+        fresh = flight.reported(count, sack_offset, bitmap) & ~flight.acked
+        marked = first >> 5 & 3
+        rtt_ns: int | None = None
+        if first & 2:
+            self._probe_answered(now_ns, answer & 0xFFFF, entropy, marked)
+        else:
+            cause = count - 1 + answer
+            if cause >= 0 and fresh >> cause & 1:
+                rtt_ns = self._sample_rtt((una + cause) & flight.mask, now_ns)
+            elif nxt - flight.mask <= una + cause < nxt:
+                flight.duplicate(cause, entropy, now_ns)
+            if marked:
+                self.marks += 1
+                self._signal(self._evs.paths.get(entropy), MARK_CAUSES[marked], now_ns)
+        self.cc.on_penalty(penalty)
+        acked = 0
+        if fresh:
+            acked = flight.take_acked(fresh, now_ns)
+            self.acked_bytes += acked
+            self.retry.acknowledged(now_ns)
+            if self._repair.ended(flight.una):
+                self._on_repaired(self._repair, now_ns)
+                self._repair.packets = 0
+        self.cc.on_ack(now_ns, acked, rtt_ns, marked == PathMark.SKIP_ONCE, flight.inflight_bytes)
+        for index in flight.overdue():
+            self._lose(index, now_ns, proved=True)
+        self._agenda.arm(self.retry.ask_due_ns)
+        self._agenda.wake()
+
+    def _grant(self, edge: int) -> None:
+        """The peer takes PSNs below `edge`. What it has granted once it does not take back, so that a smaller MPR
+        holds from where the larger one ended, and SACKs may arrive in any order."""
+        flight = self.flight
+        if edge > flight.granted:
+            flight.granted = edge
+            flight.grow(min(flight.window, edge - flight.una))
+
+    def _sample_rtt(self, slot: int, now_ns: int) -> int | None:
+        """The round trip of what caused an acknowledgement; None if there were copies, or this host stood still."""
+        flight = self.flight
+        if flight.tries[slot] or flight.sent_ns[slot] < flight.resumed_ns:
+            return None
+        rtt_ns = now_ns - flight.late_ns - flight.sent_ns[slot]
+        self._rtt.update(rtt_ns)
+        path = flight.paths[slot]
+        assert path is not None
+        if path.plane.wanted:  # what was under way when the plane went down would bring its delay back
+            self._rule.rtt_sample(path.plane.number, rtt_ns)
+        return rtt_ns
+
+    def receive_nack(self, now_ns: int, reason: int, psn24: int, entropy: int) -> None:
+        """A NACK: a trimmed packet is sent again at once; if the peer lacked something, after a round trip."""
+        flight = self.flight
+        index = expand(psn24, flight.una) - flight.una
+        if not 0 <= index < flight.nxt - flight.una:
+            return  # about nothing that is under way: old, or forged
+        self.nacks += 1
+        if reason == NackReason.UNEXP_EVENT:
+            self._fail(now_ns, CompletionStatus.REMOTE_OPERATION_ERROR, "NACK with reason UNEXP_EVENT")
+            return
+        refused = flight.refused(index, entropy)
+        if refused is None:
+            return
+        path, size = refused
+        self.retry.heard(now_ns)
+        cause = TRIM_CAUSES.get(reason)
+        if cause is not None:
+            self.trims += 1
+            self._signal(path, cause, now_ns)
+            self.cc.on_trim(now_ns, size, flight.inflight_bytes)
+        else:
+            self.retry.hold_ns = now_ns + self._base_rtt_ns
+            self._agenda.arm(self.retry.hold_ns)
+        self._agenda.wake()
+
+    def receive_ack(self, now_ns: int, syndrome: int, msn24: int, psn24: int) -> None:
+        """A transport acknowledgement: confirms writes, in order; a negative one ends the QP."""
+        flight = self.flight
+        status = NAK_STATUS.get(syndrome)
+        if status is not None:
+            self._refused(now_ns, syndrome, status, msn24, psn24)
+            return
+        if syndrome >> 5:
+            self._log.count("ack_syndrome")
+            return
+        count = (psn24 - flight.una + 1) & PSN_MASK
+        if flight.nxt - flight.una < count < PSN_HALF:
+            self._log.count("ack_of_unsent")  # forged, or of a life of this QP before it was reset
+            return
+        if 0 < count <= flight.nxt - flight.una:
+            fresh = ((1 << count) - 1) & ~flight.acked
+            if fresh:
+                acked = flight.take_acked(fresh, now_ns)
+                self.acked_bytes += acked
+                self.cc.on_ack(now_ns, acked, None, False, flight.inflight_bytes)
+                self.retry.heard(now_ns)
+        if self._confirmations.confirm(msn24):
+            self.retry.heard(now_ns)
+        self._agenda.wake()
+
+    def _refused(self, now_ns: int, syndrome: int, status: CompletionStatus, msn24: int, psn24: int) -> None:
+        """A NAK ends the QP if it is about a PSN that was sent, or that a packet sent would have followed.
+
+        Acceptance comes before placement, so that a SACK may have reported the packet before the NAK refused it; and
+        what 24 bits can still name may be told of. The refused write is the first that the peer has not completed.
+        """
+        flight = self.flight
+        psn = expand(psn24, flight.nxt - 1)
+        if not max(self._first_psn - 1, flight.nxt - PSN_HALF) <= psn < flight.nxt:
+            return  # about nothing that was sent: forged
+        guilty = self._work.pending.get(expand(msn24, next(iter(self._work.pending), 0)))
+        self._fail(now_ns, status, f"NAK with syndrome {syndrome:#x}", guilty)
+
+    # --- losses and probes -------------------------------------------------------------------------------------
+
+    def _signal(self, path: EvPath | None, cause: EvCause, now_ns: int) -> None:
+        if path is not None and self._selection.heeds_signals:
+            if cause is EvCause.ECN or cause is EvCause.TRIM:
+                self.skips += 1
+            self._evs.signal(path, cause, now_ns)
+
+    def _arrived_late(self, path: EvPath, now_ns: int) -> None:
+        """A packet that was taken for lost on this path has arrived after all."""
+        self.spurious += 1
+        self._repair.late += 1
+        self._signal(path, EvCause.LATE_ACK, now_ns)
+
+    def _lose(self, index: int, now_ns: int, *, proved: bool) -> None:
+        """Take a packet for lost; `proved` if one sent later is known to have arrived."""
+        path, size, sent_ns = self.flight.lose(index, proved=proved)
+        self._repair.lost(self.flight.una + index, sent_ns + self.flight.late_ns, now_ns)
+        if proved:
+            self.cc.on_loss(now_ns, size, self.flight.inflight_bytes)
+        if path.plane.wanted and self._selection.heeds_signals:  # a port that is known to be down explains the loss
+            self._evs.lose(path, sent_ns, now_ns, proved=proved)
+
+    def probe(self, path: EvPath, now_ns: int) -> None:
+        """Send a reliability probe on this EV."""
+        self._probes.send(path, self.flight.una, now_ns)
+
+    def _probe_answered(self, now_ns: int, probe_id: int, entropy: int, marked: int) -> None:
+        found = self._probes.answered(probe_id, entropy)
+        if found is None:
+            return
+        path, sent_ns = found
+        own_ns = sent_ns - self.flight.late_ns
+        if own_ns >= self.flight.resumed_ns:
+            self._rtt.update(now_ns - sent_ns)
+        self._rule.newest_ns = max(self._rule.newest_ns, own_ns)
+        self.retry.alive(now_ns)
+        if sent_ns >= path.left_ns:
+            self._evs.probe_answered(path, own_ns, marked != PathMark.NONE, now_ns)
+        self._agenda.arm(self._evs.next_probe_ns())
+
+    # --- timer -------------------------------------------------------------------------------------------------
+
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        """This host did not run for `late_ns`, until now: that time counts for nothing that was under way."""
+        self.flight.host_was_late(late_ns, now_ns)
+        self.retry.host_was_late(late_ns, now_ns)
+        self._probes.host_was_late(late_ns, now_ns)
+        self.cc.host_was_late(late_ns, now_ns)
+
+    def handle_timer(self, now_ns: int) -> int:
+        """Probe after too long a silence, retransmit all when even that brought nothing; returns when to come again."""
+        if not self._work.pending:
+            return NEVER
+        retry, flight = self.retry, self.flight
+        if now_ns >= retry.hold_ns and flight.lost:
+            self._agenda.wake()
+        if flight.una == flight.nxt and not self._confirmations.waiting and self._evs.live:
+            return NEVER  # nothing is out: the next packet sets the timers
+        if now_ns >= retry.retry_due_ns:
+            self._timeout(now_ns)
+            if not self._work.pending:
+                return NEVER
+        if now_ns >= retry.ask_due_ns:
+            self._ask(now_ns)
+        due_ns = min(retry.retry_due_ns, retry.ask_due_ns)
+        return min(due_ns, retry.hold_ns) if retry.hold_ns > now_ns else due_ns
+
+    def _ask(self, now_ns: int) -> None:
+        """Probe two EVs, of different planes where there are several live ones."""
+        asked: list[EvPath] = []
+        for _ in range(2):
+            path = self._selection.next(-1)
+            if path is not None and path not in asked:
+                asked.append(path)
+                self.probe(path, now_ns)
+        self.retry.asked(now_ns)
+
+    def _timeout(self, now_ns: int) -> None:
+        self.timeouts += 1
+        if self.retry.expired(now_ns):
+            self._fail(now_ns, CompletionStatus.RETRY_EXCEEDED, f"no answer after {self.retry.retries - 1} retries")
+            return
+        before = self.flight.inflight_bytes
+        for index in self.flight.waiting():
+            self._lose(index, now_ns, proved=False)
+        self.cc.on_timeout(now_ns, before - self.flight.inflight_bytes)
+        self._rule.log.clear()
+        self._agenda.arm(self._evs.probe_soon(now_ns))
+        self._agenda.wake()

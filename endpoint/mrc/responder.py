@@ -1,0 +1,324 @@
+"""The receiving half of a QP: places packets as they come, keeps the bitmap, answers with SACK, ACK and NACK.
+
+Numbers without wrap inside: `epsn` is the next PSN expected in order, bit i of `bitmap` is PSN epsn + i. A packet is
+placed before it is recorded, so whatever a SACK reports is in memory. Messages complete in order as the bitmap closes
+behind their last packets; that is when immediates are delivered and transport acknowledgements fall due.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from endpoint.mrc.answers import Answers
+from endpoint.mrc.context import Context
+from endpoint.mrc.reverse import ReverseEvs
+from endpoint.nic import wire
+from endpoint.nic.memory import place
+from endpoint.nic.port import Port
+from endpoint.nic.psn import PSN_HALF, PSN_MASK
+from endpoint.nic.verbs import Fail
+from endpoint.nic.wire import (
+    ACK_REQUEST,
+    IMMEDIATES,
+    LASTS,
+    RETRANSMISSION,
+    SOLICITED,
+    NackReason,
+    Opcode,
+    PathMark,
+    Syndrome,
+)
+from endpoint.nic.work import WorkQueue
+from endpoint.transport import CompletionStatus
+
+WRITE_ONLY: Final = 0xCA  # a plain number: an enum's comparison costs a call
+WORD: Final = (1 << wire.SACK_BITS) - 1
+SACKS_MAX: Final = 128
+"""Acknowledgements in one go, when what is new does not fit one bitmap: enough for the largest window."""
+NO_CAUSE: Final = -0x8000
+"""The offset of a causing PSN that no window reaches."""
+SACK_SIZE_MIN: Final = 1024
+"""A packet counts at least this much towards the threshold (OCP MRC, SACK trigger 1)."""
+
+
+class Responder:
+    """`epsn` is the first PSN of the peer, `window` how many PSNs from there on it may use, `max_write_imm` how many
+    of its writes with immediate may wait; with `trim_nack` the peer wants NACKs for packets that arrive trimmed."""
+
+    def __init__(
+        self,
+        context: Context,
+        work: WorkQueue,
+        reverse: ReverseEvs,
+        answers: Answers,
+        fail: Fail,
+        *,
+        epsn: int,
+        pmtu: int,
+        window: int,
+        max_write_imm: int,
+        trim_nack: bool,
+    ) -> None:
+        self._work = work
+        self._reverse = reverse
+        self._answers = answers
+        self._fail = fail
+        self._penalty = context.penalty
+        self._writable = context.memory.writable
+        self._pmtu = pmtu
+        self._threshold = context.limits.sack_threshold_bytes
+        self._window = self._wanted = window
+        """PSNs that are accepted from `epsn` on, and as many as there shall be once what was granted is used up."""
+        self._edge = 0
+        self._max_write_imm = max_write_imm
+        self._oor_nack = context.settings.oor_nack
+        self._trim_nack = trim_nack
+        self.epsn = epsn
+        self.bitmap = 0
+        self.lasts = 0
+        """Received packets that end a message, as in `bitmap`."""
+        self.unreported = 0
+        """Received packets that no SACK has reported, as in `bitmap`."""
+        self.immediates: dict[int, tuple[int, int, bool]] = {}
+        """Immediate, message length and whether it is solicited, by the PSN of the last packet, until everything
+        before it has arrived."""
+        self.msn = 0
+        """Messages completed in order."""
+        self.msn_acked = 0
+        self._sack_bytes = 0
+        self.probes = 0
+        self.received_bytes = self.received_packets = 0
+        self.penalty_seen_bytes = 0
+        self.penalty_weight = 0.0
+        self.duplicates = self.out_of_window = self.marked = self.trimmed = 0
+
+    def grant(self, mpr: int) -> None:
+        """Change the window to `mpr` units of 128 PSNs, and say so in every SACK (dynamic MPR). What was granted before
+        stays granted: a smaller window holds from where the larger one ended."""
+        self._edge = self.epsn + self._window
+        self._answers.mpr = mpr
+        self._wanted = mpr * wire.MPR_UNIT
+        self._window = max(self._wanted, self._window)
+
+    def receive_write(
+        self,
+        now_ns: int,
+        port: Port,
+        mark: int,
+        ev: int,
+        opcode: int,
+        flags: int,
+        psn24: int,
+        va: int,
+        rkey: int,
+        length: int,
+        immediate: int,
+        frame: bytes | memoryview,
+        start: int,
+        size: int,
+        stamp: int,
+    ) -> bool:
+        """A write whose ICRC was right. `mark` is the PathMark to answer with; the payload without pad is the `size`
+        bytes of `frame` from `start` on.
+
+        True: it is placed, and that is all: no answer, nothing delivered.
+        """
+        distance = (psn24 - self.epsn) & PSN_MASK
+        psn = self.epsn + distance
+        if distance >= self._window:
+            self._outside(now_ns, port, mark, ev, psn, stamp)
+            return False
+        bit = 1 << distance
+        if self.bitmap & bit:
+            self.duplicates += 1
+            self.acknowledge(now_ns, port, ev, psn, mark, stamp)
+            return False
+        region = self._writable.get(rkey)
+        at = va - region.va if region is not None else -1
+        if region is None or at < 0 or at + size > region.length:
+            what = f"write of {size} bytes to {va:#x} rkey {rkey:#x}"
+            self.refuse(now_ns, Syndrome.NAK_REMOTE_ACCESS_ERROR, what)
+            return False
+        if opcode in LASTS:
+            ahead = length - size  # what the message's other packets carry: whole ones, and none before an Only
+            pmtu = self._pmtu
+            if not 0 < size <= pmtu or ahead < 0 or (ahead if opcode >= WRITE_ONLY else ahead % pmtu):
+                what = f"{Opcode(opcode).name} of {size} bytes in a message of {length}"
+                self._invalid(now_ns, port, ev, psn, what)
+                return False
+            if opcode in IMMEDIATES:
+                if len(self.immediates) >= self._max_write_imm:
+                    what = f"more than {self._max_write_imm} writes with immediate in flight"
+                    self.refuse(now_ns, Syndrome.NAK_INVALID_REQUEST, what)
+                    return False
+                self.immediates[psn] = (immediate, length, bool(flags & SOLICITED))
+            self.lasts |= bit
+        elif size != self._pmtu:
+            self._invalid(now_ns, port, ev, psn, f"{Opcode(opcode).name} of {size} bytes")
+            return False
+        place(region, at, frame, start, size)
+        self.bitmap |= bit
+        self.unreported |= bit
+        self.received_bytes += size
+        self.received_packets += 1
+        urgent = self._advance(now_ns) if not distance else False
+        self._sack_bytes += size if size > SACK_SIZE_MIN else SACK_SIZE_MIN
+        if urgent or mark or self._sack_bytes > self._threshold or flags & (ACK_REQUEST | RETRANSMISSION):
+            if mark:
+                self.marked += 1
+            self.acknowledge(now_ns, port, ev, psn, mark, stamp)
+            return False
+        return True
+
+    def receive_trimmed(self, now_ns: int, port: Port, ev: int, psn24: int, lasthop: bool, stamp: int) -> None:
+        """Only headers arrived, and nothing but the window vouches for them: ask for the packet again."""
+        self.trimmed += 1
+        distance = (psn24 - self.epsn) & PSN_MASK
+        psn = self.epsn + distance
+        if distance >= self._window:
+            self._outside(now_ns, port, PathMark.NONE, ev, psn, stamp)
+        elif self.bitmap >> distance & 1:
+            self.duplicates += 1
+            self.acknowledge(now_ns, port, ev, psn, PathMark.NONE, stamp)
+        elif self._trim_nack:
+            reason = NackReason.TRIMMED_LASTHOP if lasthop else NackReason.TRIMMED
+            self.nack(port, ev, psn, reason, stamp)
+
+    def receive_probe(
+        self, now_ns: int, port: Port, ev: int, psn24: int, marked: bool, probe_id: int, stamp: int
+    ) -> None:
+        """A reliability probe asks what has arrived from its PSN on, and whether messages have completed."""
+        self.probes += 1
+        distance = (psn24 - self.epsn) & PSN_MASK
+        from_bit = distance if distance < PSN_HALF else 0
+        self.unreported |= self.bitmap >> from_bit << from_bit
+        self.msn_acked = -1
+        mark = PathMark.SKIP_ONCE if marked else PathMark.NONE
+        self.acknowledge(now_ns, port, ev, self.epsn - 1, mark, stamp, probe_id)
+
+    def _outside(self, now_ns: int, port: Port, mark: int, ev: int, psn: int, stamp: int) -> None:
+        if psn - self.epsn > PSN_HALF:  # in (epsn - 2^23, epsn): had arrived before
+            self.duplicates += 1
+            self.msn_acked = -1
+            self.acknowledge(now_ns, port, ev, psn - PSN_MASK - 1, mark, stamp)
+            return
+        self.out_of_window += 1
+        if self._oor_nack:
+            self.nack(port, ev, psn, NackReason.PSN_OOR_WINDOW, stamp)
+
+    def _invalid(self, now_ns: int, port: Port, ev: int, psn: int, what: str) -> None:
+        self.nack(port, ev, psn, NackReason.UNEXP_EVENT, 0)
+        self._fail(now_ns, CompletionStatus.REMOTE_OPERATION_ERROR, f"peer sent a {what}")
+
+    def _advance(self, now_ns: int) -> bool:
+        """Move past what is now contiguous and complete messages. True if an immediate was delivered."""
+        holes = ~self.bitmap
+        count = (holes & -holes).bit_length() - 1
+        ended = self.lasts & ((1 << count) - 1)
+        self.bitmap >>= count
+        self.lasts >>= count
+        self.unreported >>= count
+        first = self.epsn
+        self.epsn = first + count
+        if self._window != self._wanted:
+            self._window = max(self._wanted, self._edge - self.epsn)
+        if not ended:
+            return False
+        if not self.immediates:
+            self.msn += ended.bit_count()
+            return False
+        delivered = False
+        while ended:
+            low = ended & -ended
+            ended ^= low
+            found = self.immediates.pop(first + low.bit_length() - 1, None)
+            if found is not None:
+                if not self._work.deliver(*found):
+                    what = "a write with immediate found no posted receive"
+                    self.refuse(now_ns, Syndrome.NAK_REMOTE_OPERATIONAL_ERROR, what)
+                    return True
+                delivered = True
+            self.msn += 1
+        return delivered
+
+    def counters(self) -> dict[str, int]:
+        """This half of the QP's fields in `sample` lines."""
+        return {
+            "received_bytes": self.received_bytes,
+            "received_packets": self.received_packets,
+            "duplicates": self.duplicates,
+            "received_trimmed": self.trimmed,
+            "received_marked": self.marked,
+            "sacks_sent": self._answers.sacks_sent,
+            "nacks_sent": self._answers.nacks_sent,
+        }
+
+    # --- answers -----------------------------------------------------------------------------------------------
+
+    def acknowledge(
+        self, now_ns: int, port: Port, ev: int, psn: int, mark: int, stamp: int, probe_id: int | None = None
+    ) -> None:
+        """Send a SACK caused by `psn` on `ev`, more of them if what is new spans several bitmaps, and an ACK if due.
+
+        `psn` may be any number of the past; only the last SACK answers mark and probe. A probe has no PSN of its own:
+        the SACKs before the last must name none, or the peer would take that PSN for a late duplicate.
+        """
+        route = self._reverse.choose(port, ev) if probe_id is None else self._reverse.same_way(port, ev)
+        if route is None:
+            return
+        self._sack_bytes = 0
+        cack = self.epsn - 1
+        offset = psn - cack
+        answer = offset if probe_id is None and NO_CAUSE <= offset < 0x8000 else NO_CAUSE
+        congestion = self._penalty.at(now_ns) << 24 | (self.received_bytes >> 8) & 0xFFFFFF
+        beyond = self.bitmap.bit_count()
+        for _ in range(SACKS_MAX):
+            start = self._next_bitmap()
+            if not self.unreported:
+                break
+            bits = self.bitmap >> start & WORD
+            self._answers.sack(route, cack, start + 1, bits, ev, 0, answer, stamp, beyond, congestion)
+        signals = mark << 5
+        if probe_id is not None:
+            signals |= 2
+            answer = probe_id - 0x10000 if probe_id & 0x8000 else probe_id
+        bits = self.bitmap >> start & WORD
+        self._answers.sack(route, cack, start + 1, bits, ev, signals, answer, stamp, beyond, congestion)
+        if self.msn != self.msn_acked:
+            self.msn_acked = self.msn
+            self._answers.transport_ack(route, Syndrome.ACK, cack, self.msn)
+
+    def _next_bitmap(self) -> int:
+        """Where the next SACK's bitmap starts, from `epsn`; what the bitmap covers is reported from now on.
+
+        The bitmap covers the highest PSN not yet reported and as much as possible below it, so that a later SACK
+        repeats what a lost one said. If what is unreported does not fit, the bitmap starts at the lowest.
+        """
+        unreported, start = self.unreported, 0
+        if unreported >> wire.SACK_BITS:
+            lowest = (unreported & -unreported).bit_length() - 1
+            start = min(lowest, unreported.bit_length() - wire.SACK_BITS)
+            if unreported >> start >> wire.SACK_BITS:
+                start = lowest
+        self.unreported = unreported & ~(WORD << start)
+        return start
+
+    def nack(self, port: Port, ev: int, psn: int, reason: NackReason, stamp: int) -> None:
+        """Refuse `psn`, which came by `port` on `ev`."""
+        route = self._reverse.choose(port, ev)
+        if route is not None:
+            self._answers.nack(route, psn, ev, reason, stamp)
+
+    def tell_ports(self, now_ns: int) -> None:
+        """Send on every live plane a SACK that nothing asked for: of its own fields only the port states are news."""
+        cack, congestion = self.epsn - 1, self._penalty.at(now_ns) << 24 | (self.received_bytes >> 8) & 0xFFFFFF
+        for route in self._reverse.live():
+            self._answers.sack(
+                route, cack, 1, self.bitmap & WORD, route.ev, 0, NO_CAUSE, 0, self.bitmap.bit_count(), congestion
+            )
+
+    def refuse(self, now_ns: int, syndrome: Syndrome, cause: str) -> None:
+        """A packet cannot be accepted: tell the peer on every live port, and end the QP."""
+        for route in self._reverse.live():
+            self._answers.transport_ack(route, syndrome, self.epsn - 1, self.msn)
+        self._fail(now_ns, CompletionStatus.FLUSHED, cause)

@@ -1,0 +1,120 @@
+"""How long a requester waits: when it asks with probes, when it sends everything again, when it gives up.
+
+Three times run. It asks when the oldest packet has been out for long enough and nothing new was sent or heard for a
+while. It retransmits long after the last sign of life: OCP MRC's local ACK timeout, even for the linear retries, ever
+longer for the exponential ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from endpoint.nic.config import ACK_TIMEOUT_UNIT_NS, RETRIES_WITHOUT_END
+
+if TYPE_CHECKING:
+    from endpoint.mrc.flight import Flight
+    from endpoint.nic.rtt import RttEstimator
+
+BACKOFF_MAX: Final = 12
+"""Doublings of the retransmission timer, where retries are without end."""
+PROBE_BACKOFF_MAX: Final = 3
+"""Doublings of the time between two askings."""
+
+
+class RetryTimer:
+    """Times in ns. `rtt` and `flight` are the requester's own: no timer is shorter than the round trip now takes."""
+
+    def __init__(
+        self, timeout: int, linear_cnt: int, exp_cnt: int, jitter_ns: int, rtt: RttEstimator, flight: Flight
+    ) -> None:
+        self._rtt = rtt
+        self._flight = flight
+        self._rule = flight.rule
+        self._jitter_ns = jitter_ns
+        self.configure(timeout, linear_cnt, exp_cnt)
+        self._quiet_ns = 0
+        self._life_ns = 0
+        self._asked = 0
+        """Askings in a row without any answer."""
+        self.hold_ns = 0
+        """Until then nothing is sent: the peer lacked something."""
+        self.retries = 0
+        """Retransmission timeouts since the last sign of life."""
+
+    def configure(self, timeout: int, linear_cnt: int, exp_cnt: int) -> None:
+        """The local ACK timeout, 1.024 µs * 2^timeout, and how many retries of either kind there are."""
+        self._timeout_ns = ACK_TIMEOUT_UNIT_NS << timeout
+        self._linear = linear_cnt
+        self._most = None if exp_cnt == RETRIES_WITHOUT_END else linear_cnt + exp_cnt
+
+    def restart(self, now_ns: int) -> None:
+        """Nothing was under way until now: silence before this moment means nothing."""
+        self._quiet_ns = self._life_ns = now_ns
+
+    def sent(self, now_ns: int) -> None:
+        """Data has gone out."""
+        self._quiet_ns = now_ns
+
+    def heard(self, now_ns: int) -> None:
+        """The peer has said something new of what is under way."""
+        self.retries = 0
+        self._quiet_ns = self._life_ns = now_ns
+
+    def acknowledged(self, now_ns: int) -> None:
+        """Packets have arrived."""
+        self._asked = 0
+        self.heard(now_ns)
+
+    def alive(self, now_ns: int) -> None:
+        """A probe was answered: that asking was not in vain."""
+        self.retries = self._asked = 0
+        self._life_ns = now_ns
+
+    def asked(self, now_ns: int) -> None:
+        """Probes have gone out."""
+        self._asked += 1
+        self._quiet_ns = now_ns
+
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        """This host did not run for `late_ns`, until now: no silence has lasted that long."""
+        self._quiet_ns = min(self._quiet_ns + late_ns, now_ns)
+        self._life_ns = min(self._life_ns + late_ns, now_ns)
+
+    def expired(self, now_ns: int) -> bool:
+        """Count a retransmission timeout; whether it is one too many. What is sent again is asked for anew."""
+        self.retries += 1
+        self._asked = 0
+        self._life_ns = now_ns
+        return self._most is not None and self.retries > self._most
+
+    @property
+    def ask_due_ns(self) -> int:
+        """When to ask with probes: when they can prove a loss, but before the timer would take all for lost.
+
+        The oldest packet must have been out for the slowest plane's round trip, and nothing have been sent or heard for
+        a round trip that would bring the proof by itself. What was asked in vain is asked ever later.
+        """
+        slowest_ns = self._rule.slowest_ns
+        answer_ns = slowest_ns + self._jitter_ns if slowest_ns else self.round_trip_ns
+        wait_ns = max(answer_ns, min(self._rule.window_ns, self._timeout_ns // 2))
+        if self._asked:
+            return self._quiet_ns + (wait_ns << min(self._asked, PROBE_BACKOFF_MAX))
+        overdue_ns = min(self._flight.oldest_ns, self._quiet_ns) + wait_ns
+        return max(overdue_ns, self._quiet_ns + self._rtt.smoothed_ns + self._jitter_ns)
+
+    @property
+    def retry_due_ns(self) -> int:
+        """When to send everything again."""
+        excess = min(self.retries - self._linear, BACKOFF_MAX)
+        return self._life_ns + (max(self._timeout_ns, 2 * self.round_trip_ns) << max(0, excess + 1))
+
+    @property
+    def round_trip_ns(self) -> int:
+        """The longest round trip to expect, and the lateness of a process.
+
+        Once there are samples of planes, the variation of all round trips together does not count: the difference
+        between planes is part of it, and the slowest plane's round trip has that already.
+        """
+        rtt, longest_ns = self._rtt, self._rule.longest_ns
+        expected_ns = max(rtt.smoothed_ns, longest_ns) if longest_ns else rtt.smoothed_ns + 4 * rtt.variation_ns
+        return expected_ns + self._jitter_ns

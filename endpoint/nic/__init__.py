@@ -1,0 +1,1 @@
+"""What any NIC needs, MRC's or RoCE's, without I/O: frames, packets, ports, memory, verbs, the scheduler."""

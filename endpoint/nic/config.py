@@ -1,0 +1,198 @@
+"""Settings of an endpoint, and what follows from them and the profile.
+
+Every time and size is a function of the profile's base round trip, rates and packet size, so that the same endpoint
+is right at 100 Gb/s and 12 µs and at 10 Mb/s and 54 ms. `jitter_ns` is how late a process of this world may be
+scheduled: 0 in virtual time, some tens of milliseconds where switches and hosts share two cores. A packet that is
+late by less than it is not a lost packet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from endpoint.nic.wire import MPR_UNIT
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    from endpoint.profile import NicProfile
+
+NEVER: Final = 1 << 61  # compiled code keeps it in a register; 1 << 62 would be an object
+"""A deadline that does not come, in ns."""
+
+RATE_UNLIMITED_BPS = 1_000_000_000
+"""The rate that a port without a rate has in the bandwidth-delay product."""
+ACK_TIMEOUT_UNIT_NS = 1024
+TIMEOUT_MAX = 24
+MPR_UNITS_MIN, MPR_UNITS_MAX = 8, 32
+RETRIES_WITHOUT_END = 25
+"""This many exponential retries stand for no end of them (OCP MRC API)."""
+QUEUE_MAX = 1 << 20
+"""Requests, frames or events that a queue may be set to hold."""
+WRITE_IMM_MAX = QUEUE_MAX
+
+
+class ConfigError(ValueError):
+    """A setting breaks a rule; the message names it, the rule and the valid choices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The choices of a user. None means: derived from the profile."""
+
+    jitter_ns: int | None = None
+    """None: the profile's."""
+    congestion: str = "nscc"
+    nscc: dict[str, float] | None = None
+    """NSCC's parameters by the names of the OCP MRC API (`mrc/congestion/cc_profile.py`); the rest is derived."""
+    selection: str = "mrc"
+    evs_active: int = 128
+    """EVs in rotation per QP, in equal numbers per plane, where the fabric has that many."""
+    evs_backup: int = 64
+    evs_min_active_share: float = 0.25
+    """Floor of each plane: with no more than this share of its EVs left, a loss that chance explains takes none out."""
+    ev_rest_packets: int = 0
+    """Packets of a QP in an EV's plane that a mark or trim keeps the EV out of at least. With 0 the EV is passed over
+    once (guidance of OCP MRC 11.2.2, which leaves the length to the implementation)."""
+    probes_to_resurrect: int = 2
+    """Probes in a row that must come back unmarked before an ASSUMED_BAD EV is used again; doubled on each relapse."""
+    sack_threshold_bytes: int | None = None
+    """SACK trigger 1. None: an eighth of the bandwidth-delay product, from 4 KiB to 16 KiB."""
+    oor_nack: bool = False
+    """Answer a PSN outside the window with a NACK (the table of reasons) instead of silence (rule 6)."""
+    timestamps: bool = False
+    """Send a TSETH in every write."""
+    mpr: int | None = None
+    """Window that this side grants, in units of 128 PSNs. None: twice the largest congestion window, 8 to 32."""
+    confirm_writes: bool = False
+    """Complete every write by its transport acknowledgement (MSN), as those with immediate are, and not by SACKs."""
+    max_write_imm: int = 128
+    max_send_wr: int = 4096
+    max_recv_wr: int = 4096
+    timeout: int | None = None
+    """Local ACK timeout exponent: 1.024 µs * 2^timeout. None: the first that exceeds 4 base round trips and jitters."""
+    retry_linear: int = 7
+    retry_exponential: int = 7
+    events_max: int = 65536
+    """Events kept for the driver; the oldest go first."""
+    control_frames_max: int = 4096
+    """Control frames waiting on a port; more are dropped, as a full NIC queue would."""
+    rcv_penalty: bool = True
+    dialect: str = ""
+    """Readings of the specification that are not the default (`endpoint.nic.dialect`): NAME=VALUE, with commas."""
+
+
+S = TypeVar("S", bound="DataclassInstance")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Values that follow from settings and profile; integers in bytes and ns."""
+
+    jitter_ns: int
+    base_rtt_ns: int
+    rate_bps: int
+    """Sum of the port rates."""
+    bdp_bytes: int
+    """Sum of the port rates times the base round trip, at least two full packets."""
+    pmtu: int
+    reorder_ns: int
+    """Loss rule: a packet is lost when one sent this much later has arrived (see `endpoint.mrc.recovery`)."""
+    probe_interval_ns: int
+    """Between reliability probes of one ASSUMED_BAD EV, and between repetitions of a port status update."""
+    reverse_probe_ns: int
+    timeout: int
+    """Local ACK timeout exponent, and the time that it stands for."""
+    timeout_ns: int
+    sack_threshold_bytes: int
+    mpr: int
+    burst_ns: int
+    """How far ahead of its line rate a port may be handed frames, so that a driver may sleep meanwhile: an eighth
+    of the base round trip, at least 1 ms; nothing where nobody is late."""
+    trimming: bool
+
+
+def make_settings(values: dict[str, Any]) -> Settings:
+    """Settings from keyword arguments. Raises `ConfigError` for a name that does not exist or the wrong type."""
+    return fill(Settings(), values, "there is")
+
+
+def fill(defaults: S, values: dict[str, Any], who: str) -> S:
+    """The dataclass with these values in place of its own. Raises `ConfigError`; `who` begins the complaint.
+
+    `common.fields` tells a type by an example; a setting whose default is None has only its annotation.
+    """
+    types = {field.name: str(field.type) for field in fields(defaults)}
+    for name, value in values.items():
+        if name not in types:
+            raise ConfigError(f"{who} no setting {name!r}; valid: {', '.join(types)}")
+        wanted, _, optional = types[name].partition(" | ")
+        wanted = wanted.partition("[")[0]
+        right = type(value).__name__ == wanted or (wanted == "float" and type(value) is int)
+        if not right and not (optional and value is None):
+            raise ConfigError(f"{name} is {value!r}; it must be {TYPES[wanted]}")
+    return replace(defaults, **values)
+
+
+TYPES = {"int": "an integer", "float": "a number", "bool": "true or false", "str": "a string", "dict": "an object"}
+
+
+def derive(profile: NicProfile, settings: Settings) -> Limits:
+    """Raises `ConfigError` for values out of range."""
+    jitter_ns = settings.jitter_ns
+    if jitter_ns is None:
+        jitter_ns = profile.jitter_ns
+    rate_bps = sum(port.rate_bps or RATE_UNLIMITED_BPS for port in profile.ports)
+    base_rtt_ns = profile.base_rtt_ns
+    bdp_bytes = max(rate_bps * base_rtt_ns // 8_000_000_000, 2 * profile.pmtu)
+    timeout = settings.timeout
+    if timeout is None:
+        timeout = timeout_exceeding(4 * (base_rtt_ns + jitter_ns))
+    mpr = settings.mpr
+    if mpr is None:
+        mpr = min(MPR_UNITS_MAX, max(MPR_UNITS_MIN, -(-3 * bdp_bytes // (profile.pmtu * MPR_UNIT))))
+    threshold = settings.sack_threshold_bytes
+    if threshold is None:
+        threshold = min(16384, max(4096, bdp_bytes // 8))
+    check("jitter_ns", jitter_ns, 0, 10**10)
+    check("timeout", timeout, 0, TIMEOUT_MAX)
+    check("mpr", mpr, 1, 64)
+    check("retry_linear", settings.retry_linear, 0, 7)
+    check("retry_exponential", settings.retry_exponential, 0, RETRIES_WITHOUT_END)
+    check("evs_active", settings.evs_active, 1, 1 << 16)
+    check("evs_backup", settings.evs_backup, 0, 1 << 16)
+    check("ev_rest_packets", settings.ev_rest_packets, 0, 1 << 16)
+    check("evs_min_active_share", settings.evs_min_active_share, 0.0, 1.0)
+    check("sack_threshold_bytes", threshold, 0, 1 << 30)
+    check("probes_to_resurrect", settings.probes_to_resurrect, 1, 64)
+    check("max_write_imm", settings.max_write_imm, 1, WRITE_IMM_MAX)
+    for name in ("max_send_wr", "max_recv_wr", "events_max", "control_frames_max"):
+        check(name, getattr(settings, name), 1, QUEUE_MAX)
+    return Limits(
+        jitter_ns=jitter_ns,
+        base_rtt_ns=base_rtt_ns,
+        rate_bps=rate_bps,
+        bdp_bytes=bdp_bytes,
+        pmtu=profile.pmtu,
+        reorder_ns=base_rtt_ns + jitter_ns,
+        probe_interval_ns=2 * base_rtt_ns + jitter_ns,
+        reverse_probe_ns=base_rtt_ns + jitter_ns,
+        timeout=timeout,
+        timeout_ns=ACK_TIMEOUT_UNIT_NS << timeout,
+        sack_threshold_bytes=threshold,
+        mpr=mpr,
+        burst_ns=min(jitter_ns, max(1_000_000, base_rtt_ns // 8)),
+        trimming=profile.trim_size > 0,
+    )
+
+
+def timeout_exceeding(wanted_ns: int) -> int:
+    """The smallest local ACK timeout exponent for more than `wanted_ns`."""
+    return min(TIMEOUT_MAX, (wanted_ns // ACK_TIMEOUT_UNIT_NS).bit_length())
+
+
+def check(name: str, value: float, low: float, high: float) -> None:
+    """Raises `ConfigError` for a setting out of range."""
+    if not low <= value <= high:
+        raise ConfigError(f"{name} is {value}; it must be from {low} to {high}")

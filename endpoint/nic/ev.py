@@ -1,0 +1,21 @@
+"""How an entropy value (EV) is striped over a packet: the one place that knows.
+
+Half of the 32 bits travels in the UDP source port, the other half in the low 16 of the 20-bit flow label. Which half
+goes where depends on the dialect: by default the low one travels in the source port. (docs/dialects.md)
+"""
+
+from __future__ import annotations
+
+from endpoint.nic.dialect import DEFAULT, Dialect
+
+
+def stripe(ev: int, dialect: Dialect = DEFAULT) -> tuple[int, int]:
+    """UDP source port and flow label of an EV."""
+    low, high = ev & 0xFFFF, ev >> 16
+    return (low, high) if dialect.low_in_port else (high, low)
+
+
+def unstripe(source_port: int, flow_label: int, dialect: Dialect = DEFAULT) -> int:
+    """The EV of a packet. Bits of the flow label above the low 16 are not the EV's."""
+    label = flow_label & 0xFFFF
+    return label << 16 | source_port if dialect.low_in_port else source_port << 16 | label

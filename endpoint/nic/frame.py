@@ -1,0 +1,147 @@
+"""The headers in front of the BTH: Ethernet, one or two IPv6 headers, UDP; built and taken apart as whole frames.
+
+With SRv6 the outer destination is the uSID list and the inner one the NIC; without, there is one IPv6 header. Both
+carry the same traffic class, and by default the same flow label. This is the plain way, for control packets, tests and
+tools; the transport sends data from templates (`endpoint.nic.packet`).
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final, NamedTuple
+
+from endpoint.nic import ev as evs
+from endpoint.nic import icrc
+from endpoint.nic.dialect import DEFAULT, Dialect
+
+Buffer = bytes | bytearray | memoryview
+
+ETHERTYPE_IPV6: Final = 0x86DD
+NEXT_IPV6: Final = 41
+NEXT_UDP: Final = 17
+HOP_LIMIT: Final = 64
+ETHERNET: Final = 14
+IPV6: Final = 40
+UDP: Final = 8
+
+_IPV6: Final = Struct("!IHBB16s16s")
+_UDP: Final = Struct("!HHHH")
+_PLAIN: Final = Struct("!6s6sH IHBB16s16s HHHH")
+_ENCAPSULATED: Final = Struct("!6s6sH IHBB16s16s IHBB16s16s HHHH")
+
+ECN_MASK: Final = 3
+ECN_CAPABLE: Final = 2  # ECT(0)
+ECN_MARKED: Final = 3  # CE
+
+
+class MalformedFrame(ValueError):  # noqa: N818 (what it is, not that something failed)
+    """The bytes are no frame of ours; the message says what is wrong."""
+
+
+class Frame(NamedTuple):
+    """A frame taken apart as far as UDP. Traffic class and lengths are the outermost header's."""
+
+    ether_dst: bytes
+    ether_src: bytes
+    outer: tuple[bytes, bytes] | None
+    """Source and destination of the outer IPv6 header, None without encapsulation."""
+    src: bytes
+    dst: bytes
+    traffic_class: int
+    ev: int
+    udp_dport: int
+    offset: int
+    """Where the inner IPv6 header starts."""
+    end: int
+    """Where the inner packet ends by its IPv6 header's length; beyond the frame's end if the packet was cut."""
+    udp_end: int
+    """Where the packet ends by its UDP header's length, which a switch that trims leaves alone."""
+
+    @property
+    def bth(self) -> int:
+        """Where the BTH starts."""
+        return self.offset + IPV6 + UDP
+
+    @property
+    def dscp(self) -> int:
+        return self.traffic_class >> 2
+
+    @property
+    def marked(self) -> bool:
+        """Congestion experienced (RFC 3168)."""
+        return self.traffic_class & ECN_MASK == ECN_MARKED
+
+
+def headers(
+    *,
+    ether_dst: bytes,
+    ether_src: bytes,
+    outer: tuple[bytes, bytes] | None,
+    src: bytes,
+    dst: bytes,
+    traffic_class: int,
+    ev: int,
+    udp_dport: int,
+    length: int,
+    dialect: Dialect = DEFAULT,
+) -> bytes:
+    """Everything in front of a BTH. `length` is that of BTH, extension headers, data, pad and ICRC."""
+    source_port, label = evs.stripe(ev, dialect)
+    first = 6 << 28 | traffic_class << 20
+    if outer is None:
+        return _PLAIN.pack(
+            ether_dst, ether_src, ETHERTYPE_IPV6,
+            first | label, UDP + length, NEXT_UDP, HOP_LIMIT, src, dst,
+            source_port, udp_dport, UDP + length, 0,
+        )  # fmt: skip
+    outer_src, outer_dst = outer
+    outer_first = first | (label if dialect.outer_label else 0)
+    inner_first = first | (label if dialect.inner_label else 0)
+    return _ENCAPSULATED.pack(
+        ether_dst, ether_src, ETHERTYPE_IPV6,
+        outer_first, IPV6 + UDP + length, NEXT_IPV6, HOP_LIMIT, outer_src, outer_dst,
+        inner_first, UDP + length, NEXT_UDP, HOP_LIMIT, src, dst,
+        source_port, udp_dport, UDP + length, 0,
+    )  # fmt: skip
+
+
+def seal(front: bytes, transport: bytes) -> bytes:
+    """A whole frame: `front` from `headers`, `transport` from the BTH to the pad; the ICRC is added."""
+    offset = len(front) - IPV6 - UDP
+    frame = front + transport
+    return frame + icrc.WIRE.pack(icrc.compute(memoryview(frame)[offset:]))
+
+
+def parse(data: Buffer, dialect: Dialect = DEFAULT) -> Frame:
+    """Take a frame apart as far as UDP; the ICRC is not looked at. Raises `MalformedFrame`."""
+    if len(data) < ETHERNET + IPV6 + UDP:
+        raise MalformedFrame(f"{len(data)} bytes are too few for Ethernet, IPv6 and UDP")
+    if data[12] != 0x86 or data[13] != 0xDD:
+        raise MalformedFrame("the ethertype is not IPv6")
+    first, length, next_header, _, src, dst = _IPV6.unpack_from(data, ETHERNET)
+    outer: tuple[bytes, bytes] | None = None
+    offset, inner_first = ETHERNET, first
+    if next_header == NEXT_IPV6:
+        outer, offset = (src, dst), ETHERNET + IPV6
+        if len(data) < offset + IPV6 + UDP:
+            raise MalformedFrame(f"{len(data)} bytes are too few for the inner IPv6 and UDP")
+        inner_first, length, next_header, _, src, dst = _IPV6.unpack_from(data, offset)
+    if first >> 28 != 6 or inner_first >> 28 != 6:
+        raise MalformedFrame("the IP version is not 6")
+    if next_header != NEXT_UDP:
+        raise MalformedFrame(f"the next header is {next_header}, not UDP")
+    source_port, dport, udp_length, _ = _UDP.unpack_from(data, offset + IPV6)
+    label = inner_first if dialect.inner_label else first
+    return Frame(
+        ether_dst=bytes(data[0:6]),
+        ether_src=bytes(data[6:12]),
+        outer=outer,
+        src=src,
+        dst=dst,
+        traffic_class=first >> 20 & 0xFF,
+        ev=evs.unstripe(source_port, label, dialect),
+        udp_dport=dport,
+        offset=offset,
+        end=offset + IPV6 + length,
+        udp_end=offset + IPV6 + udp_length,
+    )

@@ -1,0 +1,105 @@
+"""Whose turn it is: control against data by weight, queue pairs against each other by bytes, in both transports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from endpoint.mrc.endpoint import Endpoint
+from endpoint.roce.endpoint import Endpoint as RoceEndpoint
+from endpoint.transport import Transport
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Wire
+
+RATE_BPS = 10_000_000_000
+CONTROL_BYTES = 154
+"""A SACK with an outer header."""
+ROCE: dict[str, Any] = {"planes": 1, "trim": False, "profile_changes": {"encapsulation": "none"}}
+TRANSPORTS = pytest.mark.parametrize(("make", "choices"), [(Endpoint, {}), (RoceEndpoint, ROCE)], ids=["mrc", "roce"])
+
+
+def data_share(wire: Wire, flow: Flow, control_load: float, round_trips: int = 200) -> float:
+    """Bytes of data frames as a share of what the ports carry, with control frames of `control_load` of each line."""
+    ports: Any = wire.transports[flow.src].ports
+    interval_ns = int(CONTROL_BYTES * 8_000_000_000 / RATE_BPS / control_load) if control_load else 0
+
+    def load() -> None:
+        for port in ports:
+            port.queue_control(bytes(CONTROL_BYTES))
+        wire.kick(flow.src)
+        wire.at(wire.now_ns + interval_ns, load)
+
+    sent = 0
+    original = wire._send
+
+    def watch(host: str, port: int, frame: bytes) -> None:
+        nonlocal sent
+        if len(frame) == CONTROL_BYTES and not any(frame):
+            return  # a frame of the load, which goes nowhere
+        sent += len(frame) if host == flow.src else 0
+        original(host, port, frame)
+
+    wire._send = watch  # type: ignore[method-assign]
+    if interval_ns:
+        load()
+    flow.keep_posted(65_536, 32, (round_trips + 100) * wire.base_rtt_ns)
+    wire.run(50 * wire.base_rtt_ns)
+    before, began_ns = sent, wire.now_ns
+    wire.run(began_ns + round_trips * wire.base_rtt_ns)
+    return (sent - before) / (len(list(ports)) * RATE_BPS * (wire.now_ns - began_ns) / 8e9)
+
+
+@TRANSPORTS
+@pytest.mark.parametrize(("load", "least"), [(0.0, 0.97), (0.2, 0.75), (0.95, 0.65), (2.0, 0.65)])
+def test_data_is_not_starved_by_control_frames(
+    make: Callable[..., Transport], choices: dict[str, Any], load: float, least: float
+) -> None:
+    """Ten control frames of 154 bytes to a data frame of 4,234 leave data 73 % of the line, however many there are."""
+    wire = Wire(make=make, rate_bps=RATE_BPS, mark=False, **choices)
+    assert data_share(wire, Flow(wire), load) >= least
+
+
+def test_ten_control_frames_go_before_a_data_frame_and_all_of_them_where_no_data_waits() -> None:
+    wire = Wire(planes=1, rate_bps=RATE_BPS)
+    flow = Flow(wire)
+    nic: Any = wire.transports["h0"]
+    for _ in range(25):
+        nic.ports[0].queue_control(bytes(CONTROL_BYTES))
+    flow.post(4096 * 4)
+    order, now_ns = "", 0
+    for _ in range(40):
+        out = nic.packets_to_send(now_ns, 64)
+        order += "".join("c" if len(frame) == CONTROL_BYTES else "D" for _, frame in out)
+        now_ns += 500
+    assert order == "c" * 10 + "D" + "c" * 10 + "D" + "c" * 5 + "DD"
+    for _ in range(25):
+        nic.ports[0].queue_control(bytes(CONTROL_BYTES))
+    assert len(nic.packets_to_send(now_ns, 64)) == 25
+
+
+@pytest.mark.parametrize(
+    ("make", "choices", "size"), [(Endpoint, {}, 512), (RoceEndpoint, ROCE, 2048)], ids=["mrc", "roce"]
+)
+def test_queue_pairs_take_turns_of_bytes_and_not_of_packets(
+    make: Callable[..., Transport], choices: dict[str, Any], size: int
+) -> None:
+    wire = Wire(hosts=3, make=make, rate_bps=RATE_BPS, mark=False, **choices)
+    small, large = Flow(wire, "h0", "h1", seed=1), Flow(wire, "h0", "h2", seed=2)
+    end_ns = 300 * wire.base_rtt_ns
+    small.keep_posted(size, 2_000, end_ns)
+    large.keep_posted(65_536, 16, end_ns)
+    sent = {"h1": 0, "h2": 0}
+    original = wire._send
+    hosts = {nic.address.packed: name for name, nic in wire.profiles.items()}
+
+    def watch(host: str, port: int, frame: bytes) -> None:
+        at = 14 + (40 if wire.profiles["h0"].encapsulation == "srv6" else 0) + 24
+        if host == "h0":
+            sent[hosts[frame[at : at + 16]]] += len(frame)
+        original(host, port, frame)
+
+    wire._send = watch  # type: ignore[method-assign]
+    wire.run(end_ns)
+    assert sent["h1"] == pytest.approx(sent["h2"], rel=0.1)

@@ -1,0 +1,182 @@
+"""`modify` and the attributes that it takes: when, in which range, and what they change in a QP that runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from endpoint.nic.attributes import VerbError
+from endpoint.roce.endpoint import Endpoint as RoceEndpoint
+from endpoint.transport import CompletionStatus, QPState
+from tests.helpers.transport.bench import Bench
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Wire
+
+STATES = [QPState.RESET, QPState.INIT, QPState.RTR, QPState.RTS]
+
+
+def in_state(state: QPState) -> Any:
+    bench = Bench()
+    qp, peer = bench.a.create_qp(bench.cq_a), bench.b.create_qp(bench.cq_b)
+    for step in STATES[1 : STATES.index(state) + 1]:
+        qp.modify(step, 0, peer=peer.info() if step is QPState.RTR else None)
+    return qp, peer
+
+
+# The API's table of attributes on the way to INIT, RTR and RTS (mrc.h, `mrc_qp_attr_mask`), written out by hand.
+ON_THE_WAY = {
+    QPState.INIT: {"ev_profile_id": 0, "cc_profile_id": 0},
+    QPState.RTR: {"max_wimm_dest": 40, "mpr_dest": 9, "cap": 4},
+    QPState.RTS: {"max_wimm": 30, "mpr": 7, "linear_cnt": 3, "exp_cnt": 25, "timeout": 20},
+}
+
+
+def test_each_step_takes_the_attributes_of_the_apis_table_and_query_finds_them() -> None:
+    qp, peer = in_state(QPState.RESET)
+    for state, given in ON_THE_WAY.items():
+        qp.modify(state, 0, peer=peer.info() if state is QPState.RTR else None, **given)
+        assert {name: qp.values[name] for name in given} == given
+    assert qp.state is QPState.RTS
+
+
+@pytest.mark.parametrize(
+    ("state", "step", "name", "words"),
+    [
+        (QPState.RESET, None, "timeout", "timeout cannot be set in RESET; valid: on the way to RTS, in RTS"),
+        (QPState.RESET, QPState.INIT, "timeout", "cannot be set on the way to INIT"),
+        (QPState.RTR, None, "cc_profile_id", "cannot be set in RTR; valid: on the way to INIT, in INIT"),
+        (QPState.RTS, None, "max_wimm_dest", "cannot be set in RTS; valid: on the way to INIT, on the way to RTR"),
+        (QPState.RTS, QPState.ERROR, "timeout", "cannot be set on the way to ERROR"),
+        (QPState.RTS, None, "mpr_dest", "with the dynamic MPR only"),
+        (QPState.INIT, None, "rnr_retry", "no attribute 'rnr_retry' to modify; valid: ev_profile_id, "),
+    ],
+)
+def test_an_attribute_at_the_wrong_time_is_refused_with_the_right_times(
+    state: QPState, step: QPState | None, name: str, words: str
+) -> None:
+    qp, _ = in_state(state)
+    before = dict(qp.values)
+    with pytest.raises(VerbError, match=words):
+        qp.modify(step, 0, **{name: 1})
+    assert (qp.state, qp.values) == (state, before)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("timeout", 25), ("linear_cnt", 8), ("exp_cnt", 26), ("mpr", 0), ("mpr", 65), ("max_wimm", 0)]
+)
+def test_an_attribute_out_of_the_apis_range_is_refused_by_name(name: str, value: int) -> None:
+    qp, _ = in_state(QPState.RTS)
+    with pytest.raises(VerbError, match=f"{name} is {value}; it must be from "):
+        qp.modify(None, 0, **{name: value})
+    with pytest.raises(VerbError, match=f"{name} is True; it must be an integer"):
+        qp.modify(None, 0, **{name: True})
+
+
+def test_a_step_that_fails_sets_nothing() -> None:
+    qp, peer = in_state(QPState.INIT)
+    before = dict(qp.values)
+    with pytest.raises(VerbError, match="needs the peer's attributes"):
+        qp.modify(QPState.RTR, 0, mpr_dest=20)
+    assert qp.values == before
+    with pytest.raises(VerbError, match="is in INIT, not in RTR; nothing was modified"):
+        qp.modify(QPState.RTR, 0, peer=peer.info(), cur_state=QPState.RTR)
+    assert qp.state is QPState.INIT
+
+
+def test_a_requester_keeps_to_the_smaller_of_its_own_mpr_and_the_peers() -> None:
+    bench = Bench(congestion="fixed_window", nscc=None, mpr=8, changes={"base_rtt_ns": 2_000_000})
+    bench.qp_a.modify(None, bench.now_ns, mpr=1)
+    bench.post(40)
+    bench.post(40)
+    bench.post(40)
+    bench.post(40)
+    assert len(bench.writes()) == 128
+    bench.qp_a.modify(None, bench.now_ns, mpr=64)  # the peer grants eight
+    assert len(bench.writes()) == 160 - 128
+
+
+def test_writes_with_immediate_wait_by_the_smaller_of_both_limits() -> None:
+    bench = Bench()
+    bench.qp_a.modify(None, bench.now_ns, max_wimm=2)
+    for number in range(5):
+        bench.qp_b.post_recv(number)
+        bench.post(1, immediate=number)
+    assert len(bench.writes()) == 2
+    bench.qp_a.modify(None, bench.now_ns, max_wimm=4)
+    assert len(bench.writes()) == 2
+
+
+def given_up_after_ns(wire: Wire, **given: int) -> int:
+    """How long a QP waits for a peer that is gone."""
+    flow = Flow(wire)
+    began_ns = wire.now_ns
+    flow.qp.modify(None, began_ns, **given)
+    for link in wire.links.values():
+        link.up = False
+    flow.post(100)
+    wire.run(began_ns + 10**10)
+    assert flow.finished
+    assert list(flow.statuses.values()) == [CompletionStatus.RETRY_EXCEEDED]
+    for link in wire.links.values():
+        link.up = True
+    return (
+        int(next(line for line in wire.journal if f"'qp': {flow.qp.qpn}, " in line and "'error'" in line).split()[0])
+        - began_ns
+    )
+
+
+@pytest.mark.parametrize("make", [None, RoceEndpoint])
+def test_each_qp_has_a_timeout_and_retries_of_its_own(make: Any) -> None:
+    """Local ACK timeout 1.024 µs * 2^timeout (OCP MRC API; IBA 9.7.6). RoCE gives up after one more than its retries;
+    MRC waits twice as long after the last linear one."""
+    wire = Wire(**({} if make is None else {"make": make}))
+    named = ("retry_cnt",) if make else ("linear_cnt", "exp_cnt")
+    for timeout in (12, 14):
+        for count in (0, 3):
+            wire.journal.clear()
+            given = dict.fromkeys(named, 0) | {named[0]: count, "timeout": timeout}
+            expected_ns = (count + (1 if make else 2)) * (1024 << timeout)
+            assert given_up_after_ns(wire, **given) == pytest.approx(expected_ns, rel=0.05)
+
+
+def test_exponential_retries_double_the_wait_each_time() -> None:
+    """Two linear and three exponential ones: 1 + 1, then 2, 4, 8 timeouts, and 16 before giving up."""
+    given = {"timeout": 12, "linear_cnt": 2, "exp_cnt": 3}
+    assert given_up_after_ns(Wire(), **given) == pytest.approx((2 + 2 + 4 + 8 + 16) * (1024 << 12), rel=0.05)
+
+
+def test_a_longer_timeout_in_a_qp_that_runs_holds_at_once() -> None:
+    wire = Wire()
+    flow = Flow(wire)
+    flow.qp.modify(None, 0, timeout=12, linear_cnt=0, exp_cnt=0)
+    for link in wire.links.values():
+        link.up = False
+    flow.post(100)
+    wire.run(1024 << 11)
+    flow.qp.modify(None, wire.now_ns, timeout=16)
+    wire.run(1024 << 16)
+    assert not flow.finished
+    wire.run(1024 << 18)
+    assert flow.finished
+
+
+def test_the_baseline_has_its_own_attributes() -> None:
+    wire = Wire(make=RoceEndpoint)
+    qp = Flow(wire).qp
+    qp.modify(None, 0, timeout=20, retry_cnt=2)
+    assert (qp.values["timeout"], qp.values["retry_cnt"]) == (20, 2)
+    with pytest.raises(VerbError, match="no attribute 'mpr' to modify; valid: sq_psn, timeout, retry_cnt"):
+        qp.modify(None, 0, mpr=8)
+
+
+def test_a_responder_that_may_not_nack_trims_keeps_silent() -> None:
+    bench = Bench()
+    qp, peer = bench.a.create_qp(bench.cq_a), bench.b.create_qp(bench.cq_b)
+    peer.modify(QPState.INIT, 0)
+    peer.modify(QPState.RTR, 0, peer=qp.info(), cap=1)
+    qp.connect(peer.info(), 0)
+    qp.post_write(1, bench.region, 0, 4096, bench.target.va, bench.target.rkey)
+    bench.to_b(*(packet.trimmed() for packet in bench.writes()))
+    assert bench.answers() == []
+    assert peer.responder.trimmed == 1

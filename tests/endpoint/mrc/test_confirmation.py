@@ -1,0 +1,102 @@
+"""Transport acknowledgements: late refusals count, and writes may wait to be confirmed."""
+
+from __future__ import annotations
+
+import pytest
+
+from endpoint.nic import wire
+from endpoint.nic.attributes import VerbError
+from endpoint.nic.psn import PSN_MASK
+from endpoint.nic.wire import Opcode, Syndrome
+from endpoint.transport import CompletionStatus, QPState
+from tests.helpers.transport.bench import Bench, Packet
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Faults, Wire
+
+SACK, ACK = Opcode.SACK, Opcode.ACKNOWLEDGE
+SUCCESS, FLUSHED = CompletionStatus.SUCCESS, CompletionStatus.FLUSHED
+REFUSED = CompletionStatus.REMOTE_ACCESS_ERROR
+
+
+def nak(bench: Bench, psn: int, msn: int) -> Packet:
+    """A NAK of `b`, as another implementation may send it after its SACK: acceptance comes before placement."""
+    route = bench.qp_b.reverse.live()[0]
+    bench.qp_b.responder._answers.transport_ack(route, Syndrome.NAK_REMOTE_ACCESS_ERROR, psn, msn)
+    (packet,) = bench.answers(ACK)
+    return packet
+
+
+@pytest.mark.parametrize("psn", [0, 2, 5])
+def test_a_nak_that_a_sack_has_overtaken_ends_the_connection(psn: int) -> None:
+    bench = Bench(sack_threshold_bytes=0, confirm_writes=True)
+    for _ in range(6):
+        bench.post()
+    bench.to_b(*bench.writes())
+    bench.to_a(*(answer for answer in bench.answers() if answer.opcode is SACK))
+    assert bench.qp_a.requester.flight.una == 6
+    bench.to_a(nak(bench, psn, psn))
+    assert bench.qp_a.state is QPState.ERROR
+    assert [(done.wr_id, done.status) for done in bench.completions()] == [
+        (number, REFUSED if number == psn else FLUSHED) for number in range(6)
+    ]
+
+
+def test_a_nak_for_what_may_still_be_told_of_reaches_back_half_the_psns_and_over_the_wrap() -> None:
+    bench = Bench(psn=PSN_MASK - 1, sack_threshold_bytes=0)
+    for _ in range(6):
+        bench.post()
+        bench.to_b(*bench.writes())
+        bench.to_a(*bench.answers())
+    bench.post()
+    bench.writes()
+    bench.to_a(nak(bench, PSN_MASK, 1))
+    assert bench.qp_a.state is QPState.ERROR
+
+
+def test_writes_that_wait_to_be_confirmed_are_not_done_by_a_sack() -> None:
+    bench = Bench(sack_threshold_bytes=0, confirm_writes=True)
+    for _ in range(3):
+        bench.post(2)
+    bench.to_b(*bench.writes())
+    answers = bench.answers()
+    bench.to_a(*(answer for answer in answers if answer.opcode is SACK))
+    assert bench.completions() == []
+    acks = [answer for answer in answers if answer.opcode is ACK]
+    counts = [wire.Aeth.unpack(ack.frame, ack.at).msn for ack in acks]
+    assert counts[-1] == 3
+    bench.to_a(acks[0])
+    assert len(bench.completions()) == counts[0]
+    bench.to_a(*acks[1:])
+    assert len(bench.completions()) == 3 - counts[0]
+
+
+def test_a_lost_confirmation_is_asked_for_with_a_probe() -> None:
+    bench = Bench(sack_threshold_bytes=0, confirm_writes=True)
+    bench.post()
+    bench.to_b(*bench.writes())
+    bench.to_a(*(answer for answer in bench.answers() if answer.opcode is SACK))
+    bench.wait(3)
+    bench.timers()
+    probes = bench.out(bench.a, Opcode.PROBE)
+    assert probes
+    bench.to_b(*probes)
+    bench.to_a(*bench.answers())
+    assert [done.status for done in bench.completions()] == [SUCCESS]
+
+
+def test_confirmed_writes_all_complete_in_order_over_a_lossy_fabric() -> None:
+    wire_ = Wire(seed=3, confirm_writes=True)
+    flow = Flow(wire_)
+    for link in wire_.links.values():
+        link.faults = Faults(loss=0.05, duplicate=0.05, reorder=0.2, reorder_ns=wire_.base_rtt_ns)
+    for number in range(40):
+        flow.post(10_000, immediate=number if number % 3 == 0 else None)
+    wire_.run(4000 * wire_.base_rtt_ns, stop=lambda: flow.finished)
+    flow.check()
+    assert list(flow.statuses) == sorted(flow.statuses)
+
+
+def test_whether_writes_are_confirmed_is_true_or_false() -> None:
+    bench = Bench()
+    with pytest.raises(VerbError, match="confirm_writes is 1; it must be true or false"):
+        bench.a.create_qp(bench.cq_a, confirm_writes=1)

@@ -1,0 +1,206 @@
+"""EV events, EV probes that a program asks for, ports that are switched off: on the bench and over a virtual wire."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from endpoint.mrc.operations import ASKED_MAX
+from endpoint.mrc.paths.ev_events import EvEventQueue
+from endpoint.mrc.paths.ev_state import EvCause
+from endpoint.nic.attributes import VerbError
+from endpoint.roce.endpoint import Endpoint as RoceEndpoint
+from endpoint.transport import QueueFull
+from tests.helpers.transport.bench import Bench
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Wire
+
+# --- EV events -------------------------------------------------------------------------------------------------
+
+
+def signal(bench: Bench, cause: EvCause, count: int = 1) -> list[int]:
+    """The state changes of so many EVs of the bench's QP."""
+    paths = list(bench.qp_a.evs.paths.values())[:count]
+    for path in paths:
+        bench.qp_a.evs.signal(path, cause, bench.now_ns)
+    return [path.ev for path in paths]
+
+
+def test_changes_of_state_are_events_with_profile_port_and_state() -> None:
+    bench = Bench()
+    queue = bench.a.control.create_ev_event_queue(8)
+    (ev,) = signal(bench, EvCause.LOSS)
+    signal(bench, EvCause.ECN)  # SKIP is none of the API's states
+    signal(bench, EvCause.PROBED_MARKED)
+    found = queue.poll()
+    assert [(one.ev, one.state, one.drop_count) for one in found] == [(ev, 2, 0), (ev, 1, 0)]
+    assert {(one.profile_id, one.qp_num, one.host) for one in found} == {(0, bench.qp_a.qpn, "h1")}
+    assert found[0].port == bench.qp_a.evs.paths[ev].port.number
+
+
+def test_only_states_of_the_profiles_event_mask_are_told() -> None:
+    bench = Bench()
+    bench.a.control.modify_ev_profile(0, 0, ev_event_mask=1)
+    queue = bench.a.control.create_ev_event_queue(8)
+    signal(bench, EvCause.LOSS)
+    assert queue.poll() == []
+    signal(bench, EvCause.PROBED)
+    assert [one.state for one in queue.poll()] == [1]
+    bench.a.control.destroy_ev_event_queue(queue)
+    signal(bench, EvCause.LOSS)
+    signal(bench, EvCause.PROBED)
+    assert queue.poll() == []
+
+
+@given(st.integers(1, 5), st.lists(st.integers(0, 4), max_size=60))
+def test_what_does_not_fit_is_counted_to_the_event(capacity: int, steps: list[int]) -> None:
+    """0 polls one event, another number brings as many: each delivered event counts those lost right before it."""
+    queue, sent, got = EvEventQueue(capacity), 0, []
+    for step in steps:
+        if not step:
+            got += queue.poll(1)
+        for _ in range(step):
+            queue.push(0, sent, 1, 1, 1, "h1")
+            sent += 1
+    got += queue.poll(capacity)
+    expected = 0
+    for event in got:
+        assert event.ev == expected + event.drop_count
+        expected = event.ev + 1
+    assert len(queue) == 0
+
+
+# --- EV probes -------------------------------------------------------------------------------------------------
+
+
+def test_an_ev_probe_returns_the_round_trip_of_its_path() -> None:
+    """Planes of 1 µs and of 7 µs, and 1 µs to either host; a frame of some 120 bytes takes 0.1 µs a link at 10 Gb/s."""
+    wire = Wire(planes=2, plane_delays_ns=(1_000, 7_000))
+    Flow(wire)
+    found: dict[int, tuple[int, int]] = {}
+    for path in wire.profiles["h0"].destinations["h1"].paths:
+        wire.transports["h0"].control.send_ev_probe(
+            "h1", path.ev, path.port, 0, lambda route, port, rtt_ns: found.update({route.ev: (port.number, rtt_ns)})
+        )
+    wire.run(20 * wire.base_rtt_ns)
+    paths = wire.profiles["h0"].destinations["h1"].paths
+    assert set(found) == {path.ev for path in paths}
+    for path in paths:
+        port, rtt_ns = found[path.ev]
+        assert port == path.port
+        there = (1_000, 7_000)[path.port - 1] + 1_000
+        assert 2 * there < rtt_ns < 2 * there + 5_000  # what waits for the port adds some
+
+
+def test_a_probe_over_a_dead_path_is_never_answered_and_forgotten_when_asked() -> None:
+    wire = Wire()
+    path = wire.profiles["h0"].destinations["h1"].paths[0]
+    wire.links[path.port - 1, path.via or ""].up = False
+    control = wire.transports["h0"].control
+    found: list[Any] = []
+    number = control.send_ev_probe("h1", path.ev, path.port, 0, lambda *answer: found.append(answer))
+    wire.run(100 * wire.base_rtt_ns)
+    assert found == []
+    assert len(wire.transports["h0"]._operations._asked) == 1
+    control.forget_ev_probe(number)
+    assert wire.transports["h0"]._operations._asked == {}
+
+
+def test_probes_of_programs_are_bounded_and_displace_none_of_the_transports() -> None:
+    bench = Bench()
+    route = bench.qp_a.peer.routes[0]
+    bench.qp_a.probe_ev(route)
+    operations = bench.a._operations
+    for _ in range(ASKED_MAX):
+        bench.a.control.send_ev_probe("h1", route.ev, route.port.number, 0, lambda *answer: None)
+    with pytest.raises(QueueFull, match="4096 EV probes"):
+        bench.a.control.send_ev_probe("h1", route.ev, route.port.number, 0, lambda *answer: None)
+    assert len(operations._probes) == 1
+    assert not operations._probes.keys() & operations._asked.keys()
+
+
+def test_a_probe_of_a_path_that_is_not_there_is_refused_with_those_that_are() -> None:
+    bench = Bench()
+    route = bench.qp_a.peer.routes[0]
+    tell = lambda *answer: None  # noqa: E731
+    with pytest.raises(VerbError, match=r"no path to h1 has EV 0x5555 on port 1; valid: 0x"):
+        bench.a.control.send_ev_probe("h1", 0x5555, 1, 0, tell)
+    with pytest.raises(VerbError, match="no paths to 'h9'"):
+        bench.a.control.send_ev_probe("h9", 5, 1, 0, tell)
+    bench.a.port_changed(route.port.number, False, 0)
+    with pytest.raises(VerbError, match=f"port {route.port.number} is down"):
+        bench.a.control.send_ev_probe("h1", route.ev, route.port.number, 0, tell)
+
+
+# --- ports -----------------------------------------------------------------------------------------------------
+
+
+def test_a_port_that_is_switched_off_is_left_peers_are_told_and_the_others_keep_their_rate() -> None:
+    wire = Wire()
+    flow = Flow(wire, size=1 << 20)
+    flow.keep_posted(65_536, 64, 10_000 * wire.base_rtt_ns)
+    wire.run(50 * wire.base_rtt_ns)
+
+    def goodput(round_trips: int) -> float:
+        before, began_ns = flow.remote.responder.received_bytes, wire.now_ns
+        wire.run(began_ns + round_trips * wire.base_rtt_ns)
+        return float(flow.remote.responder.received_bytes - before) / (wire.now_ns - began_ns)
+
+    whole = goodput(100)
+    nic, peer = wire.transports["h0"], wire.transports["h1"]
+    nic.enable_port(2, False, wire.now_ns)
+    wire.kick("h0")
+    wire.run(wire.now_ns + 20 * wire.base_rtt_ns)
+    assert peer.peers.named("h0").ports & 0b1111 == 0b1101
+    assert goodput(100) == pytest.approx(whole * 3 / 4, rel=0.02)
+    sent = nic.ports.by_number[2].tx_packets
+    goodput(20)
+    assert nic.ports.by_number[2].tx_packets == sent
+    nic.enable_port(2, True, wire.now_ns)
+    wire.kick("h0")
+    wire.run(wire.now_ns + 50 * wire.base_rtt_ns)
+    assert peer.peers.named("h0").ports & 0b1111 == 0b1111
+    assert goodput(100) == pytest.approx(whole, rel=0.02)
+
+
+@pytest.mark.parametrize("carrier_first", [True, False])
+def test_a_port_is_up_only_with_carrier_and_permission(carrier_first: bool) -> None:
+    bench = Bench()
+    nic, port = bench.a, bench.a.ports.by_number[3]
+    steps = [(nic.port_changed, False), (nic.enable_port, False)]
+    for step, value in steps if carrier_first else steps[::-1]:
+        step(3, value, 0)
+        assert not port.up
+    for step, value in ((nic.enable_port, True), (nic.port_changed, True)):
+        step(3, value, 0)
+        assert port.up is (step == nic.port_changed)
+    causes = []
+    while (event := nic.next_event()) is not None:
+        if event.kind == "plane":
+            causes.append(event.fields["cause"])
+    assert causes == (["carrier", "carrier"] if carrier_first else ["admin", "carrier"])
+
+
+@pytest.mark.parametrize("make", [None, RoceEndpoint])
+def test_what_arrives_at_a_port_that_is_off_is_dropped_and_counted(make: Any) -> None:
+    wire = Wire(**({} if make is None else {"make": make}))
+    flow = Flow(wire)
+    for port in range(1, 5):
+        wire.transports["h1"].enable_port(port, False, 0)
+    flow.post(5000)
+    wire.run(5 * wire.base_rtt_ns)
+    assert wire.transports["h1"].log.drops["port_disabled"] >= 1
+    assert flow.remote.responder.received_packets == 0
+    for port in range(1, 5):
+        wire.transports["h1"].enable_port(port, True, wire.now_ns)
+    wire.run(10**10, stop=lambda: flow.finished)
+    flow.check()
+
+
+def test_a_port_that_is_not_there_is_refused_with_those_that_are() -> None:
+    nic = Bench().a
+    with pytest.raises(VerbError, match="h0 has no port 9; valid: 1, 2, 3, 4"):
+        nic.enable_port(9, False, 0)

@@ -1,0 +1,226 @@
+"""Each quadrant of NSCC, its other rules, and the same normalised trace at any rate."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from endpoint.mrc.congestion.cc_profile import NsccConfig, PathTraits, make_config
+from endpoint.mrc.congestion.nscc import Nscc
+
+REFERENCE_RTT_NS, REFERENCE_BDP = 12_000, 150_000
+REFERENCE_BPS = 100_000_000_000
+
+
+def make(*, trimming: bool = True, jitter_ns: int = 0, **config: float) -> Nscc:
+    """At the reference: 100 Gb/s, 12 µs, packets of 4096 bytes."""
+    path = PathTraits(REFERENCE_RTT_NS, REFERENCE_RTT_NS, REFERENCE_BPS, 4096, jitter_ns=jitter_ns, trimming=trimming)
+    return Nscc(path, make_config(config))
+
+
+def ack(
+    cc: Nscc, now_ns: int, delay: float, marked: bool = False, size: int = 4096, rtt_ns: int = REFERENCE_RTT_NS
+) -> int:
+    """One acknowledgement with `delay` in base round trips; returns the change of the window."""
+    before = cc.window_bytes
+    cc.on_ack(now_ns, size, rtt_ns + int(delay * rtt_ns), marked, 50_000)
+    return cc.window_bytes - before
+
+
+def shrunk(window: int = 60_000) -> Nscc:
+    cc = make()
+    cc._window = float(window)
+    cc._clamp()
+    return cc
+
+
+def test_the_first_window_is_the_largest_one_and_a_half_bdp() -> None:
+    assert make().window_bytes == REFERENCE_BDP * 3 // 2
+
+
+def test_the_parameters_are_the_published_ones_at_the_reference() -> None:
+    known = NsccConfig().resolved(PathTraits(REFERENCE_RTT_NS, REFERENCE_RTT_NS, REFERENCE_BPS, 4096))
+    assert (known.target_delay, known.qa_threshold, known.qa_gate) == (9000, 36_000, 3)
+    assert (known.adjust_bytes_threshold, known.adjust_period_threshold) == (8 * 4096, 12_000)
+    assert (known.fi, known.eta, known.fi_scale) == pytest.approx((5 * 4096, 0.15 * 4096, 0.25))
+    assert (known.gamma, known.max_md_jump, known.disable_qa) == (0.8, 0.5, False)
+
+
+def test_the_parameters_grow_with_the_bandwidth_delay_product_as_published() -> None:
+    """400 Gb/s and 12 µs: four times the reference's 150,000 bytes; without trims the target is a whole round trip."""
+    known = NsccConfig().resolved(PathTraits(12_000, 12_000, 400_000_000_000, 4096, trimming=False))
+    assert (known.fi, known.eta, known.fi_scale) == pytest.approx((20 * 4096, 0.6 * 4096, 1.0))
+    assert (known.target_delay, known.qa_threshold) == (12_000, 48_000)
+
+
+def test_unmarked_below_target_increases_in_proportion_to_the_distance_from_it() -> None:
+    changes = []
+    for delay in (0.1, 0.4, 0.7):
+        cc = shrunk()
+        for n in range(16):
+            ack(cc, 1 + n, delay)
+            assert cc.quadrant == "proportional_increase"
+        changes.append(cc.window_bytes - 60_000)
+    assert changes[0] > changes[1] > changes[2] > 0
+
+
+def test_unmarked_at_or_above_target_increases_fairly() -> None:
+    changes = []
+    for delay in (0.75, 1.5):
+        cc = shrunk()
+        for n in range(16):
+            ack(cc, 1 + n, delay)
+            assert cc.quadrant == "fair_increase"
+        changes.append(cc.window_bytes - 60_000)
+    assert changes[0] == changes[1] > 0
+
+
+def test_marked_below_target_holds() -> None:
+    cc = shrunk()
+    ack(cc, 1, 0.3)
+    before = cc._increase
+    ack(cc, 2, 0.3, marked=True)
+    assert cc.quadrant == "hold"
+    assert cc._increase == before
+
+
+def test_marked_at_or_above_target_decreases_at_most_once_a_round_trip_and_at_most_by_half() -> None:
+    cc = shrunk()
+    for n in range(2000):
+        cc._average_delay = 10.0 * REFERENCE_RTT_NS
+        ack(cc, 1, 1.5, marked=True, size=0)
+        assert cc.quadrant == "multiplicative_decrease"
+        if n == 0:
+            once = cc.window_bytes
+    assert once == pytest.approx(30_000, rel=0.03)
+    assert cc.window_bytes == pytest.approx(once, rel=0.05)
+    cc._average_delay = 10.0 * REFERENCE_RTT_NS
+    ack(cc, REFERENCE_RTT_NS + 2, 1.5, marked=True, size=0)
+    assert cc.window_bytes < 0.6 * once
+
+
+def test_the_decrease_follows_the_average_delay_not_the_sample() -> None:
+    cc = shrunk()
+    ack(cc, 1, 2.0, marked=True, size=0)
+    assert cc.window_bytes >= 60_000  # the average is still below the target
+
+
+def test_no_delay_for_a_whole_window_increases_fast() -> None:
+    cc = shrunk()
+    now_ns = 1
+    while cc.quadrant != "fast_increase":
+        ack(cc, now_ns, 0.0)
+        now_ns += 10
+    before = cc._window
+    ack(cc, now_ns, 0.0)
+    assert cc._window - before >= 0.25 * 4096
+
+
+def test_a_trim_takes_its_packet_off_the_window() -> None:
+    cc = make()
+    cc.on_trim(1, 4096, 100_000)
+    assert cc.window_bytes == REFERENCE_BDP * 3 // 2 - 4096
+
+
+def test_quick_adapt_cuts_the_window_to_what_arrived_when_little_did() -> None:
+    cc = make()
+    ack(cc, 1, 0.5)
+    period_ns = int(REFERENCE_RTT_NS * 1.75)
+    ack(cc, 10, 0.5, size=8192)
+    cc.on_trim(2 + period_ns, 4096, 100_000)
+    assert cc.window_bytes == 8192
+    # The marks of what was in flight then are ignored until it has drained.
+    ack(cc, 3 + period_ns, 3.0, marked=True, size=60_000)
+    assert cc.quadrant == "ignored"
+    assert cc.window_bytes == 8192
+
+
+def test_quick_adapt_spares_a_window_that_was_well_used() -> None:
+    cc = make()
+    ack(cc, 1, 0.5)
+    ack(cc, 10, 0.5, size=REFERENCE_BDP)
+    cc.on_trim(int(REFERENCE_RTT_NS * 1.75) + 2, 4096, 100_000)
+    assert cc.window_bytes > REFERENCE_BDP
+
+
+def test_a_delay_of_four_targets_triggers_quick_adapt_without_a_trim() -> None:
+    cc = make()
+    ack(cc, 1, 0.5)
+    ack(cc, int(REFERENCE_RTT_NS * 1.75) + 2, 3.1)
+    assert cc.quadrant == "quick_adapt"
+    assert cc.window_bytes == 4096
+
+
+def test_jitter_of_the_world_is_not_taken_for_a_queue_far_too_long() -> None:
+    cc = make(jitter_ns=100_000)
+    ack(cc, 1, 0.5)
+    ack(cc, int(REFERENCE_RTT_NS * 1.75) + 2, 8.0)
+    assert cc.quadrant == "fair_increase"
+
+
+def test_silent_loss_shrinks_the_window_only_where_switches_do_not_trim() -> None:
+    trimming, dropping = make(), make(trimming=False)
+    for cc in (trimming, dropping):
+        cc.on_loss(1, 4096, 100_000)
+    assert trimming.window_bytes == REFERENCE_BDP * 3 // 2
+    assert dropping.window_bytes < REFERENCE_BDP * 3 // 2
+
+
+@pytest.mark.parametrize(("penalty", "share"), [(0, 1.0), (64, 0.5), (112, 0.125)])
+def test_the_receivers_penalty_caps_the_window(penalty: int, share: float) -> None:
+    cc = make()
+    cc.on_penalty(penalty)
+    assert cc.window_bytes == pytest.approx(REFERENCE_BDP * 1.5 * share, abs=1)
+    cc.on_penalty(0)
+    assert cc.window_bytes == REFERENCE_BDP * 3 // 2
+
+
+def test_penalty_127_leaves_about_a_packet() -> None:
+    cc = make()
+    cc.on_penalty(127)
+    assert cc.window_bytes == 4096
+
+
+def test_the_window_stays_between_a_packet_and_one_and_a_half_bdp() -> None:
+    cc, rng, now_ns = make(), Random(9), 0
+    for _ in range(20_000):
+        now_ns += rng.randrange(1, 4000)
+        if rng.random() < 0.05:
+            cc.on_trim(now_ns, 4096, rng.randrange(100_000))
+        elif rng.random() < 0.01:
+            cc.on_timeout(now_ns, rng.randrange(200_000))
+        else:
+            ack(cc, now_ns, rng.random() * 4, rng.random() < 0.3)
+        assert 4096 <= cc.window_bytes <= REFERENCE_BDP * 3 // 2
+
+
+def trace(rtt_ns: int, rate_bps: int) -> list[float]:
+    """A window trace in BDPs under the same story told in round trips, BDPs and shares."""
+    bdp = rate_bps * rtt_ns // 8_000_000_000
+    cc = Nscc(PathTraits(rtt_ns, rtt_ns, rate_bps, 4096), NsccConfig())
+    rng = Random(4)
+    out, time = [], 0.0
+    for step in range(3000):
+        time += rng.random() * 0.1
+        phase = step // 500
+        delay = (0.0, 0.4, 1.2, 2.0, 3.5, 0.2)[phase] * (0.8 + 0.4 * rng.random())
+        size = int(0.03 * bdp)
+        now_ns = int(time * 12_000) * (rtt_ns // 12_000)
+        if phase == 4 and rng.random() < 0.3:
+            cc.on_trim(now_ns, size, bdp // 2)
+        else:
+            sample_ns = int(12_000 * (1 + delay)) * (rtt_ns // 12_000)
+            cc.on_ack(now_ns, size, sample_ns, rng.random() < delay / 4, bdp // 2)
+        out.append(cc.window_bytes / bdp)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("rtt_ns", "rate_bps"), [(120_000_000, 10_000_000), (30_000_000, 40_000_000), (1_200_000, 1_000_000_000)]
+)
+def test_a_fabric_slowed_down_by_any_factor_has_the_trace_of_100_gbps_and_12_us(rtt_ns: int, rate_bps: int) -> None:
+    """The emulated world has the rates divided and the times multiplied, and so the same bytes in flight."""
+    reference, other = trace(12_000, 100_000_000_000), trace(rtt_ns, rate_bps)
+    assert max(reference) - min(reference) > 1.0  # the story moves the window
+    assert other == pytest.approx(reference, abs=1e-4)

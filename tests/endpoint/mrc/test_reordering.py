@@ -1,0 +1,372 @@
+"""What counts as lost: planes of unequal delay, reordering, late processes; and real losses all the same."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from endpoint.mrc.flight import Flight
+from endpoint.mrc.recovery import ReorderRule
+from endpoint.mrc.retry import RetryTimer
+from endpoint.nic.rtt import RttEstimator
+from endpoint.transport import QPState
+from tests.helpers.transport.bench import Bench
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Faults, Wire
+
+MS = 1_000_000
+
+
+def run(wire: Wire, flow: Flow, limit_round_trips: int = 20_000) -> None:
+    wire.run(wire.now_ns + limit_round_trips * wire.base_rtt_ns, stop=lambda: flow.finished)
+
+
+def test_the_rule_needs_evidence_sent_a_window_later() -> None:
+    rule = ReorderRule(base_rtt_ns=100, jitter_ns=20)
+    assert rule.window_ns == 120
+    rule.rtt_sample(0, 100)
+    rule.rtt_sample(1, 180)
+    assert rule.window_ns == 200
+    rule.late_arrival()
+    assert rule.window_ns == 260
+    for _ in range(100):
+        rule.late_arrival()
+    assert rule.window_ns == 200 + 4 * 120
+    for _ in range(1000):
+        rule.true_loss()
+    assert rule.window_ns == 200
+    rule.forget_plane(1)
+    assert rule.window_ns == 120
+    rule.late_rtt(1, 300)
+    assert rule.window_ns == 120 + 200
+    rule.late_rtt(1, 1_000_000)
+    assert rule.window_ns == 120 + 32 * 120 - 100  # what is absurdly late teaches nothing
+
+
+def test_queues_that_fill_within_a_round_trip_widen_the_window_at_once_and_drained_ones_narrow_it_again() -> None:
+    """A hunt found a sound path given up: the first of an incast's packets waited for longer than planes' averages."""
+    rule = ReorderRule(base_rtt_ns=100, jitter_ns=0)
+    rule.rtt_sample(0, 100)
+    rule.rtt_sample(1, 260)
+    rule.rtt_sample(0, 240)  # what is sent now on plane 0 may find a queue that has drained: it takes 100 again
+    assert rule.window_ns >= 100 + 260 - 100 - 35
+    for _ in range(40):
+        rule.rtt_sample(0, 110)
+        rule.rtt_sample(1, 110)
+    assert rule.window_ns <= 100 + 10
+
+
+@pytest.mark.parametrize(("copy_by_the_same_path", "window_ns"), [(False, 100 + 900 - 100), (True, 100)])
+def test_a_duplicate_tells_the_originals_round_trip_only_if_the_copy_went_another_way(
+    copy_by_the_same_path: bool, window_ns: int
+) -> None:
+    """A hunt found acknowledgements lost by a crashed switch: the copy's duplicate came by the path of the original."""
+    flow = Flow(Wire())
+    first, second = list(flow.qp.requester._evs.paths.values())[:2]
+    rule = ReorderRule(base_rtt_ns=100, jitter_ns=0)
+    rule.rtt_sample(first.plane.number, 100)
+    late: list[int] = []
+    flight = Flight(0, 16, rule, RttEstimator(100), lambda path, now_ns: late.append(path.ev), lambda message: None)
+    flight.una = flight.nxt = 1
+    flight.blamed[0], flight.tries[0] = first, 1
+    flight.paths[0] = first if copy_by_the_same_path else second
+    flight.duplicate(-1, first.ev, 900)
+    assert late == [first.ev]
+    assert rule.window_ns - rule._learned_ns == window_ns
+
+
+@pytest.mark.parametrize(("spread", "later"), [(0.2, 0), (0.9, 0), (3.0, 0), (10.0, 60)])
+def test_planes_of_unequal_delay_cause_few_retransmissions_and_none_once_the_spread_is_known(
+    spread: float, later: int
+) -> None:
+    base = Wire().base_rtt_ns
+    wire = Wire(plane_delays_ns=(1_000, 1_000, 1_000, 1_000 + int(spread * base)), mark=False)
+    flow = Flow(wire)
+    for _ in range(20):
+        flow.post(50_000)
+    run(wire, flow)
+    wire.run(wire.now_ns + 50 * base)  # originals that were taken for lost are still under way
+    warm = flow.qp.requester.retransmits
+    for _ in range(200):
+        flow.post(50_000)
+    run(wire, flow)
+    flow.check()
+    assert warm <= 40
+    assert flow.qp.requester.retransmits - warm <= later
+
+
+@pytest.mark.parametrize("host", ["h0", "h1"])
+def test_a_slow_plane_that_goes_down_does_not_delay_the_others_any_longer(host: str) -> None:
+    base = Wire().base_rtt_ns
+    wire = Wire(plane_delays_ns=(1_000, 1_000, 1_000, 1_000 + 3 * base), mark=False)
+    flow = Flow(wire)
+    rule = flow.qp.requester._rule
+    for _ in range(400):
+        flow.post(50_000)
+    wire.run(40 * base)
+    assert rule.slowest_ns > 3 * base
+    wire.set_port(host, 4, False)
+    wire.run(wire.now_ns + 30 * base)  # what is under way over it still arrives
+    assert rule.slowest_ns < 3 * base
+    run(wire, flow)
+    flow.check()
+
+
+def test_what_a_shorter_wait_makes_due_is_asked_for_in_time() -> None:
+    """A slow plane goes down while everything is lost: nobody waits for that plane's round trip any longer."""
+    base = Wire().base_rtt_ns
+    wire = Wire(plane_delays_ns=(1_000, 1_000, 1_000, 1_000 + 9 * base), mark=False)
+    flow = Flow(wire)
+    requester = flow.qp.requester
+    for _ in range(400):
+        flow.post(50_000)
+    run(wire, flow)
+    for link in wire.links.values():
+        link.faults = Faults(loss=1.0)
+    flow.post(4096)
+    wire.run(wire.now_ns + base // 10)
+    before_ns, asked = requester.retry.ask_due_ns, requester.counters()["probes"]
+    wire.set_port("h0", 4, False)
+    due_ns = requester.retry.ask_due_ns
+    assert due_ns < before_ns - 5 * base
+    wire.run(due_ns + base // 10)
+    assert requester.counters()["probes"] > asked
+
+
+def test_a_shorter_timeout_holds_for_what_is_under_way() -> None:
+    """Where late packets have widened the window, half of the timeout is the wait."""
+    wire = Wire()
+    base = wire.base_rtt_ns
+    flow = Flow(wire)
+    flow.qp.modify(None, wire.now_ns, timeout=20)
+    requester = flow.qp.requester
+    for _ in range(100):
+        requester._rule.late_arrival()
+    for link in wire.links.values():
+        link.faults = Faults(loss=1.0)
+    flow.post(4096)
+    wire.run(wire.now_ns + base // 10)
+    before_ns, asked = requester.retry.ask_due_ns, requester.counters()["probes"]
+    flow.qp.modify(None, wire.now_ns, timeout=4)
+    due_ns = requester.retry.ask_due_ns
+    assert due_ns < before_ns - base
+    wire.run(due_ns + base // 10)
+    assert requester.counters()["probes"] > asked
+
+
+def test_a_real_loss_is_found_within_four_round_trips_while_data_flows() -> None:
+    wire = Wire(mark=False)
+    flow = Flow(wire)
+    for _ in range(100):
+        flow.post(50_000)
+    wire.run(10 * wire.base_rtt_ns)
+    victim = next(iter(link for key, link in wire.links.items() if key[0] == 2))
+    victim.faults = Faults(loss=1.0)
+    before = flow.qp.requester.retransmits
+    start_ns = wire.now_ns
+    wire.run(start_ns + 100 * wire.base_rtt_ns, stop=lambda: victim.dropped > 0)
+    lost_ns = wire.now_ns
+    wire.run(lost_ns + 100 * wire.base_rtt_ns, stop=lambda: flow.qp.requester.retransmits > before)
+    assert wire.now_ns - lost_ns <= 4 * wire.base_rtt_ns
+    run(wire, flow)
+    flow.check()
+    assert flow.qp.requester.spurious == 0
+
+
+def test_a_loss_at_the_tail_is_found_by_a_probe_before_the_retransmission_timer() -> None:
+    wire = Wire()
+    flow = Flow(wire)
+    flow.post(4096)
+    run(wire, flow)
+    for key, link in wire.links.items():
+        link.faults = Faults(loss=1.0 if key[0] in range(4) else 0.0)
+    flow.post(4096)
+    start_ns = wire.now_ns
+    wire.run(start_ns + wire.base_rtt_ns)
+    for link in wire.links.values():
+        link.faults = Faults()
+    run(wire, flow)
+    flow.check()
+    assert flow.qp.requester.timeouts == 0
+    assert wire.now_ns - start_ns < 6 * wire.base_rtt_ns
+
+
+def test_acknowledgements_that_met_a_port_that_was_down_do_not_widen_the_window() -> None:
+    """A hunt found a window of four round trips: packets had arrived in time, and only the timer took them for lost."""
+    wire = Wire(planes=1)
+    flow = Flow(wire)
+    for _ in range(20):
+        flow.post(50_000)
+    wire.run(4 * wire.base_rtt_ns)
+    requester = flow.qp.requester
+    window_ns, spurious = requester._rule.window_ns, requester.spurious
+    wire.set_port("h0", 1, False)
+    wire.run(wire.now_ns + 1_000 * MS, stop=lambda: requester.timeouts > 0)
+    wire.set_port("h0", 1, True)
+    run(wire, flow)
+    flow.check()
+    assert requester.timeouts > 0
+    assert requester.spurious > spurious
+    assert requester._rule._learned_ns == 0
+    assert requester._rule.window_ns <= 2 * window_ns
+
+
+@pytest.mark.parametrize("who", ["h0", "h1"])
+def test_a_process_that_is_scheduled_late_is_no_path_failure(who: str) -> None:
+    """Lab rates: 10 Mb/s, a base round trip of tens of ms, 20 ms of jitter on either host."""
+    wire = Wire(rate_bps=10_000_000, delay_ns=MS, jitter_ns=20 * MS)
+    flow = Flow(wire)
+    for _ in range(40):
+        flow.post(65_536)
+    for n in range(200):
+        wire.at(n * 25 * MS, lambda: wire.sleep(who, wire.now_ns + wire.rng.randrange(20 * MS)))
+    run(wire, flow)
+    flow.check()
+    assert flow.qp.requester.retransmits == 0
+    assert flow.qp.requester.timeouts == 0
+    assert flow.qp.evs.out_count == 0
+
+
+def test_a_plane_whose_switches_are_scheduled_late_is_no_path_failure() -> None:
+    wire = Wire(rate_bps=10_000_000, delay_ns=MS, jitter_ns=20 * MS)
+    flow = Flow(wire)
+    for _ in range(40):
+        flow.post(65_536)
+
+    def stall() -> None:
+        for key, link in wire.links.items():
+            if key[0] == 1:
+                link.stalled_until_ns = wire.now_ns + wire.rng.randrange(20 * MS)
+
+    for n in range(200):
+        wire.at(n * 25 * MS, stall)
+    run(wire, flow)
+    flow.check()
+    assert flow.qp.requester.retransmits == 0
+    assert not [line for line in wire.journal if " ev " in line]
+
+
+def test_a_long_sleep_of_the_sender_fires_no_retransmission_timer() -> None:
+    wire = Wire(rate_bps=10_000_000, delay_ns=MS, jitter_ns=20 * MS)
+    flow = Flow(wire)
+    for _ in range(10):
+        flow.post(65_536)
+    wire.at(100 * MS, lambda: wire.sleep("h0", wire.now_ns + 2_000 * MS))
+    run(wire, flow)
+    flow.check()
+    assert flow.qp.requester.timeouts == 0
+
+
+ROUND_TRIPS = {
+    "10us": (400_000_000_000, 2_000),
+    "200us": (10_000_000_000, 50_000),
+    "4ms": (1_000_000_000, 1 * MS),
+    "34ms": (10_000_000, 5 * MS),
+    "500ms": (10_000_000, 115 * MS),
+}
+
+
+@pytest.mark.parametrize(("rate_bps", "delay_ns"), ROUND_TRIPS.values(), ids=ROUND_TRIPS)
+def test_round_trips_from_ten_microseconds_to_half_a_second_are_measured(rate_bps: int, delay_ns: int) -> None:
+    wire = Wire(rate_bps=rate_bps, delay_ns=delay_ns)
+    flow = Flow(wire)
+    for _ in range(40):
+        flow.post(4096)
+        run(wire, flow)
+    flow.check()
+    assert flow.qp.requester.retransmits == 0
+    one_way_ns = 2 * (4238 * 8_000_000_000 // rate_bps + delay_ns)
+    back_ns = 2 * (154 * 8_000_000_000 // rate_bps + delay_ns)
+    assert flow.qp.requester.rtt_ns == pytest.approx(one_way_ns + back_ns, rel=0.02)
+
+
+def test_timeouts_come_seven_times_evenly_and_then_ever_further_apart() -> None:
+    bench = Bench(retry_exponential=4)
+    bench.post(1)
+    bench.writes()
+    times, seen = [bench.now_ns], 0
+    while bench.qp_a.state is QPState.RTS:
+        due_ns = bench.a.next_timer_ns()
+        assert due_ns is not None
+        bench.now_ns = max(due_ns, bench.now_ns)
+        bench.a.handle_timer(bench.now_ns)
+        bench.out(bench.a)
+        if bench.qp_a.requester.timeouts > seen:
+            seen = bench.qp_a.requester.timeouts
+            times.append(bench.now_ns)
+    gaps = [after - before for before, after in pairwise(times)]
+    assert gaps[0] >= bench.a.limits.timeout_ns
+    assert [round(gap / gaps[0], 1) for gap in gaps] == [1.0] * 7 + [2.0, 4.0, 8.0, 16.0, 32.0]
+    assert [done.status.value for done in bench.completions()] == ["retry_exceeded"]
+
+
+def timer_of(rule: ReorderRule) -> RetryTimer:
+    """Of 1.024 ms · 2^8 = 262 ms, with a base round trip of 50 ms."""
+    return flight_and_timer(rule, RttEstimator(50 * MS))[1]
+
+
+def flight_and_timer(rule: ReorderRule, rtt: RttEstimator) -> tuple[Flight, RetryTimer]:
+    flight = Flight(0, 64, rule, rtt, lambda path, now_ns: None, lambda message: None)
+    return flight, RetryTimer(18, 7, 0, 0, rtt, flight)
+
+
+def test_probes_ask_before_the_timer_takes_all_for_lost_however_wide_the_window() -> None:
+    """A hunt found a window of five round trips: a last packet without an answer of its own waited for the timer."""
+    rule = ReorderRule(base_rtt_ns=50 * MS, jitter_ns=0)
+    for _ in range(20):
+        rule.late_arrival()
+    timer = timer_of(rule)
+    assert rule.window_ns == 250 * MS
+    timer.sent(0)
+    assert timer.ask_due_ns <= timer.retry_due_ns // 2
+
+
+def test_what_a_timeout_sends_again_is_asked_for_anew() -> None:
+    """A hunt found a flow whose askings had become rarer than its timeouts: no probe was sent for 25 round trips."""
+    timer = timer_of(ReorderRule(base_rtt_ns=50 * MS, jitter_ns=0))
+    timer.sent(0)
+    soon_ns = timer.ask_due_ns
+    for _ in range(3):
+        timer.asked(0)
+    assert timer.ask_due_ns > 4 * soon_ns
+    timer.expired(0)
+    timer.sent(0)
+    assert timer.ask_due_ns == soon_ns
+
+
+def test_a_slow_plane_makes_the_longest_round_trip_its_own_and_not_its_distance_from_the_others_besides() -> None:
+    """A hunt found a link at a tenth of its rate: a queue pair with a hole waited 39 round trips before it asked."""
+    rule, rtt = ReorderRule(base_rtt_ns=50 * MS, jitter_ns=0), RttEstimator(50 * MS)
+    _, timer = flight_and_timer(rule, rtt)
+    assert timer.round_trip_ns == (50 + 4 * 25) * MS, "RFC 6298's first guess, of nothing but the profile"
+    for _ in range(40):
+        for plane, sample_ns in enumerate((50 * MS, 800 * MS)):
+            rtt.update(sample_ns)
+            rule.rtt_sample(plane, sample_ns)
+    assert timer.round_trip_ns == 800 * MS
+    rtt.update(900 * MS)
+    rule.rtt_sample(1, 900 * MS)  # its queue grows: as much more may come
+    assert 900 * MS < timer.round_trip_ns <= 1000 * MS
+    rule.forget_plane(1)
+    assert timer.round_trip_ns == rtt.smoothed_ns < 900 * MS
+
+
+def test_a_packet_that_is_overdue_is_asked_for_after_one_quiet_round_trip() -> None:
+    """A hunt found 2.1 s of silence: late answers had begun the wait for the longest round trip anew, each of them."""
+    rule, rtt = ReorderRule(base_rtt_ns=50 * MS, jitter_ns=0), RttEstimator(50 * MS)
+    flight, timer = flight_and_timer(rule, rtt)
+    for plane, sample_ns in enumerate((50 * MS, 800 * MS)):
+        rtt.update(sample_ns)
+        rule.rtt_sample(plane, sample_ns)
+    flight.nxt = 2
+    timer.sent(0)
+    assert timer.ask_due_ns == 800 * MS, "not before the slow plane's answer may come"
+    timer.heard(700 * MS)
+    assert timer.ask_due_ns == 700 * MS + rtt.smoothed_ns
+    timer.heard(3000 * MS)
+    assert timer.ask_due_ns == 3000 * MS + rtt.smoothed_ns, "answers still come, and would prove a loss by themselves"
+    timer.asked(3200 * MS)
+    assert timer.ask_due_ns == (3200 + 2 * 800) * MS
+    timer.alive(3300 * MS)
+    assert timer.ask_due_ns == 3200 * MS + rtt.smoothed_ns, "an answer is no reason to wait for longer"

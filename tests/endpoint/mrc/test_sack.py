@@ -1,0 +1,505 @@
+"""What the responder reports, when it does, and what the requester makes of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from endpoint.nic import icrc, wire
+from endpoint.nic.wire import NackReason, Opcode, PathMark
+from endpoint.transport import CompletionStatus, QPState
+from tests.helpers.transport.bench import Bench, Packet
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Wire
+
+SACK, NACK, ACK = Opcode.SACK, Opcode.NACK, Opcode.ACKNOWLEDGE
+
+
+def sack_by(bench: Bench, packet: Packet) -> list[Packet]:
+    bench.to_b(packet)
+    return bench.answers(SACK)
+
+
+def test_the_example_of_the_specification() -> None:
+    """PSN 0-11 sent, 5 and 8 lost: cumulative 4, offset 1, bitmap 0 1 1 0 1 1 1 from PSN 5, exactly 5 and 8 resent."""
+    bench = Bench(sack_threshold_bytes=1 << 20)
+    bench.post(12)
+    sent = bench.writes()
+    assert [packet.psn for packet in sent] == list(range(12))
+    bench.to_b(*(packet for packet in sent if packet.psn not in (5, 8)))
+    (sack,) = bench.answers(SACK)  # asked for by the last packet's A bit
+    assert (sack.seth.cack_psn, sack.seth.sack_offset) == (4, 1)
+    assert [sack.seth.bitmap >> bit & 1 for bit in range(7)] == [0, 1, 1, 0, 1, 1, 1]
+    assert sack.seth.bitmap >> 7 == 0
+    assert sack.psn == 4
+    assert sack.cc_state.ooo_count == 5
+    bench.wait()
+    bench.to_a(sack)
+    # The write was sent in one go: only a probe, sent a reorder window later, proves that 5 and 8 are gone.
+    assert bench.writes() == []
+    for _ in range(100):
+        bench.wait(0.5)
+        bench.timers()
+        probes = bench.out(bench.a, Opcode.PROBE)
+        if probes:
+            break
+    bench.to_b(*probes)
+    bench.to_a(*bench.answers(SACK))
+    resent = bench.writes()
+    assert [packet.psn for packet in resent] == [5, 8]
+    assert all(packet.retransmission for packet in resent)
+    first = {packet.psn: packet.ev for packet in sent}
+    assert all(packet.ev != first[packet.psn] for packet in resent)
+    bench.to_b(*resent)
+    bench.to_a(*bench.answers())
+    assert [done.status for done in bench.completions()] == [CompletionStatus.SUCCESS]
+    assert bench.sink[: 12 * 4096] == bench.source[: 12 * 4096]
+
+
+# --- the five triggers -----------------------------------------------------------------------------------------
+
+
+def test_bytes_over_the_threshold_trigger_a_sack() -> None:
+    bench = Bench(sack_threshold_bytes=8192)
+    bench.post(10)
+    sent = bench.writes()
+    assert [len(sack_by(bench, packet)) for packet in sent[:6]] == [0, 0, 1, 0, 0, 1]
+
+
+def test_a_small_packet_counts_as_1024_bytes() -> None:
+    bench = Bench(sack_threshold_bytes=4096)
+    for number in range(10):
+        bench.qp_a.post_write(number, bench.region, 0, 1, bench.target.va, bench.target.rkey)
+    sent = bench.writes()
+    assert [len(sack_by(bench, packet)) for packet in sent[:5]] == [0, 0, 0, 0, 1]
+
+
+def test_an_ack_request_triggers_a_sack() -> None:
+    bench = Bench(sack_threshold_bytes=1 << 20)
+    bench.post(3)
+    sent = bench.writes()
+    assert [len(sack_by(bench, packet)) for packet in sent] == [0, 0, 1]
+
+
+def test_a_window_that_closes_asks_but_not_with_every_packet() -> None:
+    bench = Bench(congestion="fixed_window", sack_threshold_bytes=16384)
+    bench.post(64)
+    bench.post(64)
+    asked = 0
+    total = 0
+    for _ in range(40):
+        sent = bench.writes()
+        total += len(sent)
+        asked += sum(bool(packet.bth.flags & wire.ACK_REQUEST) for packet in sent)
+        bench.to_b(*sent)
+        bench.wait()
+        bench.to_a(*bench.answers())
+    assert len(bench.completions()) == 2
+    assert total == 128
+    assert 0 < asked <= 128 / 4
+
+
+def test_an_ecn_mark_triggers_a_sack_that_says_skip_once() -> None:
+    bench = Bench(sack_threshold_bytes=1 << 20)
+    bench.post(3)
+    sent = bench.writes()
+    (sack,) = sack_by(bench, sent[0].marked())
+    assert sack.seth.mark is PathMark.SKIP_ONCE or sack.seth.mark == PathMark.SKIP_ONCE
+    assert sack.seth.entropy == sent[0].ev
+    (sack,) = sack_by(bench, sent[2])
+    assert sack.seth.mark == PathMark.NONE
+
+
+def test_a_retransmission_triggers_a_sack() -> None:
+    bench = Bench(sack_threshold_bytes=1 << 20)
+    bench.post(3)
+    sent = bench.writes()
+    bench.to_b(sent[1].trimmed())
+    bench.to_a(*bench.answers(NACK))
+    (again,) = bench.writes()
+    assert (again.psn, again.retransmission) == (1, True)
+    assert len(sack_by(bench, again)) == 1
+
+
+def test_a_probe_triggers_a_sack_with_its_id() -> None:
+    bench = Bench(sack_threshold_bytes=1 << 20)
+    bench.post(3)
+    bench.to_b(bench.writes()[1])
+    bench.wait(20)
+    bench.timers()
+    probes = bench.out(bench.a, Opcode.PROBE)
+    assert probes
+    (sack,) = sack_by(bench, probes[0])
+    assert sack.seth.probe_response
+    assert sack.seth.ack_psn_offset == wire.Peth.unpack(probes[0].frame, probes[0].at).probe_id
+    assert sack.seth.entropy == probes[0].ev
+    assert sack.seth.bitmap == 0b10
+
+
+def test_only_the_last_of_several_sacks_for_a_probe_names_what_caused_it() -> None:
+    """A hunt found a peer that took the first of them for a late duplicate, and its reorder window grew to a second."""
+    bench = Bench(sack_threshold_bytes=1 << 20, base_rtt_ns=60_000)
+    for _ in range(3):
+        bench.post(64)
+    sent = bench.writes()
+    arrived = [packet for packet in sent if packet.psn % 2]
+    assert arrived[-1].psn - arrived[0].psn > wire.SACK_BITS
+    bench.to_b(*arrived)
+    bench.answers(SACK)  # lost
+    bench.qp_b.responder.unreported = bench.qp_b.responder.bitmap
+    bench.wait(20)
+    bench.timers()
+    probe = bench.out(bench.a, Opcode.PROBE)[0]
+    *others, last = sack_by(bench, probe)
+    assert others
+    assert all(sack.seth.ack_psn_offset == -0x8000 and not sack.seth.probe_response for sack in others)
+    assert last.seth.probe_response
+
+
+# --- which bits a SACK carries ---------------------------------------------------------------------------------
+
+
+def test_packets_far_beyond_a_hole_are_reported_in_a_shifted_bitmap() -> None:
+    bench = Bench(sack_threshold_bytes=1 << 20, congestion="fixed_window", changes={"base_rtt_ns": 60_000})
+    bench.post(64)
+    bench.post(36, at=1)
+    sent = bench.writes()
+    assert len(sent) == 100
+    bench.to_b(*sent[1:])
+    sacks = bench.answers(SACK)
+    reported = set()
+    for sack in sacks:
+        for bit in range(64):
+            if sack.seth.bitmap >> bit & 1:
+                reported.add(sack.seth.cack_psn + sack.seth.sack_offset + bit & 0xFFFFFF)
+    assert reported == set(range(1, 100))
+    assert all(sack.seth.cack_psn == 0xFFFFFF for sack in sacks)
+
+
+def test_a_later_sack_repeats_what_a_lost_one_said() -> None:
+    bench = Bench(sack_threshold_bytes=4096)
+    bench.post(6)
+    sent = bench.writes()
+    bench.to_b(sent[1], sent[2])
+    assert bench.answers(SACK)[0].seth.bitmap == 0b110
+    bench.to_b(sent[3], sent[4])
+    assert bench.answers(SACK)[0].seth.bitmap == 0b11110
+
+
+# --- duplicates and the window ---------------------------------------------------------------------------------
+
+
+def test_a_duplicate_above_the_cumulative_psn_is_not_placed_again_but_sacked() -> None:
+    bench = Bench(sack_threshold_bytes=1 << 20)
+    bench.post(3)
+    sent = bench.writes()
+    bench.to_b(sent[1])
+    bench.sink[4096:8192] = bytes(4096)
+    (sack,) = sack_by(bench, sent[1])
+    assert sack.seth.bitmap == 0b10
+    assert bench.sink[4096:8192] == bytes(4096)
+    assert bench.qp_b.responder.duplicates == 1
+
+
+def test_a_duplicate_below_the_cumulative_psn_is_not_placed_again_but_acked_and_sacked() -> None:
+    bench = Bench(sack_threshold_bytes=1 << 20)
+    bench.post(1)
+    (sent,) = bench.writes()
+    bench.to_b(sent)
+    bench.answers()
+    bench.sink[:4096] = bytes(4096)
+    bench.to_b(sent)
+    assert [packet.opcode for packet in bench.answers()] == [SACK, ACK]
+    assert bench.sink[:4096] == bytes(4096)
+
+
+@pytest.mark.parametrize(("distance", "accepted"), [(0, True), (1023, True), (1024, False), (2**23, False)])
+def test_the_window_ends_where_the_mpr_says(distance: int, accepted: bool) -> None:
+    bench = Bench(mpr=8, psn=0)
+    bench.post(1)
+    (sent,) = bench.writes()
+    bench.to_b(_with_psn(sent, distance))
+    assert (bench.qp_b.responder.received_packets == 1) is accepted
+    assert bench.qp_b.responder.out_of_window == (not accepted)
+    if not accepted:
+        assert bench.answers() == []  # dropped silently by default
+
+
+@pytest.mark.parametrize("distance", [2**23 + 1, 2**24 - 1])
+def test_psns_of_the_half_space_below_are_duplicates(distance: int) -> None:
+    bench = Bench(mpr=8, psn=0)
+    bench.post(1)
+    (sent,) = bench.writes()
+    bench.to_b(_with_psn(sent, distance))
+    assert bench.qp_b.responder.received_packets == 0
+    assert bench.qp_b.responder.duplicates == 1
+    assert [packet.opcode for packet in bench.answers()] == [SACK, ACK]
+
+
+def test_a_psn_outside_of_the_window_is_nacked_if_so_set() -> None:
+    bench = Bench(mpr=8, oor_nack=True)
+    bench.post(1)
+    (sent,) = bench.writes()
+    bench.to_b(_with_psn(sent, 1024))
+    (nack,) = bench.answers()
+    assert (nack.neth.reason, nack.neth.nack_psn) == (NackReason.PSN_OOR_WINDOW, 1024)
+
+
+def test_the_requester_never_sends_beyond_the_peers_window() -> None:
+    bench = Bench(
+        congestion="fixed_window", changes={"base_rtt_ns": 1_000_000}, sack_threshold_bytes=0, remote={"mpr": 1}
+    )
+    for number in range(300):
+        bench.qp_a.post_write(number, bench.region, 0, 100, bench.target.va, bench.target.rkey)
+    sent = bench.writes()
+    assert [packet.psn for packet in sent] == list(range(128))
+    bench.to_b(*sent[:100])
+    bench.to_a(*bench.answers())
+    assert [packet.psn for packet in bench.writes()] == list(range(128, 228))
+
+
+def test_sequence_numbers_wrap_at_24_bits() -> None:
+    bench = Bench(psn=2**24 - 5, sack_threshold_bytes=8192)
+    for number in range(3):
+        bench.post(5, immediate=number)
+        bench.qp_b.post_recv(number)
+    sent = bench.writes()
+    assert [packet.psn for packet in sent] == [(2**24 - 5 + n) % 2**24 for n in range(15)]
+    bench.to_b(*reversed(sent))
+    for _ in range(3):
+        bench.wait()
+        bench.to_a(*bench.answers())
+    assert [done.status for done in bench.completions()] == [CompletionStatus.SUCCESS] * 3
+    assert [done.immediate for done in bench.received()] == [0, 1, 2]
+    assert bench.qp_b.responder.epsn == 2**24 + 10
+
+
+# --- what the requester refuses to believe ---------------------------------------------------------------------
+
+
+def test_a_sack_of_packets_never_sent_changes_nothing() -> None:
+    bench = Bench()
+    bench.post(4)
+    bench.writes()
+    before = bench.qp_a.requester.flight.una
+    bench.qp_a.requester.receive_sack(bench.now_ns, 500, 1, 2**64 - 1, 0, 0, 0, 0)
+    assert bench.qp_a.requester.flight.una == before
+    assert bench.a.counters()["drops"] == {"sack_of_unsent": 1}
+    assert bench.completions() == []
+
+
+def test_an_old_sack_takes_nothing_back() -> None:
+    bench = Bench(sack_threshold_bytes=4096)
+    bench.post(8)
+    sent = bench.writes()
+    bench.to_b(*sent[:4])
+    old = bench.answers(SACK)
+    bench.to_b(*sent[4:6])
+    new = bench.answers(SACK)
+    bench.to_a(*new)
+    before = (bench.qp_a.requester.flight.una, bench.qp_a.requester.flight.inflight_bytes)
+    bench.to_a(*old)
+    assert (bench.qp_a.requester.flight.una, bench.qp_a.requester.flight.inflight_bytes) == before
+
+
+# --- each NACK reason ------------------------------------------------------------------------------------------
+
+
+def test_an_old_acknowledgement_puts_off_no_timer() -> None:
+    bench = Bench()
+    bench.qp_b.post_recv(0)
+    bench.post(1, immediate=1)
+    bench.to_b(*bench.writes())
+    answers = bench.answers(SACK, ACK)
+    bench.to_a(*answers)
+    assert len(bench.completions()) == 1
+    bench.post(1)
+    bench.writes()  # lost, and so is everything that follows
+    for _ in range(200):
+        bench.wait(0.5)
+        bench.timers()
+        bench.out(bench.a)
+        bench.to_a(*answers)
+    assert bench.qp_a.requester.timeouts > 1
+
+
+@pytest.mark.parametrize("lasthop", [True, False])
+def test_a_trim_is_noticed_without_an_outer_header_although_the_only_ip_length_is_rewritten(lasthop: bool) -> None:
+    bench = Bench(changes={"encapsulation": "none"})
+    bench.post(2)
+    first, second = bench.writes()
+    cut = first.trimmed(lasthop)
+    assert len(cut.frame) == cut.outside.end == 128  # by its IPv6 header the packet is whole
+    bench.to_b(cut)
+    (nack,) = bench.answers(NACK)
+    assert nack.neth.reason == (NackReason.TRIMMED_LASTHOP if lasthop else NackReason.TRIMMED)
+    assert (nack.neth.nack_psn, nack.neth.entropy) == (first.psn, first.ev)
+    assert bench.b.counters()["drops"] == {}
+    bench.to_a(nack)
+    (again,) = bench.writes()
+    assert again.psn == first.psn
+    bench.to_b(again, second)
+    bench.to_a(*bench.answers())
+    assert len(bench.completions()) == 1
+    assert bench.qp_a.evs.out_count == 0
+
+
+@pytest.mark.parametrize("encapsulation", ["srv6", "none"])
+def test_every_trim_of_an_incast_brings_a_nack_with_or_without_an_outer_header(encapsulation: str) -> None:
+    wire_ = Wire(hosts=4, profile_changes={"encapsulation": encapsulation})
+    flows = [Flow(wire_, f"h{source}", "h0", seed=source) for source in (1, 2, 3)]
+    for flow in flows:
+        for _ in range(8):
+            flow.post(60_000)
+    wire_.run(2000 * wire_.base_rtt_ns, stop=lambda: all(flow.finished for flow in flows))
+    for flow in flows:
+        flow.check()
+    trims = sum(link.trimmed for link in wire_.links.values())
+    assert trims > 10
+    assert sum(flow.qp.requester.nacks for flow in flows) == trims
+    assert sum(flow.qp.evs.out_count for flow in flows) == 0
+    assert sum(flow.qp.requester.spurious for flow in flows) == 0
+
+
+@pytest.mark.parametrize("lasthop", [False, True])
+def test_a_trimmed_packet_is_nacked_and_sent_again_at_once_on_another_ev(lasthop: bool) -> None:
+    bench = Bench()
+    bench.post(8)
+    sent = bench.writes()
+    bench.to_b(sent[3].trimmed(lasthop))
+    (nack,) = bench.answers()
+    reason = NackReason.TRIMMED_LASTHOP if lasthop else NackReason.TRIMMED
+    assert (nack.neth.reason, nack.neth.nack_psn, nack.neth.entropy) == (reason, 3, sent[3].ev)
+    bench.to_a(nack)
+    (again,) = bench.writes()
+    assert (again.psn, again.retransmission) == (3, True)
+    assert again.ev != sent[3].ev
+    assert bench.qp_a.requester.trims == 1
+
+
+def test_a_requester_that_wants_no_nacks_for_trims_gets_none_and_recovers_as_from_a_loss() -> None:
+    bench = Bench(sack_threshold_bytes=0)
+    qp_a, qp_b = bench.a.create_qp(bench.cq_a), bench.b.create_qp(bench.cq_b)
+    qp_a.connect(qp_b.info(), bench.now_ns)
+    qp_b.connect(replace(qp_a.info(), trim_nack=False), bench.now_ns)
+    bench.qp_a, bench.qp_b = qp_a, qp_b
+    bench.post(3)
+    sent = bench.writes()
+    bench.to_b(sent[0].trimmed(), *sent[1:])
+    assert qp_b.responder.trimmed == 1
+    answers = bench.answers()
+    assert [packet.opcode for packet in answers] == [SACK, SACK]
+    bench.to_a(*answers)
+    for _ in range(20):
+        bench.wait(1.0)
+        bench.timers()
+        bench.to_b(*bench.out(bench.a))
+        bench.to_a(*bench.answers())
+    assert qp_a.requester.nacks == 0
+    assert qp_a.requester.retransmits == 1
+    assert [done.status for done in bench.completions()] == [CompletionStatus.SUCCESS]
+
+
+@pytest.mark.parametrize(
+    "reason", [NackReason.NO_BITMAP, NackReason.NO_PKT_BUFFER, NackReason.NO_RESOURCE, NackReason.PSN_OOR_WINDOW]
+)
+def test_a_packet_refused_for_want_of_something_is_sent_again_a_round_trip_later(reason: NackReason) -> None:
+    bench = Bench()
+    bench.post(2)
+    sent = bench.writes()
+    bench.to_b(sent[0])
+    bench.qp_b.responder.nack(bench.b.ports[0], sent[1].ev, 1, reason, 0)
+    bench.to_a(*bench.answers(NACK))
+    assert bench.writes() == []
+    state = bench.qp_a.evs.paths[sent[1].ev].state
+    assert state.value == "good"
+    bench.wait(1.01)
+    bench.timers()
+    assert [(packet.psn, packet.retransmission) for packet in bench.writes()] == [(1, True)]
+
+
+def test_unexpected_event_ends_the_connection() -> None:
+    bench = Bench()
+    bench.post(2)
+    sent = bench.writes()
+    bench.qp_b.responder.nack(bench.b.ports[0], sent[1].ev, 1, NackReason.UNEXP_EVENT, 0)
+    bench.to_a(*bench.answers(NACK))
+    assert bench.qp_a.state is QPState.ERROR
+    assert [done.status for done in bench.completions()] == [CompletionStatus.REMOTE_OPERATION_ERROR]
+
+
+@pytest.mark.parametrize("psn", [-1, 2, 1 << 23])
+def test_neither_nack_nor_nak_ends_a_connection_by_a_psn_that_is_not_under_way(psn: int) -> None:
+    bench = Bench()
+    bench.post(2)
+    (sent, _) = bench.writes()
+    responder = bench.qp_b.responder
+    responder.nack(bench.b.ports[0], sent.ev, psn, NackReason.UNEXP_EVENT, 0)
+    responder.epsn = psn + 1 if psn >= 0 else -1
+    responder.refuse(bench.now_ns, wire.Syndrome.NAK_REMOTE_ACCESS_ERROR, "")
+    forged = bench.answers(NACK, wire.Opcode.ACKNOWLEDGE)
+    assert len(forged) == 5
+    bench.to_a(*forged)
+    assert bench.qp_a.state is QPState.RTS
+
+
+def test_a_peer_that_refuses_for_ever_costs_no_memory() -> None:
+    bench = Bench(mpr=1)
+    bench.post(1)
+    for _ in range(3000):
+        for sent in bench.writes():
+            bench.qp_b.responder.nack(bench.b.ports[0], sent.ev, sent.psn, NackReason.NO_RESOURCE, 0)
+        bench.to_a(*bench.answers(NACK))
+        bench.wait(1.01)
+        bench.timers()
+    assert bench.qp_a.requester.retransmits > 2000
+    assert len(bench.qp_a.requester._rule.log) <= 4 * 128 + 1
+
+
+def test_a_nack_for_a_copy_that_was_replaced_is_ignored() -> None:
+    bench = Bench()
+    bench.post(2)
+    sent = bench.writes()
+    bench.to_b(sent[0].trimmed())
+    nacks = bench.answers(NACK)
+    bench.to_a(*nacks)
+    assert len(bench.writes()) == 1
+    bench.to_a(*nacks)
+    assert bench.writes() == []
+
+
+# --- trimmed packets that are whole ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("dscp", "mark"), [(20, PathMark.SKIP_ONCE), (22, PathMark.NONE)])
+def test_a_packet_marked_trimmed_that_is_whole_is_delivered_and_its_path_signal_counts(
+    dscp: int, mark: PathMark
+) -> None:
+    bench = Bench(sack_threshold_bytes=1 << 20)
+    bench.qp_a.post_write(0, bench.region, 0, 10, bench.target.va, bench.target.rkey)
+    (sent,) = bench.writes()
+    bench.to_b(sent.with_dscp(dscp))
+    assert bench.sink[:10] == bench.source[:10]
+    sack, ack = bench.answers()
+    assert (sack.opcode, sack.seth.mark, ack.opcode) == (SACK, mark, ACK)
+
+
+def test_a_packet_marked_trimmed_whole_in_length_but_spoiled_is_dropped() -> None:
+    bench = Bench()
+    bench.qp_a.post_write(0, bench.region, 0, 10, bench.target.va, bench.target.rkey)
+    (sent,) = bench.writes()
+    spoiled = bytearray(sent.with_dscp(20).frame)
+    spoiled[-6] ^= 1
+    bench.b.receive(sent.port, [bytes(spoiled)], bench.now_ns)
+    assert bench.sink[:10] == bytes(10)
+    assert bench.b.counters()["drops"] == {"icrc": 1}
+
+
+def _with_psn(packet: Packet, psn: int) -> Packet:
+    """The same write with another PSN and a right ICRC."""
+    changed = bytearray(packet.frame)
+    at = packet.outside.bth + 9
+    changed[at : at + 3] = psn.to_bytes(3, "big")
+    changed[-4:] = icrc.WIRE.pack(icrc.compute(bytes(changed[packet.outside.offset : -4])))
+    return Packet(packet.port, bytes(changed))

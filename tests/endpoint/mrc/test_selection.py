@@ -1,0 +1,200 @@
+"""The three path selections side by side, and the pacing that they all sit behind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+
+from benchmarks.rig.profiles import profile as profile_data
+from endpoint import profile as profiles
+from endpoint.mrc.endpoint import Endpoint
+from endpoint.mrc.paths.ev_set import EvSet
+from endpoint.mrc.paths.ev_state import EvCause, EvState
+from endpoint.mrc.paths.selection import find_selection
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Wire
+
+ALL = 0b1111
+
+
+def make(name: str) -> tuple[Any, EvSet]:
+    endpoint = Endpoint(profiles.parse(profile_data(0)), rng=Random(1))
+    evs = EvSet(
+        endpoint.peers.named("h1").routes,
+        Random(2),
+        active=128,
+        backup=64,
+        floor_share=0.25,
+        probes_needed=2,
+        probe_interval_ns=1000,
+        on_change=lambda *_: None,
+    )
+    return find_selection(name)(evs, Random(3)), evs
+
+
+def test_mrc_takes_every_plane_once_a_round_even_when_ports_are_busy_at_times() -> None:
+    selection, _ = make("mrc")
+    rng = Random(4)
+    shares: Counter[int] = Counter()
+    for _ in range(4000):
+        path = selection.next(rng.randrange(16))
+        if path is not None:
+            shares[path.plane.number] += 1
+            assert max(shares.values()) - min(shares[plane] for plane in range(4)) <= 1
+    assert sum(shares.values()) > 1000
+
+
+def test_mrc_waits_for_the_plane_whose_turn_it_is() -> None:
+    selection, _ = make("mrc")
+    taken = [selection.next(0b0111) for _ in range(4)]
+    assert {path.plane.number for path in taken[:3]} == {0, 1, 2}
+    assert taken[3] is None
+    assert selection.next(0b1000).plane.number == 3
+
+
+def test_mrc_leaves_a_plane_at_once_when_it_is_no_longer_wanted() -> None:
+    selection, evs = make("mrc")
+    selection.next(ALL)
+    evs.set_wanted(0b1011)
+    assert {selection.next(ALL).plane.number for _ in range(30)} == {0, 1, 3}
+    evs.set_wanted(0)
+    assert selection.next(ALL) is None
+
+
+def few_evs(rest_packets: int = 0) -> Any:
+    """One plane with two EVs, as its selection sees it."""
+    routes = Endpoint(profiles.parse(profile_data(0)), rng=Random(1)).peers.named("h1").routes
+    rows = [route for route in routes if route.port.number == 1][:2]
+    evs = EvSet(
+        rows,
+        Random(2),
+        active=128,
+        backup=0,
+        floor_share=0.25,
+        rest_packets=rest_packets,
+        probes_needed=2,
+        probe_interval_ns=1000,
+        on_change=lambda *_: None,
+    )
+    assert len(evs.planes[0].active) == 2
+    return find_selection("mrc")(evs, Random(3)), evs, *evs.planes[0].active
+
+
+def test_a_marked_ev_is_passed_over_for_the_good_one_also_where_a_scan_ends() -> None:
+    """OCP MRC 11.2.2: the packet for which a SKIP EV is made GOOD takes the next GOOD EV, and there is one."""
+    selection, evs, marked, good = few_evs()
+    for turn in range(1000):
+        evs.signal(marked, EvCause.ECN, turn)
+        while marked.state is EvState.SKIP:
+            assert selection.next(ALL) is good
+
+
+def test_when_all_evs_rest_one_of_them_is_used() -> None:
+    for rest_packets in (0, 5):
+        selection, evs, one, other = few_evs(rest_packets)
+        evs.signal(one, EvCause.ECN, 0)
+        evs.signal(other, EvCause.TRIM, 0)
+        assert selection.next(ALL) in (one, other)
+
+
+def test_a_rest_lasts_as_many_packets_as_its_setting_says() -> None:
+    selection, evs, marked, good = few_evs(rest_packets=100)
+    evs.signal(marked, EvCause.ECN, 0)
+    assert [selection.next(ALL) for _ in range(100)] == [good] * 100
+    assert marked in [selection.next(ALL) for _ in range(4)]
+
+
+def test_oblivious_uses_everything_evenly_but_what_is_denied() -> None:
+    selection, evs = make("oblivious")
+    denied = evs.planes[1].active[0]
+    evs.signal(denied, EvCause.DENY, 0)
+    counts = Counter(selection.next(ALL) for _ in range(20_000))
+    assert len(counts) == 31
+    assert denied not in counts
+    planes = Counter(path.plane.number for path in counts.elements())
+    assert max(planes.values()) < 1.1 * min(planes.values())
+
+
+def test_oblivious_waits_for_the_port_of_the_packet_it_has_chosen() -> None:
+    selection, _ = make("oblivious")
+    while (path := selection.next(0b0001)) is not None:
+        assert path.port.number == 1
+    path = selection.next(0b1110)
+    assert path is not None
+
+
+def test_single_path_keeps_its_path_until_the_port_goes() -> None:
+    selection, evs = make("single_path")
+    first = selection.next(ALL)
+    assert all(selection.next(ALL) is first for _ in range(100))
+    assert selection.next(ALL & ~first.port.bit) is None
+    evs.set_wanted(ALL & ~first.port.bit)
+    second = selection.next(ALL)
+    assert second.port is not first.port
+    assert all(selection.next(ALL) is second for _ in range(100))
+
+
+def goodput(selection: str, seed: int = 1) -> tuple[float, Flow]:
+    """Share of the line with one lossy path of eight in each plane."""
+    wire = Wire(seed=seed)
+    for plane in range(4):
+        wire.links[plane, f"p{plane}s{plane}"].faults.loss = 0.2
+    flow = Flow(wire, selection=selection)
+    end_ns = 400 * wire.base_rtt_ns
+    flow.keep_posted(65_536, 16, end_ns)
+    wire.run(end_ns)
+    line = 40_000_000_000 * end_ns / 8_000_000_000
+    return flow.remote.responder.received_bytes / line, flow
+
+
+def test_lossy_paths_cost_mrc_little_and_oblivious_spraying_much() -> None:
+    (mrc, flow), (oblivious, other) = goodput("mrc"), goodput("oblivious")
+    assert mrc > 0.85
+    assert flow.qp.requester.retransmits < other.qp.requester.retransmits / 3
+    assert mrc > oblivious
+
+
+@pytest.mark.parametrize("name", ["mrc", "oblivious", "single_path"])
+def test_no_port_is_ever_sent_more_than_its_line_carries(name: str) -> None:
+    wire = Wire(rate_bps=1_000_000_000)
+    flow = Flow(wire, selection=name)
+    other = Flow(wire, seed=9)
+    for one in (flow, other):
+        one.keep_posted(65_536, 16, 200 * wire.base_rtt_ns)
+    sent: Counter[int] = Counter()
+    slack = 2 * 4300 + 20 * 160  # the frame on the line, one behind it, and control frames that go at once
+    original = wire._send
+
+    def watch(host: str, port: int, frame: bytes) -> None:
+        if host == "h0":
+            sent[port] += len(frame)
+            assert sent[port] <= wire.now_ns * 1_000_000_000 // 8_000_000_000 + slack
+        original(host, port, frame)
+
+    wire._send = watch  # type: ignore[method-assign]
+    wire.run(200 * wire.base_rtt_ns)
+    assert sum(sent.values()) > 0
+
+
+def test_one_qp_fills_all_ports() -> None:
+    wire = Wire(mark=False)
+    flow = Flow(wire)
+    end_ns = 400 * wire.base_rtt_ns
+    flow.keep_posted(65_536, 16, end_ns)
+    wire.run(end_ns)
+    line = 40_000_000_000 * end_ns / 8_000_000_000 * 4096 / 4238
+    assert flow.remote.responder.received_bytes > 0.97 * line
+
+
+def test_qps_of_one_nic_share_it_fairly() -> None:
+    wire = Wire(hosts=4, mark=False)
+    flows = [Flow(wire, "h0", f"h{n}", seed=n) for n in (1, 2, 3)]
+    end_ns = 300 * wire.base_rtt_ns
+    for flow in flows:
+        flow.keep_posted(65_536, 16, end_ns)
+    wire.run(end_ns)
+    shares = [flow.remote.responder.received_bytes for flow in flows]
+    assert max(shares) < 1.1 * min(shares)

@@ -1,0 +1,20 @@
+"""Shuffling in compiled code draws what the standard library draws."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from endpoint.mrc.paths.shuffling import shuffle
+
+
+@given(st.integers(0, 1 << 64), st.integers(0, 200))
+def test_a_shuffle_leaves_what_the_standard_librarys_leaves(seed: int, count: int) -> None:
+    ours, theirs = Random(seed), Random(seed)
+    mine, expected = list(range(count)), list(range(count))
+    shuffle(mine, ours.getrandbits)
+    theirs.shuffle(expected)
+    assert mine == expected
+    assert ours.getstate() == theirs.getstate()

@@ -1,0 +1,464 @@
+"""The verbs: states, what is refused and how, completions, memory protection, limits."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from endpoint.mrc.endpoint import Endpoint
+from endpoint.nic import icrc, wire
+from endpoint.nic.attributes import VerbError
+from endpoint.nic.config import ConfigError
+from endpoint.nic.wire import Opcode
+from endpoint.transport import CompletionStatus, QPState, QueueFull, Transport
+from tests.helpers.transport.bench import Bench, Packet
+
+SUCCESS, FLUSHED = CompletionStatus.SUCCESS, CompletionStatus.FLUSHED
+
+
+def test_an_endpoint_is_a_transport() -> None:
+    transport: Transport = Bench().a
+    assert isinstance(transport, Endpoint)
+
+
+# --- states ----------------------------------------------------------------------------------------------------
+
+
+def test_a_qp_walks_from_reset_to_rts_in_single_steps() -> None:
+    bench = Bench()
+    qp, peer = bench.a.create_qp(bench.cq_a), bench.b.create_qp(bench.cq_b)
+    seen = [qp.state]
+    for state in (QPState.INIT, QPState.RTR, QPState.RTS):
+        qp.modify(state, 0, peer=peer.info())
+        seen.append(qp.state)
+    assert seen == [QPState.RESET, QPState.INIT, QPState.RTR, QPState.RTS]
+
+
+@pytest.mark.parametrize("target", [QPState.RTR, QPState.RTS, QPState.RESET])
+def test_a_step_that_the_machine_does_not_have_is_refused_with_the_valid_ones(target: QPState) -> None:
+    bench = Bench()
+    qp = bench.a.create_qp(bench.cq_a)
+    with pytest.raises(VerbError, match=f"RESET and cannot go to {target.name}; valid: INIT, ERROR"):
+        qp.modify(target, 0)
+    assert qp.state is QPState.RESET
+
+
+def test_ready_to_receive_needs_the_peers_attributes() -> None:
+    bench = Bench()
+    qp = bench.a.create_qp(bench.cq_a)
+    qp.modify(QPState.INIT, 0)
+    with pytest.raises(VerbError, match="needs the peer's attributes"):
+        qp.modify(QPState.RTR, 0)
+
+
+def test_an_unknown_peer_is_refused_with_the_known_ones() -> None:
+    bench = Bench()
+    qp = bench.b.create_qp(bench.cq_b)
+    info = bench.b.create_qp(bench.cq_b).info()
+    with pytest.raises(VerbError, match="no paths to 'h1'; destinations: h0"):
+        qp.connect(info, 0)
+
+
+def test_an_unknown_attribute_or_setting_is_refused_with_the_valid_ones() -> None:
+    bench = Bench()
+    with pytest.raises(VerbError, match=r"no attribute 'colour'; valid: mpr, "):
+        bench.a.create_qp(bench.cq_a, colour=3)
+    with pytest.raises(ConfigError, match=r"no setting 'colour'; valid: jitter_ns, "):
+        Bench(colour=3)
+    with pytest.raises(ConfigError, match=r"no congestion control 'x'; valid: nscc, fixed_window"):
+        Bench(congestion="x")
+    with pytest.raises(ConfigError, match=r"no path selection 'x'; valid: mrc, oblivious, single_path"):
+        Bench(selection="x")
+    with pytest.raises(ConfigError, match=r"timeout is 99; it must be from 0 to 24"):
+        Bench(timeout=99)
+
+
+def test_going_to_error_flushes_everything_that_is_posted() -> None:
+    bench = Bench()
+    for number in range(3):
+        bench.post(2)
+        bench.qp_a.post_recv(100 + number)
+    bench.qp_a.modify(QPState.ERROR, bench.now_ns)
+    done = bench.completions()
+    assert [(one.wr_id, one.status) for one in done] == [(n, FLUSHED) for n in (0, 1, 2, 100, 101, 102)]
+    assert bench.writes() == []
+    with pytest.raises(VerbError, match="is in ERROR"):
+        bench.post()
+    with pytest.raises(VerbError, match="is in ERROR"):
+        bench.qp_a.post_recv(1)
+
+
+def test_a_destroyed_qp_gives_its_room_back_and_no_completions() -> None:
+    bench = Bench()
+    cq = bench.a.create_cq(4)
+    qp, peer = bench.a.create_qp(cq), bench.b.create_qp(bench.cq_b)
+    qp.connect(peer.info(), 0)
+    for number in range(4):
+        qp.post_write(number, bench.region, 0, 10, bench.target.va, bench.target.rkey)
+    bench.a.destroy_qp(qp, 0)
+    assert cq.poll(10) == []
+    for _ in range(4):
+        cq.reserve()
+    with pytest.raises(ValueError, match="destroyed before"):
+        bench.a.destroy_qp(qp, 0)
+    assert bench.writes() == []
+
+
+def test_state_changes_are_events() -> None:
+    bench = Bench()
+    events = []
+    while (event := bench.a.next_event()) is not None:
+        events.append((event.kind, event.fields["old"], event.fields["new"]))
+    assert events == [("qp", "reset", "init"), ("qp", "init", "rtr"), ("qp", "rtr", "rts")]
+
+
+# --- what post_write refuses -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"length": 0}, "length must be from 1 to 4294967295"),
+        ({"offset": -1}, "outside of a region"),
+        ({"offset": 1 << 18}, "outside of a region"),
+        ({"remote_va": -1}, "do not fit 64 bits"),
+        ({"remote_va": (1 << 64) - 1}, "do not fit 64 bits"),
+        ({"immediate": 1 << 32}, "does not fit 32 bits"),
+    ],
+)
+def test_a_bad_write_is_refused_by_name_and_changes_nothing(change: dict[str, Any], message: str) -> None:
+    bench = Bench()
+    good: dict[str, Any] = {"offset": 0, "length": 10, "remote_va": bench.target.va, "rkey": bench.target.rkey}
+    with pytest.raises(VerbError, match=message):
+        bench.qp_a.post_write(1, bench.region, **{**good, **change})
+    assert bench.writes() == []
+
+
+def test_a_region_that_is_not_registered_is_refused() -> None:
+    bench = Bench()
+    bench.a.deregister_memory(bench.region)
+    with pytest.raises(VerbError, match="not registered here"):
+        bench.post()
+    with pytest.raises(ValueError, match="no region with lkey"):
+        bench.a.deregister_memory(bench.region)
+
+
+def test_a_region_deregistered_before_its_turn_is_a_local_protection_error() -> None:
+    bench = Bench()
+    bench.post()
+    bench.a.deregister_memory(bench.region)
+    assert bench.writes() == []
+    assert [done.status for done in bench.completions()] == [CompletionStatus.LOCAL_PROTECTION_ERROR]
+    assert bench.qp_a.state is QPState.ERROR
+
+
+def test_a_qp_that_fails_while_it_sends_wants_no_timer_any_more() -> None:
+    bench = Bench()
+    other = bench.a.register_memory(bytearray(4096))
+    bench.post()
+    bench.qp_a.post_write(9, other, 0, 4096, bench.target.va, bench.target.rkey)
+    bench.a.deregister_memory(other)
+    assert len(bench.writes()) == 1
+    assert bench.qp_a.state is QPState.ERROR
+    bench.wait(1000)
+    bench.timers()
+    assert bench.a.next_timer_ns() is None
+
+
+@pytest.mark.parametrize("change", [{"qpn": -1}, {"qpn": 1 << 24}, {"psn": 1 << 24}, {"mpr": 0}, {"mpr": 65}])
+def test_attributes_of_a_peer_that_no_peer_can_have_are_refused_by_name(change: dict[str, Any]) -> None:
+    bench = Bench()
+    qp = bench.a.create_qp(bench.cq_a)
+    ((name, value),) = change.items()
+    with pytest.raises(VerbError, match=f"{name} is {value}; it must be from "):
+        qp.connect(replace(bench.qp_b.info(), **change), bench.now_ns)
+    assert qp.state is QPState.INIT
+    assert not qp.joined
+
+
+def test_a_peer_that_accepts_no_writes_with_immediate_makes_posting_one_an_error() -> None:
+    bench = Bench()
+    qp = bench.a.create_qp(bench.cq_a)
+    with pytest.raises(VerbError, match="max_write_imm is 0; it must be from 1 to "):
+        qp.connect(replace(bench.qp_b.info(), max_write_imm=0), bench.now_ns)
+
+
+@pytest.mark.parametrize(
+    "attribute", [{"mpr": 0}, {"max_write_imm": 0}, {"max_send_wr": 0}, {"max_recv_wr": -1}, {"psn": 1 << 24}]
+)
+def test_attributes_out_of_range_are_refused_by_name(attribute: dict[str, int]) -> None:
+    bench = Bench()
+    ((name, value),) = attribute.items()
+    with pytest.raises(VerbError, match=f"{name} is {value}; it must be from "):
+        bench.a.create_qp(bench.cq_a, **attribute)
+    with pytest.raises(VerbError, match="mpr is '8'; it must be an integer"):
+        bench.a.create_qp(bench.cq_a, mpr="8")
+
+
+@pytest.mark.parametrize(
+    ("setting", "rule"),
+    [
+        ({"timeout": 25}, "timeout is 25; it must be from 0 to 24"),
+        ({"max_write_imm": 0}, "max_write_imm is 0; it must be from 1 to "),
+        ({"max_send_wr": 0}, "max_send_wr is 0; it must be from 1 to "),
+        ({"max_recv_wr": 0}, "max_recv_wr is 0; it must be from 1 to "),
+        ({"events_max": -1}, "events_max is -1; it must be from 1 to "),
+        ({"control_frames_max": 0}, "control_frames_max is 0; it must be from 1 to "),
+        ({"evs_min_active_share": 1.5}, "evs_min_active_share is 1.5; it must be from 0"),
+        ({"evs_min_active_share": float("nan")}, "evs_min_active_share is nan; it must be from 0"),
+        ({"mpr": "8"}, "mpr is '8'; it must be an integer"),
+        ({"timeout": 8.5}, "timeout is 8.5; it must be an integer"),
+        ({"oor_nack": 1}, "oor_nack is 1; it must be true or false"),
+        ({"congestion": "bbr"}, "no congestion control 'bbr'; valid: nscc, fixed_window"),
+        ({"selection": "ecmp"}, "no path selection 'ecmp'; valid: mrc, oblivious, single_path"),
+        ({"selection": 3}, "selection is 3; it must be a string"),
+    ],
+)
+def test_a_setting_that_cannot_work_is_refused_when_the_nic_is_made(setting: dict[str, Any], rule: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(rule)):
+        Bench(**setting)
+
+
+def test_a_full_send_queue_and_a_full_completion_queue_ask_to_wait() -> None:
+    bench = Bench(max_send_wr=2)
+    bench.post()
+    bench.post()
+    with pytest.raises(QueueFull, match="2 writes posted"):
+        bench.post()
+    cq = bench.a.create_cq(1)
+    qp = bench.a.create_qp(cq)
+    qp.connect(bench.b.create_qp(bench.cq_b).info(), 0)
+    qp.post_recv(1)
+    with pytest.raises(QueueFull, match="poll it first"):
+        qp.post_recv(2)
+
+
+@pytest.mark.parametrize("buffer", [b"read-only", bytearray()])
+def test_memory_that_cannot_be_written_is_not_registered(buffer: bytes) -> None:
+    with pytest.raises(ValueError, match="writable, contiguous buffer"):
+        Bench().a.register_memory(buffer)  # type: ignore[arg-type]
+
+
+# --- memory protection -----------------------------------------------------------------------------------------
+
+
+def refused(bench: Bench) -> None:
+    """The write was refused: both ends in ERROR, the culprit named, nothing placed."""
+    bench.to_b(*bench.writes())
+    assert bench.qp_b.state is QPState.ERROR
+    bench.to_a(*bench.answers())
+    assert bench.qp_a.state is QPState.ERROR
+    assert [done.status for done in bench.completions()] == [CompletionStatus.REMOTE_ACCESS_ERROR]
+    assert bench.sink == bytes(len(bench.sink))
+
+
+def test_a_wrong_rkey_is_refused() -> None:
+    bench = Bench()
+    bench.qp_a.post_write(0, bench.region, 0, 10, bench.target.va, bench.target.rkey ^ 1)
+    refused(bench)
+
+
+@pytest.mark.parametrize("shift", [-1, (1 << 18) - 9, 1 << 18, 1 << 40])
+def test_an_address_outside_of_the_region_is_refused(shift: int) -> None:
+    bench = Bench()
+    bench.qp_a.post_write(0, bench.region, 0, 10, bench.target.va + shift, bench.target.rkey)
+    refused(bench)
+
+
+def test_a_region_without_remote_write_is_refused() -> None:
+    bench = Bench()
+    closed = bench.b.register_memory(bytearray(100), remote_write=False)
+    bench.qp_a.post_write(0, bench.region, 0, 10, closed.va, closed.rkey)
+    refused(bench)
+
+
+def test_a_deregistered_region_is_refused() -> None:
+    bench = Bench()
+    bench.b.deregister_memory(bench.target)
+    bench.post()
+    refused(bench)
+
+
+def test_the_last_byte_of_a_region_can_be_written_and_no_more() -> None:
+    bench = Bench()
+    size = 1 << 18
+    bench.qp_a.post_write(0, bench.region, 0, 1, bench.target.va + size - 1, bench.target.rkey)
+    bench.to_b(*bench.writes())
+    assert bench.sink[-1] == bench.source[0]
+    assert bench.sink[:-1] == bytes(size - 1)
+
+
+# --- writes with immediate -------------------------------------------------------------------------------------
+
+
+def test_immediates_are_delivered_in_order_although_their_writes_arrive_in_any() -> None:
+    bench = Bench()
+    for number in range(4):
+        bench.qp_b.post_recv(number)
+        bench.post(2, immediate=number)
+    sent = bench.writes()
+    bench.to_b(*sent[2:])
+    assert bench.received() == []
+    bench.to_b(sent[1])
+    assert bench.received() == []
+    bench.to_b(sent[0])
+    done = bench.received()
+    assert [(one.wr_id, one.immediate, one.byte_len, one.opcode) for one in done] == [
+        (n, n, 8192, "recv_imm") for n in range(4)
+    ]
+
+
+def test_plain_writes_complete_out_of_order_and_one_with_immediate_waits_for_all_before_it() -> None:
+    bench = Bench(sack_threshold_bytes=0)
+    bench.qp_b.post_recv(0)
+    bench.post(1)
+    bench.post(1)
+    bench.post(1, immediate=5)
+    sent = bench.writes()
+    bench.to_b(sent[1], sent[2])
+    bench.to_a(*bench.answers())
+    assert [done.wr_id for done in bench.completions()] == [1]
+    bench.to_b(sent[0])
+    bench.to_a(*bench.answers())
+    assert [(done.wr_id, done.opcode) for done in bench.completions()] == [(0, "write"), (2, "write_imm")]
+
+
+def test_a_lost_transport_acknowledgement_is_asked_for_again() -> None:
+    bench = Bench()
+    bench.qp_b.post_recv(0)
+    bench.post(1, immediate=5)
+    bench.to_b(*bench.writes())
+    bench.to_a(*(packet for packet in bench.answers() if packet.opcode is Opcode.SACK))
+    assert bench.completions() == []
+    for _ in range(20):
+        bench.wait(0.5)
+        bench.timers()
+        bench.to_b(*bench.out(bench.a))
+        bench.to_a(*bench.answers())
+    assert [done.status for done in bench.completions()] == [SUCCESS]
+
+
+def test_a_write_with_immediate_without_a_posted_receive_ends_both_ends() -> None:
+    bench = Bench()
+    bench.post(1, immediate=5)
+    bench.to_b(*bench.writes())
+    bench.to_a(*bench.answers())
+    assert bench.qp_b.state is QPState.ERROR
+    assert [done.status for done in bench.completions()] == [CompletionStatus.REMOTE_OPERATION_ERROR]
+
+
+def test_the_requester_keeps_to_the_peers_limit_of_writes_with_immediate() -> None:
+    bench = Bench(remote={"max_write_imm": 2})
+    for number in range(5):
+        bench.qp_b.post_recv(number)
+        bench.post(1, immediate=number)
+    sent = bench.writes()
+    assert len(sent) == 2
+    bench.to_b(*sent)
+    bench.to_a(*bench.answers())
+    assert len(bench.writes()) == 2
+
+
+def test_more_writes_with_immediate_than_agreed_end_the_connection() -> None:
+    bench = Bench(remote={"max_write_imm": 2})
+    bench.qp_a.requester._confirmations.max_write_imm = 100
+    for number in range(5):
+        bench.post(1, immediate=number)
+    bench.to_b(*bench.writes()[1:])
+    assert bench.qp_b.state is QPState.ERROR
+    assert "more than 2 writes with immediate" in bench.qp_b.cause
+
+
+# --- only writes -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("opcode", ["send", "send_with_imm", "rdma_read", "atomic_cmp_and_swp", "atomic_fetch_and_add"])
+def test_every_other_verb_is_refused_by_name(opcode: str) -> None:
+    bench = Bench()
+    with pytest.raises(VerbError, match=f"^{opcode} is not offered.*valid: rdma_write, rdma_write_with_imm"):
+        bench.qp_a.post_send(opcode, 1, bench.region, 0, 10, bench.target.va, bench.target.rkey)
+
+
+def test_the_two_writes_can_be_posted_by_opcode() -> None:
+    bench = Bench()
+    request = (bench.region, 0, 10, bench.target.va, bench.target.rkey)
+    bench.qp_b.post_recv(1)
+    bench.qp_a.post_send("rdma_write", 1, *request)
+    bench.qp_a.post_send("rdma_write_with_imm", 2, *request, immediate=7)
+    with pytest.raises(VerbError, match="rdma_write takes no immediate"):
+        bench.qp_a.post_send("rdma_write", 3, *request, immediate=7)
+    with pytest.raises(VerbError, match="rdma_write_with_imm needs an immediate"):
+        bench.qp_a.post_send("rdma_write_with_imm", 3, *request)
+    bench.to_b(*bench.writes())
+    bench.to_a(*bench.answers())
+    assert [done.opcode for done in bench.completions()] == ["write", "write_imm"]
+
+
+@pytest.mark.parametrize("opcode", [0x04, 0x0A, 0x0C, 0xC0, 0xC4, 0xCC, 0xD3, 0xDF, 0xFF])
+def test_any_other_opcode_is_counted_and_dropped(opcode: int) -> None:
+    bench = Bench()
+    bench.post(1)
+    (sent,) = bench.writes()
+    changed = bytearray(sent.frame)
+    changed[sent.outside.bth] = opcode
+    changed[-4:] = icrc.WIRE.pack(icrc.compute(bytes(changed[sent.outside.offset : -4])))
+    bench.b.receive(sent.port, [bytes(changed)], bench.now_ns)
+    assert bench.b.counters()["drops"] == {"opcode": 1}
+    assert bench.sink[:4096] == bytes(4096)
+    assert bench.qp_b.state is QPState.RTS
+
+
+def test_a_middle_packet_that_is_not_full_is_an_unexpected_event() -> None:
+    bench = Bench()
+    bench.post(1)
+    (sent,) = bench.writes()
+    changed = bytearray(sent.frame)
+    changed[sent.outside.bth] = Opcode.WRITE_MIDDLE
+    changed[sent.outside.bth + 1] = 1 << 4  # one byte of pad
+    changed[-4:] = icrc.WIRE.pack(icrc.compute(bytes(changed[sent.outside.offset : -4])))
+    bench.to_b(Packet(sent.port, bytes(changed)))
+    (nack,) = bench.answers()
+    assert nack.neth.reason == wire.NackReason.UNEXP_EVENT
+    assert bench.qp_b.state is QPState.ERROR
+
+
+@pytest.mark.parametrize(
+    ("opcode", "length"),
+    [
+        (Opcode.WRITE_ONLY_IMM, 4097),
+        (Opcode.WRITE_ONLY_IMM, 4096 + 100),
+        (Opcode.WRITE_ONLY_IMM, 0),
+        (Opcode.WRITE_ONLY_IMM, 99),
+        (Opcode.WRITE_LAST_IMM, 99),
+        (Opcode.WRITE_LAST_IMM, 4096 + 101),
+    ],
+)
+def test_a_last_packet_that_does_not_fit_the_length_of_its_message_is_an_unexpected_event(
+    opcode: Opcode, length: int
+) -> None:
+    bench = Bench()
+    bench.qp_b.post_recv(0)
+    bench.qp_a.post_write(0, bench.region, 0, 100, bench.target.va, bench.target.rkey, 7)
+    (sent,) = bench.writes()
+    changed = bytearray(sent.frame)
+    changed[sent.outside.bth] = opcode
+    changed[sent.at + 4 + 12 : sent.at + 4 + 16] = length.to_bytes(4, "big")
+    changed[-4:] = icrc.WIRE.pack(icrc.compute(bytes(changed[sent.outside.offset : -4])))
+    bench.to_b(Packet(sent.port, bytes(changed)))
+    (nack,) = bench.answers()
+    assert nack.neth.reason == wire.NackReason.UNEXP_EVENT
+    assert [done.status for done in bench.received()] == [FLUSHED]
+    assert bench.sink == bytes(len(bench.sink))
+
+
+def test_counters_have_the_fields_of_the_journal() -> None:
+    bench = Bench()
+    needed = {"qp", "peer", "acked_bytes", "data_packets", "retransmits", "rto", "trims", "ecn", "nacks", "skips"}
+    needed |= {"probes", "cwnd_bytes", "inflight_bytes", "rtt_ns"}
+    assert needed <= set(bench.qp_a.counters())
+    assert set(bench.a.create_qp(bench.cq_a).counters()) == {"qp", "peer"}
+    ports = bench.a.counters()["ports"]
+    assert {"plane", "tx_packets", "tx_bytes", "rx_packets", "rx_bytes"} <= set(ports[0])
