@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 
+from common.interpreter import python
 from topo.emulation import labname
 from topo.emulation.labname import DEFAULT_LAB
 
@@ -16,7 +17,7 @@ WITHOUT = (
 )
 
 
-class NeedsRootError(Exception):
+class NeedsRootError(RuntimeError):
     """Root is needed and cannot be had."""
 
 
@@ -29,7 +30,7 @@ def need_root(reason: str) -> None:
         raise NeedsRootError(f"{reason}, which needs root: run this as root (sudo is not installed); {WITHOUT}")
     sys.stderr.write(f"mrclab: {reason}: asking for root with sudo\n")
     sys.stderr.flush()
-    os.execv(sudo, [sudo, "-E", sys.executable, "-m", "cli", *with_name(sys.argv[1:])])
+    os.execv(sudo, [sudo, "-E", *python("-m", "cli"), *with_name(sys.argv[1:])])
 
 
 def with_name(words: list[str]) -> list[str]:

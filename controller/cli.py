@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from common.interpreter import python
 from controller import words
 from controller.client import Address
 from controller.items import encode
@@ -152,19 +153,11 @@ def run_show(options: argparse.Namespace) -> int:
 def run_shell(options: argparse.Namespace) -> int:
     _, where = _fabric(options)
     (address,) = _chosen(where, [options.switch]).values()
-    command = [
-        sys.executable,
-        "-m",
-        "p4runtime_sh",
-        "--grpc-addr",
-        address.target,
-        "--device-id",
-        str(address.device_id),
-    ]
+    command = python("-m", "p4runtime_sh", "--grpc-addr", address.target, "--device-id", str(address.device_id))
     if "--election-id" not in options.words:
         command += ["--election-id", "0,1"]
     sys.stdout.flush()
-    os.execv(sys.executable, [*command, *options.words])
+    os.execv(command[0], [*command, *options.words])
 
 
 def _fabric(options: argparse.Namespace) -> tuple[Plan, Mapping[str, Address]]:

@@ -9,7 +9,6 @@ import secrets
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -18,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from common.interpreter import python
 from common.server import ControlServer, Reply, ThreadReaders
 from page.desk import Desk
 
@@ -104,7 +104,7 @@ class Viewer:
 
     def _started(self) -> subprocess.Popen[bytes]:
         server = subprocess.Popen(
-            [sys.executable, "-m", "page.server"],
+            python("-m", "page.server"),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             pass_fds=(self._listener.fileno(),),

@@ -16,6 +16,7 @@ import threading
 import time
 from pathlib import Path
 
+from common.interpreter import python
 from common.journal import Journal
 
 PERIOD_NS = 10_000_000
@@ -35,7 +36,7 @@ class HiccupMeter:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> HiccupMeter:
-        words = [sys.executable, "-m", "running.hiccup", "--journal", str(self._journal)]
+        words = python("-m", "running.hiccup", "--journal", str(self._journal))
         words += ["--period-ns", str(self._period_ns)]
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE)
         return self

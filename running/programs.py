@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from common.interpreter import python
 from common.journal import Journal
 from running.directory import RunDirectory
 from running.worlds.world import Process, World
@@ -34,7 +35,8 @@ class Programs:
             }
             argv = [word.format(**words) for word in self.program.argv]
             if argv[0] == "python":
-                argv[0] = sys.executable
+                # A module is the lab's or an installed one; a file may import what lies beside it.
+                argv = python(*argv[1:]) if argv[1:2] == ["-m"] else [sys.executable, *argv[1:]]
             self._processes[host] = self._world.spawn(host, argv, f"{host}-{self.program.name}")
 
     def end(self, seconds: float, journal: Journal) -> None:

@@ -13,7 +13,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import sysconfig
 import tempfile
 import time
@@ -24,6 +23,7 @@ from pathlib import Path
 from common import files
 from common.compiled.finder import REMEDY, SWITCH, library
 from common.compiled.unit import Build, Unit, find, record, record_path
+from common.interpreter import python
 
 ROOT = Path(__file__).parents[2]
 WORKER = Path(__file__).with_name("worker.py")
@@ -106,7 +106,7 @@ def _compile(unit: Unit, key: str, scratch: Path, tell: Callable[[str], None]) -
     sources = {**unit.sources(), **unit.extensions()}
     tell(f"compiling {len(sources)} modules of {unit.name}")
     name = library(unit, key)
-    words = [sys.executable, "-P", str(WORKER), name, *sources.values()]
+    words = python(str(WORKER), name, *sources.values())
     log = scratch / "log"
     with log.open("wb") as output:
         status = _run(words, scratch, output.fileno())
@@ -151,7 +151,7 @@ def _try_out(unit: Unit, key: str, scratch: Path, made: dict[str, Path], with_wh
         "XDG_CACHE_HOME": str(scratch / "cache"),
         "PYTHONPATH": os.pathsep.join([unit.root, str(ROOT)]),
     }
-    words = [sys.executable, "-c", _TRY, *unit.sources(), *unit.extensions()]
+    words = python("-c", _TRY, *unit.sources(), *unit.extensions())
     done = subprocess.run(words, cwd=unit.root, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BuildError(f"the compiled {unit.name} cannot be imported:\n{done.stderr[-2000:]}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from common.client import ControlClient, ControlError
+from common.interpreter import python
 from topo.emulation.lab import Lab
 from topo.node import Host
 
@@ -25,7 +25,7 @@ def start_agents(
     """An agent in every host, by name, as soon as it answers. RuntimeError with its last words when one does not."""
 
     def command(host: Host) -> list[str]:
-        words = [sys.executable, "-m", "endpoint", "agent", "--profile", str(lab.profile(host))]
+        words = python("-m", "endpoint", "agent", "--profile", str(lab.profile(host)))
         words += ["--socket", str(lab.agent_socket(host)), "--journal", str(journal(host))]
         words += ["--transport", transport, "--seed", str(seed)]
         for name, value in settings.items():

@@ -19,7 +19,7 @@ echo "${GLIBC_TUNABLES-}" >"$LOG.tunables"
 case "$*" in
 *ensurepip*) [ -e "$FAKES/python3-venv" ] ;;
 --version) echo Python 3.11.2 ;;
-"-m venv"*) mkdir -p "$MRCLAB_VENV/bin" && cp "$FAKES/python3" "$MRCLAB_VENV/bin/python" ;;
+*"-m venv"*) mkdir -p "$MRCLAB_VENV/bin" && cp "$FAKES/python3" "$MRCLAB_VENV/bin/python" ;;
 esac
 """
 APT = """#!/bin/sh
@@ -96,7 +96,7 @@ def machine(tmp_path: Path) -> Machine:
 )
 def test_words_that_build_nothing_install_python_and_nothing_else(machine: Machine, words: tuple[str, ...]) -> None:
     assert machine.installed(*words) == {"python3-venv"}
-    assert machine.log[-1] == f"python -m cli {' '.join(words)}"
+    assert machine.log[-1] == f"python -P -m cli {' '.join(words)}"
 
 
 @pytest.mark.parametrize(
@@ -158,14 +158,14 @@ def test_a_system_without_apt_is_told_what_is_missing(machine: Machine) -> None:
 @pytest.mark.parametrize("words", [("view",), ("view", "latest"), ("run", "smoke", "--world", "simulated", "--view")])
 def test_the_server_of_the_page_is_installed_when_it_is_asked_for(machine: Machine, words: tuple[str, ...]) -> None:
     machine.run(*words)
-    assert f"python -m pip install --quiet --disable-pip-version-check --editable {ROOT}[view]" in machine.log
+    assert f"python -I -m pip install --quiet --disable-pip-version-check --editable {ROOT}[view]" in machine.log
     machine.run("list")
     assert not any("pip install" in line for line in machine.log)
 
 
 def test_a_run_without_a_page_installs_no_server_of_pages(machine: Machine) -> None:
     machine.run("run", "smoke", "--world", "simulated")
-    assert f"python -m pip install --quiet --disable-pip-version-check --editable {ROOT}" in machine.log
+    assert f"python -I -m pip install --quiet --disable-pip-version-check --editable {ROOT}" in machine.log
 
 
 def test_a_sweep_on_a_cluster_brings_the_extra_that_it_needs_and_other_sweeps_do_not(machine: Machine) -> None:
@@ -194,7 +194,7 @@ def test_virtual_time_asks_for_huge_pages_unless_its_user_knows_better(machine: 
 
 
 def test_tests_of_the_page_get_their_browser_when_ci_asks_for_it(machine: Machine) -> None:
-    line = f"python -m pip install --quiet --disable-pip-version-check --editable {ROOT}[browser]"
+    line = f"python -I -m pip install --quiet --disable-pip-version-check --editable {ROOT}[browser]"
     machine.run("test")
     assert line not in machine.log
     machine.run("test", environment={"MRCLAB_BROWSER": "1"})

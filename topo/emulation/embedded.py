@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,6 +10,7 @@ from typing import Any, ClassVar
 
 from common.client import ControlClient, ControlError
 from common.files import write_json
+from common.interpreter import python
 from topo.emulation import namespace, process
 from topo.emulation.driver import Progress, Site
 from topo.emulation.labname import DEFAULT_LAB, LabName
@@ -77,7 +77,7 @@ class EmbeddedDriver:
         journal = str(self.site.journals / "switch.jsonl") if self.site.journals else None
         config, ready, log = root / "switch.json", root / "switch-ready.json", root / "logs/switch.log"
         write_json(config, serve_config(plan, switches, journal, self.site.name))
-        argv = [sys.executable, "-m", "switch", "serve", "--config", str(config), "--ready-file", str(ready)]
+        argv = python("-m", "switch", "serve", "--config", str(config), "--ready-file", str(ready))
         started = process.spawn(argv, token=self.site.token, log=log)
         progress("switch process", 0, 1)
         deadline = time.monotonic() + READY_TIMEOUT_S

@@ -1,0 +1,93 @@
+"""Commands given in a folder that holds another user's Python files: none of those files runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NOBODY = 65534
+MODULES = ("rich", "argparse", "json", "numpy", "encodings", "ensurepip", "venv", "pip", "sitecustomize")
+PACKAGES = ("common", "scenarios", "cli", "endpoint", "switch", "running")
+NAMES = (*(f"{name}.py" for name in MODULES), *(f"{name}/__init__.py" for name in PACKAGES))
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    folder = tmp_path / "colleague"
+    for name in NAMES:
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write(__file__ + '\\n')\nraise SystemExit(77)\n")
+    return folder
+
+
+def run(words: list[str], folder: Path, user: int | None = None) -> subprocess.CompletedProcess[str]:
+    """A command given in that folder, perhaps by another user, without Python's own variables."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return subprocess.run(
+        words, cwd=folder, env=environment, user=user, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def lab(tmp_path: Path) -> list[str]:
+    """The `lab` script as it is, with an environment that counts as installed: the one that runs this test."""
+    venv = tmp_path / "venv"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin/python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (venv / "bin/python").chmod(0o755)
+    key = f"(cat {ROOT}/pyproject.toml; python3 --version; echo {ROOT}) 2>&1 | cksum | tr -d ' '"
+    done = subprocess.run(["sh", "-c", key], capture_output=True, text=True, check=True)
+    (venv / f".installed-dev-{done.stdout.strip()}").touch()
+    return ["env", f"MRCLAB_VENV={venv}", str(ROOT / "lab")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("list",),
+        ("run", "smoke", "--world", "simulated", "--seed", "1", "--plain", "--runs", "runs"),
+        ("sweep", "smoke", "--seeds", "2", "--runs", "runs"),
+        ("switch", "compile", str(ROOT / "p4/leaf.p4"), "-o", "made"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_no_file_of_the_current_folder_runs(hostile: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = run([*lab(tmp_path), *words], hostile)
+    assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_files_would_run_in_an_interpreter_that_imports_from_the_folder(hostile: Path, tmp_path: Path) -> None:
+    assert run([sys.executable, "-c", "import rich"], hostile).returncode == 77
+    assert (tmp_path / "ran").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user's command needs root to be started")
+def test_an_unprivileged_user_is_as_safe(hostile: Path, tmp_path: Path) -> None:
+    words = lab(tmp_path)
+    for folder in (tmp_path, *tmp_path.parents):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    try:
+        readable = run([sys.executable, "-I", "-c", "import cli"], Path("/"), NOBODY).returncode == 0
+    except PermissionError:
+        readable = False
+    if not readable:
+        pytest.skip("this checkout or its Python cannot be read by other users")
+    done = run([*words, "list"], hostile, NOBODY)
+    assert not (tmp_path / "ran").exists()
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_child_that_is_python_is_started_by_the_common_interpreter() -> None:
+    """`common/interpreter.py` adds -P; a command line that names sys.executable itself would lack it."""
+    allowed = {"common/interpreter.py", "cli/commands/exec.py", "running/programs.py", "common/compiled/worker.py"}
+    rooms = [file.parent for file in ROOT.glob("*/__init__.py") if file.parent.name not in ("tests", "benchmarks")]
+    files = [file for room in rooms for file in room.rglob("*.py")]
+    found = {file.relative_to(ROOT).as_posix() for file in files if "sys.executable" in file.read_text()}
+    assert "common/interpreter.py" in found
+    assert found <= allowed
