@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
-from cli.root import NeedsRootError, need_root
+from cli.root import need_root
 from cli.words import WORDS, place
+from common.outcome import NOT_DONE, carry_out
 
 DESCRIPTION = "A laboratory for Multipath Reliable Connection (MRC) over an SRv6, packet-trimming P4 fabric."
 EXAMPLES = """examples:
@@ -32,9 +33,16 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+class _Parser(argparse.ArgumentParser):
+    """Options are given in full, also to subcommands: the `lab` script reads some of them before Python does."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **{"allow_abbrev": False, **options})
+
+
 def parser(word: str | None = None) -> argparse.ArgumentParser:
     """The whole command line, of which only this word can be parsed; the others are named in the help."""
-    whole = argparse.ArgumentParser(
+    whole = _Parser(
         prog="./lab", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
@@ -55,27 +63,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         words = [words[2], *words[:2], *words[3:]]
     if not words:
         parser().print_help()
-        return 2
+        return NOT_DONE
     if not words[0].startswith("-") and words[0] not in WORDS:
         from cli.guesses import guess  # knows the fault verbs, which take a moment to import
 
         meant = guess(words[0], WORDS)
         hint = f"did you mean ./lab {meant}?" if meant else f"valid are {', '.join(WORDS)}"
         sys.stderr.write(f"mrclab: no command {words[0]!r}: {hint}\n")
-        return 2
-    try:
-        namespace = parser(words[0]).parse_args(words)  # imports the word's module: Ctrl-C may come here, too
-        reading = namespace.command == "fault" and namespace.verb is None
-        if WORDS[namespace.command].root and not reading:
-            need_root(WORDS[namespace.command].root)
-        return int(namespace.run(namespace))
-    except KeyboardInterrupt:
-        sys.stderr.write("mrclab: interrupted\n")
-        return 130
-    except BrokenPipeError:
-        # The reader has gone (such as `| head`): nothing is wrong, but the interpreter must not try to flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except (OSError, ValueError, RuntimeError, NeedsRootError) as error:
-        sys.stderr.write(f"mrclab: {error}\n")
-        return 2
+        return NOT_DONE
+    return carry_out("mrclab", lambda: _run(words))
+
+
+def _run(words: list[str]) -> int:
+    namespace = parser(words[0]).parse_args(words)  # imports the word's module: Ctrl-C may come here, too
+    reading = namespace.command == "fault" and namespace.verb is None
+    if WORDS[namespace.command].root and not reading:
+        need_root(WORDS[namespace.command].root)
+    return int(namespace.run(namespace))

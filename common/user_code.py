@@ -17,13 +17,18 @@ def load(path: Path, name: str, refusal: type[ValueError], setting: str = "") ->
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever a user's code may raise
+    except RAISED as error:
         raise refusal(before + told(error, path)) from error
     return module
 
 
-def told(error: Exception, path: Path) -> str:
-    """An exception of a user's code, after its file and the line at which that broke, where it broke in that file."""
+RAISED = (Exception, SystemExit, GeneratorExit)
+"""What a user's code may raise. `sys.exit()` in a scenario file must not end the lab with the status of a verdict; only
+Ctrl-C passes through."""
+
+
+def told(error: BaseException, path: Path) -> str:
+    """An exception of a user's code, after its file and the line that raised it, where that is in the file."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     if isinstance(error, SyntaxError) and error.lineno is not None:
         lines = [error.lineno]

@@ -20,6 +20,7 @@ KINDS: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "selection": (SELECTIONS, ("heeds_signals", "next")),
     "congestion": (ALGORITHMS, ("on_ack", "on_trim", "on_loss", "on_timeout", "host_was_late", "on_penalty")),
 }
+_SEAMS = {"selection": "endpoint/mrc/paths/selection.py", "congestion": "endpoint/mrc/congestion/congestion.py"}
 """By setting: those there are, and what a class must have."""
 
 
@@ -62,7 +63,5 @@ def load(setting: str, value: str, wanted: tuple[str, ...]) -> type[Any]:
         raise ConfigError(f"{setting}: {path} has no class {class_name!r}; it has {', '.join(classes) or 'none'}")
     missing = [name for name in wanted if not hasattr(found, name)]
     if missing:
-        raise ConfigError(
-            f"{setting}: {path}: class {class_name} lacks {', '.join(missing)} (endpoint/mrc/{setting}.py)"
-        )
+        raise ConfigError(f"{setting}: {path}: class {class_name} lacks {', '.join(missing)} ({_SEAMS[setting]})")
     return found

@@ -80,7 +80,7 @@ def guarded(function: Callable[[Setting], T], path: Path) -> Callable[[Setting],
     def call(setting: Setting) -> T:
         try:
             return function(setting)
-        except Exception as error:  # whatever a user's code may raise
+        except user_code.RAISED as error:
             raise ScenarioError(user_code.told(error, path)) from error
 
     return call

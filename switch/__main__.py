@@ -7,6 +7,8 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from common.outcome import carry_out
+
 # A module here has `register(subparsers)`, which adds parsers whose default `run` takes the namespace and returns
 # the exit status.
 COMMANDS = ("switch.frontend.cli", "switch.serve", "switch.stf.cli")
@@ -23,8 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     register(subparsers)
     namespace = parser.parse_args(arguments)
-    status: int = namespace.run(namespace)
-    return status
+    return carry_out("switch", lambda: int(namespace.run(namespace)))
 
 
 if __name__ == "__main__":

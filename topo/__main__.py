@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from common.outcome import carry_out
 from topo import cli
 from topo.emulation import cli as emulation_cli
 
@@ -16,14 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cli.register(subparsers)
     emulation_cli.register(subparsers)
     namespace = parser.parse_args(arguments)
-    try:
-        status: int = namespace.run(namespace)
-    except (ValueError, RuntimeError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    return status
+    return carry_out("topo", lambda: int(namespace.run(namespace)))
 
 
 if __name__ == "__main__":

@@ -140,6 +140,8 @@ def test_up_refuses_a_rate_that_no_port_has(
         ("x = 1\n", "a scenario file must hold SCENARIO"),
         ("x = (\n", "mine.py:1: SyntaxError"),
         ("\n\nfrom scenarios import nothing_here\n", "mine.py:3: ImportError"),
+        ("import sys\nsys.exit(0)\n", "mine.py:2: SystemExit: 0"),
+        ("raise SystemExit('bye')\n", "mine.py:1: SystemExit: bye"),
     ],
 )
 def test_a_file_that_is_no_scenario_is_refused_by_its_line(

@@ -1,0 +1,50 @@
+"""Exit statuses of commands, and how an exception becomes one line and a status."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Final
+
+TRUE: Final = 0
+FALSE: Final = 1
+NOT_DONE: Final = 2
+"""The command could not be carried out: bad input, a missing file, a full disk, a defect."""
+UNKNOWN: Final = 3
+INTERRUPTED: Final = 130
+
+DEBUG = "MRCLAB_DEBUG"
+"""Set to 1 in the environment, it shows the trace-back of an error beside its line."""
+_SAID = (OSError, ValueError, RuntimeError)
+"""Exceptions whose message is written for the user."""
+
+
+def carry_out(program: str, command: Callable[[], int]) -> int:
+    """The status of `command`, which may raise anything: no exception may end with the status of a false verdict."""
+    try:
+        return command()
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{program}: interrupted\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone (such as `| head`): nothing is wrong, but the interpreter must not try to flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return TRUE
+    except Exception as error:
+        if os.environ.get(DEBUG) == "1":
+            traceback.print_exc()
+        sys.stderr.write(f"{program}: {told(error)}\n")
+        return NOT_DONE
+
+
+def told(error: Exception) -> str:
+    """An exception as one line."""
+    if isinstance(error, RecursionError):
+        return f"the input is nested too deeply ({DEBUG}=1 shows where)"
+    if isinstance(error, _SAID) and str(error):
+        return str(error)
+    where = traceback.extract_tb(error.__traceback__)[-1:]
+    place = f" at {os.path.basename(where[0].filename)}:{where[0].lineno}" if where else ""
+    return f"{type(error).__name__}: {error}{place}, which is a defect or a damaged file ({DEBUG}=1 shows more)"
