@@ -8,8 +8,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from cli.owner import handing_over
 from cli.root import need_root
 from cli.words import WORDS, place
+from common import files
 from common.outcome import NOT_DONE, carry_out
 
 DESCRIPTION = "A laboratory for Multipath Reliable Connection (MRC) over an SRv6, packet-trimming P4 fabric."
@@ -79,4 +81,5 @@ def _run(words: list[str]) -> int:
     reading = namespace.command == "fault" and namespace.verb is None
     if WORDS[namespace.command].root and not reading:
         need_root(WORDS[namespace.command].root)
-    return int(namespace.run(namespace))
+    with handing_over(files.cache_directory()):
+        return int(namespace.run(namespace))

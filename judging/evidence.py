@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from common.journal import Line
+from judging.journal import READER
 from judging.measures import counters, stalls
 from judging.run import SECOND_NS, Run, Span
 from judging.verdict import Finding
@@ -15,6 +16,8 @@ BUSY_MEAN_MAX = 0.85  # of a span, for a figure without a reference: 86 % have c
 SPOILT_MAX = 0.5  # of a span: what lies between stalls that take more than that is no fair sample of it
 WAIT_MAX = 0.25  # of a phase, in which the mean host was ready to run and had no processor
 WAIT_DRIFT_MAX = 0.08  # more than in the reference; 0.1 more has cost up to 5 % of goodput without any fault
+SILENT_S = 2.0  # of lab time; a host samples ten times a second of it
+SILENT_SHARE = 0.1  # of the run: scenarios may sample less often
 
 
 def sockets(run: Run) -> Finding:
@@ -148,6 +151,17 @@ def complete(run: Run) -> Finding:
         finding = Finding("complete", False, f"{fatal[0]['node']} failed: {fatal[0].get('message')}", spoils=True)
         t_ns, waited_ns = int(fatal[0]["t_ns"]), round(fatal[0].get("waited_s", 0) * SECOND_NS)
         return blamed(finding, stalls.told(run, Span("waiting", t_ns - waited_ns, t_ns)) if waited_ns else "")
+    last_ns = max(span.stop_ns for span in run.phases.values())
+    for host, samples in run.agent_samples.items():
+        if last_ns - int(samples[-1]["t_ns"]) > max(run.ns(SILENT_S), SILENT_SHARE * run.span.length_ns):
+            reason = (
+                f"the journal of {host} ends {run.clock(int(samples[-1]['t_ns']))} into the run: the rest is missing"
+            )
+            return Finding("complete", None, reason, spoils=True)
+    unreadable = [str(line.get("message")) for line in run.kind("error") if line["node"] == READER]
+    if unreadable:
+        reason = f"{len(unreadable)} lines of the journal cannot be read, the first: {unreadable[0]}"
+        return Finding("complete", None, reason, spoils=True)
     return Finding("complete", True, f"all phases ended: {', '.join(run.phases)}")
 
 

@@ -12,7 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from common import files as whole_files
+from common import plain_file
 from common.journal import Line
+from judging.shape import fault_of
+
+READER = "reader"
+"""The node of `error` lines that stand for lines that cannot be read."""
 
 
 def read_file(path: Path) -> list[Line]:
@@ -21,7 +26,7 @@ def read_file(path: Path) -> list[Line]:
     A line that is not a journal line becomes an `error` line, so that the rest of the file still counts; a torn last
     line is skipped, because its writer was killed in the middle of it.
     """
-    return [line for _, _, line in scan(path.read_bytes(), path.name)]
+    return [line for _, _, line in scan(plain_file.read_bytes(path), path.name)]
 
 
 def scan(text: bytes | mmap.mmap, name: str) -> Iterator[tuple[int, int, Line]]:
@@ -36,21 +41,19 @@ def scan(text: bytes | mmap.mmap, name: str) -> Iterator[tuple[int, int, Line]]:
                 line = checked(json.loads(text[start : start + length]))
                 t_ns = line["t_ns"]
                 yield start, length, line
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 if stop >= 0:
                     message = f"{name}:{number}: unreadable: {error}"
-                    yield 0, 0, {"t_ns": t_ns, "node": "reader", "kind": "error", "message": message, "fatal": False}
+                    yield 0, 0, {"t_ns": t_ns, "node": READER, "kind": "error", "message": message, "fatal": False}
         start += length + 1
 
 
 def checked(line: Any) -> Line:
     """The line itself, if it has what every line must have; ValueError otherwise."""
-    if not isinstance(line, dict):
-        raise ValueError(f"a journal line is an object, not {type(line).__name__}")
-    for key, kind in (("t_ns", int), ("node", str), ("kind", str)):
-        if not isinstance(line.get(key), kind):
-            raise ValueError(f"'{key}' must be of type {kind.__name__}, got {line.get(key)!r}")
-    return line
+    if wrong := fault_of(line):
+        raise ValueError(wrong)
+    whole: Line = line
+    return whole
 
 
 def merge(files: Iterable[Path]) -> list[Line]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from common import files
 from judging import evidence
 from judging.checks import Check
 from judging.journal import write_merged
@@ -28,16 +29,19 @@ def verdict_of(run: Run, checks: Sequence[Check]) -> Verdict:
     return conclude(findings)
 
 
-def judge(directory: Path, checks: Sequence[Check], story: Story) -> Verdict:
-    """Judge a run and write verdict, summary and report into its directory."""
+def judge(directory: Path, checks: Sequence[Check], story: Story, again: str = "") -> Verdict:
+    """Judge a run and write verdict, summary and report into its directory.
+
+    `again` is appended to their names: a verdict from other checks stands beside the first one.
+    """
     run = Run.open(directory)
     write_merged(run.lines, directory / "journal.jsonl")
     verdict = verdict_of(run, checks)
-    (directory / "summary.txt").write_text(report.summary(run, story, verdict))
-    (directory / "report.html").write_text(report.html(run, story, verdict))
+    files.write(directory / f"summary{again}.txt", report.summary(run, story, verdict))
+    files.write(directory / f"report{again}.html", report.html(run, story, verdict))
     findings = [
         {"check": f.check, "holds": f.holds, "reason": f.reason, "figures": f.figures} for f in verdict.findings
     ]
     document = {"verdict": verdict.word, "findings": findings, "figures": figures(run)}
-    (directory / "verdict.json").write_text(json.dumps(document, indent=2) + "\n")
+    files.write(directory / f"verdict{again}.json", json.dumps(document, indent=2) + "\n")
     return verdict

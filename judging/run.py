@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from common import plain_file
 from common.journal import Line
 from judging import units
 from judging.journal import merge
@@ -87,6 +89,16 @@ def ends(target: str) -> tuple[str, ...]:
     return (target,) if ">" in target else tuple(sorted(re.split("[-–]", target)))
 
 
+def line_count(files: Iterable[Path]) -> int:
+    """The lines in all files, whole or torn."""
+    count = 0
+    for path in files:
+        with plain_file.open_plain(path) as file:
+            while block := file.read(1 << 20):
+                count += block.count(b"\n")
+    return count
+
+
 class Run:
     """Accessors over the merged lines of one run. Times are the journal's own; `seconds` are since its first phase."""
 
@@ -98,13 +110,15 @@ class Run:
 
     @classmethod
     def open(cls, directory: Path) -> Run:
-        """Read `journal/*.jsonl` of a run directory, or `journal.jsonl` if the parts are gone."""
+        """Read `journal/*.jsonl` of a run directory, or `journal.jsonl` if the parts are gone or incomplete."""
+        plain_file.check_folder(directory / "journal")
         parts = sorted((directory / "journal").glob("*.jsonl"))
-        merged = directory / "journal.jsonl"
-        if not parts and not merged.exists():
+        merged = [path for path in (directory / "journal.jsonl",) if os.path.lexists(path)]
+        if not parts and not merged:
             raise FileNotFoundError(f"{directory} is not a run: it has neither journal/*.jsonl nor journal.jsonl")
-        files = parts or [merged]
-        long = sum(path.stat().st_size for path in files) > LONG_BYTES
+        # A merged journal with more lines than its parts was made when these were whole.
+        files = merged if not parts or line_count(merged) > line_count(parts) else parts
+        long = sum(path.lstat().st_size for path in files) > LONG_BYTES
         return cls(Shelf.of(files) if long else merge(files), directory)
 
     @cached_property

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import mmap
+import os
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import overload
 
+from common import plain_file
 from common.journal import Line
 from judging.arrays import Places, np
 from judging.journal import checked, scan
@@ -71,8 +73,9 @@ class Shelf(Sequence[Line]):
 
 def mapped(path: Path) -> bytes | mmap.mmap:
     """The bytes of a file, which the kernel reads when they are wanted."""
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
+    with plain_file.open_plain(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
 
 
 def grouped(lines: Sequence[Line], name: Callable[[Line], str | None]) -> dict[str, Sequence[Line]]:

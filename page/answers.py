@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from common import plain_file
 from endpoint.decoder import acknowledges
 
 Line = dict[str, Any]
@@ -76,7 +77,7 @@ def caused(one: Line, packet: Line) -> bool:
 def lines(log: Path, *words: str) -> Iterator[Line]:
     """Lines of the log that hold all these words; those between the first line and the last."""
     wanted = [word.encode() for word in words]
-    with log.open("rb") as file:
+    with plain_file.open_plain(log) as file:
         for part in file:
             if part.endswith(b"\n") and all(word in part for word in wanted):
                 line: Line = json.loads(part)

@@ -8,6 +8,7 @@ import os
 import secrets
 from pathlib import Path
 
+from common import plain_file
 from judging.journal import checked
 
 BATCH_LINES = 1000
@@ -89,7 +90,7 @@ class Feed:
 
     def _new(self, name: str, place: int) -> list[bytes]:
         """Whole lines that were written to a file since the last look."""
-        with open(os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=place), "rb") as file:
+        with plain_file.open_plain(name, place) as file:
             file.seek(self._offsets.get((place, name), 0))
             data = file.read()
         end = data.rfind(b"\n") + 1  # the last line may still be on its way

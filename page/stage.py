@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from common import plain_file
 from page.scene import all_refusals, scene, verbs
 from running import directory
 from topo.plan import Plan
@@ -77,16 +77,13 @@ def title(options: Mapping[str, Any]) -> str:
 
 def run_options(run: Path) -> dict[str, Any]:
     """`options.json` of a run."""
-    options = json.loads((run / "options.json").read_text())
-    if not isinstance(options, dict):
-        raise ValueError(f"{run / 'options.json'} holds no options")
-    return options
+    return plain_file.read_object(run / "options.json")
 
 
 def running_plan(run: Path, options: Mapping[str, Any]) -> Plan:
     """The plan that was built: the baseline's is the single-plane equivalent of the run's own."""
     try:
-        plan = load_plan(str(run / "plan.toml"))
+        plan = directory.RunDirectory(run).plan()
     except (OSError, PlanError) as error:
         raise ValueError(f"{run} has no plan to be drawn from: {error}") from None
     built = plan.single_plane() if options.get("single_plane") else plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -12,10 +13,14 @@ from typing import Any
 
 import tomli_w
 
+from common import files, plain_file
 from topo.plan import Plan
-from topo.planfile import plan_document
+from topo.planfile import PlanError, parse_plan, plan_document
 
 RUNS = Path("runs")
+NAME = re.compile(r"([0-9]{8}-[0-9]{6})-[0-9]+(?:-([0-9]+))?", re.ASCII)
+SCENARIO = "scenario.py"
+"""The copy of a user's scenario file in the folder of a run."""
 
 
 class RunDirectory:
@@ -25,18 +30,28 @@ class RunDirectory:
         self.path = path
         self.journals = path / "journal"
         self.packets = path / "packets.jsonl"
+        self.made: tuple[Path, ...] = ()
+        """What `create` made, for the user who called sudo: folders that were not there, the run, `latest`."""
 
     @classmethod
     def create(cls, root: Path, scenario: str, seed: int) -> RunDirectory:
-        """Make a new, empty folder; `latest` points to it at once."""
-        (root / scenario).mkdir(parents=True, exist_ok=True)
-        stamp = f"{time.strftime('%Y%m%d-%H%M%S')}-{seed}"
-        for number in count(1):
-            path = root / scenario / (stamp if number == 1 else f"{stamp}-{number}")
-            with suppress(FileExistsError):  # of another run that began in this second
+        """Make a new, empty folder; `latest` points to it at once.
+
+        Its name sorts behind those of all runs in `root`, also when the clock was set back: the time is UTC, at least
+        that of the newest run, and runs of one second are numbered.
+        """
+        folder = root / scenario
+        made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+        newest = max((moment(path) for path in root.glob("*/*")), default=("", 0))
+        stamp = max(time.strftime("%Y%m%d-%H%M%S", time.gmtime()), newest[0])
+        for number in count(newest[1] + 1 if stamp == newest[0] else 1):
+            path = folder / (f"{stamp}-{seed}" if number == 1 else f"{stamp}-{seed}-{number}")
+            with suppress(FileExistsError):  # of another run that began in this moment
                 path.mkdir()
                 break
         directory = cls(path)
+        directory.made = (*made, path, root / "latest")
         directory.journals.mkdir()
         link = root / f".latest-{scenario}-{path.name}"
         link.symlink_to(path.relative_to(root))
@@ -49,11 +64,28 @@ class RunDirectory:
 
     def write_options(self, options: Mapping[str, Any]) -> None:
         """Everything that was chosen, as `options.json`."""
-        (self.path / "options.json").write_text(json.dumps(options, indent=2, sort_keys=True) + "\n")
+        files.write(self.path / "options.json", json.dumps(options, indent=2, sort_keys=True) + "\n")
 
     def write_plan(self, plan: Plan) -> None:
         """The plan as a plan file with every key, as `up`, `topo` and `run --plan` take it."""
-        (self.path / "plan.toml").write_text(tomli_w.dumps(plan_document(plan)), encoding="utf-8")
+        files.write(self.path / "plan.toml", tomli_w.dumps(plan_document(plan)))
+
+    def write_scenario(self, text: bytes) -> None:
+        """A copy of the user's scenario file. It is kept as text: no command runs it unless the user says so."""
+        files.write(self.path / SCENARIO, text)
+
+    def options(self) -> dict[str, Any]:
+        """What was chosen. ValueError names the file and what is wrong with it."""
+        return plain_file.read_object(self.path / "options.json")
+
+    def plan(self) -> Plan:
+        """The run's own plan. PlanError or OSError names the file and what is wrong with it."""
+        file = self.path / "plan.toml"
+        try:
+            text = plain_file.read_bytes(file).decode()
+        except UnicodeDecodeError as error:
+            raise PlanError(f"{file} must be UTF-8 ({error})") from None
+        return parse_plan(text, source=str(file))
 
 
 def find(root: Path, name: str) -> Path:
@@ -69,20 +101,29 @@ def find(root: Path, name: str) -> Path:
         if path.parent.name == name:
             return path.resolve()
     known = [str(path.relative_to(root)) for path in runs]
-    choices = ", ".join(["latest", *known[-8:]]) if known else f"none yet, {root} is empty: ./lab run makes one"
+    none = f"none in {root} that has an options.json: ./lab run makes one"
+    choices = ", ".join(["latest", *known[-8:]]) if known else none
     raise FileNotFoundError(f"no run {name!r}; there is: {choices}")
 
 
 def by_age(root: Path) -> list[Path]:
     """All runs, the newest last."""
     return sorted(
-        (path.parent for path in root.glob("*/*/options.json")), key=lambda path: (path.name, path.parent.name)
+        (path.parent for path in root.glob("*/*/options.json")),
+        key=lambda path: (*moment(path), path.name, path.parent.name),
     )
+
+
+def moment(run: Path) -> tuple[str, int]:
+    """When a run was made, from its name `DATE-TIME-SEED[-NUMBER]`: the second, and its number among runs of it."""
+    match = NAME.fullmatch(run.name)
+    return (match[1], int(match[2] or 1)) if match else ("", 0)
 
 
 def before(run: Path) -> Path:
     """The run of the same scenario before this one. FileNotFoundError when it is the first."""
-    earlier = [path for path in by_age(run.parent.parent) if path.parent == run.parent and path.name < run.name]
+    siblings = [path for path in by_age(run.parent.parent) if path.parent == run.parent]
+    earlier = siblings[: siblings.index(run)] if run in siblings else []
     if not earlier:
         raise FileNotFoundError(f"{run} is the first run of {run.parent.name}: there is none to compare it with")
     return earlier[-1]

@@ -22,6 +22,7 @@ from running.programs import Programs
 from running.timeline import Moment, moments, noticed
 from running.transport_choice import TransportChoice
 from running.worlds.world import World, WorldGoneError, call
+from scenarios import library
 from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out
 from topo.fault import VERBS, dead_links, make_fault
 from topo.plan import Plan
@@ -147,6 +148,9 @@ class Runner:
         options = self.options()
         self.directory.write_options(options)
         self.directory.write_plan(self.choices.plan)
+        file = library.own_file(options["source"])
+        if file is not None:
+            self.directory.write_scenario(file.read_bytes())
         clock: Callable[[], int] = time.monotonic_ns if self.choices.world == "emulated" else lambda: 0
         journal = Journal(self.directory.journal("runner"), "runner", lambda: clock())
         with ExitStack() as stack:

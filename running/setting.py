@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from scenarios.scenario import Setting
-from topo.planfile import load_plan
+from topo.plan import Plan
 
 
-def setting_of(options: Mapping[str, Any]) -> Setting:
-    """Raises KeyError when the options are not those of a run."""
-    plan = load_plan(options["plan_source"], options["overrides"])
+def setting_of(options: Mapping[str, Any], plan: Plan) -> Setting:
+    """`plan` is the run's own, from its folder. Raises KeyError when the options are not those of a run."""
     ports = plan.planes if options["single_plane"] else 1
     return Setting(
         plan.at_rate(int(options["port_rate_bps"]) // ports),

@@ -59,6 +59,12 @@ def file_of(name: str) -> Path | None:
     return Path(name) if name.endswith(".py") else None
 
 
+def own_file(name: str) -> Path | None:
+    """The file of a scenario that is not shipped; None for a shipped one, and for one that was made in code."""
+    file = None if name in NAMES or name in WITH_PROGRAMS else file_of(name)
+    return file if file is not None and file.is_file() else None
+
+
 def load(path: Path) -> Scenario:
     """The SCENARIO of a user's file."""
     module = user_code.load(path, path.stem, ScenarioError)

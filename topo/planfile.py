@@ -100,8 +100,8 @@ def parse_plan(text: str, source: str = "plan", overrides: Mapping[str, str] | N
     """A plan from TOML text; `source` names it in errors. Raises PlanError with the key, the rule and the range."""
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise PlanError(f"{source}: not TOML: {error}") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise PlanError(f"{source} must be TOML ({error})") from error
     try:
         for key, value in (overrides or {}).items():
             _override(document, key, value)

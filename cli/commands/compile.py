@@ -37,8 +37,6 @@ def compile_command(arguments: argparse.Namespace) -> int:
         return 0
     from rich.console import Console
 
-    from cli.owner import hand_over
-    from common import files
     from common.compiled.build import build
 
     started_s = time.monotonic()
@@ -51,7 +49,6 @@ def compile_command(arguments: argparse.Namespace) -> int:
                 sys.stderr.write(f"mrclab: {what}\n")
 
         made = build(compiled.UNIT, tell)
-    hand_over(files.cache_directory())
     if arguments.format == "json":
         print(json.dumps({"folder": made.folder, "compilers": made.compilers}))
     else:

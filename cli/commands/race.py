@@ -87,7 +87,7 @@ def race_command(arguments: argparse.Namespace) -> int:
             for one in racers:
                 export.beside_report(one.directory.path)
                 verdicts.append(judge(one.directory.path, list(scenario.checks(one.runner.setting)), scenario.story))
-            hand_over(arguments.runs)
+            hand_over(*(path for one in racers for path in one.directory.made))
     for one in racers:
         sys.stdout.write(f"\n{one.choices.transport.name}\n" + (one.directory.path / "summary.txt").read_text())
         sys.stdout.write(f"\nreport: {one.directory.path / 'report.html'}\n")
@@ -97,18 +97,14 @@ def race_command(arguments: argparse.Namespace) -> int:
 
 def racer(scenario: Scenario, arguments: argparse.Namespace, name: str, seed: int) -> Racer:
     """One run: all words of the command that concern its transport."""
-    import controller
     from cli.choosing import choose
-    from running import estimate
-    from running.rehearsal import rehearse
+    from running.preparation import prepare
     from running.runner import Runner
 
     roce_alone = {} if TRANSPORTS[name].single_plane else {"reconvergence": None}
     own = argparse.Namespace(**{**vars(arguments), "transport": name, "seed": seed, **roce_alone})
     choices = choose(scenario, own, lambda line: None)
-    estimate.check(scenario, choices)
-    controller.check(choices.running_plan)
-    rehearse(scenario, choices)
+    prepare(scenario, choices)
     directory = RunDirectory.create(arguments.runs, scenario.name, choices.seed)
     return Racer(choices, directory, Runner(scenario, choices, directory, lambda line: None))
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
+import os
 import sys
 from pathlib import Path
 
 from cli.words import add
+from common import plain_file
 from running.directory import RUNS, find
+
+AGAIN = "-again"
+"""Added to the names of files of a verdict that comes from other checks than the first one."""
 
 EXAMPLES = """examples:
   ./lab report
@@ -22,6 +26,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     report.add_argument("name", nargs="?", default="latest", help="a run, or a scenario: its newest run (latest)")
     report.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
     report.add_argument("--format", choices=("text", "json"), default="text")
+    report.add_argument("--trust", action="store_true", help="run the scenario file in the run folder, which is code")
     report.add_argument("--csv", type=Path, metavar="DIR", help="write goodput.csv, steps.csv and counters.csv there")
 
 
@@ -30,19 +35,25 @@ def report_command(arguments: argparse.Namespace) -> int:
     from judging.reports.figures import write_csv
     from judging.run import Run
     from page import export
-    from running.setting import setting_of
-    from scenarios import library  # late: matplotlib, which the help does not need
+    from running.assessment import assessment  # late: matplotlib, which the help does not need
 
     path = find(arguments.runs, arguments.name)
-    options = json.loads((path / "options.json").read_text())
-    scenario = library.find(options["source"])
+    judged_with = assessment(path, arguments.trust)
+    verdict_file = path / "verdict.json"
+    first = plain_file.read_object(verdict_file).get("verdict") if os.path.lexists(verdict_file) else None
+    again = AGAIN if judged_with.notice and first is not None else ""
     export.beside_report(path)
-    verdict = judge(path, list(scenario.checks(setting_of(options))), scenario.story)
+    verdict = judge(path, judged_with.checks, judged_with.story, again)
+    for notice in [judged_with.notice] if judged_with.notice else []:
+        sys.stdout.write(f"{notice}\n") if arguments.format == "text" else sys.stderr.write(f"{notice}\n")
+    if first not in (None, verdict.word):
+        kept = f", kept in {verdict_file.name}" if again else ""
+        sys.stderr.write(f"the first verdict was {first}{kept}\n")
     if arguments.csv is not None:
         for file in write_csv(Run.open(path), arguments.csv):
             sys.stderr.write(f"wrote {file}\n")
-    name = "summary.txt" if arguments.format == "text" else "verdict.json"
+    name = f"summary{again}.txt" if arguments.format == "text" else f"verdict{again}.json"
     sys.stdout.write((path / name).read_text())
     if arguments.format == "text":
-        sys.stdout.write(f"\nreport: {path / 'report.html'}\n")
+        sys.stdout.write(f"\nreport: {path / f'report{again}.html'}\n")
     return verdict.exit_status

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from cli import words
-from cli.owner import hand_over
+from cli.owner import handing_over
 from common.interrupts import sigterm_too
 from running.directory import RUNS
 from running.workers import WORKERS_MAX
@@ -72,7 +72,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     folder = arguments.runs / ("reproduction-short" if arguments.short else "reproduction")
     workers = arguments.workers or len(os.sched_getaffinity(0))
     with ExitStack() as stack:
-        stack.callback(hand_over, arguments.runs)
+        stack.enter_context(handing_over(arguments.runs, folder))
         store = stack.enter_context(Store(folder))
         reproduction = Reproduction(wanted, store, arguments.short)
         room = Room(reproduction.missing, available_memory())

@@ -148,13 +148,11 @@ def run_command(arguments: argparse.Namespace) -> int:
     # Late: matplotlib, numpy and gRPC take seconds, and the help needs none of them.
     from rich.console import Console
 
-    import controller
     from cli.choosing import choose
     from judging.judge import judge
     from page import export
-    from running import calibration, estimate
     from running.live import Watcher
-    from running.rehearsal import rehearse
+    from running.preparation import prepare
     from running.runner import MakeWorld, Runner
     from running.watch import watched
     from running.worlds.emulated import EmulatedWorld
@@ -176,9 +174,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     told = arguments.format == "text"
     console = Console(quiet=not told)
     choices = choose(scenario, arguments, partial(console.print, highlight=False, soft_wrap=True))
-    needed = estimate.check(scenario, choices)
-    controller.check(choices.running_plan)
-    rehearse(scenario, choices)
+    needed = prepare(scenario, choices)
     directory = RunDirectory.create(arguments.runs, scenario.name, choices.seed)
     simulated = choices.world == "simulated"
     kind = SimulatedWorld if simulated else EmulatedWorld
@@ -201,7 +197,7 @@ def run_command(arguments: argparse.Namespace) -> int:
             # An interrupted run is judged too: it is unknown, and its directory opens like any other.
             export.beside_report(directory.path)
             verdict = judge(directory.path, list(scenario.checks(runner.setting)), scenario.story)
-            hand_over(arguments.runs, calibration.cache_file().parent)
+            hand_over(*directory.made)
     if told:
         sys.stdout.write("\n" + (directory.path / "summary.txt").read_text())
         sys.stdout.write(f"\nreport: {directory.path / 'report.html'}\n")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from cli import words
 from cli.commands.run import chosen, refuse_second_lab
-from cli.owner import hand_over
+from cli.owner import handing_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
 from running.directory import RUNS
@@ -133,11 +133,12 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     console = Console(quiet=not told)
     folder = arguments.runs / "sweeps"
     subjects = [subject(variant, chosen, seeds[0]) for variant in chosen_variants(arguments, seeds[0])]
+    place = folder / name_of(subjects[0].variant.scenario, [one.variant.title for one in subjects])
+    scenarios = {arguments.runs / str(one.options["scenario"]) for one in subjects}
     with ExitStack() as stack:
-        stack.callback(hand_over, arguments.runs)
+        stack.enter_context(handing_over(arguments.runs, folder, place, *scenarios))
         sweep = Sweep(subjects, seeds, stack.enter_context(Store(folder)), until)
         found: list[Statement] = []
-        place = folder / name_of(subjects[0].variant.scenario, [one.variant.title for one in subjects])
         try:
             if not sweep.decided:
                 engine = stack.enter_context(make_engine(arguments, folder))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from common import plain_file
 from judging.checks import qp_errors
 from judging.measures import counters, flows, goodput, paths, recovery, steps
 from judging.reports import contrast, page, plots, report
@@ -40,7 +41,7 @@ def with_changes(name: str, own: dict[str, Any], runs: Sequence[Run], key: str) 
 def verdict_word(run: Run) -> str:
     """The run's own verdict, "–" for a run that was never judged."""
     file = run.directory / "verdict.json" if run.directory else None
-    return str(json.loads(file.read_text())["verdict"]) if file and file.exists() else "–"
+    return str(plain_file.read_object(file).get("verdict", "–")) if file and os.path.lexists(file) else "–"
 
 
 def rows(runs: Sequence[Run]) -> list[list[str]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from running.rehearsal import rehearse
+from running.preparation import prepare
 from studies.sweeping.task import Choose, Task, hashes_of, key_of, options_of
 from studies.sweeping.variant import Variant
 
@@ -31,7 +31,7 @@ class Subject:
 def subject(variant: Variant, choose: Choose, seed: int) -> Subject:
     """The variant, gone through on paper with one seed. ValueError says what is wrong with it."""
     chosen = choose([*variant.words, "--seed", str(seed)])
-    rehearse(*chosen)
+    prepare(*chosen)
     return Subject(variant, chosen[0].title, options_of(chosen))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.owner import hand_over
+from cli.owner import hand_over, handing_over
 
 
 @pytest.mark.root
@@ -29,3 +29,29 @@ def test_without_sudo_nothing_changes_hands(tmp_path: Path) -> None:
     before = tmp_path.stat()
     hand_over(tmp_path, environment={})
     assert (tmp_path.stat().st_uid, tmp_path.stat().st_gid) == (before.st_uid, before.st_gid)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
+def test_only_what_appears_changes_hands(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    colleague = runs / "colleague"
+    colleague.mkdir(parents=True)
+    (colleague / "thesis.txt").write_text("")
+    os.chown(colleague / "thesis.txt", 1234, 1234)
+    (runs / "rows.sqlite").write_text("")
+    (runs / "page.html").write_text("")
+    with handing_over(runs, tmp_path / "new" / "cache", environment={"SUDO_UID": "12345", "SUDO_GID": "23456"}):
+        (runs / "rows.sqlite").write_text("more rows")
+        (runs / "page.new").write_text("")
+        (runs / "page.new").replace(runs / "page.html")
+        (runs / "smoke" / "run").mkdir(parents=True)
+        (colleague / "more.txt").write_text("")
+        (tmp_path / "new" / "cache").mkdir(parents=True)
+        (tmp_path / "new" / "cache" / "program.so").write_text("")
+    theirs = {path for path in (tmp_path, *tmp_path.rglob("*")) if path.lstat().st_uid == 12345}
+    assert theirs == {
+        runs / "page.html", runs / "smoke", runs / "smoke/run",
+        tmp_path / "new", tmp_path / "new/cache", tmp_path / "new/cache/program.so",
+    }  # fmt: skip
+    assert (colleague / "thesis.txt").stat().st_uid == 1234

@@ -19,8 +19,15 @@ from judging.run import Run
 from judging.verdict import Verdict
 from running.setting import setting_of
 from scenarios import library
+from topo.plan import Plan
+from topo.planfile import load_plan
 
 JOURNALS = Path(__file__).parent / "journals"
+
+
+def plan_of(run: Run) -> Plan:
+    """The plan that the run was made with: these folders hold no plan of their own."""
+    return load_plan(run.options["plan_source"], run.options["overrides"])
 
 
 def load(name: str) -> Run:
@@ -30,7 +37,7 @@ def load(name: str) -> Run:
 
 def judged(run: Run) -> Verdict:
     scenario = library.find(str(run.options["scenario"]))
-    return verdict_of(run, list(scenario.checks(setting_of(run.options))))
+    return verdict_of(run, list(scenario.checks(setting_of(run.options, plan_of(run)))))
 
 
 EXPECTED = {

@@ -20,6 +20,8 @@ from judging.run import Run
 from judging.shelf import Shelf, grouped
 from running.setting import setting_of
 from scenarios import library
+from topo.plan import Plan
+from topo.planfile import load_plan
 
 JOURNAL = Path(__file__).parent / "journals" / "link-flap-freeze.jsonl.gz"
 
@@ -52,6 +54,11 @@ def test_a_shelf_holds_what_a_merged_journal_holds(
     assert {node: list(found) for node, found in grouped(shelf, name).items()} == grouped(merged, name)
 
 
+def plan_of(run: Run) -> Plan:
+    """The plan that the run was made with: these folders hold no plan of their own."""
+    return load_plan(run.options["plan_source"], run.options["overrides"])
+
+
 def test_a_long_run_is_judged_as_a_short_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pages = []
     for long_bytes in (1 << 40, 0):
@@ -62,7 +69,7 @@ def test_a_long_run_is_judged_as_a_short_one_is(tmp_path: Path, monkeypatch: pyt
         run = Run.open(directory)
         assert isinstance(run.lines, Shelf) is (long_bytes == 0)
         scenario = library.find(str(run.options["scenario"]))
-        judge(directory, list(scenario.checks(setting_of(run.options))), scenario.story)
+        judge(directory, list(scenario.checks(setting_of(run.options, plan_of(run)))), scenario.story)
         pages.append([(directory / name).read_text() for name in ("verdict.json", "summary.txt", "journal.jsonl")])
     assert pages[0] == pages[1]
 

@@ -1,12 +1,15 @@
-"""Run directories: each run has one of its own, whoever makes others at the same moment."""
+"""Run directories: each run has one of its own, whoever makes others at that moment; names sort by age."""
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
-from running.directory import RunDirectory
+import pytest
+
+from running.directory import RunDirectory, before, find
 
 MAKERS = 16
 
@@ -25,3 +28,35 @@ def test_runs_of_one_scenario_and_seed_that_begin_together_do_not_meet(tmp_path:
         assert all((path / "journal").is_dir() for path in made)
         assert (tmp_path / "latest").resolve() in made
         assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def made(root: Path, scenario: str, seed: int) -> Path:
+    directory = RunDirectory.create(root, scenario, seed)
+    directory.write_options({"scenario": scenario})
+    return directory.path
+
+
+def test_thirteen_runs_of_one_second_are_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "gmtime", lambda: time.struct_time((2026, 11, 24, 8, 0, 0, 1, 328, 0)))
+    paths = [made(tmp_path, "smoke", seed) for seed in range(13, 0, -1)]  # seeds fall while time goes on
+    assert find(tmp_path, "smoke") == paths[-1].resolve()
+    assert [before(path) for path in paths[1:]] == paths[:-1]
+
+
+def test_a_clock_that_is_set_back_changes_no_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = []
+    for hour in (8, 7, 9, 8):
+        monkeypatch.setattr(time, "gmtime", lambda hour=hour: time.struct_time((2026, 11, 24, hour, 0, 0, 1, 328, 0)))
+        paths.append(made(tmp_path, "smoke" if hour != 7 else "spray", hour))
+    assert find(tmp_path, "smoke") == paths[-1].resolve()
+    assert before(paths[3]) == paths[2]
+    assert before(paths[2]) == paths[0]
+
+
+def test_what_was_made_is_what_was_not_there(tmp_path: Path) -> None:
+    first = RunDirectory.create(tmp_path / "new" / "runs", "smoke", 1)
+    assert set(first.made) == {
+        tmp_path / "new", tmp_path / "new/runs", tmp_path / "new/runs/smoke", first.path, tmp_path / "new/runs/latest",
+    }  # fmt: skip
+    second = RunDirectory.create(tmp_path / "new" / "runs", "smoke", 1)
+    assert set(second.made) == {second.path, tmp_path / "new/runs/latest"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
 from math import sqrt
@@ -49,7 +48,7 @@ def simulate(
     runner = Runner(scenario, choices, run, tell=lambda event: None)
     runner.run(lambda: SimulatedWorld(choices.running_plan, chosen, seed, run, runner.tell))
     verdict = judge(run.path, list(scenario.checks(runner.setting)), scenario.story)
-    again = setting_of(json.loads((run.path / "options.json").read_text()))
+    again = setting_of(run.options(), run.plan())
     assert again == runner.setting
     return verdict, Run.open(run.path)
 

@@ -14,9 +14,9 @@ from cli.main import main
 from judging.judge import judge
 from judging.run import Run
 from judging.verdict import Verdict
+from running.assessment import assessment
 from running.directory import RunDirectory
 from running.runner import Choices, Runner
-from running.setting import setting_of
 from running.transport_choice import transport
 from running.worlds import simulated
 from running.worlds.simulated import SimulatedWorld
@@ -114,8 +114,9 @@ def test_every_scenario_runs_on_the_baseline_and_says_what_it_cannot_hold(name: 
     report = (path / "report.html").read_text()
     assert "the RoCE baseline" in report
     assert report.rstrip().endswith("</html>")
-    options = json.loads((path / "options.json").read_text())
-    again = judge(path, list(library.find(name).checks(setting_of(options))), library.find(name).story)
+    judged_with = assessment(path)
+    assert judged_with.notice == ""
+    again = judge(path, judged_with.checks, judged_with.story)
     assert again == verdict
 
 

@@ -1,0 +1,74 @@
+"""Regular files of folders that may come from somebody else: links, FIFOs, devices and sockets are refused by name.
+
+A run folder is data that people hand in and attach to mails. Reading it must neither follow a link out of it nor
+wait for the writer of a FIFO.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any, BinaryIO
+
+_KINDS = (
+    (stat.S_ISLNK, "a symbolic link"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISCHR, "a device"),
+)
+
+
+class NotPlainError(OSError):
+    """The path is no regular file; the message says what it is."""
+
+
+def open_plain(path: str | Path, dir_fd: int | None = None) -> BinaryIO:
+    """Open a regular file for reading. FileNotFoundError when it is missing, NotPlainError when it is anything else."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket, or a FIFO's other end
+            raise _refused(path, os.stat(path, dir_fd=dir_fd, follow_symlinks=False).st_mode) from None
+        raise
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        raise _refused(path, mode)
+    return os.fdopen(descriptor, "rb")
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The content of a regular file."""
+    with open_plain(path) as file:
+        return file.read()
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a regular file. ValueError names the file and what is wrong with it."""
+    try:
+        value = json.loads(read_bytes(path))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} must hold JSON ({type(error).__name__}: {error})") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} must hold a JSON object (got {type(value).__name__})")
+    return value
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a folder that is a link or no folder; a missing one is fine."""
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISDIR(mode):
+        raise _refused(path, mode, "a directory")
+
+
+def _refused(path: str | Path, mode: int, wanted: str = "a regular file") -> NotPlainError:
+    kind = next((name for test, name in _KINDS if test(mode)), "a regular file")
+    return NotPlainError(f"{path} must be {wanted} (it is {kind})")

@@ -1,0 +1,69 @@
+"""With which checks an old run is judged again, and what the reader must be told about them.
+
+A run folder is data. Its plan and its choices are read from it; its scenario is the shipped one, or a file of the
+user's whose copy lies in the folder. The copy is code that may come from another user: it runs only on request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import plain_file
+from judging import checks
+from judging.checks import Check
+from judging.story import Story
+from running import identity
+from running.directory import SCENARIO, RunDirectory
+from running.setting import setting_of
+from scenarios import library
+from scenarios.scenario import Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """`notice` is "" when the checks are those that the run was made with."""
+
+    checks: Sequence[Check]
+    story: Story
+    notice: str = ""
+
+
+def assessment(path: Path, trust: bool = False) -> Assessment:
+    """The checks for the run in this folder; `trust` runs the scenario file that the folder holds.
+
+    ValueError or OSError names the file that is missing or damaged.
+    """
+    directory = RunDirectory(path)
+    options = directory.options()
+    try:
+        setting = setting_of(options, directory.plan())
+        source, made_with = str(options["source"]), str(options["hashes"]["scenario"])
+        name = str(options["scenario"])
+    except (LookupError, TypeError, AttributeError) as error:
+        place = path / "options.json"
+        raise ValueError(f"{place} must hold the options of a run ({type(error).__name__}: {error})") from None
+    if source in (*library.NAMES, *library.WITH_PROGRAMS):
+        return _shipped(source, made_with, setting)
+    copy = path / SCENARIO
+    if trust:
+        now = identity.digest(plain_file.read_bytes(copy))
+        scenario = library.load(copy)
+        other = f"judged with other checks: {copy} is not the file that the run was made with"
+        notice = "" if now == made_with else other
+        return Assessment(list(scenario.checks(setting)), scenario.story, notice)
+    notice = (
+        "judged with other checks: only those that hold for every run, because the run's own scenario is code"
+        " (--trust runs the copy in the run folder)"
+    )
+    return Assessment(checks.always(), Story(name, f"A scenario of its own: {Path(source).name}."), notice)
+
+
+def _shipped(name: str, made_with: str, setting: Setting) -> Assessment:
+    scenario = library.find(name)
+    file = library.file_of(name)
+    assert file is not None
+    same = identity.digest(file.read_bytes()) == made_with
+    notice = "" if same else f"judged with other checks: the scenario {name} has changed since the run was made"
+    return Assessment(list(scenario.checks(setting)), scenario.story, notice)
