@@ -8,6 +8,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from common import unix_socket
+
 TIMEOUT_S = 30.0
 _LAST_WORDS_S = 0.1
 
@@ -31,8 +33,8 @@ class ControlClient:
     """
 
     def __init__(self, address: str | Path, timeout_s: float = TIMEOUT_S) -> None:
-        """`address` is HOST:PORT, or the path of a Unix socket. Raises ControlError when nobody answers there."""
-        self.address = address
+        """`address` is HOST:PORT, `unix:` and a path, or a path. Raises ControlError when nothing answers there."""
+        self.address = (unix_socket.path_of(address) if isinstance(address, str) else None) or address
         self._timeout_s = timeout_s
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None

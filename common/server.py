@@ -1,6 +1,8 @@
 """The answering side of a control socket: JSON lines over loopback TCP or a Unix socket (docs/contracts.md).
 
-Requests are hostile: a client that sends bad bytes gets an error or is cut off, and no other client notices.
+Requests are hostile: a client that sends bad bytes gets an error or is cut off, and no other client notices. Over TCP,
+which a page in a browser reaches too, the first line that is no request ends the connection, so that the body of an
+HTTP request is never read.
 """
 
 from __future__ import annotations
@@ -11,12 +13,16 @@ import os
 import select
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from common import unix_socket
+
 CLIENTS_MAX = 64
-"""Clients at a time: a loop may wait with `select`, which takes no descriptor above 1023."""
+"""Clients at a time: a loop may wait with `select`, which takes no descriptor above 1023. One more takes the place of
+the client that has been silent longest and waits for no answer."""
 _SEND_TIMEOUT_S = 2.0
 
 Reply = Callable[[dict[str, Any]], None]
@@ -62,12 +68,14 @@ class ControlServer:
     """
 
     def __init__(self, address: str | Path, readers: Readers, handler: Handler, *, line_bytes_max: int) -> None:
-        """Raises OSError when the address is taken or malformed."""
+        """Raises OSError when the address is taken or malformed, ValueError for a path that is too long."""
         self._readers = readers
         self._handler = handler
         self._line_bytes_max = line_bytes_max
         self._clients: set[_Client] = set()
         self._path = address if isinstance(address, Path) else None
+        if self._path is not None:
+            unix_socket.check(self._path)
         try:
             self._listener = _listen_on_path(address) if isinstance(address, Path) else _listen_on_port(address)
         except OSError as error:
@@ -98,6 +106,10 @@ class ControlServer:
         except OSError:
             return
         if len(self._clients) >= CLIENTS_MAX:
+            idle = [client for client in list(self._clients) if not client.asked]
+            if idle:
+                self._drop(min(idle, key=lambda client: client.heard_s))
+        if len(self._clients) >= CLIENTS_MAX:
             accepted.setblocking(False)
             with accepted, contextlib.suppress(OSError):
                 accepted.send(_line(_refusal(None, f"{CLIENTS_MAX} clients are connected; close one first")))
@@ -114,10 +126,12 @@ class ControlServer:
             data = client.socket.recv(1 << 16)
         except OSError:
             data = b""
+        client.heard_s = time.monotonic()
         *lines, client.rest = (client.rest + data).split(b"\n")
         try:
             for line in lines:
-                self._request(client, line)
+                if client in self._clients:
+                    self._request(client, line)
         except BaseException:
             self._drop(client)
             raise
@@ -129,17 +143,21 @@ class ControlServer:
 
     def _request(self, client: _Client, line: bytes) -> None:
         def reply(answer: dict[str, Any]) -> None:
+            client.asked -= 1
             self._send(client, answer)
 
         if not line.strip():
             return
+        client.asked += 1
         try:
             request = json.loads(line)
         except (ValueError, RecursionError) as error:
             reply(_refusal(None, f"not a JSON line: {error}"))
+            self._drop_stranger(client)
             return
         if not isinstance(request, dict) or isinstance(request.get("id"), (dict, list)):
             reply(_refusal(None, 'a request is an object such as {"id": 1, "op": "ping"}'))
+            self._drop_stranger(client)
             return
         try:
             self._handler(request, reply)
@@ -152,6 +170,10 @@ class ControlServer:
                 client.socket.sendall(_line(answer))
             except OSError:  # the client has gone or does not read; its requests were carried out all the same
                 self._drop(client)
+
+    def _drop_stranger(self, client: _Client) -> None:
+        if self._path is None:
+            self._drop(client)
 
     def _drop(self, client: _Client) -> None:
         try:
@@ -167,6 +189,10 @@ class _Client:
         self.socket = accepted
         self.descriptor = accepted.fileno()
         self.rest = b""
+        self.asked = 0
+        """Requests that wait for their answer."""
+        self.heard_s = time.monotonic()
+        """When it last sent something."""
 
 
 def _refusal(ident: object, why: str) -> dict[str, Any]:
@@ -202,6 +228,7 @@ def _listen_on_path(path: Path) -> socket.socket:
             raise OSError("another process answers there")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
+        os.fchmod(listener.fileno(), 0o600)  # before it has a name: the file is made with this mode
         listener.bind(str(path))
         listener.listen()
     except OSError:

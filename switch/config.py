@@ -12,6 +12,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
+from common import unix_socket
 from common.fields import Fields, read_json, shown
 from switch.engine import CPU_PORT_DEFAULT, DROP_PORT, PORT_DEFAULTS, PRIORITIES, PortConfig
 from switch.records import Frozen
@@ -87,10 +88,18 @@ def parse_config(document: object) -> ServeConfig:
 
 
 def parse_address(value: object, where: str) -> str:
-    """A `host:port` to listen on; port 0 lets the system choose."""
+    """A `host:port` to listen on, where port 0 lets the system choose, or `unix:` and the absolute path of a socket."""
+    if isinstance(value, str) and value.startswith(unix_socket.PREFIX):
+        try:
+            unix_socket.path_of(value)
+        except ValueError as error:
+            raise ConfigError(f"{where}: {error}") from None
+        return value
     host, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     if not host or not port.isdecimal() or int(port) > 65535:
-        raise ConfigError(f'{where} is {shown(value)}; it must be "HOST:PORT" with a port from 0 to 65535')
+        raise ConfigError(
+            f'{where} is {shown(value)}; it must be "HOST:PORT" with a port from 0 to 65535, or "unix:/PATH"'
+        )
     return str(value)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from common import unix_socket
 from common.fields import Fields
 from common.journal import Journal
 from common.server import ControlServer, Reply, ThreadReaders
@@ -35,21 +36,29 @@ class SwitchControl:
         *,
         journal: Journal | None = None,
         on_shutdown: Callable[[], None] | None = None,
+        admin: bool = True,
     ) -> None:
-        """Raises ConfigError when the address is malformed or taken. `on_shutdown` serves the operation `shutdown`."""
+        """Raises ConfigError when the address is malformed or taken. `on_shutdown` serves the operation `shutdown`.
+
+        Without `admin`, the operations of ADMIN are refused: they open interfaces of any namespace, or end the process.
+        """
         self.devices = devices
         self._journal = journal
         self._on_shutdown = on_shutdown
+        self._admin = admin
         where = parse_address(address, "control")
         try:
-            self._server = ControlServer(where, ThreadReaders(), self._handle, line_bytes_max=LINE_BYTES_MAX)
+            self._server = ControlServer(
+                unix_socket.path_of(where) or where, ThreadReaders(), self._handle, line_bytes_max=LINE_BYTES_MAX
+            )
         except OSError as error:
             raise ConfigError(f"control: {error}") from None
 
     @property
     def address(self) -> str:
         """Where it really listens."""
-        return self._server.address
+        where = self._server.address
+        return f"{unix_socket.PREFIX}{where}" if where.startswith("/") else where
 
     def close(self) -> None:
         self._server.close()
@@ -60,6 +69,8 @@ class SwitchControl:
         try:
             if not isinstance(name, str) or name not in OPERATIONS:
                 raise ConfigError(f"unknown op {name!r}; valid: {', '.join(OPERATIONS)}")
+            if name in ADMIN and not self._admin:
+                raise ConfigError(f"{name} must be allowed when the process is started: switch serve --allow-admin")
             operation, names = OPERATIONS[name]
             result = operation(self, Fields(name, arguments, ConfigError, names))
         except (ConfigError, EngineError, ValueError) as error:
@@ -167,6 +178,7 @@ OPERATIONS: dict[str, tuple[Operation, tuple[str, ...]]] = {
     "shutdown": (SwitchControl.shutdown, ()),
 }
 """Each operation with the arguments that it may have."""
+ADMIN = ("device.add", "device.remove", "shutdown")
 
 
 def port_document(port: int, config: PortConfig) -> dict[str, Any]:

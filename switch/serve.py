@@ -2,7 +2,7 @@
 
 Clean shutdown on SIGTERM and SIGINT, on the control socket's `shutdown`, and with `--exit-with-parent` when the parent
 process ends however it ends (a pidfd, so a kill -9 counts and a parent's finished thread does not). When everything
-listens, one line `ready grpc=HOST:PORT control=HOST:PORT pid=N` goes to standard output, and with `--ready-file` the
+listens, one line `ready grpc=ADDRESS control=ADDRESS pid=N` goes to standard output, and with `--ready-file` the
 same as JSON to a file that appears whole: starters wait for either.
 """
 
@@ -20,6 +20,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from common import unix_socket
 from common.files import write_json
 from common.journal import Journal
 from switch.config import ConfigError, ServeConfig, load_config
@@ -44,9 +45,14 @@ def register(subparsers: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="JSON configuration")
-    parser.add_argument("--grpc", metavar="HOST:PORT", help="override the configuration's P4Runtime address")
-    parser.add_argument("--control", metavar="HOST:PORT", help="override the configuration's control address")
+    parser.add_argument("--grpc", metavar="ADDRESS", help="override the configuration's P4Runtime address")
+    parser.add_argument("--control", metavar="ADDRESS", help="override the configuration's control address")
     parser.add_argument("--ready-file", type=Path, metavar="FILE", help="write {pid, grpc, control} here when ready")
+    parser.add_argument(
+        "--allow-admin",
+        action="store_true",
+        help="let clients of the control socket add and remove devices and shut down (on TCP that is every local user)",
+    )
     parser.add_argument("--exit-with-parent", action="store_true", help="shut down when the parent process ends")
     parser.set_defaults(run=run)
 
@@ -61,14 +67,16 @@ def run(options: argparse.Namespace) -> int:
             config = replace(config, grpc=options.grpc)
         if options.control:
             config = replace(config, control=options.control)
-        asyncio.run(serve(config, ready_file=options.ready_file, exit_with_parent=options.exit_with_parent))
+        asyncio.run(serve(config, options.ready_file, options.exit_with_parent, options.allow_admin))
     except (ConfigError, OSError) as error:
         print(f"switch serve: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-async def serve(config: ServeConfig, *, ready_file: Path | None = None, exit_with_parent: bool = False) -> None:
+async def serve(
+    config: ServeConfig, ready_file: Path | None = None, exit_with_parent: bool = False, admin: bool = False
+) -> None:
     """Run until a signal, a `shutdown` or the parent's end. Raises ConfigError, OSError when it cannot start."""
     # Late, so that `--help` and configuration errors do not wait for gRPC and the native engine.
     from switch.control import SwitchControl
@@ -100,7 +108,7 @@ async def serve(config: ServeConfig, *, ready_file: Path | None = None, exit_wit
         server = P4RuntimeServer(devices, load_program)
         grpc_port = await server.start(config.grpc)
         stack.push_async_callback(server.stop)
-        control = SwitchControl(devices, config.control, journal=journal, on_shutdown=shut_down)
+        control = SwitchControl(devices, config.control, journal=journal, on_shutdown=shut_down, admin=admin)
         stack.callback(control.close)
         sampler = asyncio.ensure_future(_sample(devices, data_plane, journal, config.sample_interval_ns))
         stack.callback(sampler.cancel)
@@ -123,7 +131,7 @@ def _data_plane() -> DataPlane:
 
 
 def _with_port(address: str, port: int) -> str:
-    return f"{address.rpartition(':')[0]}:{port}"
+    return address if unix_socket.path_of(address) else f"{address.rpartition(':')[0]}:{port}"
 
 
 def _announce(ready: dict[str, object], ready_file: Path | None) -> None:

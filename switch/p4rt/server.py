@@ -12,19 +12,20 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import grpc
+from google.protobuf.message import DecodeError
 from p4.v1 import p4runtime_pb2 as p4rt
 
 from switch.device import Device, DeviceEvent, Devices
 from switch.engine import EngineError
 from switch.p4rt import batch, wire
-from switch.p4rt.errors import Code, P4RuntimeError, invalid, not_found, unimplemented
+from switch.p4rt.errors import Code, P4RuntimeError, exhausted, invalid, not_found, unimplemented
+from switch.p4rt.limits import ASIDE_BYTES, MESSAGE_BYTES_MAX, STREAM_BYTES_MAX, write_bytes_max
 from switch.p4rt.pipeline import Pipeline, PipelineCache, ProgramLoader
 from switch.p4rt.store import Store
 from switch.p4rt.streams import Streams, election_id, find_device, numbered_role, store_of
 
 API_VERSION = "1.4.1"  # of the P4Runtime bindings
 SERVICE = "p4.v1.P4Runtime"
-MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 
 SetRequest = p4rt.SetForwardingPipelineConfigRequest
 GetRequest = p4rt.GetForwardingPipelineConfigRequest
@@ -76,13 +77,13 @@ class P4RuntimeServer:
             return grpc.unary_unary_rpc_method_handler(function, request, _as_is)
 
         return {
-            "Write": unary(self._write, p4rt.WriteRequest.FromString),
-            "Read": grpc.unary_stream_rpc_method_handler(self._read, p4rt.ReadRequest.FromString, _as_is),
+            "Write": unary(self._write, _as_is),
+            "Read": grpc.unary_stream_rpc_method_handler(self._read, _as_is, _as_is),
             "SetForwardingPipelineConfig": unary(self._set_pipeline, _as_is),
             "GetForwardingPipelineConfig": unary(self._get_pipeline, GetRequest.FromString),
             "Capabilities": unary(self._capabilities, p4rt.CapabilitiesRequest.FromString),
             "StreamChannel": grpc.stream_stream_rpc_method_handler(
-                self._stream, p4rt.StreamMessageRequest.FromString, p4rt.StreamMessageResponse.SerializeToString
+                self._stream, _as_is, p4rt.StreamMessageResponse.SerializeToString
             ),
         }
 
@@ -101,8 +102,19 @@ class P4RuntimeServer:
 
     # --- unary requests ---------------------------------------------------------------------------------------------
 
-    async def _write(self, request: Any, context: Any) -> bytes:
+    async def _parsed(self, kind: Any, data: bytes) -> Any:
+        """A Write or Read request. P4RuntimeError when it is longer than any loaded program has use for."""
+        stores = [device.store for device in self._devices]
+        longest = max((write_bytes_max(store.pipeline.p4info if store else None) for store in stores), default=0)
+        if len(data) > longest:
+            raise exhausted(f"a message must have at most {longest} bytes for the loaded programs (got {len(data)})")
+        if len(data) <= ASIDE_BYTES:
+            return _message(kind, data)
+        return await self._loop.run_in_executor(None, _message, kind, data)
+
+    async def _write(self, data: bytes, context: Any) -> bytes:
         try:
+            request = await self._parsed(p4rt.WriteRequest, data)
             device = find_device(self._devices, request.device_id)
             self._streams.arbiter(device).check_write(_role_of(request), election_id(request))
             with device.lock:
@@ -113,9 +125,10 @@ class P4RuntimeServer:
             await _abort(context, error)
         return b""
 
-    async def _read(self, request: Any, context: Any) -> AsyncIterator[bytes]:
+    async def _read(self, data: bytes, context: Any) -> AsyncIterator[bytes]:
         responses: list[bytes] = []
         try:
+            request = await self._parsed(p4rt.ReadRequest, data)
             device = find_device(self._devices, request.device_id)
             # Collected under the lock, as the specification asks, and sent without it: a slow reader holds up nobody.
             with device.lock:
@@ -196,13 +209,28 @@ class P4RuntimeServer:
 
     async def _stream(self, requests: AsyncIterator[Any], context: Any) -> None:
         try:
-            await self._streams.serve(requests, context.write)
+            await self._streams.serve(_stream_requests(requests), context.write)
         except P4RuntimeError as error:
             await _abort(context, error)
 
 
 def _as_is(data: bytes) -> bytes:
     return data
+
+
+def _message(kind: Any, data: bytes) -> Any:
+    try:
+        return kind.FromString(data)
+    except (DecodeError, RecursionError) as error:
+        raise invalid(f"{kind.DESCRIPTOR.name}: must be a protobuf message ({error})") from None
+
+
+async def _stream_requests(messages: AsyncIterator[bytes]) -> AsyncIterator[Any]:
+    """The messages of a stream. P4RuntimeError for one that is too long, or none."""
+    async for data in messages:
+        if len(data) > STREAM_BYTES_MAX:
+            raise exhausted(f"a message of a stream must have at most {STREAM_BYTES_MAX} bytes (got {len(data)})")
+        yield _message(p4rt.StreamMessageRequest, data)
 
 
 def _role_of(request: Any) -> str:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import stat
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event
 from typing import Any
 
@@ -15,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.client import ControlClient, ControlError, ControlTimeoutError
-from common.server import ControlServer, Reply, ThreadReaders
+from common.server import CLIENTS_MAX, ControlServer, Reply, ThreadReaders
 
 LINE_BYTES_MAX = 10_000
 WAIT_S = 10.0
@@ -138,14 +141,76 @@ words = st.binary(max_size=60) | st.sampled_from(
 @given(lines=st.lists(words.filter(lambda line: b"\n" not in line), min_size=1, max_size=8))
 @settings(max_examples=60)
 def test_any_bytes_are_answered_line_by_line(lines: list[bytes]) -> None:
-    server = ControlServer("127.0.0.1:0", ThreadReaders(), echo, line_bytes_max=LINE_BYTES_MAX)
-    try:
-        with connected(server) as raw, raw.makefile("rb") as answers:
-            raw.sendall(b"\n".join(lines) + b"\n")
-            for line in lines:
-                if line.strip():
-                    assert json.loads(answers.readline())["ok"] in (True, False)
-            raw.sendall(b'{"id": 9, "op": "echo", "word": "still here"}\n')
-            assert json.loads(answers.readline()) == {"id": 9, "ok": True, "result": "still here"}
-    finally:
-        server.close()
+    with (
+        TemporaryDirectory() as folder,
+        closing(serving(Path(folder) / "socket")) as server,
+        socket.socket(socket.AF_UNIX) as raw,
+        raw.makefile("rb") as answers,
+    ):
+        raw.settimeout(WAIT_S)
+        raw.connect(server.address)
+        raw.sendall(b"\n".join(lines) + b"\n")
+        for line in lines:
+            if line.strip():
+                assert json.loads(answers.readline())["ok"] in (True, False)
+        raw.sendall(b'{"id": 9, "op": "echo", "word": "still here"}\n')
+        assert json.loads(answers.readline()) == {"id": 9, "ok": True, "result": "still here"}
+
+
+def serving(address: str | Path) -> ControlServer:
+    return ControlServer(address, ThreadReaders(), echo, line_bytes_max=LINE_BYTES_MAX)
+
+
+def test_the_body_of_a_request_of_a_browser_is_never_carried_out() -> None:
+    carried_out: list[object] = []
+
+    def note(request: Mapping[str, Any], reply: Reply) -> None:
+        carried_out.append(request)
+
+    with closing(ControlServer("127.0.0.1:0", ThreadReaders(), note, line_bytes_max=LINE_BYTES_MAX)) as server:
+        with connected(server) as browser:
+            browser.sendall(
+                b'POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/plain\r\n\r\n{"id": 1, "op": "shutdown"}\n'
+            )
+            answer, _, _ = browser.recv(1 << 16).partition(b"\n")
+        assert b"not a JSON line" in answer
+        with connected(server) as probe:  # whatever the first connection asked for would have been done by now
+            probe.sendall(b'{"id": 2, "op": "ping"}\n')
+            while not carried_out:
+                pass
+    assert [request["op"] for request in carried_out if isinstance(request, Mapping)] == ["ping"]
+
+
+def test_idle_clients_lock_nobody_out(tmp_path: Path) -> None:
+    with closing(serving(tmp_path / "socket")), ExitStack() as stack:
+        for _ in range(3 * CLIENTS_MAX):
+            idle = stack.enter_context(socket.socket(socket.AF_UNIX))
+            idle.connect(str(tmp_path / "socket"))
+        with ControlClient(tmp_path / "socket", timeout_s=WAIT_S) as client:
+            assert client.call("echo", word=1) == 1
+
+
+def test_a_client_that_waits_for_an_answer_keeps_its_place(tmp_path: Path) -> None:
+    kept: list[Reply] = []
+    asked = Event()
+
+    def later(request: Mapping[str, Any], reply: Reply) -> None:
+        kept.append(reply)
+        asked.set()
+
+    server = ControlServer(tmp_path / "socket", ThreadReaders(), later, line_bytes_max=LINE_BYTES_MAX)
+    with closing(server), ControlClient(tmp_path / "socket", timeout_s=WAIT_S) as client, ExitStack() as stack:
+        ident = client.send("wait")
+        assert asked.wait(WAIT_S)
+        for _ in range(2 * CLIENTS_MAX):
+            idle = stack.enter_context(socket.socket(socket.AF_UNIX))
+            idle.connect(str(tmp_path / "socket"))
+        kept[0]({"id": ident, "ok": True, "result": "answered"})
+        assert client.result(ident) == "answered"
+
+
+def test_only_the_owner_may_connect_to_a_socket_file_and_a_long_path_is_refused(tmp_path: Path) -> None:
+    with closing(serving(tmp_path / "socket")):
+        assert stat.S_IMODE((tmp_path / "socket").stat().st_mode) == 0o600
+    with pytest.raises(ValueError, match="at most 107 bytes"):
+        serving(tmp_path / ("s" * 120))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from common.client import ControlClient, ControlError
 from common.journal import Journal
 from switch.config import ConfigError, DeviceConfig, PortSpec
 from switch.control import OPERATIONS, SwitchControl
@@ -19,8 +20,9 @@ from switch.native.dataplane import NativeDataPlane
 
 class Client:
     def __init__(self, address: str) -> None:
-        host, _, port = address.rpartition(":")
-        self.socket = socket.create_connection((host, int(port)), timeout=10)
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(10)
+        self.socket.connect(address.removeprefix("unix:"))
         self.lines = self.socket.makefile("rb")
 
     def raw(self, line: bytes) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def client(journal: Path) -> Iterator[Client]:
     devices = Devices(NativeDataPlane())
     devices.add(DeviceConfig(1, "p0l0", (PortSpec(1), PortSpec(2))))
     devices.add(DeviceConfig(2, "p0l1", (PortSpec(1),)))
-    server = SwitchControl(devices, "127.0.0.1:0", journal=Journal(journal, "switches"))
+    server = SwitchControl(devices, f"unix:{journal.parent / 'control'}", journal=Journal(journal, "switches"))
     client = Client(server.address)
     yield client
     client.lines.close()
@@ -125,6 +127,22 @@ def test_what_is_not_json_is_answered_too(client: Client) -> None:
         answer = client.raw(line)
         assert not answer["ok"]
     assert client.ask("ping")
+
+
+def test_without_leave_no_client_opens_interfaces_or_ends_the_process(tmp_path: Path) -> None:
+    devices = Devices(NativeDataPlane())
+    ended: list[bool] = []
+    server = SwitchControl(devices, f"unix:{tmp_path / 'control'}", on_shutdown=lambda: ended.append(True), admin=False)
+    with ControlClient(server.address) as client:
+        for op, arguments in (("device.add", {"device": {"device_id": 9}}), ("device.remove", {"device": 1})):
+            with pytest.raises(ControlError, match="switch serve --allow-admin"):
+                client.call(op, **arguments)
+        with pytest.raises(ControlError, match="switch serve --allow-admin"):
+            client.call("shutdown")
+        assert client.call("ping")["devices"] == 0
+    server.close()
+    devices.close()
+    assert not ended
 
 
 def test_a_taken_address_is_refused() -> None:

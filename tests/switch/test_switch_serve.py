@@ -95,7 +95,8 @@ def test_it_announces_itself_when_everything_answers_and_a_signal_ends_it_cleanl
 
 
 def test_the_control_socket_can_shut_it_down_with_a_stream_open(tmp_path):
-    with running(write_config(tmp_path)) as (process, ready), grpc.insecure_channel(ready["grpc"]) as channel:
+    config = write_config(tmp_path)
+    with running(config, "--allow-admin") as (process, ready), grpc.insecure_channel(ready["grpc"]) as channel:
         request = p4rt.StreamMessageRequest()
         request.arbitration.device_id = 1
         request.arbitration.election_id.low = 1
@@ -166,7 +167,7 @@ def test_the_journal_tells_who_runs_how_long_and_what_happened_to_devices(tmp_pa
         read = [json.loads(text) for text in journal.read_text().splitlines()]
         return [line for line in read if line["kind"] == kind]
 
-    with running(config) as (process, ready):
+    with running(config, "--allow-admin") as (process, ready):
         wait_until(lambda: len(lines("sample")) >= 2 and len(lines("cpu")) > 3)
         for op in ("device.stop", "device.start", "device.crash", "device.start", "device.remove"):
             assert control(ready["control"], op=op, device=2)["ok"]

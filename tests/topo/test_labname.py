@@ -18,6 +18,7 @@ from topo.node import Host, leaf
 from topo.planfile import load_plan
 
 PLAN = load_plan("tiny")
+SOCKETS = Path("/run/mrclab/switch")
 NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,15}", fullmatch=True)
 
 
@@ -66,7 +67,7 @@ def test_links_and_switch_ports_are_in_the_namespaces_of_their_own_lab() -> None
             words[place + 1].startswith("blue.") for place in range(len(words) - 1) if words[place] == "netns"
         ), line
         assert max(len(words[2]), len(words[words.index("name") + 1])) <= 15
-    config = serve_config(PLAN, list(PLAN.switches()), name=blue)
+    config = serve_config(PLAN, list(PLAN.switches()), SOCKETS, name=blue)
     inside = {port["netns"] for device in config["devices"] for port in device["ports"]}
     assert inside == {str(namespace.path_of(f"blue.{switch}")) for switch in PLAN.switches()}
 

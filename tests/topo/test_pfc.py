@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from topo.planfile import PlanError, check_pfc, parse_document, plan_document
 from topo.profile import nic_profile
 
 GBPS = 1_000_000_000
+SOCKETS = Path("/run/mrclab/switch")
 LINKS = Links(400 * GBPS, 400 * GBPS, 500, 1000, wire_overhead_bytes=24)
 LOSSY = Plan("drawn", 1, 4, 4, 4, links=LINKS, encapsulation="none")
 PLAN = LOSSY.with_pfc()
@@ -55,8 +57,8 @@ def test_only_the_baselines_data_is_lossless_and_only_where_it_is_asked_for() ->
 
 
 def test_real_ports_have_the_same_with_room_for_late_processes() -> None:
-    (device,) = serve_config(PLAN, [leaf(0, 0)])["devices"]
-    (lossy,) = serve_config(LOSSY, [leaf(0, 0)])["devices"]
+    (device,) = serve_config(PLAN, [leaf(0, 0)], SOCKETS)["devices"]
+    (lossy,) = serve_config(LOSSY, [leaf(0, 0)], SOCKETS)["devices"]
     assert {key: value for key, value in device["ports"][0].items() if key.startswith("pfc_")} == port_settings(
         PLAN, TO_HOST, late_ns=40_000_000
     )

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -37,6 +38,8 @@ plans = st.builds(
     hosts_per_leaf=st.integers(1, 3),
 )
 
+SOCKETS = Path("/run/mrclab/switch")
+
 
 @given(plans)
 def test_every_link_is_made_with_both_ends_in_their_namespaces(plan):
@@ -54,7 +57,9 @@ def test_every_link_is_made_with_both_ends_in_their_namespaces(plan):
 
 @given(plans)
 def test_the_switch_process_accepts_its_configuration(plan):
-    config = parse_config(json.loads(json.dumps(serve_config(plan, list(plan.switches()), "/tmp/switch.jsonl"))))
+    config = parse_config(
+        json.loads(json.dumps(serve_config(plan, list(plan.switches()), SOCKETS, "/tmp/switch.jsonl")))
+    )
     assert [device.name for device in config.devices] == [switch.name for switch in plan.switches()]
     for device, switch in zip(config.devices, plan.switches(), strict=True):
         assert device.device_id == device_id(plan, switch)
@@ -155,7 +160,7 @@ def test_switches_of_every_kind_are_told_what_surrounds_a_frame() -> None:
     """By hand: at 10 Mb/s a second has room for 1,250,000 / (4352 + 24) full frames and / (128 + 24) trimmed ones."""
     plan = load_plan("tiny")
     plan = replace(plan, links=replace(plan.links, wire_overhead_bytes=24, nic_latency_ns=1_000_000))
-    config = parse_config(json.loads(json.dumps(serve_config(plan, list(plan.switches())))))
+    config = parse_config(json.loads(json.dumps(serve_config(plan, list(plan.switches()), SOCKETS))))
     ports_ = [spec.config for device in config.devices for spec in device.ports]
     assert {port.overhead_bytes for port in ports_} == {24}
     assert {port.delay_ns for port in ports_} == {5_000_000, 2 * 6_000_000}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, ClassVar
 
 from common.client import ControlClient, ControlError
@@ -27,10 +29,10 @@ _POLL_S = 0.005
 
 
 def serve_config(
-    plan: Plan, switches: Sequence[Switch], journal: str | None = None, name: LabName = DEFAULT_LAB
+    plan: Plan, switches: Sequence[Switch], folder: Path, journal: str | None = None, name: LabName = DEFAULT_LAB
 ) -> dict[str, Any]:
-    """The configuration of one process for these switches. Port 0 lets the system choose; the ready file tells."""
-    config: dict[str, Any] = {"grpc": "127.0.0.1:0", "control": "127.0.0.1:0", "devices": []}
+    """The configuration of one process for these switches, whose sockets are in `folder`."""
+    config: dict[str, Any] = {"grpc": f"unix:{folder / 'grpc'}", "control": f"unix:{folder / 'control'}", "devices": []}
     if journal:
         config |= {"journal": journal, "sample_interval_ns": SAMPLE_INTERVAL_NS}
     queues = [{"priority": q.priority, "depth_packets": q.depth_packets} for q in port_queues(plan)]
@@ -51,6 +53,14 @@ def serve_config(
         ]
         config["devices"].append({"device_id": number, "name": switch.name, "seed": number, "ports": device_ports})
     return config
+
+
+def _give_to_owner(folder: Path) -> None:
+    """Let the user who called sudo use these sockets too: `counters` and `trace` then need no root."""
+    uid, gid = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
+    if uid is not None and gid is not None and os.geteuid() == 0:
+        for path in (*folder.iterdir(), folder):
+            os.chown(path, int(uid), int(gid), follow_symlinks=False)
 
 
 def wire_delay_ns(plan: Plan, ref: PortRef, delay_ns: int) -> int:
@@ -76,8 +86,11 @@ class EmbeddedDriver:
             progress("switch ports", done, len(switches))
         journal = str(self.site.journals / "switch.jsonl") if self.site.journals else None
         config, ready, log = root / "switch.json", root / "switch-ready.json", root / "logs/switch.log"
-        write_json(config, serve_config(plan, switches, journal, self.site.name))
-        argv = python("-m", "switch", "serve", "--config", str(config), "--ready-file", str(ready))
+        sockets = root / "switch"
+        sockets.mkdir(mode=0o700)
+        write_json(config, serve_config(plan, switches, sockets, journal, self.site.name))
+        words = ["--config", str(config), "--ready-file", str(ready), "--allow-admin"]
+        argv = python("-m", "switch", "serve", *words)
         started = process.spawn(argv, token=self.site.token, log=log)
         progress("switch process", 0, 1)
         deadline = time.monotonic() + READY_TIMEOUT_S
@@ -88,6 +101,7 @@ class EmbeddedDriver:
             time.sleep(_POLL_S)
         progress("switch process", 1, 1)
         self.site.details["embedded"] = json.loads(ready.read_text())
+        _give_to_owner(sockets)
 
     @property
     def control_address(self) -> str:

@@ -1,0 +1,36 @@
+"""How long a P4Runtime message may be: what the loaded program can hold, and not more.
+
+A message that is longer cannot be carried out, and reading it would cost memory and time on behalf of any client.
+"""
+
+from __future__ import annotations
+
+from switch.p4rt.p4info import P4Info
+
+MESSAGE_BYTES_MAX = 64 << 20
+"""Of any message: what a program itself may take (`SetForwardingPipelineConfig`)."""
+MESSAGE_BYTES_MIN = 1 << 20
+"""Always allowed: requests about a switch without a program, and a batch that changes the same entries many times."""
+STREAM_BYTES_MAX = 1 << 16
+"""Of a message on the stream: a frame with its metadata, an election, an acknowledgement."""
+ASIDE_BYTES = 1 << 16
+"""Longer messages are parsed in another thread, while the server goes on answering."""
+_ENTRY_BYTES = 96  # tags, lengths, counters, metadata
+_FIELD_BYTES = 32  # of a match field or a parameter, beside its value
+_ENTRIES = 1 << 14  # of a table or profile without a size
+
+
+def write_bytes_max(p4info: P4Info | None) -> int:
+    """The longest Write or Read request for this program: each table's size times its largest entry, and the arrays."""
+    if p4info is None:
+        return MESSAGE_BYTES_MIN
+    total = 0
+    for table in p4info.tables.values():
+        values = sum(_FIELD_BYTES + 2 * field.bits // 8 for field in table.fields)
+        actions = [sum(_FIELD_BYTES + p.bits // 8 for p in action.params) for action in table.actions.values()]
+        total += (table.size or _ENTRIES) * (_ENTRY_BYTES + values + max(actions, default=0))
+    for array in (*p4info.counters.values(), *p4info.meters.values(), *p4info.registers.values()):
+        total += array.size * (_ENTRY_BYTES + array.bits // 8)
+    for profile in p4info.profiles.values():
+        total += (profile.size or _ENTRIES) * (_ENTRY_BYTES + (profile.max_group_size or 1) * _FIELD_BYTES)
+    return min(max(total, MESSAGE_BYTES_MIN), MESSAGE_BYTES_MAX)

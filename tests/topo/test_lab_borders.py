@@ -1,0 +1,81 @@
+"""What of a lab another user of the machine can reach: no TCP socket, no switch, no address that would help."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from common.client import ControlClient
+from controller.lab import provision
+from topo.emulation.lab import Lab, down
+from topo.emulation.state import read_record
+from topo.node import Switch
+from topo.planfile import load_plan
+
+pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")]
+LISTENS = "0A"
+NOBODY = 65534
+PROBE = """
+import os, socket, sys
+reached = []
+for folder, names, files in os.walk(sys.argv[1]):
+    for name in files:
+        path = os.path.join(folder, name)
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(path)
+                reached.append(path)
+            except OSError:
+                pass
+print(*reached)
+"""
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    made = Lab.up(load_plan("tiny"))
+    yield made
+    down(made.name)
+
+
+def listening() -> set[str]:
+    """Local addresses of TCP sockets that listen in this network namespace."""
+    rows = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
+    return {row[1] for row in rows if row[3] == LISTENS}
+
+
+def test_no_process_of_a_lab_listens_on_tcp_in_the_root_namespace() -> None:
+    before = listening()
+    made = Lab.up(load_plan("tiny"))
+    try:
+        assert listening() == before
+    finally:
+        down(made.name)
+
+
+def test_an_unprivileged_user_reaches_no_socket_of_a_lab(lab: Lab) -> None:
+    python = Path("/usr/bin/python3")  # which other users can run, unlike one in somebody's home
+    if not python.exists():
+        pytest.skip("needs /usr/bin/python3")
+    words = [str(python), "-c", PROBE, str(lab.root)]
+    ours = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "switch/control" in ours.stdout
+    assert "switch/grpc" in ours.stdout
+    theirs = subprocess.run(words, user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True, text=True)
+    assert theirs.returncode == 0, theirs.stderr
+    assert theirs.stdout.split() == []
+
+
+def test_the_owner_drives_the_switches_as_before(lab: Lab) -> None:
+    record = read_record(lab.root)
+    assert record is not None
+    where = record.details["embedded"]
+    assert where["control"].startswith(f"unix:{lab.root}/")
+    with ControlClient(where["control"]) as client:
+        assert client.call("ping")["devices"] == len(list(lab.plan.switches()))
+    switches: list[Switch] = list(lab.plan.switches())
+    assert provision(lab, switches).ok
