@@ -82,7 +82,7 @@ from scenarios.scenario import Phase, Scenario, Workload
 SCENARIO = Scenario(
     name="permutation", title="", description="", plan="tiny", timeline=lambda _: [], checks=lambda _: [],
     workloads=lambda _: [Workload("permutation", {"size": 65536, "depth": 4, "messages": 0, "shift": 65})],
-    phases=(Phase("reference", 1.0),),
+    phases=(Phase("warmup", 0.1), Phase("reference", 1.0)),
 )
 """
 MANY = """
