@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -14,18 +15,24 @@ ROOT = Path(__file__).resolve().parents[2]
 KERNELS = {"bookworm": "6.1.", "trixie": "6.12."}
 CACHE = Path(os.environ.get("MRCLAB_VM_CACHE", "/var/tmp/mrclab-vm"))
 OWN_CERTIFICATES = Path("/usr/local/share/ca-certificates")
-# Programs, and the packages that have them.
-DISKS = {
-    "qemu-system-x86_64": "qemu-system-x86", "qemu-img": "qemu-utils", "debootstrap": "debootstrap",
-    "extlinux": "extlinux",
-}  # fmt: skip
+
+
+def packages_of_disk_script() -> dict[str, str]:
+    """Programs and files that `vagrant/disk.sh` checks for, and the Debian packages that have them."""
+    script = (ROOT / "vagrant" / "disk.sh").read_text()
+    pairs = re.findall(r"^for pair in (.+); do$", script, re.MULTILINE)[0].split()
+    boot_record, package = re.findall(r"^boot_record=(\S+)\n.*missing (\S+)\"$", script, re.MULTILINE)[0]
+    return {**dict(pair.split(":") for pair in pairs), boot_record: package}
+
+
+DISKS = {"qemu-system-x86_64": "qemu-system-x86", **packages_of_disk_script()}
 
 
 def why_not(programs: Mapping[str, str]) -> str | None:
-    """Why this machine makes no disks, or lacks one of these programs; None when all is there."""
+    """Why this machine makes no disks, or lacks one of these programs or files; None when all is there."""
     if os.geteuid() != 0:
         return "needs root: makes disks, networks and virtual machines"
-    missing = sorted({package for program, package in programs.items() if shutil.which(program) is None})
+    missing = sorted({package for name, package in programs.items() if not (shutil.which(name) or Path(name).exists())})
     return f"needs Debian packages: {' '.join(missing)}" if missing else None
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.debian import ROOT
+from tests.vm.debian import DISKS, ROOT, why_not
 
 
 def refused(*words: str, **settings: str) -> str:
@@ -45,6 +45,16 @@ def test_disk_help_names_every_option() -> None:
 
 def test_boot_says_how_a_disk_is_made() -> None:
     assert "/nowhere.qcow2 cannot be read: disk.sh --lab makes one" in refused("boot.sh", "/nowhere.qcow2")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: disk.sh and the tests of disks refuse others first")
+def test_tests_of_disks_are_skipped_for_all_that_disk_misses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for program in ("dirname", "cat", "id", "sed", "realpath"):
+        (tmp_path / program).symlink_to(shutil.which(program) or program)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    _, _, packages = refused("disk.sh", str(tmp_path / "disk.qcow2")).partition("missing: apt-get install")
+    assert {"debootstrap", "e2fsprogs", "extlinux", "fdisk", "mount", "qemu-utils"} <= set(packages.split())
+    assert set((why_not(DISKS) or "").split()) >= set(packages.split())
 
 
 @pytest.mark.skipif(shutil.which("qemu-system-x86_64") is None, reason="needs qemu-system-x86")
