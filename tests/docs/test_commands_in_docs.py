@@ -1,91 +1,57 @@
-"""Every command that README and docs show is run, and what they show of its output is what it prints.
+"""Every command that README and docs show is run, and the output that they show is what the command prints.
 
-A fenced block whose info string begins with `console` holds commands behind `$ `; the rest is output. Words after
-`console` say what a command needs: `root` (namespaces), `slow` (minutes), `up` (a lab that the block brings up itself,
-so that `down` follows), `nonzero` (it shows a failure and exits with 1), `exempt` (the page says why it cannot be run),
-`chapter` (the page's blocks are one session, run in their order by a test of its own).
-A command that ends in `# exits with 1` does so.
+Words after `console` say what a block needs: `root` (namespaces), `slow` (minutes on real links), `up` (a lab that the
+block brings up itself, so that `down` follows), `nonzero` (it shows a failure and exits with 1), `exempt` (the page
+says why it cannot be run), `chapter` (the page's blocks are one session, run in their order by a test of its own),
+`virtual` (runs in virtual time: `test_sessions_in_docs.py`). A command that ends in `# exits with 1` does so.
 
-A `text` block right behind holds lines of the output, in order, others left out; where real links and clocks are
-measured (`root`), figures differ from run to run and the lines are not compared.
+Where real links and clocks are measured (`root`), figures differ from run to run and the lines are not compared.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import zip_longest
-from pathlib import Path
+from collections import Counter
 
 import pytest
 
+from tests.helpers.console_blocks import PAGES, ROOT, blocks, missing, printed_by
 from topo.emulation import state
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = [
-    ROOT / "README.md",
-    *(page for depth in ("docs/*.md", "*/README.md", "*/*/README.md") for page in sorted(ROOT.glob(depth))),
-]
-FENCE = re.compile(r"^```(\w*)(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Block:
-    page: Path
-    line: int
-    words: frozenset[str]
-    commands: tuple[str, ...]
-    shown: tuple[str, ...]  # lines of the output that the page shows
-
-    @property
-    def name(self) -> str:
-        return f"{self.page.relative_to(ROOT)}:{self.line}"
-
-
-def blocks() -> Iterator[Block]:
-    for page in PAGES:
-        text = page.read_text()
-        fences = list(FENCE.finditer(text))
-        for found, following in zip_longest(fences, fences[1:]):
-            if found[1] != "console":
-                continue
-            commands = tuple(line[2:] for line in found[3].splitlines() if line.startswith("$ "))
-            shown: tuple[str, ...] = ()
-            if following and following[1] == "text" and not text[found.end() : following.start()].strip():
-                shown = tuple(line for line in map(squeezed, following[3].splitlines()) if line not in ("", "…"))
-            line = text.count("\n", 0, found.start()) + 1
-            yield Block(page, line, frozenset(found[2].split()), commands, shown)
-
-
-def squeezed(line: str) -> str:
-    """Without the spaces that set columns: a table is as wide as its widest line, which a page may leave out."""
-    return " ".join(line.split())
-
-
-def missing(shown: tuple[str, ...], printed: str) -> str | None:
-    """The first line that is shown and not printed behind those before it."""
-    lines = iter([squeezed(line) for line in printed.splitlines()])
-    return next((wanted for wanted in shown if not any(line == wanted for line in lines)), None)
+ELSEWHERE = {
+    "exempt": "exempt: the page says why it cannot be run here",
+    "chapter": "part of a chapter, which is run from end to end",
+}
+WORDS = {"root", "slow", "up", "nonzero", "virtual", *ELSEWHERE}
 
 
 def parameters() -> list[object]:
     result: list[object] = []
+    seen: Counter[str] = Counter()
     for block in blocks():
-        marks = [getattr(pytest.mark, word) for word in ("root", "slow") if word in block.words]
-        result.append(pytest.param(block, id=block.name, marks=marks))
+        seen[block.place] += 1
+        if "virtual" not in block.words:
+            marks = [getattr(pytest.mark, word) for word in ("root", "slow") if word in block.words]
+            result.append(pytest.param(block, id=f"{block.place} {seen[block.place]}", marks=marks))
     return result
 
 
 def test_every_console_block_holds_commands_and_known_words() -> None:
     for block in blocks():
         assert block.commands, f"{block.name}: no line begins with '$ '"
-        assert block.words <= {"root", "slow", "up", "exempt", "nonzero", "chapter"}, (
-            f"{block.name}: {sorted(block.words)}"
-        )
+        assert block.words <= WORDS, f"{block.name}: {sorted(block.words)}"
+
+
+def test_what_runs_in_virtual_time_says_so_and_is_never_slow() -> None:
+    """So that every run of the tests holds the pages to what the program prints."""
+    for block in blocks():
+        if block.words & {"exempt", "root"}:
+            continue
+        timeless = any(re.search(r"lab (run .*--world simulated|reproduce \S)", command) for command in block.commands)
+        assert ("virtual" in block.words) >= timeless, f"{block.name}: the word 'virtual' is missing"
+        assert "slow" not in block.words, f"{block.name}: only commands on real links may be slow"
 
 
 def test_lines_that_are_shown_must_be_printed_in_order() -> None:
@@ -102,26 +68,16 @@ def test_no_page_has_a_place_left_to_fill_in() -> None:
 
 
 @pytest.mark.parametrize("block", parameters())
-def test_commands_in_docs_run(block: Block) -> None:
-    if "exempt" in block.words:
-        pytest.skip("exempt: the page says why it cannot be run here")
-    if "chapter" in block.words:
-        pytest.skip("part of a chapter, which is run from end to end")
+def test_commands_in_docs_run(block) -> None:
+    for word, reason in ELSEWHERE.items():
+        if word in block.words:
+            pytest.skip(reason)
     if "root" in block.words and os.geteuid() != 0:
         pytest.skip("needs root: builds network namespaces")
     if "up" in block.words and state.read_record(state.ROOT) is not None:
         pytest.skip("a lab is running on this machine")
-    shell = shutil.which("bash") or "/bin/sh"
-    printed = ""
     try:
-        for command in block.commands:
-            done = subprocess.run(
-                [shell, "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=600,
-                stdin=subprocess.DEVNULL, check=False,
-            )  # fmt: skip
-            wanted = int("nonzero" in block.words or command.endswith("# exits with 1"))
-            assert done.returncode == wanted, f"{block.name}: {command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-            printed += done.stdout
+        printed = printed_by(block, ROOT, 600)
         if "root" not in block.words:
             assert missing(block.shown, printed) is None, f"{block.name}: not printed; the output is\n{printed}"
     finally:
@@ -141,16 +97,7 @@ def test_the_chapter_on_the_living_lab_runs_from_end_to_end() -> None:
     assert chapter[-1].commands[-1] == "./lab down"
     try:
         for block in chapter:
-            printed = ""
-            for command in block.commands:
-                done = subprocess.run(
-                    ["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=120,
-                    stdin=subprocess.DEVNULL, check=False,
-                )  # fmt: skip
-                wanted = int(command.endswith("# exits with 1"))
-                said = f"{block.name}: {command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-                assert done.returncode == wanted, said
-                printed += done.stdout
+            printed = printed_by(block, ROOT, 120)
             timeless = tuple(line for line in block.shown if not re.search(r"\d ?(ms|s)$", line))
             assert missing(timeless, printed) is None, f"{block.name}: not printed; the output is\n{printed}"
     finally:

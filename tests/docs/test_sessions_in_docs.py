@@ -1,0 +1,39 @@
+"""What README and docs show in virtual time is run, section by section, and its output is what is printed.
+
+The `console virtual` blocks of a section are one session: its commands run in their order, in a folder of its own with
+nothing but `./lab`, as a reader would type them. So sessions can run at once, and `./lab compare` finds the session's
+runs and no others.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.console_blocks import ROOT, Block, blocks, missing, printed_by
+
+SESSIONS = {
+    place: list(found)
+    for place, found in groupby((block for block in blocks() if "virtual" in block.words), lambda block: block.place)
+}
+
+
+@pytest.mark.skipif(
+    os.environ.get("MRCLAB_COMPILED") == "off",
+    reason="takes three times as long interpreted; ./lab test runs it compiled",
+)
+@pytest.mark.parametrize("session", SESSIONS.values(), ids=SESSIONS.keys())
+def test_a_session_in_virtual_time_prints_what_the_page_shows(session: list[Block], tmp_path: Path) -> None:
+    lab = tmp_path / "lab"
+    lab.write_text(f'#!/bin/sh\nexec "{ROOT}/lab" "$@"\n')
+    lab.chmod(0o755)
+    differs = []
+    for block in session:
+        printed = printed_by(block, tmp_path, 600)
+        line = missing(block.shown, printed)
+        if line is not None:
+            differs.append(f"{block.name}: not printed: {line}\nThe output is\n{printed}")
+    assert not differs, "\n\n".join(differs)
