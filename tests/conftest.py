@@ -19,6 +19,8 @@ from topo.emulation.lab import down
 from topo.emulation.labname import DEFAULT_LAB
 from topo.emulation.state import LabError
 
+pytest_plugins = ["tests.helpers.slicing"]
+
 __all__ = ["made_up"]
 
 # A machine may stall any example: no test is timed.

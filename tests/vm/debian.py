@@ -13,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = {"bookworm": "6.1.", "trixie": "6.12."}
+BY_HAND = "boots virtual machines, minutes for each: ./lab test -m vm"
 CACHE = Path(os.environ.get("MRCLAB_VM_CACHE", "/var/tmp/mrclab-vm"))
 OWN_CERTIFICATES = Path("/usr/local/share/ca-certificates")
 

@@ -14,7 +14,7 @@ from tests.vm import debian
 from tests.vm.accelerator import accelerator
 from tests.vm.machine import SLOWER
 
-pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.root]
+pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.root, pytest.mark.by_hand(debian.BY_HAND)]
 
 
 @pytest.fixture(scope="module", params=list(debian.KERNELS))

@@ -46,7 +46,7 @@ def _able() -> None:
         pytest.skip(reason)
 
 
-pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.root]
+pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.root, pytest.mark.by_hand(debian.BY_HAND)]
 
 
 def disk_of(box: Path, folder: Path) -> Path:
