@@ -145,6 +145,8 @@ def highest_rate(scenario: Scenario, choices: Choices) -> int:
         return True
 
     low, high = 0, choices.plan.links.host_rate_bps
+    if not fits(max(1, high >> RATE_STEPS)):
+        return 0  # the rate is not what makes it too large; each try may fill gigabytes with contents
     for _ in range(RATE_STEPS):
         middle = (low + high) // 2
         if not middle:
