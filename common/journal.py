@@ -5,6 +5,7 @@ A reader may open the file at any moment, also after the writer was killed. `jud
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -27,7 +28,9 @@ class Journal:
         """Raises OSError when the file cannot be opened or made."""
         self.node = node
         self._clock = clock
+        self._path = path
         self._fd = -1 if path is None else os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._torn = False
 
     @property
     def enabled(self) -> bool:
@@ -35,11 +38,26 @@ class Journal:
         return self._fd >= 0
 
     def write(self, kind: str, *, t_ns: int | None = None, node: str | None = None, **fields: Any) -> None:
-        """Append a line, at `t_ns` or now. Fields must be JSON. Raises OSError when the file cannot take the line."""
+        """Append a line, at `t_ns` or now. Fields must be JSON.
+
+        Raises OSError, which names the file, when the file cannot take the line. A line that was taken in part is ended
+        before the next one, so that only the torn line is lost.
+        """
         if self._fd >= 0:
             t_ns = self._clock() if t_ns is None else t_ns
             line = {"t_ns": t_ns, "node": node or self.node, "kind": kind, **fields}
-            os.write(self._fd, json.dumps(line, separators=(",", ":")).encode() + b"\n")
+            self._append(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+
+    def _append(self, data: bytes) -> None:
+        if self._torn:
+            data = b"\n" + data
+        try:
+            taken = os.write(self._fd, data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from None
+        self._torn = taken < len(data)
+        if self._torn:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
 
     def write_at(self, t_ns: int, kind: str, fields: Mapping[str, Any]) -> None:
         """`write` for a line in the form in which hosts hand out theirs: time, kind, fields."""

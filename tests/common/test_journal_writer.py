@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from threading import Thread
 
+import pytest
+
 from common.journal import Journal
 
 CONTRACT = (Path(__file__).parents[2] / "docs" / "contracts.md").read_text()
@@ -53,3 +55,21 @@ def test_lines_of_threads_and_of_processes_do_not_mix(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(lines(tmp_path / "j")) == 600
+
+
+def test_a_line_that_was_taken_in_part_does_not_swallow_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that is full for a moment: the kernel takes some bytes of a line and no more."""
+    journal = Journal(tmp_path / "h0.jsonl", "h0", clock=lambda: 5)
+    journal.write("first")
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:10]))
+    with pytest.raises(OSError, match=r"No space left on device: '.*h0.jsonl'"):
+        journal.write("torn")
+    monkeypatch.setattr(os, "write", write)
+    journal.write("last")
+    first, torn, last = (tmp_path / "h0.jsonl").read_text().splitlines()
+    assert json.loads(first)["kind"] == "first"
+    assert torn == '{"t_ns":5,'
+    assert json.loads(last)["kind"] == "last"
