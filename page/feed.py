@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 from pathlib import Path
+from typing import Any
 
 from common import plain_file
 from judging.journal import checked
@@ -14,6 +15,18 @@ from judging.journal import checked
 BATCH_LINES = 1000
 SAMPLE = 8
 """Of a packet log every so manieth packet is shown; a window of two seconds of plan lab has 100,000 lines."""
+
+DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What a line of a file that was damaged may raise. One bad line is left out; the rest of the file still counts."""
+
+
+def parsed(text: str | bytes) -> Any:
+    """JSON as a browser reads it: NaN and Infinity, which Python would take, make a line unreadable there."""
+    return json.loads(text, parse_constant=_refuse)
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
 
 
 class Feed:
@@ -76,17 +89,25 @@ class Feed:
         that was trimmed or did not arrive, from that place on (there `trimmed` is true of what is left of a packet)."""
         found = []
         for part in self._new("packets.jsonl", self._folder):
-            line = json.loads(part)
-            number = line.get("packet")
-            if number is None:
-                continue  # the first line, and the last
-            cut = 0 < line["bytes"] < (line["bytes_in"] or 0)
-            if cut or line["fate"] not in ("sent", "received"):
-                self._marked.add(number)
-            if number % SAMPLE == 0 or number in self._marked:
-                told = {"kind": "packet", **line, "trimmed": number in self._marked}
-                found.append((int(line["t_ns"]), json.dumps(told, separators=(",", ":")).encode()))
+            try:
+                packet = self._packet(parsed(part))
+            except DAMAGED:
+                continue  # such as a line that a full disk has cut
+            if packet is not None:
+                found.append(packet)
         return found
+
+    def _packet(self, line: Any) -> tuple[int, bytes] | None:
+        number = line.get("packet")
+        if number is None:
+            return None  # the first line, and the last
+        cut = 0 < line["bytes"] < (line["bytes_in"] or 0)
+        if cut or line["fate"] not in ("sent", "received"):
+            self._marked.add(number)
+        if number % SAMPLE and number not in self._marked:
+            return None
+        told = {"kind": "packet", **line, "trimmed": number in self._marked}
+        return int(line["t_ns"]), json.dumps(told, separators=(",", ":")).encode()
 
     def _new(self, name: str, place: int) -> list[bytes]:
         """Whole lines that were written to a file since the last look."""
@@ -101,8 +122,8 @@ class Feed:
         found = []
         for part in self._new(name, place):
             try:
-                found.append((int(checked(json.loads(part.decode()))["t_ns"]), part))
-            except ValueError:
+                found.append((int(checked(parsed(part.decode()))["t_ns"]), part))
+            except DAMAGED:
                 continue  # judging reports a bad line
         return found
 

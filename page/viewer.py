@@ -62,6 +62,8 @@ class Viewer:
         self._scene = self._folder / "scene.json"
         self._scene.write_text(json.dumps(scene, separators=(",", ":")))
         self._ending = threading.Event()
+        self.over = threading.Event()
+        """Set when the page's server has died too often to be started again."""
         self._server: subprocess.Popen[bytes] | None = None
         self._control: ControlServer | None = None
         self._thread = threading.Thread(target=self._keep_up, name="view", daemon=True)
@@ -136,6 +138,7 @@ class Viewer:
             deaths = [at for at in deaths if time.monotonic() - at < DEATHS_S] + [time.monotonic()]
             if len(deaths) >= DEATHS_MAX:
                 self._tell(f"the page's server died {len(deaths)} times (status {status}): the view is over")
+                self.over.set()
                 return
             self._tell(f"the page's server died (status {status}): starting it again")
             self._server = self._started()

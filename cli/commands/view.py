@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ WHY_NOT = {
 }
 
 DESCRIPTION = "Serve a page that shows a fabric and what happens in it; prints its address, opens nothing."
+PORT_MAX = 65535
 EXAMPLES = """examples:
   ./lab view                      the running lab; without one, plan lab
   ./lab view wide                 another plan: a name or a .toml file
@@ -37,11 +37,18 @@ The address that is printed holds a token: whoever has it may see the lab, and b
 machine. Ctrl-C ends the view."""
 
 
+def port(text: str) -> int:
+    """The number of a TCP port; 0 for one that is free."""
+    if not (text.isascii() and text.isdecimal() and int(text) <= PORT_MAX):
+        raise argparse.ArgumentTypeError(f"must be between 0 and {PORT_MAX} (got {text})")
+    return int(text)
+
+
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     view = add(subparsers, "view", view_command, EXAMPLES, DESCRIPTION)
     view.add_argument("what", nargs="*", metavar="RUN|PLAN", help="a run, a scenario, a plan; two runs make a race")
     view.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
-    view.add_argument("--port", type=int, default=0, help="the port on 127.0.0.1 (one that is free)")
+    view.add_argument("--port", type=port, default=0, help="the port on 127.0.0.1 (one that is free)")
     view.add_argument("--export", type=Path, metavar="FILE", help="write the replay as one HTML file instead, and end")
     labname.add_option(view)
 
@@ -77,8 +84,8 @@ def view_command(arguments: argparse.Namespace) -> int:
     desk = Desk(stage.plans, Microscope(stage.plans), answer=Answers(stage.runs), why_not=WHY_NOT[stage.mode])
     with Viewer(stage.document(), stage.runs, desk, tell, arguments.port) as viewer:
         say(stage.title, viewer.address)
-        threading.Event().wait()
-    return 0
+        viewer.over.wait()
+    raise RuntimeError("view: the page's server cannot be kept up; what it said is above")
 
 
 def running_lab() -> Lab | None:

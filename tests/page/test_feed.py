@@ -103,3 +103,29 @@ def test_a_viewer_goes_on_behind_the_last_line_that_it_has(folder: Path) -> None
 def test_an_id_of_another_server_or_of_nobody_begins_anew(folder: Path, ident: str) -> None:
     feed = Feed(folder)
     assert feed.resumed(ident.format(epoch=feed.epoch)) is None
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        '{"packet": 3, "t_',
+        "[]",
+        "5",
+        "{}",
+        '{"packet": "x", "bytes": 1}',
+        '{"packet": 8}',
+        "[" * 100_000,
+        '{"packet": NaN}',
+    ],
+)
+def test_a_bad_line_of_the_packet_log_or_a_journal_is_left_out(bad: str, tmp_path: Path) -> None:
+    good = {"packet": 0, "t_ns": 5, "bytes": 1, "bytes_in": 1, "fate": "sent"}
+    line = {"t_ns": 1, "node": "h0", "kind": "process"}
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "packets.jsonl").write_text(f"{bad}\n{json.dumps(good)}\n")
+    (tmp_path / "journal" / "h0.jsonl").write_text(f"{bad}\n{json.dumps(line)}\n")
+    feed = Feed(tmp_path)
+    try:
+        assert feed.poll() == 2
+    finally:
+        feed.close()
