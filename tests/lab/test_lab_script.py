@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +14,7 @@ from types import MappingProxyType
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PLAIN = ("sh", "dirname", "cat", "cksum", "tr", "env", "mkdir", "chmod", "cp")
+PLAIN = ("sh", "dirname", "cat", "cksum", "tr", "env", "mkdir", "chmod", "cp", "flock")
 PYTHON = """#!/bin/sh
 echo "python $*" >>"$LOG"
 echo "${GLIBC_TUNABLES-}" >"$LOG.tunables"
@@ -35,7 +37,7 @@ class Machine:
     folder: Path
 
     def run(
-        self, *words: str, environment: Mapping[str, str] = MappingProxyType({})
+        self, *words: str, environment: Mapping[str, str] = MappingProxyType({}), fresh: bool = True
     ) -> subprocess.CompletedProcess[str]:
         environment = {
             **environment,
@@ -44,7 +46,8 @@ class Machine:
             "LOG": str(self.folder / "log"),
             "MRCLAB_VENV": str(self.folder / "venv"),
         }
-        (self.folder / "log").write_text("")
+        if fresh or not (self.folder / "log").exists():
+            (self.folder / "log").write_text("")
         return subprocess.run(
             [str(self.folder / "bin" / "sh"), str(ROOT / "lab"), *words],
             env=environment, cwd=self.folder, capture_output=True, text=True, check=False, timeout=60,
@@ -199,3 +202,32 @@ def test_tests_of_the_page_get_their_browser_when_ci_asks_for_it(machine: Machin
     assert line not in machine.log
     machine.run("test", environment={"MRCLAB_BROWSER": "1"})
     assert line in machine.log
+
+
+def test_an_environment_without_pip_is_made_again(machine: Machine) -> None:
+    """A first call that was killed while it made the environment leaves a Python, but no pip."""
+    assert machine.run("list").returncode == 0
+    for mark in (machine.folder / "venv").glob(".installed-*"):
+        mark.unlink()
+    machine.fake("python3", PYTHON)
+    broken = machine.folder / "venv/bin/python"
+    broken.write_text(PYTHON.replace('case "$*" in', 'case "$*" in\n*"-m pip --version"*) exit 1 ;;'))
+    assert machine.run("list").returncode == 0
+    assert any("-m venv --clear" in line for line in machine.log)
+    assert any("-m pip install" in line for line in machine.log)
+
+
+def test_two_first_calls_install_once(machine: Machine) -> None:
+    slow = PYTHON.replace(
+        'case "$*" in', 'case "$*" in\n*"-m pip install"*) while [ ! -e "$FAKES/go" ]; do :; done ;;', 1
+    )
+    machine.fake("python3", slow)
+    with ThreadPoolExecutor(2) as calls:
+        both = [calls.submit(machine.run, "list", fresh=False) for _ in range(2)]
+        deadline_s = time.monotonic() + 30
+        while not any("-m pip install" in line for line in machine.log) and time.monotonic() < deadline_s:
+            pass
+        (machine.folder / "bin/go").touch()
+        done = [call.result() for call in both]
+    assert [one.returncode for one in done] == [0, 0], [one.stderr for one in done]
+    assert sum("-m pip install" in line for line in machine.log) == 1
