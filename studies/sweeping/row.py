@@ -40,7 +40,11 @@ class Row:
 
     @classmethod
     def from_text(cls, text: str) -> Row:
-        return cls(**json.loads(text))
+        """The row in this text. ValueError or TypeError when it is none."""
+        row = cls(**json.loads(text))
+        if row.verdict not in WORDS.values():
+            raise ValueError(f"its verdict must be one of {', '.join(WORDS.values())} (got {row.verdict!r})")
+        return row
 
 
 def row_of(key: str, seed: int, verdict: Verdict, metrics: Mapping[str, float]) -> Row:

@@ -1,4 +1,4 @@
-"""Where rows are kept: one SQLite file, so that a row is there whole or not at all, whoever is killed when."""
+"""The rows of sweeps, in one SQLite file: each row is stored completely or not at all, whichever process is killed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,27 @@ class Store:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / NAME
-        self._database = sqlite3.connect(self.path, timeout=WAIT_S)
+        try:
+            self._database = sqlite3.connect(self.path, timeout=WAIT_S)
+        except sqlite3.Error as error:
+            raise self._said(error) from None
         try:
             self._database.execute("CREATE TABLE IF NOT EXISTS rows (key TEXT PRIMARY KEY, row TEXT NOT NULL)")
-        except sqlite3.DatabaseError as error:
+            columns = [name for _, name, *_ in self._database.execute("PRAGMA table_info(rows)")]
+            (sound,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
+        except sqlite3.Error as error:
             self._database.close()
-            raise ValueError(
-                f"{self.path} is no store of rows ({error}): move it away, and a new one is made"
-            ) from None
+            raise self._said(error) from None
+        if columns != ["key", "row"] or sound != "ok":
+            self._database.close()
+            why = f"its table has the columns {', '.join(columns)}" if sound == "ok" else " ".join(sound.split())
+            raise ValueError(f"{self.path} must be a store of rows ({why}): move it away, and a new one is made")
+
+    def _said(self, error: sqlite3.Error) -> ValueError | OSError:
+        """What is wrong: a full disk or another sweep's lock passes; only a file that is no database must go."""
+        if isinstance(error, sqlite3.OperationalError):
+            return OSError(f"{self.path} cannot be used now: {error}")
+        return ValueError(f"{self.path} must be a store of rows ({error}): move it away, and a new one is made")
 
     def __enter__(self) -> Store:
         return self
@@ -36,8 +49,11 @@ class Store:
 
     def add(self, row: Row) -> None:
         """Keep a row; one that is there already stays."""
-        with self._database:
-            self._database.execute("INSERT OR IGNORE INTO rows VALUES (?, ?)", (row.key, row.to_text()))
+        try:
+            with self._database:
+                self._database.execute("INSERT OR IGNORE INTO rows VALUES (?, ?)", (row.key, row.to_text()))
+        except sqlite3.Error as error:
+            raise self._said(error) from None
 
     def find(self, keys: Iterable[str]) -> dict[str, Row]:
         """The rows that there are among these keys."""
@@ -45,8 +61,15 @@ class Store:
         for start in range(0, len(wanted), ASKED_AT_ONCE):
             some = wanted[start : start + ASKED_AT_ONCE]
             marks = ",".join("?" * len(some))
-            for key, text in self._database.execute(f"SELECT key, row FROM rows WHERE key IN ({marks})", some):
-                found[key] = Row.from_text(text)
+            try:
+                rows = self._database.execute(f"SELECT key, row FROM rows WHERE key IN ({marks})", some).fetchall()
+            except sqlite3.Error as error:
+                raise self._said(error) from None
+            for key, text in rows:
+                try:
+                    found[key] = Row.from_text(text)
+                except (ValueError, TypeError, RecursionError) as error:
+                    raise ValueError(f"{self.path}: the row of key {key} must be one of a sweep ({error})") from None
         return found
 
     def __len__(self) -> int:

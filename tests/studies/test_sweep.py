@@ -150,7 +150,7 @@ def test_a_run_that_an_exception_ends_is_unknown_is_shown_and_is_made_again_the_
 
 def test_a_store_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rows.sqlite").write_text("not a database, and long enough to be told from an empty one")
-    with pytest.raises(ValueError, match=r"rows.sqlite is no store of rows"):
+    with pytest.raises(ValueError, match=r"rows.sqlite must be a store of rows"):
         Store(tmp_path)
 
 
