@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -189,9 +190,17 @@ class Hands:
 
 def written(run: Path, file: Path, hand_over: HandOver) -> dict[str, Any]:
     """What was done by hand so far, as a scenario file."""
-    shown = os.path.relpath(file)
-    text = played(Run.open(run), Path(shown))
-    file.write_text(text)
+    base = file
+    for number in count(2):
+        try:
+            made = file.open("x", encoding="utf-8")  # never over a file that was edited, nor through a link
+            break
+        except FileExistsError:
+            file = base.with_name(f"{base.stem}-{number}{base.suffix}")
+    with made:
+        shown = os.path.relpath(file)
+        text = played(Run.open(run), Path(shown))
+        made.write(text)
     hand_over(file)
     return {"file": shown, "text": text, "command": f"./lab run {shown}"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections import deque
 from collections.abc import Iterator
@@ -27,12 +28,14 @@ class Crew:
         self._number = workers
 
     def __enter__(self) -> Self:
-        scratch = Path(tempfile.gettempdir()) / f"{SCRATCH}{os.getpid()}-crew"
-        self._workers = Workers(self._number, scratch)
+        # A new folder that only this user may enter: other users can write in the folder of temporary files.
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-"))
+        self._workers = Workers(self._number, self._folder / "crew")
         return self
 
     def __exit__(self, *_: object) -> None:
         self._workers.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def outcomes(self, seeds: Iterator[int]) -> Iterator[Tried]:
         """Each seed's case and outcome, in order. RuntimeError names the seed of a try that ends its process."""
