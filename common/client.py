@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import struct
 import threading
 from pathlib import Path
 from typing import Any
@@ -97,8 +98,13 @@ class ControlClient:
             if isinstance(self.address, Path):
                 made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
                 try:
-                    made.settimeout(self._timeout_s)
+                    # A blocking connect waits for its turn when many connect at once; one with a timeout of Python's
+                    # would fail at once.
+                    seconds, rest = divmod(self._timeout_s, 1)
+                    limit = struct.pack("ll", int(seconds), int(rest * 1e6))
+                    made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
                     made.connect(str(self.address))
+                    made.settimeout(self._timeout_s)
                 except OSError:
                     made.close()
                     raise

@@ -101,7 +101,7 @@ def parse_plan(text: str, source: str = "plan", overrides: Mapping[str, str] | N
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise PlanError(f"{source} must be TOML ({error})") from error
+        raise PlanError(f"{source}: must be TOML ({error})") from error
     try:
         for key, value in (overrides or {}).items():
             _override(document, key, value)

@@ -30,7 +30,7 @@ def pong(request: Mapping[str, Any], reply: Reply) -> None:
     reply({"id": request["id"], "ok": True, "result": "pong"})
 
 
-def test_clients_beyond_the_limit_are_told_so_and_find_room_when_others_go(
+def test_a_client_beyond_the_limit_takes_the_place_of_the_one_that_was_silent_longest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(servers, "CLIENTS_MAX", 3)
@@ -42,18 +42,36 @@ def test_clients_beyond_the_limit_are_told_so_and_find_room_when_others_go(
         clients.append(ControlClient(path, timeout_s=5))
         accept()
     assert len(driver.readers) == 1 + 3
-    with pytest.raises(ControlError, match="3 clients are connected; close one first"):
-        clients[3].call("ping")
-    clients[0].close()
-    list(driver.readers.values())[1]()
-    assert len(driver.readers) == 1 + 2
-    late = ControlClient(path, timeout_s=5)
-    accept()
-    ident = late.send("ping")
+    with pytest.raises(ControlError, match=r"closed the connection|is gone"):
+        clients[0].call("ping")
+    ident = clients[3].send("ping")
     list(driver.readers.values())[-1]()
-    assert late.result(ident) == "pong"
-    for client in (*clients, late):
+    assert clients[3].result(ident) == "pong"
+    for client in clients:
         client.close()
     server.close()
     assert driver.readers == {}
     assert not path.exists()
+
+
+def test_clients_beyond_the_limit_are_told_so_while_all_others_wait_for_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "CLIENTS_MAX", 3)
+    driver, path = FakeDriver(), tmp_path / "s"
+    server = ControlServer(path, driver, lambda request, reply: None, line_bytes_max=1000)
+    (accept,) = driver.readers.values()
+    clients = []
+    for _ in range(3):
+        clients.append(ControlClient(path, timeout_s=5))
+        accept()
+        clients[-1].send("ping")
+        list(driver.readers.values())[-1]()
+    late = ControlClient(path, timeout_s=5)
+    accept()
+    assert len(driver.readers) == 1 + 3
+    with pytest.raises(ControlError, match="3 clients are connected; close one first"):
+        late.call("ping")
+    for client in (*clients, late):
+        client.close()
+    server.close()

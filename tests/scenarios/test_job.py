@@ -98,7 +98,7 @@ def test_programs_get_their_words_filled_in_and_failed_or_late_ones_are_journall
     programs = Programs(job.programs(SETTING)[0], world, directory)
     programs.start()
     assert [words[0] for words in world.spawned] == ["h0", "h1", "h2"]
-    assert world.spawned[1][4:8] == ["--rank", "1", "--ranks", "h0,h1,h2"]
+    assert world.spawned[1][5:9] == ["--rank", "1", "--ranks", "h0,h1,h2"]
     assert str(directory.journal("clean-h1")) in world.spawned[1]
     journal = Journal(directory.journal("runner"), "runner")
     programs.end(0.0, journal)
