@@ -11,10 +11,12 @@ PATH_BYTES_MAX = 107
 
 
 def path_of(address: str) -> Path | None:
-    """The path of a `unix:` address; None for any other. ValueError when the kernel has no room for the path."""
+    """The path of a `unix:` address; None for any other. ValueError when it is not absolute, or too long."""
     if not address.startswith(PREFIX):
         return None
     path = Path(address.removeprefix(PREFIX))
+    if not path.is_absolute():
+        raise ValueError(f"the path of a unix: address must be absolute (got {path})")
     check(path)
     return path
 
@@ -22,5 +24,5 @@ def path_of(address: str) -> Path | None:
 def check(path: Path) -> None:
     """ValueError when the kernel has no room for the path."""
     length = len(os.fsencode(path))
-    if length > PATH_BYTES_MAX or not path.is_absolute():
-        raise ValueError(f"{path} must be an absolute path of at most {PATH_BYTES_MAX} bytes (got {length})")
+    if length > PATH_BYTES_MAX:
+        raise ValueError(f"the path of a socket must have at most {PATH_BYTES_MAX} bytes (got {length}: {path})")

@@ -100,19 +100,7 @@ def test_verify_is_clean_and_a_second_push_writes_nothing(lab: None) -> None:
 def test_capture_writes_a_pcap_of_a_link(lab: None, tmp_path: Path) -> None:
     file = tmp_path / "h0.pcap"
     with subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "scenarios",
-            "capture",
-            "h0-p0l0",
-            "--write",
-            str(file),
-            "--count",
-            "2",
-            "--seconds",
-            "30",
-        ],
+        [sys.executable, "-m", "cli", "capture", "h0-p0l0", "--write", str(file), "--count", "2", "--seconds", "30"],
         stderr=subprocess.PIPE,
         text=True,
     ) as capture:
