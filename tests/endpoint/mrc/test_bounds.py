@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from endpoint.nic import wire
 from endpoint.transport import CompletionStatus
 from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.virtual_wire import Wire
@@ -64,6 +65,29 @@ def test_control_frames_to_a_port_that_never_sends_are_bounded() -> None:
         bench.to_b(*sent)
     assert all(len(port.control) <= 100 for port in bench.b.ports)
     assert sum(port["drop_control"] for port in bench.b.counters()["ports"]) > 0
+
+
+@pytest.mark.parametrize(("spare", "packets"), [(-1, 7), (0, 8), (1, 8), (4096, 9)])
+def test_a_window_is_filled_to_its_last_byte_and_no_further(spare: int, packets: int) -> None:
+    bench = Bench(congestion="fixed_window")
+    bench.qp_a.requester.cc.window_bytes = 8 * 4096 + spare
+    bench.post(20)
+    assert len(bench.writes()) == packets
+
+
+def test_packets_trimmed_again_and_again_leave_a_bounded_log_of_transmissions() -> None:
+    """While every copy is trimmed there is no evidence to judge the log by; it may hold a few entries per packet."""
+    bench = Bench(congestion="fixed_window")
+    bench.post(8)
+    flight = bench.qp_a.requester.flight
+    sent = 0
+    while sent < 20 * flight.mask:
+        copies = bench.writes()
+        assert copies
+        sent += len(copies)
+        bench.to_b(*(copy.trimmed() for copy in copies))
+        bench.to_a(*bench.answers(wire.Opcode.NACK))
+        assert len(flight.rule.log) <= 4 * (flight.mask + 1) + len(copies)
 
 
 def test_events_are_bounded() -> None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from endpoint.mrc.hint import QpHint
+from endpoint.mrc.hint import QpHint, QpHints
 from endpoint.nic.attributes import VerbError
+from endpoint.transport import QueueFull
 from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
@@ -107,6 +108,15 @@ def test_hints_are_made_queried_modified_and_destroyed() -> None:
     nic.control.destroy_qp_hint(number)
     with pytest.raises(VerbError, match=f"no QP hint {number}; present: 0 "):
         nic.control.query_qp_hint(number)
+
+
+def test_a_nic_has_room_for_4096_hints() -> None:
+    hints = QpHints()
+    numbers = [hints.create({}) for _ in range(4096)]
+    with pytest.raises(QueueFull, match="4096 QP hints; destroy one first"):
+        hints.create({})
+    hints.destroy(numbers[7])
+    assert hints.create({}) not in numbers
 
 
 @pytest.mark.parametrize(

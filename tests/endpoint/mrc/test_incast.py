@@ -50,6 +50,21 @@ def test_the_penalty_forgets_senders_that_stopped() -> None:
     assert current < 3
 
 
+def test_half_of_what_was_known_before_counts_a_period_later() -> None:
+    """By the rule: 8000 beside 4000 + 8000 / 2 is two equal senders, 8000 beside 8000 / 4 after two periods is not."""
+    rule = ReceiverPenalty(period_ns=100)
+    steady, ended = Weight(), Weight()
+    rule.join(steady)
+    rule.join(ended)
+    ended.received_bytes = 8000
+    assert rule.at(1000) == 0
+    ended.received_bytes += 4000
+    steady.received_bytes = 8000
+    assert rule.at(1100) == 64
+    steady.received_bytes += 8000 - 2000  # with a quarter of 8000 it weighs 8000 again
+    assert rule.at(1300) == round(128 * (1 - (8000**2 + 2000**2) / 10_000**2))
+
+
 def incast(senders: int, round_trips: int, **settings: object) -> tuple[Wire, list[Flow], list[int], Flow]:
     wire = Wire(hosts=senders + 2, rate_bps=25_000_000_000, **settings)  # type: ignore[arg-type]
     target, bystander = f"h{senders}", f"h{senders + 1}"

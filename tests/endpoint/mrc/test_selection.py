@@ -13,7 +13,7 @@ from endpoint import profile as profiles
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.mrc.paths.ev_set import EvSet
 from endpoint.mrc.paths.ev_state import EvCause, EvState
-from endpoint.mrc.paths.selection import find_selection
+from endpoint.mrc.paths.selection import find_selection, next_after_loss
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
 
@@ -135,6 +135,16 @@ def test_single_path_keeps_its_path_until_the_port_goes() -> None:
     second = selection.next(ALL)
     assert second.port is not first.port
     assert all(selection.next(ALL) is second for _ in range(100))
+
+
+def test_a_packet_sent_again_goes_by_a_port_whose_pause_ends_now() -> None:
+    selection, evs = make("mrc")
+    blamed = selection.next(ALL)
+    pausing, *others = (plane for plane in evs.live if plane is not blamed.plane)
+    for plane in others:
+        plane.port.paused_ns = 1001
+    pausing.port.paused_ns = 1000
+    assert next_after_loss(selection, evs, ALL, blamed, 1000).plane is pausing
 
 
 def goodput(selection: str, seed: int = 1) -> tuple[float, Flow]:
