@@ -148,7 +148,7 @@ def test_slices_take_as_long_as_each_other() -> None:
     for name, number in durations.dealt(AUTO).items():
         loads[number] += durations.weighed(name)
     assert max(loads.values()) < 1.1 * min(loads.values())
-    assert max(loads.values()) < 2 * 7 * 60, "seven minutes on two processors"
+    assert max(loads.values()) < 2 * 6 * 60, "six minutes on two processors"
 
 
 def test_a_new_test_moves_no_other() -> None:

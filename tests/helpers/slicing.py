@@ -1,6 +1,6 @@
 """A plugin of pytest: `--slice` runs a slice of the slow tests and prints what it leaves out.
 
-python -m pytest -m slow --slice 2/3           # the second of three slices, each about as long
+python -m pytest -m slow --slice 2/5           # the second of five slices, each about as long
 python -m pytest -m slow --slice auto          # the slice that follows from the commit, as in CI
 python -m pytest -m slow --renew-durations     # write what the tests took to tests/slow-durations.json
 """
