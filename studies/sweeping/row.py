@@ -9,6 +9,9 @@ from typing import Any
 
 from judging.verdict import WORDS, Verdict
 
+VERDICTS = (*WORDS.values(), "made")
+"""Of a row: the verdict of its run, or "made" for a run of the paper's figures, which is measured and not judged."""
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -42,8 +45,8 @@ class Row:
     def from_text(cls, text: str) -> Row:
         """The row in this text. ValueError or TypeError when it is none."""
         row = cls(**json.loads(text))
-        if row.verdict not in WORDS.values():
-            raise ValueError(f"its verdict must be one of {', '.join(WORDS.values())} (got {row.verdict!r})")
+        if row.verdict not in VERDICTS:
+            raise ValueError(f"its verdict must be one of {', '.join(VERDICTS)} (got {row.verdict!r})")
         return row
 
 

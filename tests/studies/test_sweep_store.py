@@ -61,6 +61,14 @@ def test_a_store_that_another_sweep_holds_is_not_to_be_moved_away(
         assert store.find(["k1"]) == {"k1": ROW}
 
 
+@pytest.mark.parametrize("verdict", ["true", "false", "unknown", "made"])
+def test_rows_of_sweeps_and_of_reproductions_come_back_as_they_were(verdict: str, tmp_path: Path) -> None:
+    row = Row("k1", 1, verdict, {}, {}, {})
+    with Store(tmp_path) as store:
+        store.add(row)
+        assert store.find(["k1"]) == {"k1": row}
+
+
 @pytest.mark.parametrize("text", ["[]", "{}", "{", '{"key": "k1"}', ROW.to_text().replace("true", "perhaps"), "5"])
 def test_a_row_that_is_none_is_named_by_its_key(text: str, tmp_path: Path) -> None:
     with Store(tmp_path) as store:

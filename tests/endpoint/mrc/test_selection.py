@@ -144,7 +144,9 @@ def test_a_packet_sent_again_goes_by_a_port_whose_pause_ends_now() -> None:
     for plane in others:
         plane.port.paused_ns = 1001
     pausing.port.paused_ns = 1000
-    assert next_after_loss(selection, evs, ALL, blamed, 1000).plane is pausing
+    found = next_after_loss(selection, evs, ALL, blamed, 1000)
+    assert found is not None
+    assert found.plane is pausing
 
 
 def goodput(selection: str, seed: int = 1) -> tuple[float, Flow]:
