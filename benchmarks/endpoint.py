@@ -129,7 +129,7 @@ def write_bw(pair: Sequence[AgentProcess], seconds: float) -> tuple[dict[str, An
 class Stages:
     """Wraps methods so that each notes the processor time spent in it, less that in wrapped methods it calls.
 
-    Reading the clock costs some 0.2 µs, mostly seen in "socket send", which is timed once a frame.
+    Reading the clock costs about 0.2 µs, mostly seen in "socket send", which is timed once a frame.
     """
 
     def __init__(self) -> None:

@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
+from endpoint.mrc.algorithms import find_selection
 from endpoint.mrc.endpoint import Endpoint
-from endpoint.mrc.paths.selection import find_selection
 from endpoint.nic import icrc
 from endpoint.nic.message import Message
 from endpoint.nic.packet import VARIANT_MASKED, WritePacker
@@ -100,7 +100,7 @@ def parts() -> dict[str, float]:
     packer = WritePacker(VARIANT_MASKED | peer.qpn, 4096, 0, 0)
     route = a.peers.named("h1").routes[0]
     traffic_class = a.profile.dscp.trimmable << 2
-    selection = find_selection("mrc")(qp.evs, Random(1))
+    selection = find_selection("mrc")(qp.evs, Random(1), {})
     payload = bytes(4096)
     inner = memoryview(packer.pack(message, 3, 4096, 0, route, traffic_class, 0))[54:]
     arrival = b.ports[0]

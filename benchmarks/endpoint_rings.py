@@ -2,7 +2,7 @@
 
     python benchmarks/endpoint_rings.py [--frames 200000] [--bytes 4234]
 
-Each line is one pair of processes pinned to nothing; figures are CPU time a frame, so that other load matters little.
+Each line is one pair of processes pinned to nothing; figures are CPU time per frame, so that other load matters little.
 """
 
 from __future__ import annotations

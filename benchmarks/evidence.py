@@ -46,7 +46,7 @@ EVIDENCE = {
                 self._was_late(device, late_ns, now_ns)
 """,
     ),
-    "switch/native/runtime/driver.c": (
+    "switch/native/runtime/driver/driver.c": (
         "    u64 sent_ns = now_ns - DUE_SLACK_NS;\n",
         "        if (item.t_ns < sent_ns)\n            lateness_note(&d->late, item.t_ns, sent_ns);\n",
     ),

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from p4.v1 import p4runtime_pb2 as p4rt
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 

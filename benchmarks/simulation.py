@@ -1,7 +1,7 @@
 """How fast virtual time is: data packets and packet-hops a second of one core, beside uet-htsim where it is given.
 
     python benchmarks/simulation.py [--round-trips 100] [--hosts 1024] [--bytes 2000000] [--port-gbps 100]
-        [--htsim DIRECTORY [--turns 1]]
+        [--payload counted|real] [--htsim DIRECTORY] [--turns 5]
 
 Two runs of ours, each in a process of its own. `collision` on `rack`: the scenario's workload without faults, after it
 has filled its windows. The permutation: every host writes `--bytes` to another, on a two-tier fabric of 4 planes with
@@ -9,7 +9,8 @@ full bisection and cables of 1 us, until all is there. A packet-hop is a frame t
 are in processor time; building and provisioning are counted apart.
 
 `--htsim` is the directory `htsim/sim/datacenter` of uet-htsim with `htsim_uec` built: the same permutation on its
-`leaf_spine_1024.topo`, one plane with ports of 100 Gb/s and cables of 1 us, before ours, `--turns` times by turns. Its
+`leaf_spine_1024.topo`, one plane with ports of 100 Gb/s and cables of 1 us, before ours, `--turns` times by turns. The
+last lines have the best and the median of each program: a machine whose memory is busy slows both, and not alike. Its
 packet-hops are reckoned from the packets that it counts: three switches a packet, one under the same leaf,
 acknowledgements included. Both programs get their memory in huge pages where the kernel gives them to who asks.
 """
@@ -26,7 +27,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
@@ -34,7 +37,7 @@ sys.path.insert(0, str(ROOT))
 
 from running.directory import RunDirectory  # noqa: E402
 from running.runner import group  # noqa: E402
-from running.transport_choice import transport  # noqa: E402
+from running.transport_choice import Payload, transport  # noqa: E402
 from running.worlds.simulated import SimulatedWorld  # noqa: E402
 from running.worlds.world import call  # noqa: E402
 from scenarios import library  # noqa: E402
@@ -51,6 +54,7 @@ HTSIM_ARGUMENTS = (
     " -load_balancing_algo mixed -linkspeed 100000 -mtu 4096 -paths 64 -q 88 -ecn 20 70 -end 2000"
 )
 HOSTS_A_LEAF = 32
+TURNS_LEAST = 5
 MESSAGE_BYTES = 65536
 PLANES = 4
 CABLE_NS = 1_000
@@ -58,9 +62,12 @@ HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 """As `./lab` sets it for virtual time. uet-htsim gains by it, too."""
 
 
-def make_world(plan: Plan, directory: str, settings: Mapping[str, Any] | None = None) -> SimulatedWorld:
+def make_world(
+    plan: Plan, directory: str, settings: Mapping[str, Any] | None = None, payload: Payload = "real"
+) -> SimulatedWorld:
     run = RunDirectory.create(Path(directory), "benchmark", SEED)
-    return SimulatedWorld(plan, transport("mrc", settings or {}), SEED, run, lambda event: None)
+    chosen = replace(transport("mrc", settings or {}), payload=payload)
+    return SimulatedWorld(plan, chosen, SEED, run, lambda event: None)
 
 
 def data_packets(world: SimulatedWorld) -> int:
@@ -124,12 +131,13 @@ def permutation(
     planes: int = PLANES,
     settings: Mapping[str, Any] | None = None,
     losses: int = 0,
+    payload: Payload = "real",
 ) -> dict[str, Any]:
     """`losses` links of the fabric lose 1 % each, all the time."""
     leaves = max(2, hosts // HOSTS_A_LEAF)
     rates = Links(port_bps, port_bps, CABLE_NS, CABLE_NS)
     plan = Plan("permutation", planes, leaves, HOSTS_A_LEAF, hosts // leaves, links=rates)
-    world = make_world(plan, directory, settings)
+    world = make_world(plan, directory, settings, payload)
     for client in world.clients.values():
         call(client, "sample", interval_ns=0, paths=False)
     cables = [link for link in links(plan) if link.kind == "fabric"]
@@ -177,6 +185,12 @@ def htsim_row(directory: Path) -> dict[str, Any]:
     return {**row, "megabytes": usage.ru_maxrss / 1e3}
 
 
+def best_and_median(rates: Sequence[float]) -> str:
+    """Both of one program's packet-hops a second, for the last lines."""
+    few = "" if len(rates) >= TURNS_LEAST else f"; {len(rates)} of the {TURNS_LEAST} turns that a comparison takes"
+    return f"best {max(rates):,.0f}, median {median(rates):,.0f}{few}"
+
+
 def show(name: str, row: dict[str, Any]) -> None:
     rates = f"{row['data'] / row['seconds']:12,.0f} {row['hops'] / row['seconds']:14,.0f}"
     print(
@@ -191,8 +205,9 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=1024, help="of the permutation; a multiple of 32")
     parser.add_argument("--bytes", type=int, default=2_000_000, help="that each host of the permutation sends")
     parser.add_argument("--port-gbps", type=int, default=100, help="of each port of the permutation")
+    parser.add_argument("--payload", choices=("counted", "real"), default="counted", help="of the permutation")
     parser.add_argument("--htsim", type=Path, metavar="DIRECTORY", help="of a built uet-htsim: htsim/sim/datacenter")
-    parser.add_argument("--turns", type=int, default=1, help="how often uet-htsim and the permutation run")
+    parser.add_argument("--turns", type=int, default=TURNS_LEAST, help="how often uet-htsim and the permutation run")
     parser.add_argument("--row", choices=("collision", "permutation"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.row:
@@ -201,17 +216,24 @@ def main() -> None:
                 print(json.dumps(collision(options.round_trips, directory)))
             else:
                 port_bps = options.port_gbps * 1_000_000_000
-                print(json.dumps(permutation(options.hosts, options.bytes, directory, port_bps=port_bps)))
+                row = permutation(options.hosts, options.bytes, directory, port_bps=port_bps, payload=options.payload)
+                print(json.dumps(row))
         return
     print(f"{'':24} {'hosts':>6} {'data':>10} {'CPU, s':>9} {'data/s':>12} {'packet-hops/s':>14} {'MB':>8}")
     rows = {"collision on rack": own_row(__file__, "collision", "--round-trips", str(options.round_trips))}
     show("collision on rack", rows["collision on rack"])
-    arguments = {"--hosts": options.hosts, "--bytes": options.bytes, "--port-gbps": options.port_gbps}
-    ratios = []
+    arguments = {
+        "--hosts": options.hosts,
+        "--bytes": options.bytes,
+        "--port-gbps": options.port_gbps,
+        "--payload": options.payload,
+    }
+    rates: dict[str, list[float]] = {}
     for _ in range(options.turns):
         theirs = htsim_row(options.htsim) if options.htsim else None
         if theirs:
             show("uet-htsim permutation", theirs)
+            rates.setdefault("uet-htsim", []).append(theirs["hops"] / theirs["seconds"])
         ours = own_row(__file__, "permutation", *(word for pair in arguments.items() for word in map(str, pair)))
         show("our permutation", ours)
         print(
@@ -219,10 +241,12 @@ def main() -> None:
             f" prepared in {ours['prepare_s']:.1f} s; {ours['virtual_s'] * 1e6:,.0f} us of virtual time",
             flush=True,
         )
-        if theirs:
-            ratios.append(ours["hops"] / ours["seconds"] / (theirs["hops"] / theirs["seconds"]))
-    if ratios:
-        print(f"packet-hops a second, ours over uet-htsim's: {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
+        rates.setdefault("ours", []).append(ours["hops"] / ours["seconds"])
+    for program, found in rates.items():
+        print(f"packet-hops a second, {program}: {best_and_median(found)}")
+    if "uet-htsim" in rates:
+        best, middle = (kind(rates["ours"]) / kind(rates["uet-htsim"]) for kind in (max, median))
+        print(f"ours over uet-htsim's: {best:.2f} of the best, {middle:.2f} of the medians; payload {options.payload}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How the cost of virtual time grows: data packets a second and memory against hosts, planes, EVs a QP and faults.
+"""How the cost of virtual time grows: data packets a second and memory against hosts, planes, EVs per QP and faults.
 
     python benchmarks/simulation_curves.py [--hosts 16 64 256 1024] [--bytes 500000] [--times 5] [--svg FILE]
 
@@ -28,7 +28,7 @@ USUAL = {"hosts": 64, "planes": 4, "evs": 128, "faults": 0}
 AXES = {"hosts": (16, 64, 256, 1024), "planes": (1, 2, 4, 8), "evs": (8, 32, 128), "faults": (0, 16, 64)}
 SHARED_BPS = 100_000_000_000
 """Of a host's ports together: so many planes move no more than one."""
-NAMES = {"hosts": "hosts", "planes": "planes", "evs": "EVs a QP", "faults": "faults in force"}
+NAMES = {"hosts": "hosts", "planes": "planes", "evs": "EVs per QP", "faults": "faults in force"}
 
 
 def run(case: dict[str, int], size: int, directory: str) -> dict[str, Any]:

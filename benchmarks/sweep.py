@@ -21,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from cli.commands.run import chosen
+from studies.sweeping.address import ClusterAddress
 from studies.sweeping.cluster import Cluster
 from studies.sweeping.engine import Engine
 from studies.sweeping.pool import Pool
@@ -86,7 +87,7 @@ def main() -> None:
                 folder = Path(name)
                 engine: Engine
                 if kind == "dask":
-                    engine = Cluster(dask(stack, workers, folder / "dask"), chosen, at_least=workers)
+                    engine = Cluster(ClusterAddress(dask(stack, workers, folder / "dask")), chosen, at_least=workers)
                 else:
                     engine = Pool(workers, chosen, folder)
                 rate = runs_a_minute(subjects, engine, folder, arguments.seeds)

@@ -91,7 +91,7 @@ def build_tool(directory: Path) -> Path:
     tool = directory / "switch_traffic"
     source = Path(__file__).with_name("switch_traffic.c")
     flags = ("-D_GNU_SOURCE", "-std=gnu11", "-O2", "-pthread", f"-I{RUNTIME}")
-    run(*compiler(), *flags, "-o", str(tool), str(source), str(RUNTIME / "wire.c"))
+    run(*compiler(), *flags, "-o", str(tool), str(source), str(RUNTIME / "driver" / "wire.c"))
     return tool
 
 
@@ -186,7 +186,7 @@ class Device:
 
 
 def search() -> Search:
-    """The highest rate with at most LOSS_MAX lost, and the CPU time a packet at it."""
+    """The highest rate with at most LOSS_MAX lost, and the CPU time per packet at it."""
     best = Best(0.0, 0.0)
     rate, bad = RATE_FIRST, RATE_MAX
     while rate < RATE_MAX:
@@ -339,7 +339,7 @@ def compare(results: list[Result]) -> list[str]:
         if other := by_key.get(("bmv2", size)):
             parts.append(f"{mine.best_pps / other.best_pps:.1f} times BMv2's rate")
         if other := by_key.get(("bare", size)):
-            parts.append(f"{mine.cpu_us / other.cpu_us:.2f} times the bare forwarder's CPU a packet at its best rate")
+            parts.append(f"{mine.cpu_us / other.cpu_us:.2f} times the bare forwarder's CPU per packet at its best rate")
             if mine.cpu_us_common and other.cpu_us_common:
                 parts.append(f"{mine.cpu_us_common / other.cpu_us_common:.2f} times at {COMMON_RATE} packets/s")
         if parts:

@@ -1,5 +1,5 @@
 /* Load for switch_pps.py, and the bare forwarder that it compares with. Uses the native switch's own sockets
- * (switch/native/runtime/wire.c), so that the only difference is what happens between receiving and sending.
+ * (switch/native/runtime/driver/wire.c), so that the only difference is what happens between receiving and sending.
  *
  *   generate NETNS OUT IN FRAME_BYTES RATE SECONDS < frame   send at RATE packets/s, count what comes back at IN
  *   forward NETNS A B                                        pass frames between two interfaces until killed
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "wire.h"
+#include "driver/wire.h"
 
 static u64 now_ns(void)
 {

@@ -1,4 +1,4 @@
-"""The choices of a run (plan, world, rate, lengths, seed), made from the words of `mrclab run`."""
+"""A run (scenario, plan, world, rate, lengths, seed) as the arguments of `mrclab run` describe it."""
 
 from __future__ import annotations
 
@@ -11,27 +11,38 @@ from types import MappingProxyType
 from typing import Any
 
 from common.pairs import json_or_text, parse_pair
+from common.seeds import Purpose, derive
 from endpoint import outside
 from running import calibration
 from running.added import parse
-from running.runner import Choices
+from running.choices import Choices
+from running.spec import RunSpec
 from running.transport_choice import transport
+from scenarios import library
 from scenarios.scenario import Scenario
 from topo.plan import Plan
 from topo.planfile import load_plan
 
 RATE_MBPS_MAX = 800_000  # of a port: what hardware has, or soon will
-BMV2_SWITCHES_MAX = 40  # a process of some 33 MB and two busy threads each
+BMV2_SWITCHES_MAX = 40  # a process of about 33 MB and two busy threads each
 
 
-def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[str], None]) -> Choices:
-    """The choices of a run from its arguments; ValueError says what is wrong with them."""
+def scenario_of(arguments: argparse.Namespace) -> Scenario:
+    """The scenario that the arguments name, in its short phases with --short. ValueError when there is none."""
+    scenario = library.find(arguments.scenario)
+    return scenario.shortened() if arguments.short else scenario
+
+
+def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[str], None]) -> RunSpec:
+    """The run that the arguments describe; ValueError says what is wrong with them."""
     if not 0 < arguments.time <= 100:
-        raise ValueError(f"--time: a factor above 0 and up to 100 is wanted, not {arguments.time:g}")
+        raise ValueError(f"--time must be a factor above 0 and up to 100 (got {arguments.time:g})")
     if arguments.seed is not None and not 0 <= arguments.seed < 1 << 63:
-        raise ValueError(f"--seed: 0 to {(1 << 63) - 1} is wanted, not {arguments.seed}")
+        raise ValueError(f"--seed must be between 0 and {(1 << 63) - 1} (got {arguments.seed})")
     if arguments.rate is not None and not 0.01 <= arguments.rate <= RATE_MBPS_MAX:
-        raise ValueError(f"--rate: 0.01 to {RATE_MBPS_MAX} Mb/s is wanted, not {arguments.rate:g}")
+        raise ValueError(f"--rate must be between 0.01 and {RATE_MBPS_MAX} Mb/s (got {arguments.rate:g})")
+    if arguments.payload == "counted" and arguments.world != "simulated":
+        raise ValueError("--payload counted: only with --world simulated; real links carry every byte")
     if arguments.until is not None and not (arguments.world == "simulated" and arguments.until > 0):
         raise ValueError(
             "--until: a time above 0, and only with --world simulated; end a run on real links with Ctrl-C"
@@ -41,7 +52,7 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
         raise ValueError("--reconvergence: 0 to 60 s, and only with a RoCE transport: MRC's tables never change")
     pairs = [parse_pair(text, "--setting", "selection=oblivious") for text in arguments.setting]
     settings = outside.absolute({name: json_or_text(value) for name, value in pairs})
-    chosen = replace(chosen, settings={**chosen.settings, **settings})
+    chosen = replace(chosen, settings={**chosen.settings, **settings}, payload=arguments.payload)
     simulated = arguments.world == "simulated"
     overrides = plan_overrides(arguments.set, simulated)
     plan_source = arguments.plan or usual_plan(scenario)
@@ -62,7 +73,7 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
     else:
         calibrated = calibration.calibrated(plan, scenario, tell, arguments.calibrate)
     seed = arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 31)
-    return Choices(
+    choices = Choices(
         transport=chosen,
         plan=plan.at_rate(calibrated["port_rate_bps"]),
         seed=seed,
@@ -75,11 +86,12 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
         reconvergence_s=arguments.reconvergence,
         overrides=overrides,
         settings=settings,
-        added=tuple(parse(text, scenario.phases, seed % (1 << 32)) for text in arguments.fault),
+        added=tuple(parse(text, scenario.phases, int(derive(seed, Purpose.ADDED_FAULT))) for text in arguments.fault),
         calibration=calibrated,
         source=arguments.scenario,
         plan_source=plan_source,
     )
+    return RunSpec(scenario, choices)
 
 
 def recorded(arguments: argparse.Namespace, scenario: Scenario) -> tuple[float, float] | None:
@@ -97,7 +109,7 @@ def recorded(arguments: argparse.Namespace, scenario: Scenario) -> tuple[float, 
         dots = ""
     if not dots or not 0 <= start_s < stop_s or start_s >= length_s:
         raise ValueError(
-            f"--record-packets: START..END in seconds of the run is wanted, such as 5..5.5, not {text!r}; this run has"
+            f"--record-packets must be START..END in seconds of the run, such as 5..5.5 (got {text!r}); this run has"
             f" {length_s:g} s"
         )
     return start_s, stop_s

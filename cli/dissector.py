@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from common.scratch import Scratch
 
 SCRIPT = Path(__file__).resolve().parents[1] / "endpoint" / "wireshark" / "mrc.lua"
 
@@ -22,5 +23,5 @@ def tshark(script: Path = SCRIPT) -> Iterator[list[str]]:
     if os.geteuid() != 0:
         yield ["tshark", "-X", f"lua_script:{script}"]
         return
-    with tempfile.TemporaryDirectory(prefix="mrclab-dissector-") as folder:
+    with Scratch("mrclab-dissector-") as folder:
         yield ["unshare", "--user", "tshark", "-X", f"lua_script:{shutil.copy(script, folder)}"]

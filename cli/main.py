@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from cli.needs import needs, start_with_huge_pages
 from cli.owner import handing_over
 from cli.root import need_root
 from cli.words import WORDS, place
@@ -36,7 +37,7 @@ class _Version(argparse.Action):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Options are given in full, also to subcommands: the `lab` script reads some of them before Python does."""
+    """Options are given in full, also to subcommands: an abbreviation would change its meaning with the next option."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **{"allow_abbrev": False, **options})
@@ -61,6 +62,9 @@ def parser(word: str | None = None) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status of the command; 2 when it could not be carried out, 130 for Ctrl-C."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    asking = words[:1] == ["--needs"]
+    if asking:
+        del words[0]
     if words[:1] == ["--name"] and len(words) > 2:
         words = [words[2], *words[:2], *words[3:]]
     if not words:
@@ -73,11 +77,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         hint = f"did you mean ./lab {meant}?" if meant else f"valid are {', '.join(WORDS)}"
         sys.stderr.write(f"mrclab: no command {words[0]!r}: {hint}\n")
         return NOT_DONE
-    return carry_out("mrclab", lambda: _run(words))
+    return carry_out("mrclab", lambda: _say_needs(words) if asking else _run(words, whole=arguments is None))
 
 
-def _run(words: list[str]) -> int:
+def _say_needs(words: list[str]) -> int:
+    sys.stdout.write(" ".join(needs(parser(words[0]).parse_args(words))) + "\n")
+    return 0
+
+
+def _run(words: list[str], whole: bool) -> int:
+    """Carry out a command; `whole` says that these are the words of this process and not of a caller in it."""
     namespace = parser(words[0]).parse_args(words)  # imports the word's module: Ctrl-C may come here, too
+    if whole:
+        start_with_huge_pages(namespace)
     reading = namespace.command == "fault" and namespace.verb is None
     if WORDS[namespace.command].root and not reading:
         need_root(WORDS[namespace.command].root)

@@ -31,6 +31,18 @@ def write(path: Path, content: str | bytes | Iterable[bytes]) -> None:
         raise
 
 
+def write_new(path: Path, content: str) -> None:
+    """Create a file at once, whole; FileExistsError where there is one, which stays as it is."""
+    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(content)
+            os.fchmod(file.fileno(), 0o644)
+        os.link(partial, path)
+    finally:
+        os.unlink(partial)
+
+
 def write_json(path: Path, value: Any) -> None:
     """Replace a JSON file at once."""
     write(path, json.dumps(value, indent=1) + "\n")

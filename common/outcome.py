@@ -43,6 +43,11 @@ def told(error: Exception) -> str:
     """An exception as one line."""
     if isinstance(error, RecursionError):
         return f"the input is nested too deeply ({DEBUG}=1 shows where)"
+    if isinstance(error, UnicodeDecodeError):
+        return f"a file must be UTF-8 (byte {error.start} is {error.object[error.start]:#x}; {DEBUG}=1 shows which)"
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        # Files are written beside their place and moved there: the place is what the user knows.
+        return f"{error.filename2 or error.filename}: {error.strerror.lower()}"
     if isinstance(error, _SAID) and str(error):
         return str(error)
     where = traceback.extract_tb(error.__traceback__)[-1:]

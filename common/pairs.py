@@ -10,7 +10,7 @@ def parse_pair(text: str, option: str, example: str) -> tuple[str, str]:
     """ValueError, with an example, for a word that is no pair."""
     key, equals, value = text.partition("=")
     if not key or not equals:
-        raise ValueError(f"{option}: NAME=VALUE is wanted, such as {example}, not {text!r}")
+        raise ValueError(f"{option} must be NAME=VALUE, such as {example} (got {text!r})")
     return key, value
 
 

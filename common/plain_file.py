@@ -53,10 +53,19 @@ def read_object(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(read_bytes(path))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} must hold JSON ({type(error).__name__}: {error})") from None
+        raise ValueError(f"{path} must hold JSON ({what(error)})") from None
     if not isinstance(value, dict):
         raise ValueError(f"{path} must hold a JSON object (got {type(value).__name__})")
     return value
+
+
+def what(error: Exception) -> str:
+    """The fault of a text file, for a message that names the file and the format that it must have."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} is not UTF-8"
+    return str(error)
 
 
 def check_folder(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The words `controller push`, `verify`, `show` and `shell`."""
+"""The commands `controller push`, `verify`, `show` and `shell`, whose options are in `cli/commands/controller.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from common.interpreter import python
+from common import plain_file
 from controller import words
 from controller.client import Address
 from controller.items import encode
@@ -19,85 +19,12 @@ from controller.lab import addresses
 from controller.pipelines import Pipelines, compiled_pipelines, read_pipelines
 from controller.push import Report, push, read_switch, verify
 from controller.tables import tables
-from topo.emulation import labname
 from topo.plan import Plan
 from topo.planfile import load_plan
-
-EXAMPLES = """\
-examples:
-  mrclab controller push                         every switch of the running lab: pipelines, entries, read back
-  mrclab controller verify                       exit status 1 and the differences when anything differs
-  mrclab controller verify p0l0 p0s1             only these switches
-  mrclab controller show p1l2                    what the switch has now
-  mrclab controller show p1l2 --planned          what the plan wants it to have; needs no lab with --plan
-  mrclab controller shell p1l2                   p4runtime-shell on that switch
-  mrclab controller push --plan tiny --addresses switches.json --pipelines out/
-
-Without --addresses the running lab is used. An addresses file is JSON:
-  {"p0l0": {"grpc": "127.0.0.1:9559", "device_id": 1}, "p0l1": …}
-"""
 
 
 class UsageError(ValueError):
     """The command line names something that does not exist; the message says what does."""
-
-
-def register(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "controller",
-        help="install and check the switches' tables",
-        description="Static tables from the plan, over P4Runtime. Holds no connection afterwards.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    labname.add_option(parser)
-    commands = parser.add_subparsers(dest="controller_command", required=True, metavar="COMMAND")
-    for name, function, summary in (
-        ("push", run_push, "load pipelines and entries, read everything back and compare"),
-        ("verify", run_verify, "read everything back and compare; exit 1 when anything differs"),
-        ("show", run_show, "print a switch's entries"),
-        ("shell", run_shell, "open p4runtime-shell on a switch"),
-    ):
-        command = commands.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.",
-            epilog=EXAMPLES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        labname.add_option(command)
-        command.add_argument("--plan", metavar="NAME|FILE", help="a plan, instead of the running lab's")
-        command.add_argument("--addresses", type=Path, metavar="FILE", help="JSON: where the switches are")
-        command.add_argument("--pipelines", type=Path, metavar="DIR", help="compiled programs, instead of p4/'s")
-        command.add_argument("--format", choices=("text", "json"), default="text")
-        if name in ("push", "verify"):
-            command.add_argument("switches", nargs="*", metavar="SWITCH", help="only these (default: all)")
-            command.add_argument("--journal", type=Path, metavar="FILE", help="append `tables` lines to this journal")
-        else:
-            command.add_argument("switch", metavar="SWITCH", help="such as p1l2")
-        if name == "show":
-            command.add_argument(
-                "--planned", action="store_true", help="what the plan wants, without asking the switch"
-            )
-        if name == "shell":
-            command.add_argument("words", nargs="*", metavar="WORD", help="after --: further words for p4runtime-shell")
-        command.set_defaults(run=_guarded(function))
-
-
-def _guarded(function: Any) -> Any:
-    """Known errors become one line and exit status 2."""
-
-    def run(options: argparse.Namespace) -> int:
-        try:
-            status: int = function(options)
-        except BrokenPipeError:
-            raise  # the reader has gone, such as `| head`: no fault of this command
-        except (OSError, ValueError, RuntimeError) as error:
-            print(f"controller {options.controller_command}: {error}", file=sys.stderr)
-            return 2
-        return status
-
-    return run
 
 
 def run_push(options: argparse.Namespace) -> int:
@@ -150,10 +77,20 @@ def run_show(options: argparse.Namespace) -> int:
     return 0
 
 
+def shell_python() -> Path:
+    """The Python of p4runtime-shell, whose environment lies beside the lab's: the shell needs a protobuf of 2022."""
+    lab = Path(sys.prefix)
+    found = lab.with_name(f"{lab.name}-shell") / "bin/python"
+    if not found.exists():
+        raise UsageError(f"p4runtime-shell is not installed ({found}): ./lab controller shell installs it")
+    return found
+
+
 def run_shell(options: argparse.Namespace) -> int:
     _, where = _fabric(options)
     (address,) = _chosen(where, [options.switch]).values()
-    command = python("-m", "p4runtime_sh", "--grpc-addr", address.target, "--device-id", str(address.device_id))
+    command = [str(shell_python()), "-P", "-m", "p4runtime_sh", "--grpc-addr", address.target]
+    command += ["--device-id", str(address.device_id)]
     if "--election-id" not in options.words:
         command += ["--election-id", "0,1"]
     sys.stdout.flush()
@@ -174,7 +111,7 @@ def _fabric(options: argparse.Namespace) -> tuple[Plan, Mapping[str, Address]]:
 
 
 def _read_addresses(path: Path) -> dict[str, Address]:
-    document = json.loads(path.read_text())
+    document = plain_file.read_object(path)
     try:
         return {name: Address(str(at["grpc"]), int(at["device_id"])) for name, at in document.items()}
     except (AttributeError, KeyError, TypeError, ValueError):

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from google.rpc import status_pb2
-from p4.v1 import p4runtime_pb2 as p4rt
 
 from switch.p4rt import wire
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError
 
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")

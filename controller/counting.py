@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from p4.v1 import p4runtime_pb2 as p4rt
-
 from controller import tables
 from controller.client import Address, Channels, Client
 from controller.pipelines import Pipelines
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.p4info import P4Info
 from topo.graph import port_count
 from topo.node import Switch

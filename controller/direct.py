@@ -9,14 +9,13 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from p4.v1 import p4runtime_pb2 as p4rt
-
 from controller.entries import Entity
 from controller.items import INSERTED, WRITE_ORDER, Item, encode
 from controller.pipelines import Pipeline
 from switch.engine import Engine
 from switch.model import load_program
 from switch.p4rt import batch
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.pipeline import Pipeline as LoadedPipeline
 from switch.p4rt.store import Store
 

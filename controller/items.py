@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from p4.v1 import p4runtime_pb2 as p4rt
-
 from controller.entries import DefaultAction, Entity, Group, GroupEntry, Member, MeterCell, TableEntry
 from switch.engine import MeterConfig
 from switch.entries import ActionCall, Match
 from switch.p4rt import codec, wire
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import P4RuntimeError, choices, invalid
 from switch.p4rt.meters import unconfigured_cell
 from switch.p4rt.p4info import Action, P4Info, TableInfo

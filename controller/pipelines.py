@@ -10,9 +10,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from p4.v1 import p4runtime_pb2 as p4rt
-
 from switch.frontend import compile_program
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.p4info import P4Info, parse_p4info_text
 from topo.node import SwitchRole
 

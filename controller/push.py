@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from p4.v1 import p4runtime_pb2 as p4rt
-
 from common.journal import Journal
 from controller import items, words
 from controller.client import DELETE, INSERT, MODIFY, Address, Channels, Client, ClientError, UnreachableError
@@ -19,6 +17,7 @@ from controller.entries import DefaultAction, Entity
 from controller.items import Changes, Item
 from controller.pipelines import Pipeline, Pipelines, compiled_pipelines
 from controller.tables import DeadLinks, tables
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import P4RuntimeError
 from switch.p4rt.p4info import P4Info
 from switch.records import Frozen
@@ -242,7 +241,7 @@ def _filters(p4info: P4Info) -> list[bytes]:
 def _wrong_pipeline(client: Client, pipeline: Pipeline) -> Difference:
     cookie = client.cookie()
     found = "none is loaded" if cookie is None else f"cookie {cookie:#x} is loaded"
-    return Difference(client.name, "pipeline", f"{found}, wanted is {pipeline.name} with cookie {pipeline.cookie:#x}")
+    return Difference(client.name, "pipeline", f"{found}, expected {pipeline.name} with cookie {pipeline.cookie:#x}")
 
 
 def _differences(name: str, p4info: P4Info, changes: Changes) -> Iterator[Difference]:
@@ -250,7 +249,7 @@ def _differences(name: str, p4info: P4Info, changes: Changes) -> Iterator[Differ
         yield Difference(name, "missing", words.line(p4info, item.entity))
     for present, wanted in changes.modify:
         text = words.line(p4info, present.entity)
-        yield Difference(name, "different", f"{text}, wanted is {words.value(p4info, wanted.entity)}")
+        yield Difference(name, "different", f"{text}, expected {words.value(p4info, wanted.entity)}")
     for item in changes.delete:
         yield Difference(name, "unexpected", words.line(p4info, item.entity))
     for text in changes.unreadable:

@@ -20,6 +20,12 @@ def main(arguments: list[str] | None = None) -> int:
     run.add_argument("--profile", required=True, help="NIC profile, JSON")
     run.add_argument("--socket", required=True, help="Unix socket for control")
     run.add_argument("--journal", required=True, help="file to append journal lines to")
+    run.add_argument(
+        "--journal-bytes", type=int, default=0, metavar="N", help="keep two files of N bytes (0: no limit)"
+    )
+    run.add_argument(
+        "--sample-ms", type=int, default=100, metavar="N", help="milliseconds between samples (100; 0: none)"
+    )
     run.add_argument("--transport", default="mrc", choices=factory.NAMES)
     run.add_argument("--seed", type=int, default=1)
     run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the transport")
@@ -45,6 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
                 profile=options.profile,
                 socket=options.socket,
                 journal=options.journal,
+                journal_bytes=options.journal_bytes,
+                sample_ns=options.sample_ms * 1_000_000,
                 transport=options.transport,
                 seed=options.seed,
                 settings=_pairs(options.set),

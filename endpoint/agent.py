@@ -20,7 +20,7 @@ from endpoint import factory, prober
 from endpoint import profile as profiles
 from endpoint.door.server import DoorServer
 from endpoint.driver import RING_BYTES, Driver
-from endpoint.host import Host
+from endpoint.host import SAMPLE_INTERVAL_NS, Host
 from endpoint.nic.dialect import UDP_PORTS
 from endpoint.stackguard import StackGuard
 
@@ -38,6 +38,9 @@ class AgentOptions:
     profile: str
     socket: str
     journal: str
+    journal_bytes: int = 0
+    """Above 0: the journal is two files of at most so many bytes each."""
+    sample_ns: int = SAMPLE_INTERVAL_NS
     transport: str = "mrc"
     seed: int = 1
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -51,7 +54,8 @@ def run(options: AgentOptions) -> int:
     if options.exit_with_parent and not _die_with_parent():
         return 0
     profile = profiles.load(options.profile)
-    journal = Journal(options.journal, profile.host)
+    # A full disk must not end a NIC: lines that it does not take are counted, and make a run unknown.
+    journal = Journal(options.journal, profile.host, bytes_max=options.journal_bytes, lossy=True)
     started_ns = time.monotonic_ns()
     journal.write_process("agent")
     with contextlib.ExitStack() as stack:
@@ -97,6 +101,8 @@ class _Agent:
             port_counts=lambda: {number: asdict(counts) for number, counts in self._driver.counts().items()},
             on_shutdown=self._driver.stop,
             now_ns=time.monotonic_ns(),
+            sample_ns=options.sample_ns,
+            lost=lambda: journal.lost,
         )
         self._host.sample_packets(str(options.settings.get("dialect", "")))
         stack.callback(lambda: self._host.close(time.monotonic_ns()))
@@ -117,7 +123,7 @@ class _Agent:
 
         self._host.on_sample = write_cpu
         # What exists now stays: the collector need not look at it again and again. Packets are made and dropped by the
-        # thousand without cycles; looking after every 700 objects would cost some 5 % of a packet's time.
+        # thousand without cycles; looking after every 700 objects would cost about 5 % of a packet's time.
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)

@@ -107,7 +107,9 @@ class Driver:
         self._readers: dict[int, Callable[[], None] | None] = {}
         keep, leave = frame_filter.ACCEPT_WHOLE, frame_filter.REJECT
         programs = (
-            frame_filter.udp_over_ipv6(data_udp_ports, keep, leave, mac_control=mac_control),
+            frame_filter.udp_over_ipv6(
+                data_udp_ports, keep, leave, mac_control=mac_control, segments=frame_filter.SEGMENTS_MAX
+            ),
             frame_filter.udp_over_ipv6(probe_udp_ports, keep, leave),
         )
         self._carrier = CarrierWatch()

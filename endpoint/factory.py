@@ -7,6 +7,7 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
+from common.seeds import Purpose, derive
 from endpoint import outside
 from endpoint.profile import NicProfile
 from endpoint.transport import Transport
@@ -19,12 +20,20 @@ class TransportError(ValueError):
     """There is no such transport, or it has no such setting."""
 
 
-def make(name: str, profile: NicProfile, seed: int, settings: Mapping[str, Any], now_ns: int) -> Transport:
-    """A NIC of that transport. `settings` are its own; its choices follow from `seed` and the host's name."""
+def make(
+    name: str, profile: NicProfile, seed: int, settings: Mapping[str, Any], now_ns: int, *, counted: bool = False
+) -> Transport:
+    """A NIC of that transport. `settings` are its own; its choices follow from `seed` and the host's name.
+
+    With `counted` its frames leave payload out (`endpoint.transport.Transport.counted`).
+    """
     if name not in _MODULES:
         raise TransportError(f"there is no transport {name!r}; valid: {', '.join(NAMES)}")
     if name == "mrc":
         outside.add(settings)
     endpoint = importlib.import_module(_MODULES[name]).Endpoint
-    transport: Transport = endpoint(profile, rng=random.Random(f"{seed} {profile.host}"), now_ns=now_ns, **settings)
+    rng = random.Random(derive(seed, Purpose.HOST, profile.host))
+    made = endpoint(profile, rng=rng, now_ns=now_ns, **settings)
+    made.counted = counted
+    transport: Transport = made
     return transport

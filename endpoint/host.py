@@ -63,6 +63,8 @@ class Host:
         port_counts: Callable[[], Mapping[int, Mapping[str, int]]] = dict,
         on_shutdown: Callable[[], None] = lambda: None,
         now_ns: int,
+        sample_ns: int = SAMPLE_INTERVAL_NS,
+        lost: Callable[[], int] = lambda: 0,
     ) -> None:
         self.profile = profile
         self.transport = transport
@@ -82,8 +84,10 @@ class Host:
         self._waiting: dict[str, list[tuple[Any, Reply]]] = {}
         self._prober: Prober | None = None
         self._denylist = Denylist(transport)
-        self._sample_interval_ns = SAMPLE_INTERVAL_NS
-        self._sample_ns = now_ns + SAMPLE_INTERVAL_NS
+        self._lost = lost
+        """How many journal lines could not be written."""
+        self._sample_interval_ns = sample_ns
+        self._sample_ns = now_ns + sample_ns
         self._sample_paths = False
         self._arrived = False
         """Frames have come since the last step that asked for something."""
@@ -287,7 +291,8 @@ class Host:
         return {"records": records}
 
     def _ping(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        return {"host": self.profile.host, "transport": self._transport_name, "now_ns": self._now_ns}
+        said = {"host": self.profile.host, "transport": self._transport_name, "now_ns": self._now_ns}
+        return {**said, "journal_lines_lost": self._lost()}
 
     def _prepare(self, request: Mapping[str, Any]) -> dict[str, Any]:
         fields = _fields(request)

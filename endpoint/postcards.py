@@ -77,7 +77,7 @@ class Postcards:
                 seen = self._decode(frame[:HEAD_BYTES])
                 if seen["psn"] is None or seen["dst"] not in self._addresses:
                     continue
-                self._write(now_ns, "sent", seen["dst"], port, len(frame), seen)
+                self._write(now_ns, "sent", seen["dst"], port, len(frame) + frames.left_out(frame), seen)
                 there = self._open.setdefault(self._addresses[seen["dst"]], {})
                 there[int(seen["qpn"]), int(seen["psn"])] = int(seen["ev"])
                 if len(there) > OPEN_MAX:
@@ -93,7 +93,7 @@ class Postcards:
             if not frame[low] & mask and frame[bth] in DATA:
                 seen = self._decode(bytes(frame[:HEAD_BYTES]))
                 if seen["psn"] is not None and seen["src"] is not None:
-                    self._write(now_ns, "received", seen["src"], port, len(frame), seen)
+                    self._write(now_ns, "received", seen["src"], port, len(frame) + frames.left_out(frame), seen)
             elif waiting and frame[bth] in ANSWERS and self._may_close(frame):
                 self._answered(port, bytes(frame[:HEAD_BYTES]), now_ns)
 

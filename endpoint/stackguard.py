@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Sequence
 
 from common import bpf
-from endpoint.frame_filter import udp_over_ipv6
+from endpoint.frame_filter import SEGMENTS_MAX, udp_over_ipv6
 
 _TC_ACT_OK, _TC_ACT_SHOT = 0, 2
 _PREFERENCE = "4791"  # our filter's own place on the hook, so that replacing and removing touch no other
@@ -25,7 +25,7 @@ class StackGuard:
 
     def __init__(self, interfaces: Sequence[str], udp_ports: Sequence[int]) -> None:
         self._interfaces = tuple(interfaces)
-        self._bytecode = bpf.tc_bytecode(udp_over_ipv6(udp_ports, _TC_ACT_SHOT, _TC_ACT_OK))
+        self._bytecode = bpf.tc_bytecode(udp_over_ipv6(udp_ports, _TC_ACT_SHOT, _TC_ACT_OK, segments=SEGMENTS_MAX))
         self._qdiscs: list[str] = []
         self._filters: list[str] = []
 

@@ -8,10 +8,12 @@ workload run unchanged on either. Ports are 1-based, as in the port status mask 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
+
+from endpoint.landed import Landed
 
 
 class QPState(Enum):
@@ -60,7 +62,11 @@ class MemoryRegion:
     length: int
     lkey: int
     rkey: int
-    buffer: memoryview
+    buffer: memoryview | None
+    """None where payload is counted: nothing is kept of what arrives, but `landed` notes where."""
+    landed: Landed = field(default_factory=Landed)
+    sink: Callable[[int, memoryview], bool] | None = None
+    """Puts what arrives at an offset instead of the buffer, and is False where it cannot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +171,24 @@ class QueuePair(Protocol):
 class Transport(Protocol):
     """One host's NIC. Every `now_ns` is one clock's, and never goes back."""
 
+    @property
+    def counted(self) -> bool:
+        """Whether payload is counted and not carried: frames leave it out, and memory has no bytes."""
+
     # verbs
-    def register_memory(self, buffer: bytearray | memoryview, *, remote_write: bool = True) -> MemoryRegion:
-        """Let writes come from `buffer`, and with `remote_write` into it. Raises ValueError if it is read-only."""
+    def register_memory(
+        self,
+        buffer: bytearray | memoryview,
+        *,
+        remote_write: bool = True,
+        va: int | None = None,
+        sink: Callable[[int, memoryview], bool] | None = None,
+    ) -> MemoryRegion:
+        """Let writes come from `buffer`, and with `remote_write` into it, or into `sink`. Peers know its first byte by
+        the address `va`; None: the NIC's choice. Raises ValueError if the buffer is read-only."""
+
+    def register_counted(self, length: int, *, remote_write: bool = True) -> MemoryRegion:
+        """The same for `length` bytes of which none is kept. Raises ValueError where payload is carried."""
 
     def deregister_memory(self, region: MemoryRegion) -> None:
         """Refuse later packets to the region. Raises ValueError for one that is not registered here."""

@@ -21,7 +21,11 @@ from judging.verdict import Finding
 
 @check
 def bytes_right(run: Run) -> Finding:
-    """Some bytes were verified in memory, and none differs from what its sender wrote."""
+    """Some bytes were verified in memory, and none differs from what its sender wrote.
+
+    Where payload is counted: each byte of every message arrived in its place, once.
+    """
+    counted = run.options.get("payload") == "counted"
     results = [line.get("result", {}) for line in run.kind("workload") if line.get("state") == "stop"]
     verified = sum(int(result.get("bytes_verified", 0)) for result in results)
     wrong = sum(int(result.get("bytes_wrong", 0)) for result in results)
@@ -29,10 +33,12 @@ def bytes_right(run: Run) -> Finding:
     figures = {"bytes_verified": verified, "bytes_wrong": wrong}
     if wrong or bad_lines:
         where = f"first at {bad_lines[0]['node']}" if bad_lines else "no line says where"
-        return Finding("bytes right", False, f"{wrong} bytes differ from what was written ({where})", figures)
+        what = "did not arrive in their place, once" if counted else "differ from what was written"
+        return Finding("bytes right", False, f"{wrong} bytes {what} ({where})", figures)
     if not verified:
         return Finding("bytes right", None, "no byte was verified", figures)
-    return Finding("bytes right", True, f"{verified / 1e6:.1f} MB verified in memory, none wrong", figures)
+    what = "arrived in their place, once; payload was counted" if counted else "verified in memory, none wrong"
+    return Finding("bytes right", True, f"{verified / 1e6:.1f} MB {what}", figures)
 
 
 @check
@@ -55,6 +61,24 @@ def messages_complete(run: Run) -> Finding:
     if completed != posted:
         return Finding("messages", False, f"{posted - completed} of {posted} messages did not complete", figures)
     return Finding("messages", True, f"all {posted} messages completed", figures)
+
+
+@check
+def schedule_complete(run: Run) -> Finding:
+    """Every rank of every schedule has done all that its file asks for."""
+    stops = [line for line in run.kind("workload") if line.get("state") == "stop"]
+    left = [line for line in stops if line.get("outcome") != "finished"]
+    figures = {"ranks": len(stops), "unfinished": len(left)}
+    if not stops:
+        return Finding("schedule", None, "no rank ended", figures)
+    if left:
+        first = left[0]
+        reason = (
+            f"{len(left)} of {len(stops)} ranks did not finish, first {first['node']} of {first.get('name')}:"
+            f" {first.get('cause')}; --time FACTOR gives the run longer"
+        )
+        return Finding("schedule", False, reason, figures)
+    return Finding("schedule", True, f"all {len(stops)} ranks finished", figures)
 
 
 def qp_errors(run: Run) -> list[Line]:

@@ -23,7 +23,7 @@ from judging.run import Run, Span
 
 REPAIR_ROUND_TRIPS = 3
 """What one fault costs a sound transport: a round trip until the acknowledgement is missing, a second until that of a
-packet sent a round trip later shows that it will not come (`endpoint/mrc/recovery.py`), a third for the copy."""
+packet sent a round trip later shows that it will not come (`endpoint/mrc/loss/reorder.py`), a third for the copy."""
 TAIL_ROUND_TRIPS = 2
 """What the loss of a message's last packet costs beyond that, when nothing later is sent that could show it: a round
 trip of silence until the sender asks, and one until the answer (`endpoint/mrc/retry.py`). Measured on real links with

@@ -158,6 +158,11 @@ def complete(run: Run) -> Finding:
                 f"the journal of {host} ends {run.clock(int(samples[-1]['t_ns']))} into the run: the rest is missing"
             )
             return Finding("complete", None, reason, spoils=True)
+    lost = {str(line["node"]): int(line.get("lines", 0)) for line in run.kind("lost")}  # totals: the last one counts
+    if lost:
+        node, lines = max(lost.items(), key=lambda item: item[1])
+        reason = f"{lines} lines of the journal of {node} could not be written: the disk was full"
+        return Finding("complete", None, reason, spoils=True)
     unreadable = [str(line.get("message")) for line in run.kind("error") if line["node"] == READER]
     if unreadable:
         reason = f"{len(unreadable)} lines of the journal cannot be read, the first: {unreadable[0]}"

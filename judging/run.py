@@ -99,6 +99,20 @@ def line_count(files: Iterable[Path]) -> int:
     return count
 
 
+def journal_files(directory: Path) -> list[Path]:
+    """`journal/*.jsonl` of a run directory, or `journal.jsonl` if the parts are gone or incomplete.
+
+    FileNotFoundError when there is neither.
+    """
+    plain_file.check_folder(directory / "journal")
+    parts = sorted((directory / "journal").glob("*.jsonl"))
+    merged = [path for path in (directory / "journal.jsonl",) if os.path.lexists(path)]
+    if not parts and not merged:
+        raise FileNotFoundError(f"{directory} is not a run: it has neither journal/*.jsonl nor journal.jsonl")
+    # A merged journal with more lines than its parts was made when these were whole.
+    return merged if not parts or line_count(merged) > line_count(parts) else parts
+
+
 class Run:
     """Accessors over the merged lines of one run. Times are the journal's own; `seconds` are since its first phase."""
 
@@ -110,14 +124,8 @@ class Run:
 
     @classmethod
     def open(cls, directory: Path) -> Run:
-        """Read `journal/*.jsonl` of a run directory, or `journal.jsonl` if the parts are gone or incomplete."""
-        plain_file.check_folder(directory / "journal")
-        parts = sorted((directory / "journal").glob("*.jsonl"))
-        merged = [path for path in (directory / "journal.jsonl",) if os.path.lexists(path)]
-        if not parts and not merged:
-            raise FileNotFoundError(f"{directory} is not a run: it has neither journal/*.jsonl nor journal.jsonl")
-        # A merged journal with more lines than its parts was made when these were whole.
-        files = merged if not parts or line_count(merged) > line_count(parts) else parts
+        """Read the journals of a run directory; those of a long run stay on disk."""
+        files = journal_files(directory)
         long = sum(path.lstat().st_size for path in files) > LONG_BYTES
         return cls(Shelf.of(files) if long else merge(files), directory)
 

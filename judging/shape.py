@@ -9,6 +9,7 @@ LINE: Mapping[str, type] = {"t_ns": int, "node": str, "kind": str}
 BY_KIND: Mapping[str, Mapping[str, type]] = {
     "ev": {"ev": int, "new": str},
     "fault": {"verb": str, "target": str, "state": str},
+    "message": {"state": str, "peer": str, "message": int, "end_ns": int},
     "phase": {"name": str, "state": str},
     "transfer": {"peer": str, "bytes": int},
 }

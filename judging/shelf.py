@@ -72,7 +72,7 @@ class Shelf(Sequence[Line]):
 
 
 def mapped(path: Path) -> bytes | mmap.mmap:
-    """The bytes of a file, which the kernel reads when they are wanted."""
+    """The bytes of a file, which the kernel reads on access."""
     with plain_file.open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""

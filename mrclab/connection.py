@@ -7,6 +7,7 @@ import json
 import os
 import select
 import socket
+import struct
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -71,6 +72,10 @@ class Connection:
             found_socket.close()
             there = f"; there is {', '.join(devices)}" if devices else ""
             raise DeviceGoneError(f"no NIC of {self.host} in this network namespace{there}") from error
+        uid = struct.unpack("3i", found_socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+        if uid not in (0, os.geteuid()):  # an abstract socket has no folder that would keep others out
+            found_socket.close()
+            raise DeviceGoneError(f"the socket of {self.host} belongs to user {uid}, not to the lab or to you")
         return found_socket
 
     def now_ns(self) -> int:

@@ -29,7 +29,7 @@ class PortAttr:
 
 @dataclass(frozen=True, slots=True)
 class DeviceAttr:
-    """A NIC: its host, its transport (mrc or roce), payload bytes a packet, the round trip through empty queues."""
+    """A NIC: its host, its transport (mrc or roce), payload bytes per packet, the round trip through empty queues."""
 
     host: str
     transport: str

@@ -83,6 +83,11 @@ class CQ(ArmedQueue):
         self._seen = 0
         self._ready: deque[WC] = deque()
 
+    @property
+    def ready(self) -> int:
+        """Completions that this process has read and `poll` has not returned yet."""
+        return len(self._ready)
+
     def poll(self, num_entries: int = 16) -> list[WC]:
         """Take up to so many completions, the oldest first, without waiting; an empty list when there are none."""
         if not self._ready:

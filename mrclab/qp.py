@@ -40,7 +40,7 @@ class SendWR:
     rkey: int
     imm_data: int | None = None
     signaled: bool = True
-    """False: completes only if it fails; the next signaled write of the queue pair tells of its end, too."""
+    """False: completes only if it fails; the next signaled write of the queue pair tells of its end as well."""
     solicited: bool = False
     """With an immediate: the peer's completion is a solicited one (`CQ.req_notify`)."""
 
@@ -118,7 +118,7 @@ class QP:
 
     def to_reset(self) -> None:
         """Begin a new life under the same number: what is posted, or has completed and was not polled, is forgotten.
-        `info()` is another then, and the peer has to be reset, too."""
+        `info()` is another then, and the peer has to be reset as well."""
         self.modify(QPState.RESET)
 
     def modify(

@@ -11,18 +11,19 @@ import contextlib
 import gzip
 import hashlib
 import json
+import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from common import files as whole_files
 from judging.reports import report
+from page.browser_files import browser_files
 from page.feed import Feed
 from page.stage import replay_stage
 
-PAGE = Path(__file__).with_name("browser")
 NAME = report.REPLAY
-IMPORT = re.compile(r'from "\./([\w-]+\.js)"')
+IMPORT = re.compile(r'from "(\.[\w./-]+\.js)"')
 
 
 def write(runs: Sequence[Path], path: Path) -> int:
@@ -31,7 +32,7 @@ def write(runs: Sequence[Path], path: Path) -> int:
     ValueError when a run cannot be drawn.
     """
     told = {**replay_stage(runs).document(), "lines": [packed(run) for run in runs]}
-    text = document(told, {file.name: file.read_text() for file in PAGE.iterdir()})
+    text = document(told, {name: content.decode() for name, content in browser_files().items()})
     whole_files.write(path, text)
     return len(text.encode())
 
@@ -55,7 +56,7 @@ def packed(run: Path) -> str:
 
 def document(told: Mapping[str, object], files: Mapping[str, str]) -> str:
     """The page with everything in it."""
-    imports = {f"mrclab/{name}": module(text) for name, text in sorted(files.items()) if name.endswith(".js")}
+    imports = {f"mrclab/{name}": module(name, text) for name, text in sorted(files.items()) if name.endswith(".js")}
     scripts = [("importmap", json.dumps({"imports": imports})), ("module", 'import "mrclab/main.js";')]
     hashes = " ".join(f"'sha256-{digest(text)}'" for _, text in scripts)
     policy = f"default-src 'none'; script-src data: {hashes}; style-src 'unsafe-inline'; img-src data:"
@@ -71,9 +72,10 @@ def document(told: Mapping[str, object], files: Mapping[str, str]) -> str:
     return page.replace('<script type="module" src="page/main.js"></script>', "\n".join(head))
 
 
-def module(text: str) -> str:
-    """A module as a data: URL, whose imports go through the import map."""
-    own = IMPORT.sub(r'from "mrclab/\1"', text)
+def module(name: str, text: str) -> str:
+    """A module as a data: URL, whose imports go through the import map. `name` is its path below `browser/`."""
+    folder = posixpath.dirname(name)
+    own = IMPORT.sub(lambda found: f'from "mrclab/{posixpath.normpath(posixpath.join(folder, found[1]))}"', text)
     return "data:text/javascript;base64," + base64.b64encode(own.encode()).decode()
 
 

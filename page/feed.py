@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from common import plain_file
 from judging.journal import checked
 
 BATCH_LINES = 1000
+LIVE_LINES_MAX = 100_000
+"""Of a lab that is up: an hour and more of eight hosts, below 200 MB here and in a browser."""
+COUNTS = (b"sample", b"sampled", b"cpu", b"hiccup", b"packet")
+"""Kinds whose lines come at an interval or per packet."""
 SAMPLE = 8
 """Of a packet log every so manieth packet is shown; a window of two seconds of plan lab has 100,000 lines."""
 
@@ -36,17 +41,20 @@ class Feed:
     its rights goes on reading.
     """
 
-    def __init__(self, run: Path | None, also: Path | None = None) -> None:
+    def __init__(self, run: Path | None, also: Path | None = None, lines_max: int = 0) -> None:
         """None: a plan, of which nothing is journalled. `also` is a folder with further journals of the same time.
 
-        FileNotFoundError when the folder is no run.
+        `lines_max` bounds a feed that may go on for weeks: beyond, the oldest lines go and a new epoch begins, so that
+        browsers begin anew with what is left. FileNotFoundError when the folder is no run.
         """
+        self._lines_max = lines_max
         self.epoch = secrets.token_hex(4)
         """A server that was started again reads in an order of its own: numbers of one epoch say nothing in another."""
         self.lines: list[bytes] = []
         self.told = run is None
         """Whether all that will ever come has been read."""
-        self._offsets: dict[tuple[int, str], int] = {}
+        self._offsets: dict[tuple[int, str], tuple[int, int]] = {}
+        """By folder and file name: the file's inode, and up to where it was read."""
         self._folder = -1 if run is None else os.open(run, os.O_RDONLY | os.O_DIRECTORY)
         self._also = -1 if also is None else os.open(also, os.O_RDONLY | os.O_DIRECTORY)
         self._marked: set[int] = set()
@@ -82,7 +90,20 @@ class Feed:
             found += self._packets()
         found.sort(key=lambda item: item[0])
         self.lines += [line for _, line in found]
+        if self._lines_max and len(self.lines) > self._lines_max:
+            self._forget()
         return len(self.lines)
+
+    def _forget(self) -> None:
+        """Keep half of the lines that a feed may have: before all others those that tell of states, not of counts."""
+        room = self._lines_max // 2
+        counts = [b'"kind":"%s"' % kind for kind in COUNTS]
+        states = {number for number, line in enumerate(self.lines) if not any(kind in line for kind in counts)}
+        kept = set(sorted(states)[-room:])
+        rest = [number for number in range(len(self.lines)) if number not in states]
+        kept |= set(rest[len(rest) - (room - len(kept)) :])
+        self.lines = [line for number, line in enumerate(self.lines) if number in kept]
+        self.epoch = secrets.token_hex(4)
 
     def _packets(self) -> list[tuple[int, bytes]]:
         """Lines of the packet log, as journal lines of kind `packet`: of a sample of all packets, and of every packet
@@ -109,14 +130,24 @@ class Feed:
         told = {"kind": "packet", **line, "trimmed": number in self._marked}
         return int(line["t_ns"]), json.dumps(told, separators=(",", ":")).encode()
 
-    def _new(self, name: str, place: int) -> list[bytes]:
-        """Whole lines that were written to a file since the last look."""
+    def _new(self, name: str, place: int) -> Iterator[bytes]:
+        """Whole lines that were written to a file since the last look, one at a time: packet logs may be large."""
         with plain_file.open_plain(name, place) as file:
-            file.seek(self._offsets.get((place, name), 0))
-            data = file.read()
-        end = data.rfind(b"\n") + 1  # the last line may still be on its way
-        self._offsets[place, name] = self._offsets.get((place, name), 0) + end
-        return data[:end].splitlines()
+            inode = os.fstat(file.fileno()).st_ino
+            known, at = self._offsets.get((place, name), (inode, 0))
+            if known != inode:  # a journal of two files has turned over: read on where the old one is now
+                with contextlib.suppress(OSError), plain_file.open_plain(f"{name}.1", place) as old:
+                    if os.fstat(old.fileno()).st_ino == known:
+                        old.seek(at)
+                        yield from (line.rstrip(b"\n") for line in old)
+                at = 0
+            file.seek(at)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break  # the last line may still be on its way
+                at += len(line)
+                yield line[:-1]
+            self._offsets[place, name] = (inode, at)
 
     def _read(self, name: str, place: int) -> list[tuple[int, bytes]]:
         found = []

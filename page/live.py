@@ -34,11 +34,12 @@ from topo.graph import device_id
 from topo.plan import Plan
 
 if TYPE_CHECKING:
-    from running.runner import Choices
+    from running.choices import Choices
 
 HandOver = Callable[[Path], None]
 """Gives a file that root has written to the user who called sudo."""
 NOT_YET = "the lab is still being built"
+COUNTS_BYTES = 8 << 20  # of each of two files: what the switches of a lab that is up have counted
 LOOK_S = 0.5
 COUNTED_SLICES = 5
 """Switches are looked at every so many slices: twice a second of lab time."""
@@ -160,7 +161,7 @@ class Counting:
         self._due_ns = 0
 
     def look(self) -> None:
-        """One `sample` line a switch, whenever they are due."""
+        """One `sample` line per switch, whenever they are due."""
         t_ns = self._world.now_ns()
         if t_ns < self._due_ns:
             return
@@ -218,6 +219,8 @@ class LabView:
         agents = lab.site.journals or lab.root / "agents"
         agents.mkdir(exist_ok=True)
         self._journal = Journal(folder / "journal" / "lab.jsonl", "lab")
+        # Faults stay for the played scenario; counters of weeks need not.
+        self._counts = Journal(folder / "journal" / "switches.jsonl", "lab", bytes_max=COUNTS_BYTES, lossy=True)
         name = f"plan {lab.plan.name}, running"
         self.stage = Stage(name, "live, on real links", "live", (lab.plan,), (folder,), ({},), (name,))
         seeing = lab if lab.switch_control is not None else None
@@ -246,6 +249,7 @@ class LabView:
         self._thread.join()
         self._open.close()
         self._journal.close()
+        self._counts.close()
 
     def wait(self) -> None:
         """Returns when the lab has been taken down."""
@@ -277,4 +281,4 @@ class LabView:
             if ports is not None and ports != self._counted.get(switch.name):
                 self._counted[switch.name] = ports
                 rows = [{"port": int(port), **counters} for port, counters in ports.items()]
-                self._journal.write("sample", node=switch.name, device=switch.name, ports=rows)
+                self._counts.write("sample", node=switch.name, device=switch.name, ports=rows)

@@ -16,14 +16,37 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from common.client import ControlClient, ControlError
+from common.rights import drop_rights
 from page.desk import OPERATIONS
-from page.feed import Feed
+from page.feed import LIVE_LINES_MAX, Feed
 from page.guard import Guard
 from page.site import Site
 
 ASK_S = 60.0
+SILENT_S = 10.0  # in which a connection must have asked for something
+
+
+class Protocol(H11Protocol):
+    """uvicorn's HTTP, which waits for ever for a request; here a connection that asks for nothing is closed."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._look = self.loop.call_later(SILENT_S, self._close_silent, None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._look.cancel()
+        super().connection_lost(exc)
+
+    def _close_silent(self, before: object) -> None:
+        """Twice in a row nothing was being answered, and nothing new was asked for meanwhile: close."""
+        answering = self.cycle is not None and not self.cycle.response_complete
+        if not answering and (self.cycle is None or self.cycle is before):
+            self.transport.close()
+        else:
+            self._look = self.loop.call_later(SILENT_S, self._close_silent, self.cycle)
 
 
 class Desk:
@@ -47,13 +70,6 @@ class Desk:
             return {"ok": False, "error": str(error)}
 
 
-def drop_rights(uid: int, gid: int) -> None:
-    """From root to an ordinary user, for good."""
-    os.setgroups([])
-    os.setresgid(gid, gid, gid)
-    os.setresuid(uid, uid, uid)
-
-
 async def serve(server: uvicorn.Server, site: Site, listener: socket.socket, user: list[int] | None) -> None:
     """Serves until the parent closes our standard input; from the first connection on as this user (uid, gid)."""
     await site.rehearse()  # what Python imports late may not be readable any more: it is imported now
@@ -75,18 +91,23 @@ async def serve(server: uvicorn.Server, site: Site, listener: socket.socket, use
     await asyncio.gather(watching, return_exceptions=ending.done())
 
 
+def feed(run: Path | None, also: Path | None = None) -> Feed:
+    """The lines of a run; those of a lab that is up, which has a second folder, are bounded."""
+    return Feed(run, also, LIVE_LINES_MAX if also is not None else 0)
+
+
 def main() -> None:
     """Reads one line of JSON from standard input: what to serve, and for whom."""
     told = json.loads(sys.stdin.buffer.readline())
     listener = socket.socket(fileno=told["listener"])
     site = Site(
         Path(told["scene"]).read_bytes(),
-        [Feed(*(None if folder is None else Path(folder) for folder in folders)) for folders in told["runs"]],
+        [feed(*(None if folder is None else Path(folder) for folder in folders)) for folders in told["runs"]],
         Desk(Path(told["desk"])).ask,
     )
     guard = Guard(site.app, told["token"], listener.getsockname()[1])
     config = uvicorn.Config(
-        guard, access_log=False, log_level="error", lifespan="off", loop="asyncio", http="h11", ws="none",
+        guard, access_log=False, log_level="error", lifespan="off", loop="asyncio", http=Protocol, ws="none",
         timeout_graceful_shutdown=1, server_header=False,
     )  # fmt: skip
     config.load()

@@ -16,32 +16,27 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from page.browser_files import MEDIA_TYPES, browser_files
 from page.feed import BATCH_LINES, Feed
 from page.guard import Receive, Scope, Send, refuse
 
-PAGE = Path(__file__).with_name("browser")
-KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 POLL_S = 0.2
 BEAT_S = 10.0  # a comment now and then, which finds out who has gone
 FINISH_S = 3.0  # for viewers to be told the end of a run
 SLOW_S = 20.0  # a viewer that takes nothing for so long is dropped; its browser comes back by itself
 VIEWERS_MAX = 64
+LANE_DIGITS_MAX = 3
 BODY_BYTES_MAX = 4096
 
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 """Passes a request on to the lab's process; the answer is `{"ok", "result" | "error"}`."""
 
 
-def page_files() -> dict[str, bytes]:
-    """Every file of the page by name, read once: the server may lose the right to read them."""
-    return {path.name: path.read_bytes() for path in sorted(PAGE.iterdir()) if path.suffix in KINDS}
-
-
 class Site:
     """The application for one view. `scene` is `scene.json`; there is a feed for each of its lanes."""
 
     def __init__(self, scene: bytes, feeds: Sequence[Feed], ask: Ask) -> None:
-        self._files = page_files()
+        self._files = browser_files()  # read once: the server may lose the right to read them
         self._scene = scene
         self._feeds = feeds
         self._ask = ask
@@ -50,8 +45,8 @@ class Site:
             routes=[
                 Route("/", self._index),
                 Route("/scene.json", self._scene_json),
-                Route("/page/{name}", self._file),
-                Route("/events/{lane:int}", _Stream(self)),
+                Route("/page/{name:path}", self._file),
+                Route("/events/{lane}", _Stream(self)),
                 Route("/ask", self._pass_on, methods=["POST"]),
             ]
         )
@@ -89,7 +84,7 @@ class Site:
             await asyncio.sleep(POLL_S)
 
     async def _index(self, request: Request) -> Response:
-        return Response(self._files["index.html"], media_type=KINDS[".html"])
+        return Response(self._files["index.html"], media_type=MEDIA_TYPES[".html"])
 
     async def _scene_json(self, request: Request) -> Response:
         return Response(self._scene, media_type="application/json")
@@ -98,7 +93,7 @@ class Site:
         name = request.path_params["name"]
         if name not in self._files:
             return Response("not found\n", 404, media_type="text/plain")
-        return Response(self._files[name], media_type=KINDS[Path(name).suffix])
+        return Response(self._files[name], media_type=MEDIA_TYPES[Path(name).suffix])
 
     async def _pass_on(self, request: Request) -> Response:
         body = b""
@@ -113,7 +108,7 @@ class Site:
         if not isinstance(asked, dict):
             return JSONResponse({"ok": False, "error": 'a request is an object such as {"op": "heal"}'}, 400)
         answer = await asyncio.to_thread(self._ask, asked)
-        return JSONResponse(answer)  # a refusal is an answer, too: browsers would complain of another status
+        return JSONResponse(answer)  # a refusal is an answer as well: browsers would complain of another status
 
     async def stream(self, lane: int, last_id: str, send: Send) -> None:
         """Server-sent events (HTML, section 9.2): batches of lines from after `last_id` on, `end` when all is told."""
@@ -137,17 +132,17 @@ class Site:
 
         headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        start = feed.resumed(last_id)
-        if start is None:
-            await say(b"retry: 500\nevent: begin\ndata: {}\n\n")
-            start = 0
+        start, epoch = feed.resumed(last_id), feed.epoch
         silent_s = 0.0
         while True:
+            if start is None or feed.epoch != epoch:  # a stranger, or the feed has forgotten its oldest lines
+                await say(b"retry: 500\nevent: begin\ndata: {}\n\n")
+                start, epoch = 0, feed.epoch
             over = feed.told
-            while start < len(feed.lines):
+            while start < len(feed.lines) and feed.epoch == epoch:
                 body = feed.batch(start)
                 start = min(start + BATCH_LINES, len(feed.lines))
-                await say(f"id: {feed.epoch}-{start}\ndata: ".encode() + body + b"\n\n")
+                await say(f"id: {epoch}-{start}\ndata: ".encode() + body + b"\n\n")
                 silent_s = 0.0
             if over:
                 await say(b"event: end\ndata: {}\n\n")
@@ -175,10 +170,10 @@ class _Stream:
         self._site = site
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        name = scope["path_params"]["lane"]
+        lane = int(name) if name.isascii() and name.isdecimal() and len(name) <= LANE_DIGITS_MAX else -1
         last_id = next((value for key, value in scope["headers"] if key == b"last-event-id"), b"")
-        telling = asyncio.ensure_future(
-            self._site.stream(scope["path_params"]["lane"], last_id.decode("latin-1"), send)
-        )
+        telling = asyncio.ensure_future(self._site.stream(lane, last_id.decode("latin-1"), send))
         leaving = asyncio.ensure_future(left(receive))
         done, others = await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
         for task in others:

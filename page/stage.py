@@ -14,7 +14,6 @@ from topo.plan import Plan
 from topo.planfile import PlanError, load_plan, shipped_plans
 
 Mode = Literal["plan", "replay", "live"]
-LANES_MAX = 2
 
 
 @dataclass(frozen=True, slots=True)

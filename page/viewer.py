@@ -6,10 +6,8 @@ import contextlib
 import json
 import os
 import secrets
-import shutil
 import socket
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from common.interpreter import python
+from common.rights import ordinary_user
+from common.scratch import Scratch
 from common.server import ControlServer, Reply, ThreadReaders
 from page.desk import Desk
 
 SERVER = ("starlette", "uvicorn")
-NOBODY = 65534
 LINE_BYTES_MAX = 8192
 DEATHS_MAX, DEATHS_S = 5, 10.0  # a server that dies so often in so short a time is not started again
 END_S = 5.0
@@ -58,7 +57,8 @@ class Viewer:
             check_readable(Path(folder), self._user)
         self._token = secrets.token_urlsafe(18)
         self._listener = socket.create_server(("127.0.0.1", port), backlog=128)
-        self._folder = Path(tempfile.mkdtemp(prefix="mrclab-view-"))
+        self._scratch = Scratch("mrclab-view-")
+        self._folder = self._scratch.path
         self._scene = self._folder / "scene.json"
         self._scene.write_text(json.dumps(scene, separators=(",", ":")))
         self._ending = threading.Event()
@@ -87,9 +87,10 @@ class Viewer:
         self._control = ControlServer(
             self._folder / "desk.sock", ThreadReaders(), self._answer, line_bytes_max=LINE_BYTES_MAX
         )
-        for path in (self._folder, self._folder / "desk.sock"):
+        # The socket first: once the folder is theirs, another process of that user could put a link in its place.
+        for path in (self._folder / "desk.sock", self._folder):
             if self._user is not None:
-                os.chown(path, *self._user)
+                os.chown(path, *self._user, follow_symlinks=False)
         self._server = self._started()
         self._thread.start()
         return self
@@ -102,7 +103,7 @@ class Viewer:
         if self._control is not None:
             self._control.close()
         self._listener.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._scratch.close()
 
     def _started(self) -> subprocess.Popen[bytes]:
         server = subprocess.Popen(
@@ -178,13 +179,3 @@ def check_readable(folder: Path, user: tuple[int, int] | None) -> None:
             raise PermissionError(
                 f"{path} is closed to user {user[0]}, as whom the page's server reads it: chmod o+rx {path}"
             )
-
-
-def ordinary_user(environment: Mapping[str, str] = os.environ) -> tuple[int, int] | None:
-    """(uid, gid) that the server takes on: the user who called sudo, else nobody. None when this is no root."""
-    if os.geteuid() != 0:
-        return None
-    uid, gid = environment.get("SUDO_UID", ""), environment.get("SUDO_GID", "")
-    if uid.isdecimal() and gid.isdecimal() and int(uid) and int(gid):
-        return int(uid), int(gid)
-    return NOBODY, NOBODY

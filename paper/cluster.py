@@ -47,7 +47,7 @@ B = cluster(
     "cluster-b", "GB200 and CX8, 8 planes of 100 Gb/s", planes=8, port_gbps=100, leaves=2, spines=16, hosts_per_leaf=2
 )
 B_TWO = cluster(
-    "cluster-b-2", "cluster B with two paths a plane", planes=8, port_gbps=100, leaves=2, spines=2, hosts_per_leaf=2
+    "cluster-b-2", "cluster B with two paths per plane", planes=8, port_gbps=100, leaves=2, spines=2, hosts_per_leaf=2
 )
 B_ONE_PLANE = cluster(
     "cluster-b-1", "a plane of cluster B with two paths", planes=1, port_gbps=100, leaves=3, spines=2, hosts_per_leaf=2

@@ -59,12 +59,23 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Failing:
+    """An experiment in which a quantity is wrong: the thing that was broken, and its number ("PART:NAME")."""
+
+    knob: str
+    measured: str
+
+
+@dataclass(frozen=True, slots=True)
 class Quantity:
     """A number of the paper beside ours, which is the number `measured` ("PART:NAME") of a run.
 
     Without `measured` nothing here stands for it, and `why` says why not. The difference is taken relative to `scale`,
     which is the paper's number unless that is zero or nearly so. `why` is what experiments have shown about a
-    difference. `calibrates` marks a number to which the model was set: it counts neither for nor against.
+    difference. `calibrates` marks a number to which the model was set. `fails` is an experiment that must show another
+    number than the paper's; without one the row has no power, and `powerless` says why. `unreachable` says why no
+    setting of the transport could give the paper's number. Rows of these three kinds count neither for nor against.
+    `seeds` are the same number of runs with other seeds, where a hash decides it: ours is then an interval.
     """
 
     name: str
@@ -76,6 +87,20 @@ class Quantity:
     calibrates: bool = False
     at_most: bool = False  # the paper gives an upper bound, and anything below it agrees
     why: str = ""
+    error: float = 0.0  # what the reading of the paper's number may be off
+    source: str = ""  # where the paper has it
+    fails: Failing | None = None
+    powerless: str = ""
+    unreachable: str = ""
+    seeds: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A comparison that the paper makes within a figure: the quantities `first` and `second`, more being better."""
+
+    first: str
+    second: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,4 +156,6 @@ class Figure:
     compression: str = "Time is not compressed."
     source: str = DIGITISED
     experiments: Sequence[Experiment] = ()
+    orders: Sequence[Order] = ()
+    of_paper: bool = True  # False: its numbers come from elsewhere, and its rows do not count
     notes: Sequence[str] = ()  # what experiments beside the figure have shown

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from judging.run import Run
+from paper import profile, readings
 from paper.cluster import C
-from paper.figure import Chart, Measured, PaperCurve, Part, Quantity
+from paper.figure import Chart, Failing, Measured, Order, PaperCurve, Part, Quantity
 from paper.parameters import MRC, PFC_DCQCN, PFC_DCQCN_16QP
-from paper.whys import GO_BACK, REPAIR
+from paper.placement import ranks
 from running.transport_choice import TransportChoice
 from scenarios.scenario import Phase, TimedFault, Workload
 from topo.plan import Plan
@@ -26,9 +27,12 @@ SAMPLES = 1
 counters of 64,512 queue pairs took half of a run's time."""
 SLACK = 6.0
 """A run may take so many times as long as the paper's rate says before it is broken off, and counts as unfinished."""
+ROUNDS_MB = 16
+"""A run with losses has rounds of so much data in all, and one round of what is larger."""
 SHORT = replace(C, leaves=2, spines=2, hosts_per_leaf=2)
 SHORT_BYTES = 1 << 16
-SEGMENT = 32_768  # bytes of a collective's writes
+SEGMENT = 32_768  # bytes of a collective's writes without a device profile
+PROFILE = profile.load("pollara")
 LEAST_GBPS = 0.5
 """What the paper's axis shows as 0 stands for less than this."""
 
@@ -36,9 +40,13 @@ Table = Mapping[tuple[str, float], Mapping[int, float]]
 """The paper's Gb/s by size in MB, for each transport and loss in percent."""
 
 
-def table(sizes: Sequence[int], columns: Mapping[tuple[str, float], Sequence[float]]) -> Table:
-    """A column of the paper's figure for each transport and loss."""
-    return {key: dict(zip(sizes, column, strict=True)) for key, column in columns.items()}
+def table(figure: str) -> Table:
+    """The curves of the paper's figure, for each transport and loss."""
+    return {
+        (transport, loss): readings.curve(figure, f"{transport}, {loss:g} % loss")
+        for loss in LOSSES
+        for transport in TRANSPORTS
+    }
 
 
 def part_name(transport: str, loss: float, size_mb: int) -> str:
@@ -46,20 +54,23 @@ def part_name(transport: str, loss: float, size_mb: int) -> str:
     return f"{transport.lower().replace(' ', '-')}-{loss:g}-{size_mb}"
 
 
+def quantity_name(transport: str, loss: float, size_mb: int) -> str:
+    """The name of a quantity, as in "MRC, 0.1 % loss, 8 MB"."""
+    return f"{transport}, {loss:g} % loss, {size_mb} MB"
+
+
 def busbw_gbps(run: Run, factor: float) -> float:
-    """nccl-tests' bus bandwidth of the last round: size over the time until the last rank has everything, times the
+    """nccl-tests' bus bandwidth: size over the mean time of a round, until the last rank has everything, times the
     collective's factor.
 
-    0 when a rank did not finish.
+    0 when a rank did not finish a round that others have begun.
     """
     steps = [line for line in run.kind("step") if line["verified"]]
-    last = max((int(line["step"]) for line in steps), default=0)
-    if len(steps) < int(run.options["hosts"]) * (last + 1):
+    rounds = 1 + max((int(line["step"]) for line in steps), default=0)
+    if len(steps) < int(run.options["hosts"]) * rounds:
         return 0.0
-    earlier = [int(line["t_ns"]) for line in steps if int(line["step"]) < last]
-    began_ns = max(earlier, default=run.phases["faults"].start_ns)
-    length_ns = max(int(line["t_ns"]) for line in steps) - began_ns
-    return int(steps[0]["bytes"]) * 8 * factor / length_ns
+    length_ns = max(int(line["t_ns"]) for line in steps) - run.phases["faults"].start_ns
+    return int(steps[0]["bytes"]) * 8 * factor * rounds / length_ns
 
 
 def measure(factor: float, run: Run) -> Measured:
@@ -67,103 +78,130 @@ def measure(factor: float, run: Run) -> Measured:
 
 
 def lossy(plan: Plan, percent: float) -> list[TimedFault]:
-    """Every NIC port loses this share of what it sends, so that a packet can be lost once on its way."""
+    """Every NIC port loses this share of what arrives at it, as the paper's program on every NIC does."""
     if not percent:
         return []
     return [
         TimedFault(
-            0.0, "loss", f"{host}>p{plane}l{plan.leaf_of(host)}", value=percent, seed=1 + host.index, phase="warmup"
+            0.0, "loss", f"p{plane}l{plan.leaf_of(host)}>{host}", value=percent, seed=1 + host.index, phase="warmup"
         )
         for host in plan.hosts()
         for plane in range(plan.planes)
     ]
 
 
-def part(
-    kind: str,
-    factor: float,
-    transport: str,
-    loss: float,
-    size_mb: int,
-    paper_gbps: float,
-    short: bool = False,
-    *,
-    knob: str = "",
-    rounds: int = 1,
-    settings: Mapping[str, Any] = MappingProxyType({}),
-    other: TransportChoice | None = None,
-) -> Part:
-    """One collective of this size, once; it begins with idle lines and with every queue pair new.
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """A figure of a collective: the figure's name, the workload, nccl-tests' bus bandwidth over size a time,
+    and the sizes in MB that are run, for each loss in percent."""
 
-    The short form has four hosts and little data under the same name. Experiments have the name of their `knob` behind
-    the name of the run, and other `rounds`, of which the last is measured, other `settings` of the transport, or an
-    `other` transport.
-    """
-    usual = TRANSPORTS[transport] if other is None else other
-    choice = replace(usual, name=usual.name + knob, settings={**usual.settings, **settings}) if settings else usual
-    plan, size = (SHORT, SHORT_BYTES) if short else (C, size_mb * MB)
-    expected_s = size_mb * MB * 8 * factor / (max(paper_gbps, LEAST_GBPS) * 1e9)
-    length_s = rounds * SLACK * expected_s / plan.pace
-    options = {"size": size, "rounds": rounds, "qps": choice.queue_pairs, "segment": SEGMENT}
-    return Part(
-        name=part_name(transport, loss, size_mb) + knob,
-        plan=plan,
-        transport=choice,
-        workloads=[Workload(kind, options, phase="faults")],
-        phases=[Phase("warmup", 0.1), Phase("faults", length_s)],
-        faults=lossy(plan, loss),
-        measure=partial(measure, factor),
-        sample_s=length_s / SAMPLES,
-    )
+    figure: str
+    kind: str
+    factor: float
+    sizes: Mapping[float, Sequence[int]]
 
+    @property
+    def paper(self) -> Table:
+        """The paper's points."""
+        return table(self.figure)
 
-def parts(kind: str, factor: float, paper: Table, sizes: Sequence[int], short: bool) -> list[Part]:
-    """All runs of a figure, the smallest first, also of sizes for which the paper has no number."""
-    return [
-        part(kind, factor, transport, loss, size, column[max(known for known in column if known <= size)], short)
-        for size in sizes
-        for (transport, loss), column in paper.items()
-    ]
+    def part(
+        self,
+        transport: str,
+        loss: float,
+        size_mb: int,
+        short: bool = False,
+        *,
+        knob: str = "",
+        settings: Mapping[str, Any] = MappingProxyType({}),
+        other: TransportChoice | None = None,
+        placement: str = "rail",
+        profiled: bool = True,
+    ) -> Part:
+        """One collective of this size; it begins with idle lines and with every queue pair new.
 
-
-def quantities(paper: Table, sizes: Sequence[int], lossless: str) -> list[Quantity]:
-    """A quantity a run of which the paper has a number. `lossless` says why runs without loss differ; why others do is
-    the same for all collectives."""
-    return [
-        Quantity(
-            f"{transport}, {loss:g} % loss, {size} MB",
-            column[size],
-            "Gb/s",
-            f"{part_name(transport, loss, size)}:busbw",
-            "nccl-tests' bus bandwidth of one collective, until the last of 64 ranks has everything",
-            scale=max(column[size], 1.0),
-            why=lossless if not loss else REPAIR if transport == "MRC" else GO_BACK,
+        With losses small ones go through several rounds, as chance decides each. The short form has four hosts and
+        little data under the same name. Experiments have the name of their `knob` behind the name of the run, and other
+        `settings` of the transport, an `other` transport, another `placement`, or no device profile.
+        """
+        usual = TRANSPORTS[transport] if other is None else other
+        if profiled:
+            usual = PROFILE.transport(usual)
+        choice = replace(usual, name=usual.name + knob, settings={**usual.settings, **settings})
+        plan, size = (SHORT, SHORT_BYTES) if short else (C, size_mb * MB)
+        column = self.paper[transport, loss]
+        paper_gbps = column.get(size_mb) or column[max(known for known in column if known < size_mb)]
+        expected_s = size_mb * MB * 8 * self.factor / (max(paper_gbps, LEAST_GBPS) * 1e9)
+        rounds = max(1, ROUNDS_MB // size_mb) if loss else 1
+        length_s = rounds * SLACK * expected_s / plan.pace
+        host = PROFILE.collective if profiled else {"segment": SEGMENT}
+        options = {"size": size, "rounds": rounds, "qps": choice.queue_pairs, **host}
+        return Part(
+            name=part_name(transport, loss, size_mb) + knob,
+            plan=plan,
+            transport=choice,
+            workloads=[Workload(self.kind, options, ranks=ranks(plan, placement), phase="faults")],
+            phases=[Phase("warmup", 0.1), Phase("faults", length_s)],
+            faults=lossy(plan, loss),
+            measure=partial(measure, self.factor),
+            sample_s=length_s / SAMPLES,
         )
-        for (transport, loss), column in paper.items()
-        for size in sizes
-        if size in column
-    ]
 
+    def parts(self, short: bool) -> list[Part]:
+        """All runs of the figure, the smallest first."""
+        wanted = [(size, loss) for loss, sizes in self.sizes.items() for size in sizes]
+        return [self.part(transport, loss, size, short) for size, loss in sorted(wanted) for transport in TRANSPORTS]
 
-def charts(paper: Table, sizes: Sequence[int]) -> list[Chart]:
-    """A chart for each loss."""
-    return [
-        Chart(
-            x="MB",
-            y="bus bandwidth, Gb/s",
-            ours={},
-            points={
-                transport: [(size, f"{part_name(transport, own, size)}:busbw") for size in sizes]
-                for transport, own in paper
-                if own == loss
-            },
-            paper=[
-                PaperCurve(transport, [(size, max(gbps, LEAST_GBPS)) for size, gbps in column.items()])
-                for (transport, own), column in paper.items()
-                if own == loss
-            ],
-            title=f"{loss:g} % loss on every NIC",
-            logarithmic=True,
-        )
-        for loss in LOSSES
-    ]
+    def quantities(self, whys: Mapping[tuple[str, float], str]) -> list[Quantity]:
+        """A quantity per run. One without loss must fail if a thousandth is lost, or else if neighbouring ranks are
+        under one leaf; one with losses must fail if nothing is lost. `whys` are by transport and loss."""
+        return [
+            readings.of(self.figure).quantity(
+                name,
+                f"{part_name(transport, loss, size)}:busbw",
+                "nccl-tests' bus bandwidth of one collective, until the last of 64 ranks has everything",
+                calibrates=PROFILE.calibrates(self.figure, name),
+                fails=self.failing(transport, loss, size),
+                why=whys.get((transport, loss), ""),
+            )
+            for loss, sizes in self.sizes.items()
+            for transport in TRANSPORTS
+            for size in sizes
+            if (name := quantity_name(transport, loss, size)) in readings.of(self.figure)
+        ]
+
+    def failing(self, transport: str, loss: float, size: int) -> Failing | None:
+        """The run of the same size with another loss, if there is one."""
+        other = 0.0 if loss else LOSSES[1]
+        if size not in self.sizes[other]:
+            return None
+        return Failing(f"{other:g} % loss", f"{part_name(transport, other, size)}:busbw")
+
+    def orders(self) -> list[Order]:
+        """MRC against RoCE, on one and on sixteen queue pairs, at every loss and size."""
+        known = readings.of(self.figure)
+        pairs = [
+            (quantity_name("MRC", loss, size), quantity_name(roce, loss, size))
+            for loss, sizes in self.sizes.items()
+            for roce in list(TRANSPORTS)[1:]
+            for size in sizes
+        ]
+        return [Order(*pair) for pair in pairs if all(name in known for name in pair)]
+
+    def charts(self) -> list[Chart]:
+        """A chart for each loss."""
+        return [
+            Chart(
+                x="MB",
+                y="bus bandwidth, Gb/s",
+                ours={},
+                points={
+                    transport: [(size, f"{part_name(transport, loss, size)}:busbw") for size in self.sizes[loss]]
+                    for transport in TRANSPORTS
+                },
+                paper=[PaperCurve(transport, list(self.paper[transport, loss].items())) for transport in TRANSPORTS],
+                title=f"{loss:g} % loss on every NIC",
+                logarithmic=True,
+            )
+            for loss in LOSSES
+        ]

@@ -6,33 +6,38 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from paper.figure import Figure, Points, Quantity
+from judging.arrays import np
+from paper.figure import Figure, Order, Points, Quantity
 from studies.sweeping.row import Row
 
 NEAR, FAR = 0.05, 0.15
-WITHIN_NEAR, WITHIN_FAR, BEYOND = "within 5 %", "within 15 %", "farther off"
-CALIBRATION, IMPOSSIBLE, NOT_RUN = "calibration", "not reproduced", "not run"
-VERDICTS = (WITHIN_NEAR, WITHIN_FAR, BEYOND, IMPOSSIBLE, CALIBRATION, NOT_RUN)
+TIE = 0.03
+"""Two numbers that are this near to each other are a tie."""
+WITHIN_NEAR, WITHIN_FAR, INSIDE, BEYOND = "within 5 %", "within 15 %", "inside the interval", "farther off"
+CALIBRATION, POWERLESS, UNREACHABLE, IMPOSSIBLE = "calibration", "no power", "out of reach", "not reproduced"
+NOT_RUN = "not run"
+JUDGED = (WITHIN_NEAR, WITHIN_FAR, INSIDE, BEYOND)
+"""Only rows with one of these verdicts count."""
+VERDICTS = (*JUDGED, CALIBRATION, POWERLESS, UNREACHABLE, IMPOSSIBLE, NOT_RUN)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A quantity, ours (None: there is none) and the difference relative to the paper's scale."""
+    """A quantity; ours, with its interval over seeds if it has one; and the number of the experiment that must fail.
+
+    A number that there is not is None.
+    """
 
     quantity: Quantity
     ours: float | None
+    interval: tuple[float, float] | None = None
+    failing: float | None = None
+    of_paper: bool = True
 
     @property
     def difference(self) -> float | None:
         """(ours − paper) / scale; 0 below an upper bound."""
-        if self.ours is None:
-            return None
-        quantity = self.quantity
-        if quantity.at_most and self.ours <= quantity.paper:
-            return 0.0
-        if self.scale == 0:
-            raise ValueError(f"{quantity.name}: the paper's number is 0, so `scale` must say what is much")
-        return (self.ours - quantity.paper) / self.scale
+        return None if self.ours is None else self._off(self.ours)
 
     @property
     def scale(self) -> float:
@@ -50,15 +55,74 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """One of VERDICTS."""
-        if self.quantity.measured is None:
+        quantity = self.quantity
+        if quantity.measured is None:
             return IMPOSSIBLE
-        difference = self.difference
-        if difference is None:
+        if self.ours is None:
             return NOT_RUN
-        if self.quantity.calibrates:
+        if quantity.calibrates:
             return CALIBRATION
-        off = abs(difference)
-        return WITHIN_NEAR if off <= NEAR else WITHIN_FAR if off <= FAR else BEYOND
+        if quantity.unreachable:
+            return UNREACHABLE
+        near = self._near(self.ours)
+        if not self.of_paper:
+            return near
+        if quantity.fails is None:
+            return POWERLESS
+        if self.failing is None:
+            return NOT_RUN
+        if self._near(self.failing) != BEYOND or self._inside(self.failing):
+            return POWERLESS
+        return INSIDE if near == BEYOND and self._inside(quantity.paper) else near
+
+    @property
+    def power(self) -> str:
+        """Why the row has no power, or what makes it fail."""
+        quantity = self.quantity
+        if quantity.fails is None:
+            return quantity.powerless
+        shown = f"{quantity.fails.knob}: {number(self.failing)}"
+        return f"it is the same where it should not be ({shown})" if self.verdict == POWERLESS else shown
+
+    def _off(self, value: float) -> float:
+        quantity = self.quantity
+        if quantity.at_most and value <= quantity.paper:
+            return 0.0
+        if self.scale == 0:
+            raise ValueError(f"{quantity.name}: the paper's number is 0, so `scale` must say what is much")
+        return (value - quantity.paper) / self.scale
+
+    def _near(self, value: float) -> str:
+        """How near a value is to the paper's number; what the reading itself may be off is no difference."""
+        off = abs(self._off(value))
+        if off <= NEAR or (not self.quantity.at_most and abs(value - self.quantity.paper) <= self.quantity.error):
+            return WITHIN_NEAR
+        return WITHIN_FAR if off <= FAR else BEYOND
+
+    def _inside(self, value: float) -> bool:
+        """Whether a value is among those of other seeds."""
+        return self.interval is not None and self.interval[0] <= value <= self.interval[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """An order of the paper beside ours: the ratio of the first to the second, in both; None: not run."""
+
+    order: Order
+    paper: float
+    ours: float | None
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the same one is ahead, or both are ties; None: not run."""
+        if self.ours is None:
+            return None
+        return (self.paper > 1) == (self.ours > 1) or (tie(self.paper) and tie(self.ours))
+
+
+def tie(ratio: float) -> bool:
+    """Whether a ratio says no more than that two numbers are alike."""
+    return abs(ratio - 1) <= TIE
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +163,40 @@ class Outcome:
     @property
     def comparisons(self) -> list[Comparison]:
         """All quantities of the figure."""
-        return [
-            Comparison(quantity, None if quantity.measured is None else self.number(quantity.measured))
-            for quantity in self.figure.quantities
-        ]
+        return [self._compared(quantity) for quantity in self.figure.quantities]
+
+    @property
+    def orders(self) -> list[Compared]:
+        """All orders of the figure."""
+        known = {one.quantity.name: one for one in self.comparisons}
+        found = []
+        for order in self.figure.orders:
+            first, second = known[order.first], known[order.second]
+            ours = None if first.ours is None or second.ours is None else ratio(first.ours, second.ours)
+            found.append(Compared(order, ratio(first.quantity.paper, second.quantity.paper), ours))
+        return found
+
+    def _compared(self, quantity: Quantity) -> Comparison:
+        ours = None if quantity.measured is None else self.number(quantity.measured)
+        failing = None if quantity.fails is None else self.number(quantity.fails.measured)
+        drawn = [self.number(name) for name in quantity.seeds]
+        values = [value for value in drawn if value is not None]
+        if not drawn or len(values) < len(drawn):
+            return Comparison(quantity, None if drawn else ours, None, failing, self.figure.of_paper)
+        interval = min(values), max(values)
+        return Comparison(quantity, float(np.median(values)), interval, failing, self.figure.of_paper)
+
+
+def ratio(first: float, second: float) -> float:
+    """One over the other; infinite over nothing."""
+    return first / second if second else float("inf")
 
 
 def count(outcomes: Iterable[Outcome]) -> Counter[str]:
-    """How many quantities have which verdict."""
-    return Counter(comparison.verdict for outcome in outcomes for comparison in outcome.comparisons)
+    """How many quantities of the paper have which verdict."""
+    return Counter(
+        comparison.verdict for outcome in outcomes for comparison in outcome.comparisons if comparison.of_paper
+    )
 
 
 def number(value: float | None) -> str:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from judging.run import Run
 from paper import catalogue
 from paper.figure import Figure, Part
 from running import identity
-from running.runner import Choices
+from running.choices import Choices
+from running.spec import RunSpec
 from studies.sweeping.perform import kept, made
 from studies.sweeping.row import Row
-from studies.sweeping.task import Choose, Chosen, Task, VersionError, options_of
+from studies.sweeping.task import Choose, Task, VersionError
 
 SHORT = "--short"
 MEASURING = (
@@ -37,17 +39,18 @@ def part_of(words: Sequence[str]) -> tuple[Figure, Part]:
     raise catalogue.FigureError(f"figure {words[0]} has no run {words[1]!r}")
 
 
-def choose(words: Sequence[str]) -> Chosen:
-    """What a task's words choose, as the runner takes it."""
+def choose(words: Sequence[str]) -> RunSpec:
+    """The run that a task's words name."""
     figure, part = part_of(words)
-    choices = Choices(part.transport, part.plan, part.seed, world="simulated", short=SHORT in words)
-    return part.scenario(figure.name), choices
+    transport = replace(part.transport, payload="counted")
+    choices = Choices(transport, part.plan, part.seed, world="simulated", short=SHORT in words)
+    return RunSpec(part.scenario(figure.name), choices)
 
 
 def hashes(words: Sequence[str]) -> dict[str, str]:
     """What decides a row, by name: the run's key with all that is in it, and the code that measures."""
     return {
-        "run": identity.key(options_of(choose(words))),
+        "run": identity.key(choose(words).options()),
         "figure": identity.digest(deciding(catalogue.file_of(words[0]).read_text()).encode()),
         "measuring": identity.code_digest(MEASURING),
     }
@@ -75,8 +78,8 @@ def perform(choose: Choose, scratch: str, task: Task) -> Row:
     def measured(root: Path) -> Row:
         if hashes(task.words) != task.hashes:
             raise VersionError(f"the code was changed while figure {task.words[0]} was made: begin again")
-        runner = made(choose(task.words), root)
-        found = part_of(task.words)[1].measure(Run.open(runner.directory.path))
+        folder = made(choose(task.words), root)
+        found = part_of(task.words)[1].measure(Run.open(folder))
         curves = {name: [list(point) for point in points] for name, points in found.curves.items()}
         return Row(task.key, task.seed, MADE, metrics=dict(found.numbers), curves=curves)
 

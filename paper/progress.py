@@ -1,4 +1,4 @@
-"""How far a reproduction is: a bar on a terminal, a line a run elsewhere."""
+"""How far a reproduction is: a bar on a terminal, a line per run elsewhere."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from studies.sweeping.task import Task
 
 def needed_bytes(task: Task) -> int:
     """The most memory that the run takes."""
-    return estimate.estimate(*perform.choose(task.words)).memory_bytes
+    return estimate.estimate(perform.choose(task.words)).memory_bytes
 
 
 class Room:

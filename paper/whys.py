@@ -2,57 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 FIRMWARE = (
     "The transport does not need the time: where links take every packet silently and no NIC hears of anything, its"
     " losses alone move all traffic within round trips (experiment), so that no dip is as long as one of our samples,"
     " two round trips. A NIC that hears of its carrier acts in a packet time. The paper calls the remapping of a dead"
     " port's EVs on its NIC not instantaneous: a second of a NIC's firmware, which no network model has."
 )
-REST = (
-    "The length of a marked EV's rest. The specification leaves it open, and its guidance, which is the default here,"
-    " passes a marked EV over once: with two EVs every mark on EV-A then sends two packets to EV-B instead of one, so"
-    " that two thirds is the most that can move, and EV-A stays full. One knob: with a rest of 64 packets 91 % move and"
-    " 95 % of the rate is kept, with 256 packets 96 % and 98 % (experiments); the move itself takes some 0.1 ms of real"
-    " time. The paper's NIC therefore rests an EV much longer; for how long is not published."
-)
-SOFTWARE = (
-    "A step of the ring takes 6.5 µs here at 2 and 8 MB, 11.5 at 32 and 22.8 at 64, which is latency and then the"
-    " line. By the paper's own numbers a step takes 11.4, 15.2, 28 and 46 µs, for both transports and all numbers of"
-    " queue pairs alike. So 5 to 23 µs, more with more data, are most likely the collective's software and the GPU's"
-    " sums and copies, which no network model has; the paper's own curves come near the line from 1 GB on only. It is"
-    " no cold start: a second round is as fast as the first (experiment)."
-)
-REPAIR = (
-    "When a gap counts as a loss. By the paper's numbers a ring step with a loss takes some 54 µs longer, at 0.1 % and"
-    " at 1 % alike; here 5 to 8 µs, because a packet counts as lost when one that was sent a round trip later has"
-    " arrived. One knob: with 40 µs more before that, the ring of 2 MB falls from 31.1 to 20.5 Gb/s at 0.1 % and from"
-    " 17.4 to 9.6 at 1 %: to 50 and 24 % of its rate without loss, where the paper's falls to 35 and 17 %. What is left"
-    " is the software's part, as without loss. When that NIC takes a packet for lost is not published."
+ONE_REPAIR = (
+    "The device profile has one repair time, set from the all-to-all of 2 MB at 0.1 %. By a model of the ring in"
+    " which each step waits for its neighbour, the paper's MRC takes 0.18 to 0.31 ms for a loss at 2 MB and 0.13 to"
+    " 0.14 ms at 64 MB, so that NIC's repair depends on what else arrives. How it finds a loss is not published."
 )
 GO_BACK = (
-    "A RoCE with losses hangs on its timer. Go-back-N hears of a gap when something arrives behind it; a message's"
-    " lost end waits for the ACK timeout, 4.2 ms here, as assumed for lossless fabrics. One knob: with 0.13 ms the"
-    " all-to-all of 8 MB at 0.1 % has 172 Gb/s instead of 15 (paper: 17), that of 2 MB 85 instead of 3.9 (paper: 5),"
-    " the ring of 8 MB 117 instead of 26 (paper: 5). In the ring the next step's message tells of most gaps at once: at"
-    " 2 MB and 0.1 % 77 losses gave 77 NAKs and no timeout, at a round trip each, where the paper's cost 0.6 ms each."
-    " How that NIC comes back from a NAK, and after what time from silence, is not published, and nothing here was"
-    " fitted to it."
+    "The device profile has one time for going back, after a NAK and after silence, set from the all-to-all of 2 MB"
+    " at 0.1 %. In the paper's ring NAKs help at larger sizes and not at small ones. How that NIC comes back from"
+    " either is not published."
 )
-EXCHANGE = (
-    "MRC at 2 MB: the receiver's penalty, whose rule is assumed here (endpoint/mrc/paths/penalty.py), leaves each of 63"
-    " senders a 63rd of its window, less than its one message; so 10 of 64 ranks end after 129 to 140 µs and the others"
-    " after 61 to 72, with no packet trimmed or lost. Without the penalty MRC has 254 Gb/s, and so with a fixed window;"
-    " in a second round 256. Then both transports are alike and too fast, as in the ring of figure 16: 2 MB take some"
-    " 70 µs of network here and 110 µs in the paper. RoCE has no cold start (second round: 238). So the 40 µs are most"
-    " likely the collective's software and the GPU. At 8 MB MRC has 337 Gb/s without the penalty. RoCE on one queue"
-    " pair has 178 at 8 MB and 184 at 32 MB, for DCQCN, which marks cut at thresholds that are MRC's: without DCQCN 278"
-    " and 290, beside the paper's 264 and 317."
+COLLISIONS = (
+    "Each hop crosses a spine on one path by a hash, so that some flows share an uplink at every size. In the paper"
+    " one queue pair falls behind from 128 MB on only. How ranks were placed, and how many channels the ring had, is"
+    " not said."
 )
+RING: Mapping[tuple[str, float], str] = {
+    ("RoCE 1 QP", 0.0): COLLISIONS,
+    **{("MRC", loss): ONE_REPAIR for loss in (0.1, 1.0)},
+    **{(f"RoCE {pairs} QP", loss): GO_BACK for pairs in (1, 16) for loss in (0.1, 1.0)},
+}
+EXCHANGE: Mapping[tuple[str, float], str] = {key: why for key, why in RING.items() if key[1]}
+"""By transport and loss in percent, for figures 16 and 17."""
 ONE_PATH = (
     "One queue pair has one path, which the hash chooses, and DCQCN's marks cut the victim with whatever incast flows"
     " share its links. With three other seeds of the hash the victim has 274, 390 and 186 Gb/s; the paper's 320 lie"
     " among these. Length is not the reason: in a run of 6,000 round trips instead of 1,800 the victim has 239 and is"
-    " steady at some 245 from round trip 400 on. The lowest sample is the first, before that."
+    " steady at about 245 from round trip 400 on. The lowest sample is the first, before that."
 )
 DIPS = (
     "Here the victim's lowest sample is the first one, before DCQCN has settled, and from the second on the victim has"

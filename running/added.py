@@ -23,7 +23,7 @@ def parse(text: str, phases: Sequence[Phase], seed: int = 0) -> TimedFault:
     """
     found = WORDS.fullmatch(text.strip())
     if found is None:
-        raise FaultError(f"--fault {text!r}: {USAGE} is wanted, such as {EXAMPLE!r}")
+        raise FaultError(f"--fault must be {USAGE}, such as {EXAMPLE!r} (got {text!r})")
     if found["verb"] not in VERBS:
         raise FaultError(f"--fault {text!r}: no fault {found['verb']!r}: valid are {', '.join(VERBS)}")
     try:

@@ -17,7 +17,7 @@ from judging.story import Story
 from running import identity
 from running.directory import SCENARIO, RunDirectory
 from running.setting import setting_of
-from scenarios import library
+from scenarios import library, replay
 from scenarios.scenario import Setting
 
 
@@ -46,6 +46,8 @@ def assessment(path: Path, trust: bool = False) -> Assessment:
         raise ValueError(f"{place} must hold the options of a run ({type(error).__name__}: {error})") from None
     if source in (*library.NAMES, *library.WITH_PROGRAMS):
         return _shipped(source, made_with, setting)
+    if library.is_workload(source):
+        return Assessment(list(replay.judge(setting)), replay.story(name))
     copy = path / SCENARIO
     if trust:
         now = identity.digest(plain_file.read_bytes(copy))

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -22,17 +21,19 @@ from pathlib import Path
 from typing import Any
 
 from common import files
+from common.scratch import Scratch
 from judging import journal
 from judging.measures import stalls
 from judging.run import Run, Span
 from judging.units import brief
+from running.choices import Choices
 from running.directory import RunDirectory
 from running.hiccup import HiccupMeter
+from running.launch import launch
+from running.preparation import prepare
 from running.processor import jiffies, share
-from running.runner import Choices, Runner
+from running.spec import RunSpec
 from running.transport_choice import transport
-from running.watch import watched
-from running.worlds.emulated import EmulatedWorld
 from scenarios.scenario import Phase, Scenario, Setting, Workload
 from topo.plan import Plan
 
@@ -147,7 +148,7 @@ def as_it_is(plan: Plan, found: Mapping[str, Any], now: Load, tell: Callable[[st
         traffic = found["busy_loaded"] - found["busy_idle"]
         slower_bps = fitting(found["measured_at_bps"], now.idle, now.idle + traffic, plan.links.host_rate_bps)
         rate_bps = max(min(slower_bps, rate_bps), rate_bps // SLOWER_MAX)
-        told = f"{rate_bps / 1e6:.2g} instead of {found['port_rate_bps'] / 1e6:.2g} Mb/s a port"
+        told = f"{rate_bps / 1e6:.2g} instead of {found['port_rate_bps'] / 1e6:.2g} Mb/s per port"
         busy_with = f"{now.idle:.0%} busy with other things, {found['busy_idle']:.0%} when it was measured"
         tell(f"the machine is {busy_with}: {told}")
         source += ", slower for other work"
@@ -157,7 +158,7 @@ def as_it_is(plan: Plan, found: Mapping[str, Any], now: Load, tell: Callable[[st
         if calm_bps is None:
             tell(f"{told}: parts of the run may not count")
         else:
-            tell(f"{told}: {calm_bps / 1e6:.2g} instead of {rate_bps / 1e6:.2g} Mb/s a port, for longer round trips")
+            tell(f"{told}: {calm_bps / 1e6:.2g} instead of {rate_bps / 1e6:.2g} Mb/s per port, for longer round trips")
             rate_bps, source = calm_bps, f"{source}, slower for stalls"
     seen = {"busy_now": round(now.idle, 3), "longest_stall_ns": now.longest_ns}
     return {**found, "port_rate_bps": rate_bps, "source": source, **seen}
@@ -216,8 +217,8 @@ def look(base_rtt_ns: int) -> Load:
 def glance(seconds: float) -> Load:
     """What so many seconds show."""
     before = jiffies()
-    with tempfile.TemporaryDirectory(prefix="mrclab-look-") as folder:
-        meter = Path(folder) / "meter.jsonl"
+    with Scratch("mrclab-look-") as folder:
+        meter = folder / "meter.jsonl"
         with HiccupMeter(meter, LOOK_PERIOD_NS):
             time.sleep(seconds)
         late_ns = [int(line["late_ns"]) for line in journal.read_file(meter) if line["kind"] == "stall"]
@@ -231,7 +232,7 @@ def measure(plan: Plan, scenario: Scenario, tell: Callable[[str], None]) -> dict
         found = busy(plan, rate_bps, scenario)
         late = f", and stalls spoilt {found.spoilt:.0%} of the time" if found.spoilt else ""
         told = f"the machine is {found.loaded:.0%} busy ({found.idle:.0%} without traffic){late}"
-        tell(f"at {rate_bps / 1e6:.2f} Mb/s a port {told}")
+        tell(f"at {rate_bps / 1e6:.2f} Mb/s per port {told}")
         if (found.loaded < SATURATED and found.spoilt <= SPOILT_MAX) or found.idle > IDLE_MAX:
             break
         rate_bps //= 2
@@ -239,7 +240,7 @@ def measure(plan: Plan, scenario: Scenario, tell: Callable[[str], None]) -> dict
         rate_bps *= 2
         if found.loaded >= SATURATED:
             raise RuntimeError(
-                f"this machine is saturated even at {rate_bps / 1e6:.3f} Mb/s a port: too slow for this plan"
+                f"this machine is saturated even at {rate_bps / 1e6:.3f} Mb/s per port: too slow for this plan"
             )
         tell("the machine is late at any rate: parts of every run will not count")
     fits = fitting(rate_bps, found.idle, found.loaded, plan.links.host_rate_bps)
@@ -273,14 +274,11 @@ def busy(plan: Plan, rate_bps: int, scenario: Scenario) -> Load:
     factor = stretch(plan, rate_bps, tell=lambda event: None)
     plan = plan.at_rate(rate_bps)
     phases = tuple(replace(phase, seconds=phase.seconds / factor) for phase in PHASES)
-    with tempfile.TemporaryDirectory(prefix="mrclab-calibration-") as folder:
-        directory = RunDirectory.create(Path(folder), "calibration", 0)
+    with Scratch("mrclab-calibration-") as folder:
+        directory = RunDirectory.create(folder, "calibration", 0)
         choices = Choices(transport("mrc", scenario.settings), plan, seed=0, stretch=factor)
-        runner = Runner(
-            replace(under(scenario), plan=plan.name, phases=phases), choices, directory, tell=lambda event: None
-        )
-        make_world = partial(EmulatedWorld, plan, choices.transport, 0, directory, runner.tell)
-        runner.run(make_world, partial(watched, directory))
+        spec = RunSpec(replace(under(scenario), plan=plan.name, phases=phases), choices)
+        launch(prepare(spec).runner(directory))
         run = Run.open(directory.path)
     loaded = run.phases["loaded"]
     spoilt_ns = loaded.length_ns - stalls.total_ns(stalls.pieces(run, loaded))

@@ -11,8 +11,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import tomli_w
-
 from common import files, plain_file
 from topo.plan import Plan
 from topo.planfile import PlanError, parse_plan, plan_document
@@ -68,6 +66,8 @@ class RunDirectory:
 
     def write_plan(self, plan: Plan) -> None:
         """The plan as a plan file with every key, as `up`, `topo` and `run --plan` take it."""
+        import tomli_w  # late: options of `run` are checked before it is installed
+
         files.write(self.path / "plan.toml", tomli_w.dumps(plan_document(plan)))
 
     def write_scenario(self, text: bytes) -> None:

@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from endpoint.transport import Transport
-from endpoint.workloads import Setup, WorkloadError, make
+from endpoint.workloads import KINDS, Setup, WorkloadError, make
 from endpoint.workloads.workload import MEMORY_BYTES_MAX, MemoryRefusedError
-from running.runner import Choices, Runner
-from scenarios.scenario import Scenario, Workload
+from running.choices import Choices
+from running.spec import RunSpec
+from scenarios.scenario import Workload
 from topo.emulation.lab import DRIVERS
 from topo.plan import Plan
 
-MEGABYTE, GIGABYTE = 10**6, 10**9
+MEGABYTE = 10**6
 PROCESS_BYTES = 70 * MEGABYTE  # Python with every module that a run imports
 AGENT_BYTES = 45 * MEGABYTE  # a process in each host of the emulated world
 PATH_BYTES = 350  # of each path to each destination, in an agent's profile
@@ -81,39 +82,40 @@ def connections_bytes(workload: Workload, choices: Choices) -> int:
     return pairs * queue_pairs * plan.planes * plan.spines * VIRTUAL_EV_BYTES + under_way
 
 
-def estimate(scenario: Scenario, choices: Choices) -> Estimate:
+def estimate(spec: RunSpec) -> Estimate:
     """The estimate of a run that has not been made. WorkloadError names a workload with impossible options."""
-    runner = Runner(scenario, choices, cast(Any, None), tell=lambda event: None)
-    plan = choices.running_plan
-    workloads = list(scenario.workloads(runner.setting))
-    seconds = sum(phase.seconds for phase in runner.phases)
+    choices, plan, workloads, seconds = spec.choices, spec.plan, spec.workloads(), spec.seconds
     samples = seconds * SAMPLES_A_SECOND * plan.host_count * (plan.planes + 4)
     seconds *= choices.pace
-    held = [rank_memories(workload, plan) for workload in workloads]
+    load = spec.scenario.load(spec.setting) if spec.scenario.load is not None else None
+    if load is not None and load.seconds < seconds:
+        seconds, samples = load.seconds, samples * load.seconds / seconds
+    held = [rank_memories(workload, plan, counted=choices.transport.counted) for workload in workloads]
     memory = fabric_bytes(choices) + min(round(samples * SAMPLE_BYTES), JOURNAL_BYTES_MAX)
     memory += sum(one.bytes for ranks in held for one in ranks)
     if choices.world == "simulated":
         memory -= sum(one.common_bytes for ranks in held for one in ranks[1:])
         memory += sum(connections_bytes(workload, choices) for workload in workloads)
         sending = min(plan.host_count, max(map(len, held), default=0))
-        packets = seconds * sending * runner.setting.host_rate_bps / 8 / plan.frame_bytes_max
+        carried = seconds * sending * spec.setting.host_rate_bps / 8 if load is None else load.bytes
+        packets = carried / plan.frame_bytes_max
         took = packets * PACKET_SECONDS + plan.switch_count * SWITCH_SECONDS / 2
     else:
         took = seconds + plan.switch_count * SWITCH_SECONDS
     return Estimate(memory, took, max((one.bytes for ranks in held for one in ranks), default=0))
 
 
-def check(scenario: Scenario, choices: Choices, available_bytes: int | None = None) -> Estimate:
+def check(spec: RunSpec, available_bytes: int | None = None) -> Estimate:
     """The estimate of a run that fits. TooLargeError says what does not fit, with the figures, and what would fit."""
     available = available_memory() if available_bytes is None else available_bytes
-    plan = choices.running_plan
-    what = f"{scenario.name} on plan {plan.name} ({plan.host_count:,} hosts, {plan.switch_count:,} switches)"
+    choices, plan = spec.choices, spec.plan
+    what = f"{spec.scenario.name} on plan {plan.name} ({plan.host_count:,} hosts, {plan.switch_count:,} switches)"
     refuse_memory(what, fabric_bytes(choices), available)  # before workloads of a hundred thousand hosts are made
     try:
-        found = estimate(scenario, choices)
+        found = estimate(spec)
     except WorkloadError as error:
         rate_bps = choices.plan.links.host_rate_bps
-        fits = highest_rate(scenario, choices)
+        fits = highest_rate(spec)
         hint = f"; at most --rate {fits / 1e6:g} fits, and it is {rate_bps / 1e6:g}" if 0 < fits < rate_bps else ""
         raise TooLargeError(f"{error}{hint}") from None
     refuse_memory(what, found.memory_bytes, available)
@@ -134,12 +136,18 @@ def refuse_memory(what: str, needed_bytes: int, available_bytes: int) -> None:
         )
 
 
-def highest_rate(scenario: Scenario, choices: Choices) -> int:
+def runs_at_once(memory_bytes: int, available_bytes: int) -> int:
+    """The number of runs, each of so much memory, that fit side by side into what is available; at least 1."""
+    return max(1, int(MEMORY_SHARE_MAX * available_bytes) // memory_bytes)
+
+
+def highest_rate(spec: RunSpec) -> int:
     """The highest rate of a NIC port, bit/s to two digits, at which every workload accepts its options; 0 for none."""
+    choices = spec.choices
 
     def fits(rate_bps: int) -> bool:
         try:
-            estimate(scenario, replace(choices, plan=choices.plan.at_rate(rate_bps)))
+            estimate(replace(spec, choices=replace(choices, plan=choices.plan.at_rate(rate_bps))))
         except WorkloadError:
             return False
         return True
@@ -168,12 +176,16 @@ class RankMemory(NamedTuple):
     common_bytes: int
 
 
-def rank_memories(workload: Workload, plan: Plan) -> list[RankMemory]:
-    """The memory of each rank: a workload that is offered no memory refuses and says how much it needs."""
+def rank_memories(workload: Workload, plan: Plan, *, counted: bool = False) -> list[RankMemory]:
+    """The memory of each rank: a workload that is offered no memory refuses and says how much it needs.
+
+    With `counted` payload that is none for messages of any size.
+    """
     ranks = tuple(ranks_of(workload, plan))
     found: list[RankMemory] = []
-    for host in ranks[:2]:  # in every kind of workload, the others need what rank 1 needs
-        transport = NoTransport()
+    alike = KINDS[workload.kind].ALIKE if workload.kind in KINDS else True
+    for host in ranks[:2] if alike else ranks:
+        transport = NoTransport(counted)
         setup = Setup(
             workload.name, workload.kind, host, ranks, cast(Transport, transport), lambda *_: None, lambda: 0, -1
         )
@@ -184,7 +196,7 @@ def rank_memories(workload: Workload, plan: Plan) -> list[RankMemory]:
                 f" a host has {size(MEMORY_BYTES_MAX)}"
             )
         found.append(RankMemory(needed.bytes + transport.registered_bytes, needed.common_bytes))
-    return found[:1] + found[1:] * (len(ranks) - 1)
+    return found[:1] + found[1:] * (len(ranks) - 1) if alike else found
 
 
 def memory_asked(setup: Setup, workload: Workload) -> RankMemory:
@@ -201,7 +213,8 @@ def memory_asked(setup: Setup, workload: Workload) -> RankMemory:
 class NoTransport:
     """Takes the place of a NIC while a workload is asked for its size: it only counts the bytes registered."""
 
-    def __init__(self) -> None:
+    def __init__(self, counted: bool = False) -> None:
+        self.counted = counted
         self.registered_bytes = 0
 
     def create_cq(self, capacity: int) -> None:
@@ -209,6 +222,9 @@ class NoTransport:
 
     def register_memory(self, memory: bytearray, **_: bool) -> None:
         self.registered_bytes += len(memory)
+
+    def register_counted(self, length: int, **_: bool) -> None:
+        """It takes no memory."""
 
     def deregister_memory(self, region: None) -> None:
         """It was never kept."""

@@ -17,6 +17,7 @@ from typing import Any
 import controller
 from endpoint import outside
 from scenarios import library
+from scenarios.replay import Source
 from topo.plan import Plan
 from topo.planfile import plan_document
 
@@ -26,11 +27,13 @@ CODE = {
     "switch": ("switch",),
     "lab": (
         "common",
+        "schedules",
         "topo",
         "controller",
         "running",
         "running/worlds",
         "scenarios/scenario.py",
+        "scenarios/replay.py",
         "scenarios/training.py",
     ),
 }
@@ -42,6 +45,7 @@ CHOSEN = (
     "settings",
     "queue_pairs",
     "world",
+    "payload",
     "single_plane",
     "priority_flow_control",
     "seed",
@@ -72,13 +76,14 @@ def hashes(source: str, plan: Plan, settings: Mapping[str, Any] | None = None) -
     part of the transport. Raises CompileError.
     """
     file = library.file_of(source)
+    workload = Source.parse(source).digest() if library.is_workload(source) else ""
     own = "".join(digest(path.read_bytes()) for path in outside.files(settings or {}) if path.is_file())
     code = {name: code_digest(places) for name, places in CODE.items()}
     if own:
         code["transport"] = digest((code["transport"] + own).encode())
     return {
         "program": program_digest(),
-        "scenario": digest(file.read_bytes()) if file is not None and file.exists() else "",
+        "scenario": workload or (digest(file.read_bytes()) if file is not None and file.exists() else ""),
         "plan": digest(json.dumps(plan_document(plan), sort_keys=True).encode()),
         **code,
     }

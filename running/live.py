@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -109,13 +109,35 @@ def sparkline(values: deque[float]) -> str:
     return "".join(BARS[max(0, min(len(BARS) - 1, int(value / top * (len(BARS) - 1))))] for value in values)
 
 
-def flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every option by name; a mapping gives each of its entries, such as `calibration.source`."""
-    for key, value in options.items():
+CHOSEN = ("scenario", "plan", "transport", "world", "seed", "port_rate_bps")
+USUAL: Mapping[str, Any] = {
+    "payload": "real",
+    "short": False,
+    "time_factor": 1.0,
+    "until_s": None,
+    "record_packets_s": None,
+    "reconvergence_s": None,
+    "setting_changes": {},
+    "overrides": {},
+    "added_faults": [],
+}
+
+
+def heading(options: Mapping[str, Any]) -> str:
+    """The first line of a run: the choices that repeat it, without those that are as usual.
+
+    Everything that follows from them is in the run's options.json.
+    """
+    chosen = [f"{name}={options[name]}" for name in CHOSEN if name in options]
+    for name, usual in USUAL.items():
+        value = options.get(name, usual)
+        if value == usual:
+            continue
         if isinstance(value, Mapping):
-            yield from flat(value, f"{prefix}{key}.")
+            chosen += [f"{name}.{key}={entry}" for key, entry in value.items()]
         else:
-            yield prefix + key, value
+            chosen.append(f"{name}={value}")
+    return "  ".join(chosen)
 
 
 class Watcher:
@@ -153,13 +175,12 @@ class Watcher:
             self._live.stop()
 
     def options(self, options: Mapping[str, Any]) -> None:
-        """Print every option first: the seed repeats the run."""
+        """Print the seed and what else was chosen first: they repeat the run."""
         self._port_rate_bps = float(options.get("port_rate_bps", 0))
         self._pace = float(options.get("pace", 1.0))
         self._progress = Progress(sum(options.get("phases", {}).values()) * self._pace)
         self._hosts = int(options.get("hosts", 0))
-        words = "  ".join(f"{key}={value}" for key, value in flat(options))
-        self._console.print(Text(words, style="dim"), soft_wrap=True)
+        self._console.print(Text(heading(options), style="dim"), soft_wrap=True)
 
     def tell(self, event: str) -> None:
         """An event of the run: printed or shown among the last, with the time that the report will give it.

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from endpoint import factory, profile
 from endpoint.workloads import KINDS
-from running.directory import RunDirectory
-from running.runner import Choices, Runner, starts
+from running.choices import Choices
+from running.spec import RunSpec
 from running.timeline import check_times, moments, rehearsed
-from scenarios.scenario import Program, Scenario, Workload
+from scenarios.scenario import Program, Workload
 from topo.plan import Plan
 from topo.profile import nic_profile
 
 
-def rehearse(scenario: Scenario, choices: Choices) -> None:
+def rehearse(spec: RunSpec) -> None:
     """Makes every fault, workload, check and setting of a run. ValueError says which is wrong, and what is valid."""
-    runner = Runner(scenario, choices, RunDirectory(Path()), tell=lambda event: None)
-    plan = choices.running_plan
-    starts_s, _ = starts(runner.phases)
-    faults = runner.faults()
-    check_times(faults, {phase.name: phase.seconds for phase in runner.phases})
+    plan, starts_s, faults = spec.plan, spec.starts_s, spec.faults()
+    check_times(faults, spec.lengths_s)
     rehearsed(plan, moments(faults, starts_s))
-    check_workloads(list(scenario.workloads(runner.setting)), plan, list(starts_s))
-    for program in scenario.programs(runner.setting):
+    check_workloads(spec.workloads(), plan, list(starts_s))
+    for program in spec.programs():
         check_place("program", program, plan, list(starts_s))
-    scenario.checks(runner.setting)
-    check_settings(choices, plan)
+    spec.checks()
+    check_settings(spec.choices, plan)
 
 
 def check_workloads(workloads: Sequence[Workload], plan: Plan, phases: Sequence[str]) -> None:

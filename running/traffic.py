@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from common import files
 from common.client import ControlClient
 from endpoint.group import Group
 from endpoint.workloads import KINDS, defaults
@@ -25,6 +26,7 @@ from topo.emulation.lab import Lab
 OVER = ("finished", "failed")
 END_S = 10.0  # for agents to end
 STOP_S = 30.0  # for a workload to end the round that it is in
+JOURNAL_BYTES = 1 << 20  # of each of a host's two files: with a sample a second, about ten minutes each
 
 
 class TrafficError(RuntimeError):
@@ -82,7 +84,10 @@ class Traffic:
         journals = self.lab.site.journals or self.lab.root / "agents"
         journals.mkdir(exist_ok=True)
         both = {**chosen.settings, **settings}
-        self._take(start_agents(self.lab, chosen.agent, both, seed, lambda host: journals / f"{host}.jsonl"))
+        # A lab may stay up for weeks, and /run is memory: two small files per host, and slower samples. Who wants whole
+        # journals says so by `up --journals`.
+        bounded = () if self.lab.site.journals else ("--journal-bytes", str(JOURNAL_BYTES), "--sample-ms", "1000")
+        self._take(start_agents(self.lab, chosen.agent, both, seed, lambda host: journals / f"{host}.jsonl", *bounded))
 
     def start(self, name: str, kind: str, ranks: Sequence[str], options: Mapping[str, Any]) -> Group:
         """Prepare, connect and start a workload. ControlError, with what the agents say, when its options cannot be."""
@@ -90,8 +95,7 @@ class Traffic:
         self.folder.mkdir(exist_ok=True)
         asked = Asked(name, kind, tuple(ranks), dict(options), time.time_ns())
         try:
-            with file.open("x") as new:
-                json.dump(asdict(asked), new)
+            files.write_new(file, json.dumps(asdict(asked)))
         except FileExistsError:
             raise TrafficError(
                 f"traffic {name!r} is there already: stop it first, or call it otherwise by --as"
@@ -143,7 +147,7 @@ class Traffic:
 
     def _file(self, name: str) -> Path:
         if not name.replace("-", "").replace("_", "").isalnum():
-            raise TrafficError(f"--as {name!r}: letters, digits, - and _ are wanted")
+            raise TrafficError(f"--as must consist of letters, digits, - and _ (got {name!r})")
         return self.folder / f"{name}.json"
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
+from endpoint.mrc import presets
 from topo.plan import Plan
 from topo.planfile import check_pfc
+
+Payload = Literal["real", "counted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,12 @@ class TransportChoice:
     single_plane: bool = False
     queue_pairs: int = 1
     pfc: bool = False  # priority-based flow control (IEEE 802.1Qbb) in every switch and NIC
+    payload: Payload = "real"  # "counted": in virtual time, frames leave payload out, and only its place is checked
+
+    @property
+    def counted(self) -> bool:
+        """Whether workloads count their payload instead of sending it."""
+        return self.payload == "counted"
 
     def fabric(self, plan: Plan) -> Plan:
         """The plan that is built for this transport: `plan`, or its single-plane equivalent, lossless with `pfc`.
@@ -59,6 +68,9 @@ TRANSPORTS: Mapping[str, TransportChoice] = {
     transport.name: transport
     for transport in (
         TransportChoice("mrc", "MRC: sprays over every path and plane, leaves bad ones", "mrc"),
+        TransportChoice(
+            "mrc-strict", "MRC without the lab's own rules (endpoint/mrc/presets.py)", "mrc", presets.STRICT
+        ),
         TransportChoice(
             "mrc-oblivious", "MRC that sprays without looking at path health", "mrc", {"selection": "oblivious"}
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
 import shutil
@@ -9,13 +10,13 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import connection
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from topo.emulation.process import abandoned
+from common.scratch import remove_if_abandoned
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -26,14 +27,14 @@ OWNER_IS_GONE = signal.SIGUSR1  # from a worker's watching thread to its main th
 class Workers:
     """`concurrent.futures` with processes that are spawned: nothing of this one's threads is in them.
 
-    `scratch` is a folder for what they write meanwhile; nothing of it is left when they are ended or this process dies.
+    `scratch` is a folder for what they write meanwhile; nothing of it is left when they are ended or this process dies,
+    nor of the `common.scratch.Scratch` around it when this process dies.
     After BrokenProcessPool, `restart`.
     """
 
     def __init__(self, number: int, scratch: Path) -> None:
         self.number = number
         self.scratch = scratch
-        shutil.rmtree(scratch, ignore_errors=True)  # of an earlier process of this number
         self._start()
 
     def submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
@@ -81,17 +82,16 @@ def wait_for_end(life: connection.Connection) -> None:
 def end(scratch: str) -> None:
     """End this process and the files of all workers. Only the main thread, which writes them, may call this.
 
-    From any other thread a task would go on writing behind the removal. So whichever worker comes here last finds
-    nobody else who writes, and removes whatever is left.
+    From any other thread a task would go on writing behind the removal. Workers come here one after the other; the last
+    one finds no other that writes, and removes all that is left.
     """
-    shutil.rmtree(scratch, ignore_errors=True)
+    folder = Path(scratch).parent
+    with suppress(OSError):  # another worker has removed the folder
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)  # its lock goes when this process ends
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        shutil.rmtree(scratch, ignore_errors=True)
+        remove_if_abandoned(folder)
     os._exit(0)
-
-
-def remove_leftovers(folder: Path, prefix: str) -> None:
-    """The folders `PREFIX<process>…` of owners that are no more, killed together with their workers."""
-    for path in abandoned(folder, prefix):
-        shutil.rmtree(path, ignore_errors=True)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ PAUSE_S = 1.5 * (COMM_S + COMPUTE_S)  # a step takes a little longer than it wou
 
 def timeline(setting: Setting) -> list[TimedFault]:
     """One uplink in every leaf of every plane is dead from the first instant of the job on: a quarter of all links."""
-    plan, rng = setting.plan, setting.rng
+    plan, rng = setting.plan, setting.new_rng()
     return [
         TimedFault(0.0, "link-down", f"p{plane}l{leaf}-p{plane}s{rng.randrange(plan.spines)}")
         for plane in range(plan.planes)

@@ -19,7 +19,7 @@ LINK = f"p{PLANE}l{LEAF}-p{PLANE}s{SPINE}"
 
 
 def timeline(setting: Setting) -> list[TimedFault]:
-    seed = setting.rng.randrange(1 << 32)
+    seed = setting.new_rng().randrange(1 << 32)
     return [TimedFault(2.0, "loss", LINK, setting.phases["faults"] - 8.0, value=100 * LOSS, seed=seed)]
 
 
@@ -55,11 +55,11 @@ def only_its_paths_were_left(run: Run) -> Finding:
     histories = paths.histories(run).items()
     given_up = [key for key, spans in histories if any(not paths.for_a_stall(run, span) for span in spans)]
     if not given_up:
-        return Finding("paths left", False, "no path was given up")
+        return Finding("paths abandoned", False, "no path was given up")
     others = [key for key in given_up if key.via != f"p{PLANE}s{SPINE}"]
     reason = f"{len(given_up)} paths were given up, {len(others)} of them do not cross {LINK}"
     # A SACK may be lost on the grey link's way back and blame an innocent path for a moment.
-    return Finding("paths left", len(others) <= len(given_up) // 2, reason, {"others": len(others)})
+    return Finding("paths abandoned", len(others) <= len(given_up) // 2, reason, {"others": len(others)})
 
 
 def judge(setting: Setting) -> Sequence[Check]:

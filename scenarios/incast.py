@@ -18,7 +18,7 @@ def hosts(setting: Setting) -> tuple[list[str], tuple[str, str]]:
     under_first = [f"h{index}" for index in range(plan.hosts_per_leaf)]
     others = [f"h{index}" for index in range(plan.hosts_per_leaf, plan.host_count)]
     if len(under_first) < 2 or len(others) < SENDERS + 1:
-        raise ValueError(f"incast needs 2 hosts a leaf and {SENDERS + 1} elsewhere; plan {plan.name!r} has too few")
+        raise ValueError(f"incast needs 2 hosts per leaf and {SENDERS + 1} elsewhere; plan {plan.name!r} has too few")
     # Senders from every other leaf in turn, so that no uplink is the bottleneck instead of the receiver.
     spread = sorted(others, key=lambda name: (int(name[1:]) % plan.hosts_per_leaf, int(name[1:])))
     senders, victim_source = spread[:SENDERS], spread[SENDERS]

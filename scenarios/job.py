@@ -52,20 +52,20 @@ def timeline(setting: Setting) -> list[TimedFault]:
 
 def port_lost(setting: Setting) -> TimedFault:
     """One port of the first host, for longer than all retries of a RoCE queue pair."""
-    return TimedFault(PORT_AT_S, "port-down", f"h0.p{setting.rng.randrange(setting.plan.planes)}", PORT_FOR_S)
+    return TimedFault(PORT_AT_S, "port-down", f"h0.p{setting.new_rng().randrange(setting.plan.planes)}", PORT_FOR_S)
 
 
 def judge(setting: Setting) -> Sequence[Check]:
     return checks_of(setting, timeline(setting))
 
 
-def checks_of(setting: Setting, faults: Sequence[TimedFault]) -> Sequence[Check]:
-    """What holds of the two jobs, under these faults of the second one."""
+def checks_of(setting: Setting, faults: Sequence[TimedFault], count: int | None = None) -> Sequence[Check]:
+    """The checks of the two jobs of `count` steps (None: `steps`), under these faults of the second one."""
     return [
         jobs.finished("clean"),
         jobs.over_before("clean", "faults"),
         jobs.finished("faulty"),
-        jobs.same_weights("clean", "faulty", steps(setting)),
+        jobs.same_weights("clean", "faulty", steps(setting) if count is None else count),
         jobs.learned("faulty"),
         checks.no_qp_error(),
         checks.tables_unchanged(),

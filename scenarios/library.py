@@ -26,8 +26,12 @@ NAMES = (
     "maintenance",
 )
 """Those whose traffic is the hosts' own."""
-WITH_PROGRAMS = ("job", "job-port")
+WITH_PROGRAMS = ("job", "job-port", "ddp")
 """Those with programs of their own."""
+
+
+WORKLOADS = (".cm", ".goal")
+"""The endings of workload files, each of which makes a scenario (`replay.py`)."""
 
 
 class ScenarioError(ValueError):
@@ -47,9 +51,19 @@ def find(name: str) -> Scenario:
         return scenario
     if name.endswith(".py"):
         return load(Path(name))
+    if is_workload(name):
+        found = importlib.import_module("scenarios.replay").find(name)  # late: it needs numpy
+        assert isinstance(found, Scenario)
+        return found
     raise ScenarioError(
-        f"no scenario {name!r}: valid are {', '.join((*NAMES, *WITH_PROGRAMS))}, or the path of a .py file of your own"
+        f"no scenario {name!r}: valid are {', '.join((*NAMES, *WITH_PROGRAMS))}, a .py file of your own,"
+        f" or a workload file: {' or '.join(WORKLOADS)}"
     )
+
+
+def is_workload(name: str) -> bool:
+    """Whether a scenario's name is that of one or more workload files, `FILE[,FILE…][@PLACEMENT]`."""
+    return name.partition("@")[0].endswith(WORKLOADS)
 
 
 def file_of(name: str) -> Path | None:

@@ -25,7 +25,7 @@ def timeline(setting: Setting) -> list[TimedFault]:
     times the hardware's, so each flap here weighs as much as thousands there: more of them would measure the lab's
     slowness and not the transport.
     """
-    plan, rng = setting.plan, setting.rng
+    plan, rng = setting.plan, setting.new_rng()
     count = max(FLAPS_MIN, round(FLAPS_PER_MINUTE * setting.phases["faults"] / 60))
     part_s = (setting.phases["faults"] - 4.0) / count
     lengths_s = [DOWN_S[0] + (DOWN_S[1] - DOWN_S[0]) * (part + rng.random()) / count for part in range(count)]

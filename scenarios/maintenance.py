@@ -16,7 +16,7 @@ from scenarios.training import only_training
 
 def timeline(setting: Setting) -> list[TimedFault]:
     """Drain a spine for 20 s; meanwhile a link of another plane flaps as a technician reseats its optics."""
-    plan, rng = setting.plan, setting.rng
+    plan, rng = setting.plan, setting.new_rng()
     plane, other = rng.sample(range(plan.planes), 2) if plan.planes > 1 else (0, 0)
     link = f"p{other}l{rng.randrange(plan.leaves)}-p{other}s{rng.randrange(plan.spines)}"
     reseated = [TimedFault(4.0 + 4.0 * index, "link-down", link, 1.0) for index in range(3)]

@@ -1,7 +1,7 @@
 """What an experiment is: a plan, a workload, a timeline of faults and, beside it, the checks that judge it.
 
-One file in this folder holds one `SCENARIO`. Everything that chance decides is drawn from `Setting.rng`, so that a
-seed repeats a run.
+One file in this folder holds one `SCENARIO`. Everything that chance decides is drawn from one generator,
+`Setting.new_rng()`, so that a seed repeats a run.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
+from common.seeds import Purpose, derive
 from judging.checks import Check
 from judging.single_plane import on_single_plane_target
 from judging.story import PaperRow, Story
@@ -97,10 +98,9 @@ class Setting:
     single_plane: bool = False  # whether the baseline runs
     pace: float = 1.0
 
-    @property
-    def rng(self) -> Random:
-        """A fresh generator from the run's seed: every call gives one that draws the same numbers."""
-        return Random(self.seed)
+    def new_rng(self) -> Random:
+        """A new generator from the run's seed. Every call returns one that draws the same numbers: keep it to go on."""
+        return Random(derive(self.seed, Purpose.TIMELINE))
 
     @property
     def host_rate_bps(self) -> int:
@@ -115,6 +115,13 @@ class Prober:
     interval_s: float = 0.02
     window: int = 50
     deny: bool = False
+
+
+class Load(NamedTuple):
+    """What a run carries that ends with its work: about how many seconds it takes, and the bytes of all messages."""
+
+    seconds: float
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +151,8 @@ class Scenario:
     census: bool = False
     short: tuple[Phase, ...] = ()  # the shortest phases in which the checks have enough evidence; () for none
     settings: Mapping[str, Any] = field(default_factory=dict)  # of MRC endpoints (endpoint/nic/config.py)
+    until_done: bool = False  # whether the run ends as soon as all workloads have, however long its phases are
+    load: Callable[[Setting], Load] | None = None  # with `until_done`: what the run has to carry
 
     def shortened(self) -> Scenario:
         """The same experiment in its short phases. ValueError when it has none."""

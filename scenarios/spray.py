@@ -22,7 +22,7 @@ def receiver(setting: Setting) -> str:
 
 def timeline(setting: Setting) -> list[TimedFault]:
     """CUTS different uplinks of the sender's leaves, in all planes alike, are cut at once and stay cut."""
-    plan, rng = setting.plan, setting.rng
+    plan, rng = setting.plan, setting.new_rng()
     leaf = plan.leaf_of(plan.host(SENDER))
     each = max(1, CUTS // plan.planes)
     cuts = []

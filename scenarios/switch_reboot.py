@@ -24,7 +24,7 @@ def outages(setting: Setting) -> tuple[int, float, float]:
 
 def timeline(setting: Setting) -> list[TimedFault]:
     """A spine crashes every 8 s and comes back provisioned 3 s later; a leaf does the same in a phase of its own."""
-    plan, rng = setting.plan, setting.rng
+    plan, rng = setting.plan, setting.new_rng()
     spines, apart_s, down_s = outages(setting)
     names = [f"p{plane}s{spine}" for plane in range(plan.planes) for spine in range(plan.spines)]
     chosen = rng.sample(names, min(spines, len(names)))

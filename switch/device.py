@@ -28,7 +28,6 @@ from switch.engine import Engine, PortConfig, PortCounters
 
 if TYPE_CHECKING:
     from switch.model import Program
-    from switch.p4rt.store import Store
 
 PacketIn = Callable[[bytes], None]
 
@@ -95,8 +94,20 @@ class DataPlane(Protocol):
         """Destroy all devices at once and end the thread."""
 
 
+class ControlPlane(Protocol):
+    """The control plane's part of a device: its pipeline and its entries (`p4rt/store.py`)."""
+
+    @property
+    def program_name(self) -> str: ...
+
+    def entry_count(self) -> int: ...
+
+    def copy_to(self, engine: Engine) -> None:
+        """Bring a fresh engine to the same state."""
+
+
 class Device:
-    """One switch. `store` is the control plane's picture of its pipeline and entries, None without a pipeline."""
+    """One switch. `store` is None without a pipeline."""
 
     def __init__(self, config: DeviceConfig, data_plane: DataPlane) -> None:
         self.config = config
@@ -104,7 +115,7 @@ class Device:
         self.lock = threading.RLock()
         self.state = DeviceState.RUNNING
         self.removed = False  # written under the lock; from then on the engine is closed
-        self.store: Store | None = None
+        self.store: ControlPlane | None = None
         self.packet_in: PacketIn | None = None  # set by the P4Runtime server
         self.ports: dict[int, PortConfig] = {spec.port: spec.config for spec in config.ports}
         self.engine = data_plane.create(config, self._on_packet_in)
@@ -158,7 +169,7 @@ class Device:
                 "device_id": self.device_id,
                 "name": self.name,
                 "state": self.state.value,
-                "program": store.pipeline.name if store else None,
+                "program": store.program_name if store else None,
                 "entries": store.entry_count() if store else 0,
                 "ports": sorted(self.ports),
             }

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 LINT = str(Path(sys.executable).with_name("lint-imports"))
 PACKAGES = (
     "common",
+    "schedules",
     "mrclab",
     "switch",
     "topo",
@@ -27,17 +28,18 @@ PACKAGES = (
     "page",
     "cli",
 )
-PLANTED = {
-    "Imports point one way": {"topo/bad.py": "import switch.engine"},
-    "The endpoint's agent drives": {"endpoint/mrc/bad.py": "import endpoint.driver"},
-    "Judging reads a run": {"judging/bad.py": "import running.runner"},
-    "The clock and the wire are arguments": {"endpoint/mrc/bad.py": "import time"},
-    "A switch's engines take the clock": {"switch/reference/bad.py": "import socket"},
-    "Mininet in one place": {"topo/bad.py": "import mininet.net"},
-    "gRPC in two places": {"topo/bad.py": "import grpc"},
-    "Sockets in few places": {"topo/bad.py": "import socket"},
-    "No circles": {"topo/bad.py": "import topo.worse", "topo/worse.py": "import topo.bad"},
-}
+PLANTED = (
+    ("Imports point one way", {"topo/bad.py": "import switch.engine"}),
+    ("Imports point one way", {"schedules/bad.py": "import endpoint.profile"}),
+    ("The endpoint's agent drives", {"endpoint/mrc/bad.py": "import endpoint.driver"}),
+    ("Judging reads a run", {"judging/bad.py": "import running.runner"}),
+    ("The clock and the wire are arguments", {"endpoint/mrc/bad.py": "import time"}),
+    ("A switch's engines take the clock", {"switch/reference/bad.py": "import socket"}),
+    ("Mininet in one place", {"topo/bad.py": "import mininet.net"}),
+    ("gRPC in two places", {"topo/bad.py": "import grpc"}),
+    ("Sockets in few places", {"topo/bad.py": "import socket"}),
+    ("No circles", {"topo/bad.py": "import topo.worse", "topo/worse.py": "import topo.bad"}),
+)
 
 
 def contracts() -> list[str]:
@@ -45,14 +47,18 @@ def contracts() -> list[str]:
     return [contract["name"] for contract in listed]
 
 
-@pytest.mark.parametrize("contract", contracts())
-def test_a_planted_import_breaks_the_contract(contract: str, tmp_path: Path) -> None:
-    (planted,) = [files for name, files in PLANTED.items() if contract.startswith(name)]
+def test_each_contract_has_a_planted_import() -> None:
+    assert not [contract for contract in contracts() if not any(contract.startswith(name) for name, _ in PLANTED)]
+
+
+@pytest.mark.parametrize(("name", "planted"), PLANTED)
+def test_a_planted_import_breaks_the_contract(name: str, planted: dict[str, str], tmp_path: Path) -> None:
+    (contract,) = [contract for contract in contracts() if contract.startswith(name)]
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    for name, text in planted.items():
-        (tmp_path / name).write_text(text)
+    for path, text in planted.items():
+        (tmp_path / path).write_text(text)
     done = subprocess.run([LINT, "--no-cache"], cwd=tmp_path, capture_output=True, text=True, check=False)
     broken = " ".join(done.stdout.split())
     assert f"{contract} BROKEN" in broken

@@ -7,9 +7,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+
+from tests.helpers.tracked import files_of
 
 ROOT = Path(__file__).parents[1]
 MODULE_LINES_MAX, TESTS_LINES_MAX, FUNCTION_LINES_MAX, MARKDOWN_COLUMNS_MAX, FILES_WITHOUT_README_MAX = (
@@ -22,20 +25,15 @@ MODULE_LINES_MAX, TESTS_LINES_MAX, FUNCTION_LINES_MAX, MARKDOWN_COLUMNS_MAX, FIL
 POINTER = re.compile(r"`([\w.-]+(?:/[\w.-]+)*\.(?:py|p4|md|toml|stf|c|h|lua))(?::(\w+))?`")
 ELSEWHERE = {"my_cut.py", "plan.toml", "docs/JSON_format.md"}  # the reader's own, a run's, behavioral-model's
 
+CODE = {".py", ".js", ".c", ".h", ".p4", ".lua", ".sh"}
+
 Rule = Callable[[Path, list[Path]], Iterable[str]]
-
-
-def files_of(root: Path) -> list[Path]:
-    """What git tracks, or would: nothing that was built or downloaded."""
-    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(words, cwd=root, capture_output=True, text=True, check=True).stdout
-    return sorted(path for line in listed.splitlines() if (path := root / line).is_file())
 
 
 def modules_are_short(root: Path, files: list[Path]) -> Iterator[str]:
     for path in files:
         lines = len(path.read_text().splitlines()) if path.suffix in (".py", ".c", ".h") else 0
-        most = TESTS_LINES_MAX if path.name.startswith("test_") else MODULE_LINES_MAX
+        most = TESTS_LINES_MAX if path.relative_to(root).parts[0] == "tests" else MODULE_LINES_MAX
         if lines > most:
             yield f"{path.relative_to(root)} has {lines} lines; at most {most}"
 
@@ -69,6 +67,19 @@ def pointers_exist(root: Path, files: list[Path]) -> Iterator[str]:
                 yield f"{page.relative_to(root)} names {name}, which is not there"
             elif found and member and not any(re.search(rf"\b{member}\b", path.read_text()) for path in found):
                 yield f"{page.relative_to(root)} names {name}:{member}, which is not there"
+
+
+def readmes_name_files(root: Path, files: list[Path]) -> Iterator[str]:
+    """The README of a folder of the product names each file of code, or a pattern that covers the file."""
+    for page in (path for path in files if path.name == "README.md" and path.parent != root):
+        if page.relative_to(root).parts[0] == "tests":
+            continue  # names of tests are sentences already
+        text = page.read_text()
+        patterns = re.findall(r"`([\w*.-]+\.\w+)`", text)  # not POINTER: a pattern is no file
+        for path in (path for path in files if path.parent == page.parent and path.suffix in CODE):
+            covered = any(fnmatch(path.name, pattern) for pattern in patterns) or re.search(rf"\b{path.stem}\b", text)
+            if not covered and not path.name.startswith("__"):
+                yield f"{page.relative_to(root)} does not name {path.name}"
 
 
 def markdown_is_narrow(root: Path, files: list[Path]) -> Iterator[str]:
@@ -128,6 +139,12 @@ RULES: dict[Rule, dict[str, str]] = {
     functions_are_short: {"topo/long.py": "def far() -> None:\n" + "    x = 1\n" * 70},
     folders_have_readmes: {f"topo/many/{name}.py": "" for name in "abcde"},
     pointers_exist: {"topo/README.md": "Begin with `gone.py` and `topo/plan.py:load_plan`.\n", "topo/plan.py": ""},
+    readmes_name_files: {
+        "topo/README.md": "`plan.py` and `figure_*.py`\n",
+        "topo/plan.py": "",
+        "topo/figure_1.py": "",
+        "topo/forgotten.py": "",
+    },
     markdown_is_narrow: {"docs/wide.md": "a " * 76},
     nobody_imports_tests: {"benchmarks/fast.py": "def f():\n    from tests.endpoint import flows\n"},
     no_test_imports_a_test: {"tests/topo/test_path.py": "from tests.topo.test_plan import plan_of\n"},

@@ -2,7 +2,7 @@
 
 The comparison is the paper's (Araujo et al., section 2, figure 1): a fat tree of 64-port switches at the NIC's full
 rate, k³/4 = 65,536 NICs and 5k²/4 = 5,120 switches. An optic is a transceiver of a NIC's full rate: in a multi-plane
-fabric it breaks out into one link a plane, so links are counted by their share of that rate, both ends.
+fabric it breaks out into one link per plane, so links are counted by their share of that rate, both ends.
 """
 
 from __future__ import annotations

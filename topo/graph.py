@@ -1,6 +1,6 @@
 """The graph: which port of which node is wired to which. Ports are P4Runtime's, counted from 1.
 
-Leaf: hosts first, then spines. Spine: leaves. Host: one port a plane.
+Leaf: hosts first, then spines. Spine: leaves. Host: one port per plane.
 """
 
 from __future__ import annotations

@@ -203,14 +203,14 @@ class Plan:
         """The host of this name; ValueError when it is none of the plan's hosts."""
         node = self.node(name)
         if not isinstance(node, Host):
-            raise ValueError(f"{name} is a switch; a host is wanted: h0 to h{self.host_count - 1}")
+            raise ValueError(f"{name} is a switch; the name must be a host: h0 to h{self.host_count - 1}")
         return node
 
     def switch_node(self, name: str) -> Switch:
         """The switch of this name; ValueError when it is none of the plan's switches."""
         node = self.node(name)
         if not isinstance(node, Switch):
-            raise ValueError(f"{name} is a host; a switch is wanted, such as p0l0 or p0s0")
+            raise ValueError(f"{name} is a host; the name must be a switch, such as p0l0 or p0s0")
         return node
 
     def kind_of(self, switch: Switch) -> SwitchKind:
@@ -248,6 +248,10 @@ class Plan:
             + 2 * delay_ns
             for rate_bps, delay_ns in self.path_links(local=local)
         )
+
+    def delay_ns(self, *, local: bool) -> int:
+        """The propagation of all links from a host to another, one way: under one leaf (`local`) or two."""
+        return sum(delay_ns for _, delay_ns in self.path_links(local=local))
 
     @property
     def plane_bdp_bytes(self) -> int:

@@ -10,7 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from common import plain_file
 from common.fields import Fields
+from topo import topology
+from topo.errors import PlanError as PlanError
 from topo.plan import (
     ENCAPSULATIONS,
     OVERHEAD_BYTES,
@@ -26,6 +29,9 @@ from topo.plan import (
 )
 
 PLANS_DIR = Path(__file__).parent / "plans"
+
+TOPO = ".topo"
+"""The ending of a topology file of htsim (`topology.py`)."""
 
 USID_BLOCK = "fcbb:bbbb::/32"
 _FABRIC_RANGES = {"planes": (1, 8), "leaves": (1, 512), "spines": (1, 256), "hosts_per_leaf": (1, 256)}
@@ -66,10 +72,6 @@ _SECTIONS: dict[str, Any] = {
 }
 
 
-class PlanError(ValueError):
-    """A plan that cannot be built. The message names the key, the rule and what would be valid."""
-
-
 def shipped_plans() -> list[str]:
     """The names that `load_plan` knows without a path."""
     return sorted(path.stem for path in PLANS_DIR.glob("*.toml"))
@@ -82,17 +84,21 @@ def load_plan(name_or_path: str | Path, overrides: Mapping[str, str] | None = No
     for a string.
     """
     path = Path(name_or_path)
-    if path.suffix != ".toml" and path.name == str(name_or_path):
+    if path.suffix not in (".toml", TOPO) and path.name == str(name_or_path):
         path = PLANS_DIR / f"{name_or_path}.toml"
         if not path.exists():
-            raise PlanError(f"no plan {str(name_or_path)!r}: shipped are {', '.join(shipped_plans())}; or give a .toml")
+            raise PlanError(
+                f"no plan {str(name_or_path)!r}: shipped are {', '.join(shipped_plans())}; or give a .toml or {TOPO}"
+            )
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         shipped = f"; shipped are {', '.join(shipped_plans())}"
         raise PlanError(f"plan file {path}: {(error.strerror or str(error)).lower()}{shipped}") from error
     except UnicodeDecodeError as error:
-        raise PlanError(f"plan file {path}: {error}") from error
+        raise PlanError(f"plan file {path} must be TOML ({plain_file.what(error)})") from error
+    if path.suffix == TOPO:
+        return _changed(topology.document(text, str(path)), str(path), overrides)
     return parse_plan(text, source=str(path), overrides=overrides)
 
 
@@ -101,7 +107,12 @@ def parse_plan(text: str, source: str = "plan", overrides: Mapping[str, str] | N
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise PlanError(f"{source}: must be TOML ({error})") from error
+        raise PlanError(f"{source}: must be TOML ({plain_file.what(error)})") from error
+    return _changed(document, source, overrides)
+
+
+def _changed(document: dict[str, Any], source: str, overrides: Mapping[str, str] | None) -> Plan:
+    """The plan of a document in which some keys are changed."""
     try:
         for key, value in (overrides or {}).items():
             _override(document, key, value)

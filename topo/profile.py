@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from common import files
 from topo.address import host_address, nic_usid, port_address, usid_address
 from topo.graph import PortRef, peer
 from topo.node import Host, leaf, spine
@@ -53,7 +53,7 @@ def nic_profile(
 
 def write_profile(plan: Plan, host: Host, path: Path, *, jitter_ns: int = 0) -> None:
     """One host's profile as a JSON file."""
-    path.write_text(json.dumps(nic_profile(plan, host, jitter_ns=jitter_ns), indent=1) + "\n", encoding="utf-8")
+    files.write_json(path, nic_profile(plan, host, jitter_ns=jitter_ns))
 
 
 def _port(plan: Plan, host: Host, plane: int) -> dict[str, Any]:

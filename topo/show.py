@@ -103,7 +103,7 @@ def _comparison(plan: Plan, count: Census) -> list[str]:
         f"{'longest path':14}{count.longest_path_switches:14}{5:14}   switches",
         f"Three tiers: one plane of 64-port switches at the NIC's full rate ends at {THREE_TIER_NICS:,} NICs and"
         f" {THREE_TIER_SWITCHES:,} switches.",
-        "An optic is a transceiver of a NIC's full rate; it breaks out into one link a plane.",
+        "An optic is a transceiver of a NIC's full rate; it breaks out into one link per plane.",
     ]
 
 
@@ -123,7 +123,7 @@ def chosen_paths(plan: Plan, source: Host, destination: Host, ev: int | None = N
 
 
 def show_paths(plan: Plan, chosen: list[Path], faults: Sequence[Fault] = ()) -> str:
-    """One line a path; each switch with the port the packet leaves by and the destination it leaves with.
+    """One line per path; each switch with the port the packet leaves by and the destination it leaves with.
 
     Each of the faults in force stands where packets meet it, up to the place that no packet survives.
     """

@@ -98,7 +98,8 @@ else
     echo "$user:$user" | chroot "$root" chpasswd
 fi
 # Name look-ups of the other side would make every login wait where there is no name server.
-echo 'UseDNS no' >"$root/etc/ssh/sshd_config.d/mrclab.conf"
+# A password that is public is for the console only.
+printf 'UseDNS no\nPasswordAuthentication no\n' >"$root/etc/ssh/sshd_config.d/mrclab.conf"
 
 install -d "$root/boot/extlinux"
 extlinux --install "$root/boot/extlinux" >/dev/null 2>&1

@@ -71,11 +71,12 @@ p4lang_packages() {
         say "BMv2 and p4c are left out, as MRCLAB_P4LANG=none asks"
     elif [ -z "${MRCLAB_P4LANG:-}" ] && [ "$ID $VERSION_ID" != "ubuntu 24.04" ]; then
         say "p4lang has no packages of BMv2 and p4c for $PRETTY_NAME"
-    elif ! curl -fsSL --max-time 60 "$url/Release.key" -o /tmp/p4lang.key; then
+    elif ! curl -fsSL --max-time 60 "$url/Release.key" -o "${key:=$(mktemp)}"; then
         say "$url cannot be reached"
     else
         install -d -m 755 /etc/apt/keyrings
-        gpg --dearmor --yes -o /etc/apt/keyrings/p4lang.gpg </tmp/p4lang.key
+        gpg --dearmor --yes -o /etc/apt/keyrings/p4lang.gpg <"$key"
+        rm -f "$key"
         echo "deb [signed-by=/etc/apt/keyrings/p4lang.gpg] $url/ /" | put /etc/apt/sources.list.d/p4lang.list
         if ! install_packages p4lang-bmv2 p4lang-p4c; then
             say "p4lang's packages cannot be installed"

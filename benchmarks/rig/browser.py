@@ -15,8 +15,8 @@ MISSING = next(
         why
         for there, why in (
             (CHROMIUM, "chromium is not installed (apt-get install chromium)"),
-            (find_spec("playwright"), "playwright is not installed (pip install 'mrclab[browser]')"),
-            (find_spec("uvicorn"), "the page's server is not installed (pip install 'mrclab[view]')"),
+            (find_spec("playwright"), "playwright is not installed (pip install --editable '.[browser]')"),
+            (find_spec("uvicorn"), "the page's server is not installed (pip install --editable '.[view]')"),
         )
         if not there
     ),

@@ -47,7 +47,7 @@ def near_end(plan: Plan, link: str) -> PortRef:
     """The port at the first node of `A-B`; ValueError names what is wrong with it."""
     first, dash, second = link.partition("-")
     if not dash:
-        raise ValueError(f"{link!r} is no link: two neighbours are wanted, such as p1l0-p1s2")
+        raise ValueError(f"a link must be two neighbours, such as p1l0-p1s2 (got {link!r})")
     a, b = plan.node(first), plan.node(second)
     cable = link_between(plan, a, b)
     return next(ref for ref in ports(plan, a) if ref in (cable.a, cable.b))

@@ -58,7 +58,7 @@ def counters_command(arguments: argparse.Namespace) -> int:
         show(read(lab, chosen), arguments.format)
         return 0
     if arguments.watch < 0.2:
-        raise ValueError(f"--watch: 0.2 s or more is wanted, not {arguments.watch:g}")
+        raise ValueError(f"--watch must be 0.2 s or more (got {arguments.watch:g})")
     pause, before = threading.Event(), read(lab, chosen)
     while not pause.wait(arguments.watch):
         now = read(lab, chosen)

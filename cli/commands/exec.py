@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from pathlib import Path
 
+from cli import sdk
 from cli.root import need_root
 from cli.words import add
 from topo.address import host_address
-from topo.emulation import labname, namespace
+from topo.emulation import front_end, labname, namespace
 from topo.emulation.lab import Lab
+from topo.node import Host
 
 EXAMPLES = """examples:
   ./lab exec h0 -- ping -c 3 h3
@@ -19,29 +22,50 @@ EXAMPLES = """examples:
   ./lab exec h0 -- iperf3 -c h3
   ./lab exec h3 -- mrc_write_bw
   ./lab exec h0 -- mrc_write_bw h3
-Names of hosts behind the command stand for their addresses, as at the prompt. The exit status is the command's."""
+  ./lab exec h3 -- ib_write_bw
+  ./lab exec h0 -- ib_write_bw h3
+  cc program.c -o program $(./lab exec --sdk)
+Names of hosts behind the command stand for their addresses, as at the prompt. A program that uses libibverbs or libmrc
+gets the lab's (docs/libmrc.md), and IPv4 addresses of a front-end network; a script that starts one needs --verbs. The
+exit status is the command's."""
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run = add(subparsers, "exec", exec_command, EXAMPLES)
-    run.add_argument("node", metavar="NODE")
+    run.add_argument("--verbs", action="store_true", help="treat a script as a program that uses verbs")
+    run.add_argument("--sdk", action="store_true", help="print the flags that compile and link a C program with libmrc")
+    run.add_argument("node", metavar="NODE", nargs="?")
     run.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND")
     labname.add_option(run)
 
 
 def exec_command(arguments: argparse.Namespace) -> int:
+    if arguments.sdk:
+        if arguments.node is not None:
+            raise ValueError(f"exec --sdk takes no node and no command (got {arguments.node})")
+        print(sdk.flags())
+        return 0
     words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    if arguments.node is None:
+        raise ValueError("exec must be followed by a node and a command, such as h0 -- ip -br address; or by --sdk")
     if words and words[0].startswith("-"):
         raise ValueError(f"exec {arguments.node}: {words[0]}: options come before NODE, the command behind it")
     if not words:
-        raise ValueError(f"exec {arguments.node}: a command is wanted behind it, such as -- ip -br address")
+        raise ValueError(f"exec {arguments.node} must be followed by a command, such as -- ip -br address")
     lab = Lab.attach()
     node = lab.plan.node(arguments.node)
     need_root("exec enters a network namespace")
-    addresses = {host.name: str(host_address(lab.plan, host)) for host in lab.plan.hosts()}
-    command = [words[0], *(addresses.get(word, word) for word in words[1:])]
     # The lab's own programs and its Python, which has mrclab, come first: mrc_write_bw, mrc_write_lat, python.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    hosts = {host.name: host for host in lab.plan.hosts()}
+    addresses = {name: str(host_address(lab.plan, host)) for name, host in hosts.items()}
+    if isinstance(node, Host) and (arguments.verbs or sdk.uses_verbs(shutil.which(words[0]))):
+        os.environ.update(sdk.environment(sdk.library()))
+        named = [hosts[word] for word in words[1:] if word in hosts]
+        for other in named:
+            front_end.connect(node, other, lab.name.netns(node), lab.name.netns(other))
+        addresses.update((host.name, front_end.address(host)) for host in named)
+    command = [words[0], *(addresses.get(word, word) for word in words[1:])]
     sys.stdout.flush()
     with namespace.entered(lab.name.netns(node)):  # the process is replaced: nothing has to find its way back
         try:

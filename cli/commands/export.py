@@ -1,13 +1,19 @@
-"""`mrclab export`: a plan for other gear and other programs."""
+"""`mrclab export`: a plan for other gear and other programs, a run as a trace, workload files."""
 
 from __future__ import annotations
 
 import argparse
+import gzip
+import io
 import json
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from cli.owner import hand_over
 from cli.words import add
+from common import files
+from running.directory import RUNS, find
 from topo.cli import chosen_plan
 from topo.emulation import labname
 from topo.planfile import PlanError
@@ -16,23 +22,53 @@ EXAMPLES = """examples:
   ./lab export json tiny
   ./lab export frr tiny -o frr/
   ./lab export sonic lab --switch p1l2
-json: nodes, links and every switch's entries. frr, sonic: a file a switch, or --switch on the output. Next hops are the
-lab's link-local ones and interfaces its own (frr) or Ethernet0, Ethernet4, … (sonic): put in those of your gear.
-FRR 10.3 took and installed them (older ones know no static SIDs); SONiC was not run, golden files hold its files."""
+  ./lab export perfetto
+  ./lab export perfetto incast -o incast.json.gz
+  ./lab export goal all_reduce --ranks 8 --size 1048576 --rounds 2 -o ring.goal
+  ./lab export cm permutation --ranks 128 --size 2000000 -o permutation.cm
+  ./lab export cm latest -o replayed.cm
+json: nodes, links and every switch's entries. frr, sonic: a file per switch, or --switch on the output. Next hops are
+the lab's link-local ones and interfaces its own (frr) or Ethernet0, Ethernet4, … (sonic): put in those of your gear.
+FRR 10.3 took and installed them (older ones know no static SIDs); SONiC was not run, golden files hold its files.
+perfetto: a run in Chrome's trace format, for ui.perfetto.dev. Without -o the file is trace.json in the run's folder.
+goal: a collective (all_reduce, all_gather, all_to_all) as a GOAL program. cm: a pattern (permutation, incast,
+all_to_all) or the messages of a run of a workload file, as a connection matrix of htsim."""
+WORKLOAD_OPTIONS = ("ranks", "size", "segment", "rounds", "compute", "seed")
+PIECE_BYTES = 1 << 20
+FORMS = ("json", "frr", "sonic", "perfetto", "goal", "cm")
 SUFFIX = {"frr": ".conf", "sonic": ".json"}
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     export = add(subparsers, "export", export_command, EXAMPLES)
-    export.add_argument("form", choices=("json", "frr", "sonic"), metavar="json|frr|sonic")
-    export.add_argument("plan", nargs="?", metavar="PLAN", help="the running lab's, or else lab")
+    export.add_argument("form", choices=FORMS, metavar="|".join(FORMS))
+    export.add_argument(
+        "name", nargs="?", metavar="PLAN|RUN|KIND", help="a plan: the running lab's, or else lab; a run: latest"
+    )
     export.add_argument("--switch", metavar="NAME", help="only this switch, on the output")
-    export.add_argument("-o", "--output", type=Path, metavar="PLACE", help="a file (json), or a folder")
+    export.add_argument(
+        "-o", "--output", type=Path, metavar="PLACE", help="a file (json, perfetto, goal, cm), or a folder"
+    )
+    export.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
+    files_only = export.add_argument_group("goal and cm")
+    files_only.add_argument("--ranks", type=int, metavar="N", help="ranks of a collective, or nodes of a pattern")
+    files_only.add_argument("--size", type=int, metavar="BYTES", help="of a collective (1 MiB), or a connection (2 MB)")
+    files_only.add_argument("--segment", type=int, metavar="BYTES", help="goal: of a message at most (65536)")
+    files_only.add_argument("--rounds", type=int, metavar="N", help="goal: rounds, one after the other (1)")
+    files_only.add_argument("--compute", type=int, metavar="NS", help="goal: a calculation before each round (none)")
+    files_only.add_argument("--seed", type=int, metavar="N", help="cm: of a permutation (1)")
     labname.add_option(export)
 
 
 def export_command(arguments: argparse.Namespace) -> int:
-    plan = chosen_plan(arguments.plan)
+    if arguments.form in ("goal", "cm"):
+        return export_workload(arguments)
+    given = [name for name in WORKLOAD_OPTIONS if getattr(arguments, name) is not None]
+    if given:
+        raise ValueError(f"--{given[0]} must be left out with {arguments.form}: only goal and cm have it")
+    if arguments.form == "perfetto":
+        return export_run(arguments)
+    plan = chosen_plan(arguments.name)
     if arguments.form == "json":
         from cli.exporting.document import document
 
@@ -57,3 +93,63 @@ def export_command(arguments: argparse.Namespace) -> int:
         (arguments.output / f"{switch}{SUFFIX[arguments.form]}").write_text(made(plan, switch))
     sys.stdout.write(f"wrote {plan.switch_count} files into {arguments.output}\n")
     return 0
+
+
+def export_workload(arguments: argparse.Namespace) -> int:
+    """Write a workload file, or print it."""
+    from cli.exporting.workload import goal, matrix
+
+    if arguments.switch is not None:
+        raise ValueError(f"--switch must be left out with {arguments.form}: a workload has no switches")
+    lines = (goal if arguments.form == "goal" else matrix)(arguments)
+    if arguments.output is None:
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+        return 0
+    if arguments.output.is_dir():
+        raise ValueError(f"--output must be a file with {arguments.form} (got the folder {arguments.output})")
+    files.write(arguments.output, (f"{line}\n".encode() for line in lines))
+    hand_over(arguments.output)
+    sys.stdout.write(f"wrote {arguments.output}\n")
+    return 0
+
+
+def export_run(arguments: argparse.Namespace) -> int:
+    """Write the trace of a run; compressed when the file's name ends with .gz."""
+    from cli.exporting.chrome_trace import document
+    from cli.exporting.packet_instants import packet_events
+    from cli.exporting.perfetto import Converter
+    from judging.run import journal_files
+
+    if arguments.switch is not None:
+        raise ValueError("--switch must be left out with perfetto: a trace holds all nodes")
+    folder = find(arguments.runs, arguments.name or "latest")
+    converter, packets = Converter(), folder / "packets.jsonl"
+
+    def events() -> Iterator[str]:
+        yield from converter.events(journal_files(folder))
+        if packets.exists():
+            yield from packet_events(packets, converter)
+
+    output = arguments.output or folder / "trace.json"
+    if output.is_dir():
+        raise ValueError(f"--output must be a file with perfetto (got the folder {output})")
+    text = document(events())
+    files.write(output, compressed(text) if output.suffix == ".gz" else text)
+    hand_over(output)
+    if converter.unreadable:
+        sys.stderr.write(f"left out {converter.unreadable} journal lines that lack fields of their kind\n")
+    sys.stdout.write(f"wrote {output}; open it at https://ui.perfetto.dev\n")
+    return 0
+
+
+def compressed(text: Iterable[bytes]) -> Iterator[bytes]:
+    """Pieces of a gzip file, without the time of its making, so that a run always gives the same bytes."""
+    pieces = io.BytesIO()
+    with gzip.GzipFile(fileobj=pieces, mode="wb", mtime=0, filename="") as file:
+        for part in text:
+            file.write(part)
+            if pieces.tell() > PIECE_BYTES:
+                yield pieces.getvalue()
+                pieces.seek(0)
+                pieces.truncate()
+    yield pieces.getvalue()

@@ -42,7 +42,7 @@ def graph_command(arguments: argparse.Namespace) -> int:
     form = arguments.format or (SUFFIXES[output.suffix] if output is not None else "dot")
     running = arguments.plan is None and state.running_plan() is not None
     if arguments.load is not None and not (running and arguments.load > 0):
-        raise ValueError("--load: a running lab is wanted, and a number of seconds above 0")
+        raise ValueError("--load must be a number of seconds above 0, and needs a running lab")
     if running:
         from topo.emulation.lab import Lab
 

@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import sys
-import tempfile
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +32,7 @@ exit status: 0 everything held, 1 something was found, 2 no hunt"""
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     hunt = add(subparsers, "hunt", hunt_command, EXAMPLES, DESCRIPTION)
+    hunt.set_defaults(world="simulated")
     hunt.add_argument("--seed", type=int, metavar="N", help="repeat a hunt (a new seed each time)")
     hunt.add_argument("--minutes", type=float, metavar="M", help=f"stop after so long ({MINUTES:g} without --tries)")
     hunt.add_argument("--tries", type=int, metavar="N", help="stop after so many")
@@ -48,22 +48,19 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def hunt_command(arguments: argparse.Namespace) -> int:
     from rich.console import Console  # late, like all below: the help needs none of them
 
-    from running.workers import remove_leftovers
-    from studies.hunting.attempt import SCRATCH
     from studies.hunting.crew import Crew
     from studies.hunting.hunt import Hunt
     from studies.hunting.progress import Progress
 
     for name, value in (("--minutes", arguments.minutes), ("--tries", arguments.tries)):
         if value is not None and not 0 < value <= 1e9:
-            raise ValueError(f"{name}: a number above 0 is wanted, not {value:g}")
+            raise ValueError(f"{name} must be a number above 0 (got {value:g})")
     if arguments.seed is not None and arguments.seed < 0:
-        raise ValueError(f"--seed: 0 or more is wanted, not {arguments.seed}")
+        raise ValueError(f"--seed must be 0 or more (got {arguments.seed})")
     if arguments.workers is not None and not 1 <= arguments.workers <= WORKERS_MAX:
-        raise ValueError(f"--workers: 1 to {WORKERS_MAX} is wanted, not {arguments.workers}")
+        raise ValueError(f"--workers must be between 1 and {WORKERS_MAX} (got {arguments.workers})")
     seed = arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 31)
     minutes = MINUTES if arguments.minutes is None and arguments.tries is None else arguments.minutes
-    remove_leftovers(Path(tempfile.gettempdir()), SCRATCH)
     console = Console(quiet=arguments.format == "json")
     console.print(f"hunt of seed {seed}", highlight=False)
     workers = arguments.workers or len(os.sched_getaffinity(0))

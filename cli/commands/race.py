@@ -19,7 +19,8 @@ from running.transport_choice import TRANSPORTS, transport
 if TYPE_CHECKING:
     from page.live import RunView
     from running.live import Watcher
-    from running.runner import Choices, Runner
+    from running.runner import Runner
+    from running.spec import RunSpec
     from scenarios.scenario import Scenario
 
 RUNS_MAX = 2
@@ -29,9 +30,12 @@ RUNS_MAX = 2
 class Racer:
     """One run of a race."""
 
-    choices: Choices
     directory: RunDirectory
     runner: Runner
+
+    @property
+    def spec(self) -> RunSpec:
+        return self.runner.spec
 
 
 def check(arguments: argparse.Namespace) -> list[str]:
@@ -57,16 +61,14 @@ def race_command(arguments: argparse.Namespace) -> int:
     """Run both, judge both. The exit status is that of the transport that was named first."""
     from rich.console import Console
 
+    from cli.choosing import scenario_of
     from judging.judge import judge
     from page import export
     from page.live import Going, RunView
     from running.live import Watcher
-    from scenarios import library
 
     names = check(arguments)
-    scenario = library.find(arguments.scenario)
-    if arguments.short:
-        scenario = scenario.shortened()
+    scenario = scenario_of(arguments)
     console = Console()
     seed = secrets.randbelow(1 << 31) if arguments.seed is None else arguments.seed
     with ExitStack() as stack:
@@ -74,9 +76,9 @@ def race_command(arguments: argparse.Namespace) -> int:
         for one in racers:
             watcher = stack.enter_context(Watcher(console, scenario, one.directory, plain=True))
             watcher.seconds = one.runner.seconds
-            watcher.options(one.runner.options())
-            one.runner.tell = partial(say, watcher, one.choices.transport.name)
-        going = [Going.of(one.choices, one.directory) for one in racers]
+            watcher.options(one.spec.options())
+            one.runner.tell = partial(say, watcher, one.spec.choices.transport.name)
+        going = [Going.of(one.spec.choices, one.directory) for one in racers]
         view = stack.enter_context(RunView(going, console.print, hand_over=hand_over, paused=arguments.paused))
         sys.stderr.write(f"view: {view.viewer.address}\n")
         sys.stderr.flush()
@@ -86,10 +88,10 @@ def race_command(arguments: argparse.Namespace) -> int:
             verdicts = []
             for one in racers:
                 export.beside_report(one.directory.path)
-                verdicts.append(judge(one.directory.path, list(scenario.checks(one.runner.setting)), scenario.story))
+                verdicts.append(judge(one.directory.path, one.spec.checks(), scenario.story))
             hand_over(*(path for one in racers for path in one.directory.made))
     for one in racers:
-        sys.stdout.write(f"\n{one.choices.transport.name}\n" + (one.directory.path / "summary.txt").read_text())
+        sys.stdout.write(f"\n{one.spec.choices.transport.name}\n" + (one.directory.path / "summary.txt").read_text())
         sys.stdout.write(f"\nreport: {one.directory.path / 'report.html'}\n")
     sys.stdout.write(f"again: ./lab view {' '.join(str(one.directory.path) for one in racers)}\n")
     return verdicts[0].exit_status
@@ -99,14 +101,12 @@ def racer(scenario: Scenario, arguments: argparse.Namespace, name: str, seed: in
     """One run: all words of the command that concern its transport."""
     from cli.choosing import choose
     from running.preparation import prepare
-    from running.runner import Runner
 
     roce_alone = {} if TRANSPORTS[name].single_plane else {"reconvergence": None}
     own = argparse.Namespace(**{**vars(arguments), "transport": name, "seed": seed, **roce_alone})
-    choices = choose(scenario, own, lambda line: None)
-    prepare(scenario, choices)
-    directory = RunDirectory.create(arguments.runs, scenario.name, choices.seed)
-    return Racer(choices, directory, Runner(scenario, choices, directory, lambda line: None))
+    prepared = prepare(choose(scenario, own, lambda line: None))
+    directory = RunDirectory.create(arguments.runs, scenario.name, prepared.spec.seed)
+    return Racer(directory, prepared.runner(directory))
 
 
 def say(watcher: Watcher, name: str, line: str) -> None:
@@ -115,18 +115,13 @@ def say(watcher: Watcher, name: str, line: str) -> None:
 
 def run_all(racers: Sequence[Racer], view: RunView) -> None:
     """The first run in this thread, the other one beside. Ctrl-C ends both; an error of one is raised at the end."""
-    from running.worlds.simulated import SimulatedWorld
+    from running.launch import launch
 
     errors: list[BaseException] = []
 
     def run(lane: int) -> None:
-        one = racers[lane]
-        choices = one.choices
-        make_world = partial(
-            SimulatedWorld, choices.running_plan, choices.transport, choices.seed, one.directory, one.runner.tell
-        )
         try:
-            one.runner.run(view.opened(make_world, lane), None)
+            launch(racers[lane].runner, lambda make_world: view.opened(make_world, lane))
         finally:
             view.abreast.leave(lane)
 

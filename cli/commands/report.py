@@ -27,7 +27,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     report.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
     report.add_argument("--format", choices=("text", "json"), default="text")
     report.add_argument("--trust", action="store_true", help="run the scenario file in the run folder, which is code")
-    report.add_argument("--csv", type=Path, metavar="DIR", help="write goodput.csv, steps.csv and counters.csv there")
+    report.add_argument(
+        "--csv", type=Path, metavar="DIR", help="write goodput.csv, steps.csv, counters.csv and messages.csv there"
+    )
 
 
 def report_command(arguments: argparse.Namespace) -> int:

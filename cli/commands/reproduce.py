@@ -20,24 +20,30 @@ without names, all of them. Results are kept, so a command that was interrupted 
 code, of the parameters or of a figure makes the runs again that it concerns. Runs that together need more memory than
 there is are made one after the other; a run that does not fit alone is left out and named.
 
-The page is DIR/reproduction/reproduction.html, the same without pictures reproduction.md beside it. The exit status
-is 0 when every run was made, however near the figures come, and 1 when one was broken off or left out."""
+The page is DIR/reproduction/reproduction.html; beside it are reproduction.md, the same without pictures, and
+reproduction.json, the same for programs. The exit status is 0 when every run was made, however near the figures come,
+and 1 when one was broken off or left out."""
 
 EXAMPLES = """examples:
   ./lab reproduce --list
   ./lab reproduce 9a 18
-  ./lab reproduce htsim --short"""
+  ./lab reproduce htsim --short
+  ./lab reproduce --ablate --seeds 100"""
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `reproduce`."""
-    add = words.add(subparsers, "reproduce", reproduce_command, EXAMPLES, DESCRIPTION).add_argument
+    reproduce = words.add(subparsers, "reproduce", reproduce_command, EXAMPLES, DESCRIPTION)
+    reproduce.set_defaults(world="simulated")
+    add = reproduce.add_argument
     add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all")
     add("--list", action="store_true", dest="listed", help="print the figures and leave")
     add("--short", action="store_true", help="runs of seconds, which show that everything works and no more")
     add("--workers", type=int, metavar="N", help="processes that make runs (one for each processor)")
     add("--runs", type=Path, default=RUNS, metavar="DIR", help="where results and the page are kept (runs/)")
-    add("--markdown", type=Path, metavar="FILE", help="write the tables there, too, as docs/reproduction.md has them")
+    add("--markdown", type=Path, metavar="FILE", help="write the tables there, too, and FILE.json beside")
+    add("--ablate", action="store_true", help="the scenarios without each of the lab's rules, instead of figures")
+    add("--seeds", default="20", metavar="N|A-B", help="with --ablate: seeds 1 to N, or A to B (20)")
     add("--plain", action="store_true", help="print lines instead of a bar")
 
 
@@ -54,19 +60,22 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     if arguments.listed:
         sys.stdout.write(listing())
         return 0
+    if arguments.workers is not None and not 1 <= arguments.workers <= WORKERS_MAX:
+        raise ValueError(f"--workers must be between 1 and {WORKERS_MAX} (got {arguments.workers})")
+    if arguments.ablate:
+        return ablate(arguments)
     from rich.console import Console  # late, like all below: the help needs none of them
 
     from common import files
-    from paper import catalogue, document, page, perform, table, text
+    from paper import catalogue, perform
     from paper.progress import Told
+    from paper.report import document, page, standing, table, text
     from paper.reproduction import Reproduction
     from paper.room import Room
     from running.estimate import available_memory
     from studies.sweeping.pool import Pool
     from studies.sweeping.store import Store
 
-    if arguments.workers is not None and not 1 <= arguments.workers <= WORKERS_MAX:
-        raise ValueError(f"--workers: 1 to {WORKERS_MAX} is wanted, not {arguments.workers}")
     wanted = catalogue.figures(arguments.figures)
     console = Console()
     folder = arguments.runs / ("reproduction-short" if arguments.short else "reproduction")
@@ -88,9 +97,10 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
             now = {outcome.figure.name: outcome for outcome in outcomes}
             whole = [now.get(outcome.figure.name, outcome) for outcome in kept]
             files.write(folder / "reproduction.html", page.html(whole))
-            files.write(folder / "reproduction.md", document.markdown(whole))
-            if arguments.markdown is not None:
-                files.write(arguments.markdown, document.markdown(whole))
+            targets = [folder / "reproduction.md", *([arguments.markdown] if arguments.markdown is not None else [])]
+            for target in targets:
+                files.write(target, document.markdown(whole))
+                files.write(target.with_suffix(".json"), standing.document(whole))
     shown = text.quantities(outcomes) if arguments.figures else text.summary(outcomes)
     sys.stdout.write(f"{shown}{table.verdict(outcomes)}\n")
     sys.stdout.write(f"page: {folder / 'reproduction.html'}\n")
@@ -99,3 +109,39 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     for problem in problems:
         console.print(problem, highlight=False, soft_wrap=True, markup=False)
     return 1 if problems else 0
+
+
+def ablate(arguments: argparse.Namespace) -> int:
+    """Write a page of the gains of each of the lab's rules."""
+    from rich.console import Console
+
+    from cli.commands.run import chosen
+    from cli.commands.sweep import parse_seeds
+    from common import files
+    from paper import ablation
+    from studies.sweeping.pool import Pool
+    from studies.sweeping.progress import Progress
+    from studies.sweeping.statement import statements
+    from studies.sweeping.store import Store
+    from studies.sweeping.sweep import Sweep
+
+    if arguments.figures:
+        raise ValueError(f"--ablate goes over the scenarios, not over figures (got {' '.join(arguments.figures)})")
+    seeds = parse_seeds(arguments.seeds)
+    folder, page = arguments.runs / "sweeps", arguments.runs / "reproduction" / "ablation.md"
+    subjects = ablation.subjects(chosen, seeds[0], arguments.short)
+    with ExitStack() as stack:
+        stack.enter_context(handing_over(arguments.runs, folder, page.parent))
+        sweep = Sweep(subjects, seeds, stack.enter_context(Store(folder)))
+        try:
+            if not sweep.decided:
+                engine = stack.enter_context(Pool(arguments.workers or len(os.sched_getaffinity(0)), chosen, folder))
+                with Progress(Console(), sweep, engine, plain=arguments.plain) as progress:
+                    sweep.run(engine, progress.tell)
+        finally:
+            shown = ablation.markdown(statements(sweep))
+            page.parent.mkdir(parents=True, exist_ok=True)
+            for target in [page, *([arguments.markdown] if arguments.markdown is not None else [])]:
+                files.write(target, shown)
+    sys.stdout.write(f"page: {page}\n")
+    return 0

@@ -22,8 +22,8 @@ from topo.emulation import labname
 
 if TYPE_CHECKING:
     from page.live import RunView
-    from running.runner import Choices
-    from scenarios.scenario import Scenario
+    from running.choices import Choices
+    from running.spec import RunSpec
 
 DESCRIPTION = "Bring a lab up, run a scenario in it, take it down, judge what happened."
 EXAMPLES = """examples:
@@ -34,6 +34,7 @@ EXAMPLES = """examples:
   ./lab run link-flap --transport roce       the same faults under RoCE, on one plane
   ./lab run incast --set trimming.enabled=false
   ./lab run my_experiment.py --seed 7
+  ./lab run schedules/examples/barrier.cm --plan tiny --world simulated --rate 100000
   ./lab run smoke --fault 'loss p0l1-p0s1 20 @1 for 2'
   ./lab run incast --world simulated --rate 100000 --record-packets 15..15.5
 exit status: 0 the verdict is true, 1 false, 3 unknown, 2 the run could not be made"""
@@ -49,28 +50,31 @@ def parsed(words: Sequence[str]) -> argparse.Namespace:
         raise ValueError(str(error)) from None
 
 
-def chosen(words: Sequence[str]) -> tuple[Scenario, Choices]:
-    """What words of this command line choose, without running it. ValueError for words that it does not know."""
-    from cli.choosing import choose
-    from scenarios import library
+def chosen(words: Sequence[str]) -> RunSpec:
+    """The run that these arguments of `./lab run` describe. ValueError for arguments that it does not know."""
+    from cli.choosing import choose, scenario_of
 
     arguments = parsed(words)
-    scenario = library.find(arguments.scenario)
-    if arguments.short:
-        scenario = scenario.shortened()
-    return scenario, choose(scenario, arguments, lambda line: None)
+    return choose(scenario_of(arguments), arguments, lambda line: None)
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run = add(subparsers, "run", run_command, EXAMPLES, DESCRIPTION)
-    run.add_argument("scenario", help="a name from 'list', or the path of a .py file of your own")
+    run.add_argument(
+        "scenario",
+        help="a name from 'list', a .py file of your own, or workloads: FILE.cm or FILE.goal[,FILE…][@PLACEMENT]",
+    )
     run.add_argument(
         "--transport",
         default="mrc",
         metavar="NAME",
         help=f"one of {', '.join(TRANSPORTS)} (mrc); two, with a comma, race on a page",
     )
-    run.add_argument("--plan", metavar="PLAN", help="another plan than the scenario's: a name or a .toml file")
+    run.add_argument(
+        "--plan",
+        metavar="PLAN",
+        help="another plan than the scenario's: a name, a .toml file, or a .topo file of htsim",
+    )
     run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one key of the plan")
     run.add_argument(
         "--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the transport (selection=…)"
@@ -85,6 +89,12 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     run.add_argument("--seed", type=int, help="repeat what chance decided (a new seed each time)")
     run.add_argument(
         "--world", choices=("emulated", "simulated"), default="emulated", help="Mininet, or virtual time without root"
+    )
+    run.add_argument(
+        "--payload",
+        choices=("real", "counted"),
+        default="real",
+        help="counted: frames leave payload out, and its place alone is checked (virtual time)",
     )
     run.add_argument("--rate", type=float, metavar="MBPS", help="rate of a NIC port; without it, calibrated")
     run.add_argument("--calibrate", action="store_true", help="measure this machine again first")
@@ -148,16 +158,12 @@ def run_command(arguments: argparse.Namespace) -> int:
     # Late: matplotlib, numpy and gRPC take seconds, and the help needs none of them.
     from rich.console import Console
 
-    from cli.choosing import choose
+    from cli.choosing import choose, scenario_of
     from judging.judge import judge
     from page import export
+    from running.launch import launch
     from running.live import Watcher
     from running.preparation import prepare
-    from running.runner import MakeWorld, Runner
-    from running.watch import watched
-    from running.worlds.emulated import EmulatedWorld
-    from running.worlds.simulated import SimulatedWorld
-    from scenarios import library
 
     if arguments.paused and not (arguments.view and arguments.world == "simulated"):
         raise ValueError("--paused: only with --view and --world simulated, where the page can let the run go on")
@@ -165,38 +171,29 @@ def run_command(arguments: argparse.Namespace) -> int:
         from cli.commands.race import race_command
 
         return race_command(arguments)
-    scenario = library.find(arguments.scenario)
-    if arguments.short:
-        scenario = scenario.shortened()
+    scenario = scenario_of(arguments)
     if arguments.world == "emulated":
         need_root(f"run {scenario.name} builds network namespaces")
         refuse_second_lab()  # before minutes go into a calibration
     told = arguments.format == "text"
     console = Console(quiet=not told)
-    choices = choose(scenario, arguments, partial(console.print, highlight=False, soft_wrap=True))
-    needed = prepare(scenario, choices)
-    directory = RunDirectory.create(arguments.runs, scenario.name, choices.seed)
-    simulated = choices.world == "simulated"
-    kind = SimulatedWorld if simulated else EmulatedWorld
+    spec = choose(scenario, arguments, partial(console.print, highlight=False, soft_wrap=True))
+    prepared = prepare(spec)
+    directory = RunDirectory.create(arguments.runs, scenario.name, spec.seed)
     with (
         Watcher(console, scenario, directory, plain=arguments.plain or not told) as watcher,
-        shown(arguments, choices, directory, watcher.tell) as view,
+        shown(arguments, spec.choices, directory, watcher.tell) as view,
     ):
-        runner = Runner(scenario, choices, directory, watcher.tell)
+        runner = prepared.runner(directory, watcher.tell)
         watcher.seconds = runner.seconds
-        watcher.options(runner.options())
-        watcher.tell(f"this run takes {needed.words()}")
-        make_world: MakeWorld = partial(
-            kind, choices.running_plan, choices.transport, choices.seed, directory, watcher.tell
-        )
-        if view is not None:
-            make_world = view.opened(make_world)
+        watcher.options(spec.options())
+        watcher.tell(f"this run takes {prepared.needed.words()}")
         try:
-            runner.run(make_world, None if simulated else partial(watched, directory))
+            launch(runner, view.opened) if view is not None else launch(runner)
         finally:
             # An interrupted run is judged too: it is unknown, and its directory opens like any other.
             export.beside_report(directory.path)
-            verdict = judge(directory.path, list(scenario.checks(runner.setting)), scenario.story)
+            verdict = judge(directory.path, spec.checks(), scenario.story)
             hand_over(*directory.made)
     if told:
         sys.stdout.write("\n" + (directory.path / "summary.txt").read_text())

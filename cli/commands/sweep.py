@@ -21,12 +21,14 @@ from common.interrupts import sigterm_too
 from running.directory import RUNS
 from running.transport_choice import TRANSPORTS
 from running.workers import WORKERS_MAX
+from studies.sweeping.address import ClusterAddress
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from studies.sweeping.engine import Engine
     from studies.sweeping.statement import Statement
+    from studies.sweeping.subject import Subject
     from studies.sweeping.sweep import Sweep
     from studies.sweeping.variant import Variant
 
@@ -39,7 +41,7 @@ EXAMPLES = """examples:
   ./lab sweep incast --seeds 100 --set trimming.enabled=true,false
   ./lab sweep smoke nic-port --seeds 2000 --until 99%           stop as soon as that is known or refuted
   ./lab sweep my_experiment.py --seeds 301-600                  other seeds than 1 to 300
-  ./lab sweep smoke --seeds 1000 --cluster tcp://10.0.0.5:8786  on a Dask cluster
+  ./lab sweep smoke --seeds 1000 --cluster tls://10.0.0.5:8786  on a Dask cluster
 rows are kept in runs/sweeps: a sweep that is broken off goes on where it was, and more seeds add only what is new
 exit status: 0 every run was true (with --until: that is known), 1 some were false (refuted), 3 neither, 2 no sweep"""
 
@@ -60,22 +62,43 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add(
         "--rate", type=float, metavar="MBPS", help="rate of a NIC port; without it the plan's, or calibrated (emulated)"
     )
-    add("--workers", type=int, metavar="N", help="processes that make runs (one for each processor)")
-    add("--cluster", metavar="ADDRESS", help="a Dask scheduler, such as tcp://host:8786, or hosts for ssh: a,b,c")
+    add("--payload", choices=("real", "counted"), help="counted: frames leave payload out (default in virtual time)")
+    add_engine_options(sweep)
     add("--keep-worst", type=int, default=0, metavar="N", help="make the N worst runs of each variant again, whole")
     add("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs and rows are kept (runs/)")
     add("--format", choices=("text", "json"), default="text", help="json: the statements, and nothing else")
     add("--plain", action="store_true", help="print lines instead of the live table")
 
 
+def add_engine_options(parser: argparse.ArgumentParser) -> None:
+    """The options that `make_engine` reads: where the runs of a sweep or a contest are made."""
+    add = parser.add_argument
+    add("--workers", type=int, metavar="N", help="runs made at once (one per processor, fewer when memory is short)")
+    add(
+        "--cluster",
+        type=cluster_address,
+        metavar="ADDRESS",
+        help="a Dask scheduler, such as tls://host:8786, or hosts for ssh: a,b,c",
+    )
+    add("--insecure", action="store_true", help="allow a scheduler without TLS on another machine")
+
+
+def cluster_address(text: str) -> ClusterAddress:
+    """An argument of --cluster. ArgumentTypeError for one that is no address."""
+    try:
+        return ClusterAddress.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def parse_seeds(text: str) -> list[int]:
     """N or A-B. ValueError with examples."""
     first, dash, last = text.partition("-")
     if not (first.isdigit() and (last.isdigit() or not dash)):
-        raise ValueError(f"--seeds: a number such as 300, or a range such as 301-600, is wanted, not {text!r}")
+        raise ValueError(f"--seeds must be a number such as 300, or a range such as 301-600 (got {text!r})")
     low, high = (int(first), int(last)) if dash else (1, int(first))
     if not 0 <= low <= high or high - low >= SEEDS_MAX:
-        raise ValueError(f"--seeds {text}: 1 to {SEEDS_MAX} seeds are wanted, the first not above the last")
+        raise ValueError(f"--seeds must be 1 to {SEEDS_MAX} seeds, the first not above the last (got {text})")
     return list(range(low, high + 1))
 
 
@@ -84,6 +107,8 @@ def asked(arguments: argparse.Namespace) -> list[Variant]:
     from studies.sweeping.variant import variants
 
     others = ["--world", arguments.world, "--time", f"{arguments.time:g}"] + ["--short"] * arguments.short
+    payload = arguments.payload or ("counted" if arguments.world == "simulated" else "real")
+    others += ["--payload", payload]
     if arguments.rate is not None:
         others += ["--rate", f"{arguments.rate:g}"]
     plans = [name for name in arguments.plan.split(",") if name]
@@ -97,7 +122,7 @@ def chosen_variants(arguments: argparse.Namespace, seed: int) -> list[Variant]:
     found = asked(arguments)
     if arguments.world == "simulated" or arguments.rate is not None:
         return found
-    rates = [chosen([*variant.words, "--seed", str(seed)])[1].calibration["port_rate_bps"] for variant in found]
+    rates = [chosen([*variant.words, "--seed", str(seed)]).choices.calibration["port_rate_bps"] for variant in found]
     return [
         replace(variant, others=(*variant.others, "--rate", f"{rate_bps / 1e6:g}"))
         for variant, rate_bps in zip(found, rates, strict=True)
@@ -121,9 +146,13 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     if until is not None:
         Until(until)  # raises ValueError for a share that nobody can ask about
     if arguments.workers is not None and not 1 <= arguments.workers <= WORKERS_MAX:
-        raise ValueError(f"--workers: 1 to {WORKERS_MAX} is wanted, not {arguments.workers}")
+        raise ValueError(f"--workers must be between 1 and {WORKERS_MAX} (got {arguments.workers})")
     if arguments.keep_worst < 0:
-        raise ValueError(f"--keep-worst: 0 or more runs are wanted, not {arguments.keep_worst}")
+        raise ValueError(f"--keep-worst must be 0 or more runs (got {arguments.keep_worst})")
+    if arguments.insecure and not arguments.cluster:
+        raise ValueError("--insecure: only with --cluster")
+    if arguments.cluster:
+        arguments.cluster.protect(insecure=arguments.insecure)
     if arguments.cluster and arguments.world == "emulated":
         raise ValueError("--cluster: only with --world simulated: a real lab needs a machine to itself")
     if arguments.world == "emulated":
@@ -141,7 +170,7 @@ def sweep_command(arguments: argparse.Namespace) -> int:
         found: list[Statement] = []
         try:
             if not sweep.decided:
-                engine = stack.enter_context(make_engine(arguments, folder))
+                engine = stack.enter_context(make_engine(arguments, folder, subjects, console))
                 with Progress(console, sweep, engine, plain=arguments.plain) as progress:
                     sweep.run(engine, progress.tell)
                 console.print(progress.pace(), highlight=False)
@@ -157,8 +186,9 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     return status(found)
 
 
-def make_engine(arguments: argparse.Namespace, folder: Path) -> Engine:
-    """Who makes the runs."""
+def make_engine(arguments: argparse.Namespace, folder: Path, subjects: Sequence[Subject], console: Console) -> Engine:
+    """The engine that makes the runs: on this machine no more at once than its memory holds."""
+    from running import estimate
     from studies.sweeping.engine import Inline
     from studies.sweeping.perform import perform
     from studies.sweeping.pool import Pool
@@ -169,7 +199,17 @@ def make_engine(arguments: argparse.Namespace, folder: Path) -> Engine:
         from studies.sweeping.cluster import Cluster
 
         return Cluster(arguments.cluster, chosen)
-    return Pool(arguments.workers or len(os.sched_getaffinity(0)), chosen, folder)
+    asked = arguments.workers or len(os.sched_getaffinity(0))
+    needed, available = max(one.memory_bytes for one in subjects), estimate.available_memory()
+    workers = min(asked, estimate.runs_at_once(needed, available))
+    if workers < asked:
+        console.print(
+            f"{workers} runs at once instead of {asked}: each takes about {estimate.size(needed)} of memory, and this"
+            f" machine has {estimate.size(available)} to spare",
+            highlight=False,
+            soft_wrap=True,
+        )
+    return Pool(workers, chosen, folder)
 
 
 def keep_worst(arguments: argparse.Namespace, sweep: Sweep, console: Console) -> None:

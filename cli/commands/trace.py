@@ -43,13 +43,13 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def chosen_path(plan: Plan, source: str, destination: str, ev: str | None) -> Path:
     first, last = plan.host(source), plan.host(destination)
     if first == last:
-        raise ValueError(f"{source} is both source and destination: two hosts are wanted")
+        raise ValueError(f"source and destination must be two hosts (got {source} twice)")
     if ev is None:
         return next(paths(plan, first, last))
     try:
         number = int(ev, 0)
     except ValueError:
-        raise ValueError(f"--ev: a number such as 0x0001c002 is wanted, not {ev!r}") from None
+        raise ValueError(f"--ev must be a number such as 0x0001c002 (got {ev!r})") from None
     return path_of_ev(plan, first, last, number)
 
 
@@ -71,7 +71,7 @@ def trace_command(arguments: argparse.Namespace) -> int:
             plan = load_plan("lab")
             explainer, where = PlanExplainer(plan), "plan lab (no lab is running)"
     if not 0 <= arguments.size <= plan.packets.pmtu_bytes:
-        raise ValueError(f"--size: 0 to {plan.packets.pmtu_bytes} bytes is wanted, not {arguments.size}")
+        raise ValueError(f"--size must be between 0 and {plan.packets.pmtu_bytes} bytes (got {arguments.size})")
     path = chosen_path(plan, arguments.source, arguments.destination, arguments.ev)
     frame = data_frame(plan, path, arguments.size)
     journey = follow(plan, explainer, path, frame)

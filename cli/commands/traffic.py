@@ -124,7 +124,7 @@ def start_agents(traffic: Traffic, arguments: argparse.Namespace) -> None:
 def agents_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
     """An agent in every host, and nothing for it to do: programs come in by its door (docs/door.md)."""
     if arguments.words:
-        raise ValueError(f"traffic agents: no words are wanted behind it, and there is {arguments.words[0]!r}")
+        raise ValueError(f"traffic agents takes no further words (got {arguments.words[0]!r})")
     start_agents(traffic, arguments)
     there = traffic.clients[next(iter(traffic.clients))].call("ping")["transport"]
     sys.stdout.write(f"agents run in {len(traffic.clients)} hosts, transport {there}\n")
@@ -138,7 +138,7 @@ def limited(kind: str, options: dict[str, Any], seconds: float | None, backgroun
     known = defaults()[kind]
     if seconds is not None:
         if "duration_ns" not in known or seconds <= 0:
-            rule = f"{kind} ends by its own count" if seconds > 0 else "more than 0 is wanted"
+            rule = f"{kind} ends by its own count" if seconds > 0 else "it must be above 0"
             raise ValueError(f"--seconds {seconds:g}: {rule}")
         options["duration_ns"] = round(seconds * 1e9)
         count = "steps" if "steps" in known else "rounds"
@@ -201,6 +201,10 @@ def list_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
         for r in found
     ]
     agents = f"agents run in {len(traffic.clients)} hosts" if traffic.clients else "no agent runs"
+    if lost := {
+        host: n for host, client in traffic.clients.items() if (n := client.call("ping")["journal_lines_lost"])
+    }:
+        agents += f"; the disk took no journal lines of {', '.join(f'{host} ({n})' for host, n in lost.items())}"
     sys.stdout.write("\n".join([*(aligned([head, *rows]) if rows else ["no traffic"]), agents]) + "\n")
     return 0
 
@@ -209,7 +213,7 @@ def stop_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
     names = arguments.words
     if not names:
         there = ", ".join(asked.name for asked in traffic.asked()) or "none"
-        raise ValueError(f"traffic stop: a name, or all, is wanted; there is: {there}")
+        raise ValueError(f"traffic stop must be followed by a name, or all; running: {there}")
     everything = names == ["all"]
     chosen = traffic.asked() if everything else [traffic.find(name) for name in names]
     status = 0

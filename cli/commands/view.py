@@ -6,12 +6,12 @@ import argparse
 import signal
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from cli.owner import hand_over
 from cli.root import need_root
 from cli.words import add
+from common.scratch import Scratch
 from running.directory import RUNS
 from topo.emulation import labname
 
@@ -110,10 +110,7 @@ def lab_view(lab: Lab, arguments: argparse.Namespace) -> int:
     from page.live import LabView
 
     file = Path("played.py")
-    with (
-        TemporaryDirectory(prefix="mrclab-seen-") as folder,
-        LabView(lab, Path(folder), file, tell, hand_over, arguments.port) as view,
-    ):
+    with Scratch("mrclab-seen-") as folder, LabView(lab, folder, file, tell, hand_over, arguments.port) as view:
         say(view.stage.title, view.viewer.address)
         view.wait()
     sys.stdout.write("the lab was taken down\n")

@@ -41,7 +41,7 @@ def compilers() -> str:
     try:
         mypy = importlib.metadata.version("mypy")
     except importlib.metadata.PackageNotFoundError:
-        raise BuildError(f"mypy is not installed; {REMEDY} installs it, or pip install 'mrclab[compiled]'") from None
+        raise BuildError(f"mypy is not installed; use {REMEDY}, or pip install mypy") from None
     words = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
     if shutil.which(words[0]) is None:
         raise BuildError(f"there is no C compiler {words[0]!r}; apt-get install gcc libc6-dev")

@@ -65,12 +65,13 @@ class Probes:
 
 
 class ControlVerbs:
-    """`answer(ident, result)` sends the answer of a verb that had to wait; `hosts` are the peers that there can be."""
+    """`answer(ident, result)` sends the answer of a verb that had to wait; `hosts` are the addresses of possible
+    peers by name; EV probes take either."""
 
     def __init__(
         self,
         transport: Transport,
-        hosts: tuple[str, ...],
+        hosts: Mapping[str, str],
         limits: door.Limits,
         answer: Callable[[int, Any], None],
         *,
@@ -221,6 +222,7 @@ class ControlVerbs:
         req_id, host, ev, port = row
         if not 0 <= req_id < 1 << 16 or req_id in batch.waiting.values():
             raise RefusedError(f"request id {req_id}: ids are of 16 bits, and unique among the requests under way")
+        host = next((name for name, address in self._hosts.items() if host in (name, address)), host)
         if host not in self._hosts:
             raise RefusedError(f"host {host!r}; valid: {', '.join(self._hosts)}")
 

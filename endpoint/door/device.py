@@ -16,6 +16,7 @@ def describe(profile: NicProfile, transport: Transport, transport_name: str) -> 
     return {
         "version": door.VERSION,
         "host": profile.host,
+        "address": str(profile.address),
         "transport": transport_name,
         "pmtu": profile.pmtu,
         "base_rtt_ns": profile.base_rtt_ns,

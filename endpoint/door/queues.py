@@ -23,14 +23,36 @@ _POLL = 256
 
 
 class GuestQp:
-    """A queue pair of a program. `outstanding` counts its requests that have not ended, `silenced` the unsignaled
-    writes whose end has been noted here."""
+    """A queue pair of a program. `outstanding` and `receiving` count its writes and receives that have not ended,
+    `silenced` the unsignaled writes whose end has been noted here.
 
-    def __init__(self, qp: QueuePair, completions: Completions) -> None:
+    With its own `queue`, which has room for all that may be posted, completions are sorted from there: those of
+    writes to `completions`, those of receives to `receives`.
+    """
+
+    def __init__(
+        self,
+        qp: QueuePair,
+        completions: Completions,
+        receives: Completions | None = None,
+        queue: CompletionQueue | None = None,
+        places: int = 0,
+    ) -> None:
         self.qp = qp
         self.completions = completions
-        self.outstanding = 0
+        self.receives = receives or completions
+        self.queue = queue
+        self.places = places
+        """Of the program's limit of places in queues, how many the queue takes."""
+        self.outstanding = self.receiving = 0
         self.silenced = 0
+
+    def forget(self) -> None:
+        """The queue pair goes, or begins a new life: nothing of the old one is told any more."""
+        self.completions.forget(self)
+        if self.receives is not self.completions:
+            self.receives.forget(self)
+        self.outstanding = self.receiving = self.silenced = 0
 
 
 class Armed:
@@ -92,13 +114,29 @@ class Completions:
         """Take what the transport has completed."""
         if self._unsignaled:
             self._note_silent()
-        while completed := self.queue.poll(_POLL):
+        self._sort(self.queue, qps)
+
+    def drain_own(self, guest: GuestQp, qps: Mapping[int, GuestQp]) -> None:
+        """Take what has completed in the queue of a queue pair whose writes complete here."""
+        if guest.queue is not None:
+            self._note_silent()
+            self._sort(guest.queue, qps)
+
+    def _sort(self, queue: CompletionQueue, qps: Mapping[int, GuestQp]) -> None:
+        while completed := queue.poll(_POLL):
             for completion in completed:
-                if guest := qps.get(completion.qpn):
+                guest, target = qps.get(completion.qpn), self
+                if guest is not None and completion.opcode == "recv_imm":
+                    guest.receiving -= 1
+                    target = guest.receives
+                elif guest is not None:
                     guest.outstanding -= 1
-                self._ready.append(self._row(completion))
-                failed = completion.status is not CompletionStatus.SUCCESS
-                self.armed.produce(completion.solicited or failed)
+                target._complete(completion)
+
+    def _complete(self, completion: Completion) -> None:
+        self._ready.append(self._row(completion))
+        failed = completion.status is not CompletionStatus.SUCCESS
+        self.armed.produce(completion.solicited or failed)
 
     def _note_silent(self) -> None:
         for guest in list(self._unsignaled.values()):
@@ -129,11 +167,14 @@ class Completions:
         the old one."""
         kept = deque(row for row in self._ready if row.qpn != guest.qp.qpn)
         gone = sum(row.qpn == guest.qp.qpn and row.opcode != door.WC_SILENT for row in self._ready)
-        self.outstanding -= gone + guest.outstanding
+        self.outstanding -= gone
+        if guest.completions is self:
+            self.outstanding -= guest.outstanding
+        if guest.receives is self:
+            self.outstanding -= guest.receiving
         self.armed.forget(gone)
         self._ready = kept
         self._unsignaled.pop(guest.qp.qpn, None)
-        guest.outstanding = guest.silenced = 0
 
     def _row(self, done: Completion) -> door.Row:
         imm_data = 0 if done.immediate is None else done.immediate

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import select
 import socket
 import struct
@@ -20,6 +21,7 @@ from common.server import Readers
 from endpoint.door.channel import make_channel
 from endpoint.door.closer import Closer
 from endpoint.door.device import describe
+from endpoint.door.program_memory import SECRET_BYTES, ProgramMemory
 from endpoint.door.session import Message, Session
 from endpoint.door.shared_memory import make_shared
 from endpoint.door.violation import Violation
@@ -60,7 +62,7 @@ class DoorServer:
         self._clock = clock
         self._limits = limits or door.Limits()
         self._programs: dict[int, _Program] = {}
-        self._hosts = list(profile.destinations)
+        self._hosts = {name: str(found.address) for name, found in profile.destinations.items()}
         self._resume_ns: int | None = None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
         try:
@@ -154,6 +156,7 @@ class DoorServer:
             make_memory=make_shared,
             make_channel=make_channel,
             limits=self._limits,
+            memory=ProgramMemory(process, secrets.token_bytes(SECRET_BYTES)),
             administrator=user in (0, os.geteuid()),
         )
         program = _Program(accepted, session, process)

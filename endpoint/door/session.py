@@ -9,21 +9,24 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from common import door
 from common.fields import Fields
 from endpoint.door.channel import Channel
 from endpoint.door.control import EVENTS_MAX, ControlVerbs, EventQueue
+from endpoint.door.peers import named_peer
+from endpoint.door.program_memory import ProgramMemory
 from endpoint.door.queues import Armed, Completions, GuestQp
 from endpoint.door.refusal import RefusedError
 from endpoint.door.violation import Violation
-from endpoint.transport import MemoryRegion, QPInfo, QPState, QueueFull, Transport
+from endpoint.transport import MemoryRegion, QPState, QueueFull, Transport
 
 QUEUE_DEFAULT = 128
 """Writes and receives that a queue pair may have posted, where the program does not say."""
+_QUEUES = ("max_send_wr", "max_recv_wr")
 MakeMemory = Callable[[int], tuple[int, memoryview]]
 """Memory of so many bytes and a descriptor of it for the program. Raises OSError."""
 MakeChannel = Callable[[], tuple[int, Channel]]
@@ -38,17 +41,19 @@ class Message(NamedTuple):
 
 
 class Session:
-    """`about` is what `open` tells a program of the NIC; `hosts` are the peers that there can be."""
+    """`about` is what `open` tells a program of the NIC; `hosts` are the addresses of the peers that there can be, by
+    name. Without `memory`, memory that the program already has cannot be registered."""
 
     def __init__(
         self,
         transport: Transport,
         *,
-        hosts: Sequence[str],
+        hosts: Mapping[str, str],
         about: Callable[[], Mapping[str, Any]],
         make_memory: MakeMemory,
         make_channel: MakeChannel,
         limits: door.Limits | None = None,
+        memory: ProgramMemory | None = None,
         administrator: bool = True,
     ) -> None:
         self.program = ""
@@ -58,6 +63,7 @@ class Session:
         self._hosts = hosts
         self._about = about
         self._make_memory = make_memory
+        self._memory = memory
         self._limits = limits or door.Limits()
         self._opened = False
         self._regions: dict[int, MemoryRegion] = {}
@@ -66,9 +72,7 @@ class Session:
         self._channels: dict[int, Channel] = {}
         self._make_channel = make_channel
         self._next_cq = self._next_channel = self._events_sent = 0
-        self._control = ControlVerbs(
-            transport, tuple(hosts), self._limits, self._answer_late, administrator=administrator
-        )
+        self._control = ControlVerbs(transport, hosts, self._limits, self._answer_late, administrator=administrator)
         self._answers: deque[Message] = deque()
         self._descriptor: int | None = None  # goes with the answer that is being made
         self._operations: dict[str, Callable[[Fields, int], Any]] = {
@@ -129,6 +133,8 @@ class Session:
         """Note what has completed."""
         for completions in self._cqs.values():
             completions.drain(self.qps)
+        for guest in self.qps.values():
+            guest.completions.drain_own(guest, self.qps)
         for events in self._event_queues.values():
             events.drain()
 
@@ -154,6 +160,8 @@ class Session:
             self._transport.destroy_qp(guest.qp, now_ns)
         for region in self._regions.values():
             self._transport.deregister_memory(region)
+        if self._memory is not None:
+            self._memory.close()
         for answer in self._answers:
             if answer.descriptor is not None:
                 os.close(answer.descriptor)
@@ -175,8 +183,9 @@ class Session:
         guest = self.qps.get(request.qpn)
         if guest is None:
             raise Violation(f"a work request for QP {request.qpn}, which is not this program's")
-        cq = guest.completions
-        if cq.outstanding >= cq.capacity:
+        receive = request.opcode == door.RECV
+        cq = guest.receives if receive else guest.completions
+        if guest.queue is None and cq.outstanding >= cq.capacity:
             raise Violation(f"completion queue {cq.number} has no room for another work request")
         if request.opcode not in (door.WRITE, door.WRITE_WITH_IMM, door.RECV):
             raise Violation(f"opcode {request.opcode} of a work request")
@@ -184,16 +193,19 @@ class Session:
             cq.flushed(guest, request)
             return
         try:
-            if request.opcode == door.RECV:
+            if receive:
                 guest.qp.post_recv(request.wr_id)
             else:
                 self._post_write(guest, request)
         except (ValueError, QueueFull) as error:
             raise Violation(str(error)) from error
         cq.outstanding += 1
-        guest.outstanding += 1
-        if request.flags & door.UNSIGNALED and request.opcode != door.RECV:
-            cq.unsignaled(guest)
+        if receive:
+            guest.receiving += 1
+        else:
+            guest.outstanding += 1
+            if request.flags & door.UNSIGNALED:
+                cq.unsignaled(guest)
 
     def _post_write(self, guest: GuestQp, request: door.Request) -> None:
         region = self._regions.get(request.lkey)
@@ -265,7 +277,8 @@ class Session:
             raise RefusedError("open was said before")
         self.program = request.string("program")[:64]
         self._opened = True
-        return {**self._about(), "limits": asdict(self._limits)}
+        secret = {} if self._memory is None else {"secret": self._memory.secret.hex()}
+        return {**self._about(), "limits": asdict(self._limits), **secret}
 
     def _reg_mr(self, request: Fields, now_ns: int) -> Any:
         held = sum(region.length for region in self._regions.values())
@@ -277,8 +290,15 @@ class Session:
                 f" {self._limits.memory_bytes} that a program may register"
             )
         remote_write = request.boolean("remote_write", True)
+        va = sink = None
+        if request.has("addr"):  # the program's own memory; the new one is for sending
+            if self._memory is None:
+                raise RefusedError("memory that a program already has cannot be registered in virtual time")
+            last = (1 << 64) - length
+            address, proof = request.integer("addr", 0, last), request.integer("proof", 0, (1 << 64) - 1)
+            va, sink = request.integer("iova", 0, last, address), self._memory.sink(address, proof)
         self._descriptor, buffer = self._make_memory(length)
-        region = self._transport.register_memory(buffer, remote_write=remote_write)
+        region = self._transport.register_memory(buffer, remote_write=remote_write, va=va, sink=sink)
         self._regions[region.lkey] = region
         return {"lkey": region.lkey, "rkey": region.rkey, "addr": region.va, "length": region.length}
 
@@ -311,12 +331,15 @@ class Session:
         found = self._channels.get(request.integer("channel"))
         return found if found is not None else request.fail("channel", f"one of {sorted(self._channels)}")
 
+    def _places_left(self) -> int:
+        taken = sum(cq.capacity for cq in self._cqs.values()) + sum(guest.places for guest in self.qps.values())
+        events: int = sum(events.queue.capacity for events in self._event_queues.values())
+        return self._limits.cqe - taken - events
+
     def _new_queue(self, request: Fields) -> tuple[int, int, Channel | None]:
         """Number, capacity and channel of a new queue."""
         self._has_room("cqs", len(self._cqs) + len(self._event_queues))
-        left = self._limits.cqe - sum(cq.capacity for cq in self._cqs.values())
-        left -= sum(events.queue.capacity for events in self._event_queues.values())
-        cqe, channel = request.integer("cqe", 1, left), self._channel(request)
+        cqe, channel = request.integer("cqe", 1, self._places_left()), self._channel(request)
         if channel is not None:
             channel.users += 1
         number = self._next_cq = self._next_cq + 1 & 0xFFFFFFFF
@@ -348,7 +371,7 @@ class Session:
             self._let_go(events.armed)
             return {}
         cq = self._cq(request)
-        if users := [qpn for qpn, guest in self.qps.items() if guest.completions is cq]:
+        if users := [qpn for qpn, guest in self.qps.items() if cq in (guest.completions, guest.receives)]:
             raise RefusedError(f"destroy_cq.cq is {cq.number}, which QPs {users[:5]} still use")
         del self._cqs[cq.number]
         self._let_go(cq.armed)
@@ -376,23 +399,32 @@ class Session:
                 raise RefusedError(f"create_qp.attributes.{name} must be an integer, a string, true or false")
         self._control.check_hint(given.get("qp_hint", 0))
         attributes = {"max_send_wr": QUEUE_DEFAULT, "max_recv_wr": QUEUE_DEFAULT, **given}
-        qp = self._transport.create_qp(cq.queue, **attributes)
-        self.qps[qp.qpn] = GuestQp(qp, cq)
-        queues = {name: attributes[name] for name in ("max_send_wr", "max_recv_wr")}
+        receives, queue, places = cq, None, 0
+        if request.has("recv_cq"):
+            receives = self._cq(request, "recv_cq")
+            places = sum(found for name in _QUEUES if type(found := attributes[name]) is int)
+            if places > self._places_left():
+                raise RefusedError(f"the queue pair needs {places} places in queues; {self._places_left()} are left")
+            queue = self._transport.create_cq(max(1, places))
+        qp = self._transport.create_qp(cq.queue if queue is None else queue, **attributes)
+        self.qps[qp.qpn] = GuestQp(qp, cq, receives, queue, places)
+        queues = {name: attributes[name] for name in _QUEUES}
         return {"qpn": qp.qpn, "info": asdict(qp.info()), **queues}
 
     def _modify_qp(self, request: Fields, now_ns: int) -> Any:
         guest = self._qp(request)
         state = QPState(request.choice("state", door.STATES)) if request.has("state") else None
-        peer = self._peer(request.fields("peer")) if request.has("peer") else None
+        peer = None
+        if request.has("peer"):
+            peer = named_peer(request.fields("peer"), self._hosts, guest.qp.info())
         cur_state = QPState(request.choice("cur_state", door.STATES)) if request.has("cur_state") else None
         given = self._attributes(request, "self", "state", "now_ns", "peer", "cur_state")
         if "qp_hint" in given:
             self._control.check_hint(given["qp_hint"])
         guest.qp.modify(state, now_ns, peer=peer, cur_state=cur_state, **given)
         if state is QPState.RESET:
-            guest.completions.drain(self.qps)
-            guest.completions.forget(guest)
+            self._drain()
+            guest.forget()
         return {"state": guest.qp.state.value, "info": asdict(guest.qp.info())}
 
     def _query_qp(self, request: Fields, now_ns: int) -> Any:
@@ -407,8 +439,8 @@ class Session:
 
     def _destroy_qp(self, request: Fields, now_ns: int) -> Any:
         guest = self._qp(request)
-        guest.completions.drain(self.qps)
-        guest.completions.forget(guest)
+        self._drain()
+        guest.forget()
         del self.qps[guest.qp.qpn]
         self._transport.destroy_qp(guest.qp, now_ns)
         return {}
@@ -420,31 +452,10 @@ class Session:
         if held >= limit:
             raise RefusedError(f"a program may have {limit} {name} at a time; destroy one first")
 
-    def _cq(self, request: Fields) -> Completions:
-        cq = self._cqs.get(request.integer("cq"))
-        return cq if cq is not None else request.fail("cq", f"one of {sorted(self._cqs)}")
+    def _cq(self, request: Fields, key: str = "cq") -> Completions:
+        cq = self._cqs.get(request.integer(key))
+        return cq if cq is not None else request.fail(key, f"one of {sorted(self._cqs)}")
 
     def _qp(self, request: Fields) -> GuestQp:
         guest = self.qps.get(request.integer("qpn"))
         return guest if guest is not None else request.fail("qpn", f"one of this program's: {sorted(self.qps)[:16]}")
-
-    def _peer(self, given: Fields) -> QPInfo:
-        """The other end's `info`, which may have come from anywhere."""
-        known = {field.name: field for field in fields(QPInfo)}
-        values = Fields(given.name, given.values, RefusedError, list(known))
-        for name, field in known.items():
-            if name == "host":
-                values.choice("host", self._hosts)
-            elif "bool" in str(field.type):
-                values.boolean(name, True)
-            elif "str" in str(field.type):
-                if values.has(name):
-                    values.string(name)
-            elif values.has(name) or (name in values.values and "None" not in str(field.type)):
-                values.integer(name, 0, 1 << 63)
-        try:
-            return QPInfo(**values.values)
-        except TypeError as error:
-            raise RefusedError(
-                f"{given.name} lacks attributes; it must be what the peer's info said: {error}"
-            ) from error

@@ -73,7 +73,7 @@ class SteppedDoor:
         ours.settimeout(self._answer_s)
         session = Session(
             self._transport,
-            hosts=list(self._profile.destinations),
+            hosts={name: str(found.address) for name, found in self._profile.destinations.items()},
             about=lambda: describe(self._profile, self._transport, self._transport_name),
             make_memory=make_shared,
             make_channel=make_channel,

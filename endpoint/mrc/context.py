@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
+from endpoint.mrc.algorithms import Chosen
+from endpoint.mrc.cc_profiles import CcProfiles
 from endpoint.mrc.congestion.cc_profile import PathTraits
-from endpoint.mrc.congestion.congestion import CcProfiles
 from endpoint.mrc.hint import QpHints
 from endpoint.mrc.mismatch import MismatchLog
 from endpoint.mrc.paths.ev_events import EvEventQueue
@@ -76,6 +77,7 @@ class Context:
     classes: TrafficClasses
     stamps: Stamps
     path: PathTraits
+    chosen: Chosen
     cc_profiles: CcProfiles
     penalty: ReceiverPenalty
     mismatches: MismatchLog

@@ -13,8 +13,9 @@ from struct import error as StructError  # noqa: N812
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
-from endpoint.mrc.congestion.cc_profile import CcProfile, PathTraits, make_config
-from endpoint.mrc.congestion.congestion import CcProfiles, find_congestion
+from endpoint.mrc.algorithms import Chosen
+from endpoint.mrc.cc_profiles import CcProfiles
+from endpoint.mrc.congestion.cc_profile import PathTraits, make_config
 from endpoint.mrc.context import Context, Stamps, TrafficClasses
 from endpoint.mrc.control import Control
 from endpoint.mrc.hint import QpHints
@@ -22,7 +23,6 @@ from endpoint.mrc.mismatch import MismatchLog
 from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.paths.ev_profile import EvProfiles
 from endpoint.mrc.paths.penalty import ReceiverPenalty
-from endpoint.mrc.paths.selection import find_selection
 from endpoint.mrc.peer import Peer
 from endpoint.mrc.peers import PeerTable
 from endpoint.mrc.port_sacks import PortSacks
@@ -59,9 +59,8 @@ class Endpoint(Nic[QueuePair]):
     def __init__(self, profile: NicProfile, *, rng: Random, now_ns: int = 0, **settings: Any) -> None:
         self.settings = make_settings(settings)
         limits = self.limits = derive(profile, self.settings)
-        find_congestion(self.settings.congestion)
-        nscc = make_config(self.settings.nscc or {})
-        find_selection(self.settings.selection)
+        make_config(self.settings.nscc or {})
+        chosen = Chosen(self.settings)
         dialect = self.dialect = dialects.parse(self.settings.dialect)
         dialect.check_ports(port.port for port in profile.ports)
         super().__init__(
@@ -94,7 +93,8 @@ class Endpoint(Nic[QueuePair]):
                 jitter_ns=limits.jitter_ns,
                 trimming=limits.trimming,
             ),
-            cc_profiles=CcProfiles(CcProfile(self.settings.congestion, nscc)),
+            chosen=chosen,
+            cc_profiles=CcProfiles(chosen.cc_profile),
             penalty=ReceiverPenalty(limits.base_rtt_ns, enabled=self.settings.rcv_penalty),
             mismatches=mismatches,
             statement=dialect.statement(profile.udp_port),
@@ -128,9 +128,8 @@ class Endpoint(Nic[QueuePair]):
         self.control = Control(self._context, self.qps, self.peers, self._operations)
 
     def create_qp(self, cq: CompletionQueue, **attributes: Any) -> QueuePair:
-        """A QP in RESET. Attributes: mpr and max_write_imm, which this end grants (the API's MPR_DEST, MAX_WIMM_DEST),
-        max_send_wr, max_recv_wr, psn, selection, confirm_writes, cc_profile_id, pmtu, sq_sig_all, dynamic_mpr,
-        qp_hint."""
+        """A QP in RESET. Attributes: mpr, max_write_imm (granted by this end: MPR_DEST, MAX_WIMM_DEST), max_send_wr,
+        max_recv_wr, psn, selection, confirm_writes, cc_profile_id, pmtu, sq_sig_all, dynamic_mpr, qp_hint."""
         qp = QueuePair(self._context, self.peers, self._operations, self.next_qpn(), cq, attributes)
         self.qps[qp.qpn] = qp
         return qp
@@ -155,11 +154,12 @@ class Endpoint(Nic[QueuePair]):
         return self._placed == len(frames_in) and self.scheduler.resting and not len(self.log)
 
     def _receive_usual(self, arrival: Port, data: bytes | memoryview, size: int, now_ns: int) -> bool:
-        """A write or a SACK with an outer header, without trim and TSETH; False if the frame is something else. The
-        codec in C knows transport acknowledgements, too."""
+        """A write or a SACK with an outer header, without trim and TSETH, or what else C reads; False for the rest."""
         if codec.READ is not None:
-            fields = codec.READ(data, self.address, self._arrivals, self._trimmed_bits, self._udp_port)
+            fields = codec.READ(data, self.address, self._arrivals, self._trimmed_bits, self._udp_port, self.counted)
             if fields is not None:
+                if self.counted:
+                    self.note_left_out(arrival, (data[58] << 8 | data[59]) + 94 - size)
                 numbers, src, way, kinds, va, rkey, total = fields
                 qpn, psn, port, inner, outer = numbers & 0xFFFFFF, numbers >> 24, way & 0xFFFF, way >> 16, kinds >> 16
                 opcode, second = kinds >> 8 & 0xFF, kinds & 0xFF
@@ -171,6 +171,8 @@ class Endpoint(Nic[QueuePair]):
                         arrival, qp, data, opcode, second, psn, port, inner, outer, va, rkey, total, now_ns
                     )
                 return True
+        if self.counted:
+            self.note_left_out(arrival, frames.left_out(data))
         if size < USUAL_MIN:
             return False
         (
@@ -182,7 +184,7 @@ class Endpoint(Nic[QueuePair]):
             or outer_next != frames.NEXT_IPV6
             or outer >> 22 & 0x3F in self._trimmed
             or psn >> 24 & TIMESTAMP
-            or length + 94 != size
+            or length + 94 != size + self.left_out
             or not (0xC6 <= opcode <= 0xCB or opcode == 0xDC)  # the writes and SACK
         ):
             return False
@@ -203,8 +205,8 @@ class Endpoint(Nic[QueuePair]):
         view = memoryview(data)
         masked = bytearray(view[58:114])
         masked[3] = masked[42] = masked[43] = masked[48] = 0xFF
-        if crc32(view[114 : size - 4], crc32(masked, ICRC_STATE)) != int.from_bytes(view[size - 4 :], "little"):
-            self.log.count("icrc")
+        sent = int.from_bytes(view[size - 4 :], "little")
+        if crc32(view[114 : size - 4], crc32(masked, ICRC_STATE)) != sent and not self._mismatches.takes_wrong_icrc():
             return True
         self._take_usual(arrival, qp, data, opcode, second, psn, source_port, inner, outer, va, rkey, total, now_ns)
         return True
@@ -228,7 +230,7 @@ class Endpoint(Nic[QueuePair]):
             start += 4
             immediate = int.from_bytes(data[start - 4 : start], "big")
             flags |= bool(second & self._context.solicited_bit)  # SOLICITED
-        size = len(data) - start - 4 - (second >> 4 & 3)
+        size = len(data) + self.left_out - start - 4 - (second >> 4 & 3)
         if size < 0:
             self.log.count("malformed")
             return
@@ -257,8 +259,7 @@ class Endpoint(Nic[QueuePair]):
             self._hear_ports(qp, view, SACK_MIN - icrc.SIZE, now_ns)
 
     def _readable_sack(self, qp: QueuePair, size: int) -> bool:
-        """Whether to read a SACK in an encapsulated frame of `size` bytes that is not as long as this dialect's, or has
-        come too early or late; counted if not, and reported if another dialect's SACKs are so long."""
+        """Whether to read a SACK of another length or time; counted if not, reported if other dialects' are so long."""
         if size < SACK_MIN or not qp.sending:
             self.log.count("malformed" if size < SACK_MIN else "no_qp")
             return False
@@ -305,15 +306,14 @@ class Endpoint(Nic[QueuePair]):
             return
         lasthop = self._trimmed.get(found.dscp)
         # Without an outer header the switch that trims rewrites the only IPv6 length, so that the UDP length tells.
-        if len(data) < found.end or (lasthop is not None and len(data) < found.udp_end):
+        if len(data) + self.left_out < (found.end if lasthop is None else max(found.end, found.udp_end)):
             if lasthop is None or bth.opcode not in WRITES:
                 self.log.count("truncated")
                 return
             self._receive_trimmed(arrival, data, found, bth, lasthop, now_ns)
             return
         view = memoryview(data)[: found.end]
-        if not icrc.verify(view[found.offset :]):
-            self.log.count("icrc")
+        if not icrc.verify(view[found.offset :]) and not self._mismatches.takes_wrong_icrc():
             return
         try:
             self._dispatch(arrival, view, found, bth, lasthop, now_ns)
@@ -439,8 +439,7 @@ class Endpoint(Nic[QueuePair]):
 
     def _known_evs(self) -> frozenset[tuple[int, int]]:
         """Every EV of the profile with its port, whatever host it leads to."""
-        rows = self.profile.destinations.values()
-        return frozenset((path.ev, path.port) for row in rows for path in row.paths)
+        return frozenset((path.ev, path.port) for row in self.profile.destinations.values() for path in row.paths)
 
     def _ports_settled(self, now_ns: int, up: bool) -> None:
         """A lost port is left at once, with what was queued on it, and every peer is told."""

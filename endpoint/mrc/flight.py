@@ -12,17 +12,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from endpoint.mrc.loss.loss_detection import LossDetection
+from endpoint.mrc.loss.packet_window import PacketWindow
 from endpoint.mrc.paths.ev_set import EvPath
-from endpoint.mrc.recovery import ReorderRule
 from endpoint.nic.config import NEVER
 from endpoint.nic.message import Message
+from endpoint.nic.psn import PSN_HALF, expand
 from endpoint.nic.rtt import RttEstimator
 from endpoint.nic.wire import MPR_UNIT
 
 Ring = TypeVar("Ring", bound="list[Any] | bytearray")
 
 
-class Flight:
+class Flight(PacketWindow):
     """`psn` is the first to send, `window` how many PSNs the peer grants. Sizes are payload bytes.
 
     `on_late(path, now_ns)` is told of a packet that was taken for lost on that path and has arrived after all,
@@ -33,12 +35,13 @@ class Flight:
         self,
         psn: int,
         window: int,
-        rule: ReorderRule,
+        rule: LossDetection,
         rtt: RttEstimator,
         on_late: Callable[[EvPath, int], None],
         on_placed: Callable[[Message], None],
     ) -> None:
         size = 1 << (window - 1).bit_length()
+        super().__init__(psn, size)
         self.window = window
         self.granted = NEVER
         """With the dynamic MPR, the first PSN that the peer has not granted."""
@@ -46,14 +49,7 @@ class Flight:
         self._rtt = rtt
         self._on_late = on_late
         self._on_placed = on_placed
-        self.una = self.nxt = psn
-        self.acked = 0
-        self.lost = 0
         self.inflight_bytes = 0
-        self.mask = size - 1
-        self.sent_ns = [0] * size
-        self.sizes = [0] * size
-        self.tries = [0] * size
         self.paths: list[EvPath | None] = [None] * size
         self.messages: list[Message | None] = [None] * size
         """The message that a packet is of, until the packet is acknowledged."""
@@ -95,6 +91,21 @@ class Flight:
         self.blamed = _moved(self.blamed, [None] * size, kept)
         self._blamed_ns = _moved(self._blamed_ns, [0] * size, kept)
         self._proved = _moved(self._proved, bytearray(size), kept)
+
+    def grant(self, edge: int) -> None:
+        """The peer takes PSNs below `edge`. A grant is not taken back, so a smaller MPR holds from where the larger one
+        ended, and SACKs may arrive in any order."""
+        if edge > self.granted:
+            self.granted = edge
+            self.grow(min(self.window, edge - self.una))
+
+    def may_be_refused(self, psn24: int, first_psn: int) -> bool:
+        """Whether a NAK can be about this PSN: one that was sent, or that a packet sent would have followed.
+
+        Acceptance comes before placement, so that a SACK may have reported the packet before the NAK refused it; and
+        any PSN that 24 bits can still name may be told of. Everything else is forged.
+        """
+        return max(first_psn - 1, self.nxt - PSN_HALF) <= expand(psn24, self.nxt - 1) < self.nxt
 
     def reported(self, count: int, sack_offset: int, bitmap: int) -> int:
         """The packets that a SACK says have arrived, as bits from `una`: the first `count`, and those of its bitmap."""
@@ -193,20 +204,6 @@ class Flight:
                 path.alive_ns = min(path.alive_ns, own_ns)
         self.rule.none_sent_after(own_ns)
 
-    def overdue(self) -> list[int]:
-        """Packets that the reorder rule takes for lost now, as offsets from `una`, oldest transmission first."""
-        rule = self.rule
-        log, horizon_ns = rule.log, rule.newest_ns - rule.window_ns
-        una, known = self.una, self.acked | self.lost
-        found: list[int] = []
-        while log and log[0][1] <= horizon_ns:
-            psn, sent_ns = log.popleft()
-            index = psn - una
-            if index >= 0 and not known >> index & 1 and self.sent_ns[psn & self.mask] == sent_ns:
-                known |= 1 << index
-                found.append(index)
-        return found
-
     def lose(self, index: int, *, proved: bool) -> tuple[EvPath, int, int]:
         """Take a packet for lost, by the fault of its path; returns the path, the size and when it was sent. `proved`:
         by the reorder rule."""
@@ -232,16 +229,8 @@ class Flight:
         self.lost |= 1 << index
         self.inflight_bytes -= size
         self.blamed[slot] = None
-        if len(self.rule.log) > 4 * (self.mask + 1):
-            self._prune_log()
+        self.rule.prune(self)  # NACKs bring nothing that a loss rule could judge by
         return path, size
-
-    def _prune_log(self) -> None:
-        """NACKs bring nothing that the reorder rule could judge by; stale entries must not pile up meanwhile."""
-        log, sent_ns, mask = self.rule.log, self.sent_ns, self.mask
-        kept = [entry for entry in log if entry[0] >= self.una and sent_ns[entry[0] & mask] == entry[1]]
-        log.clear()
-        log.extend(kept)
 
     def waiting(self) -> list[int]:
         """Packets that are neither acknowledged nor taken for lost, as offsets from `una`."""

@@ -76,6 +76,11 @@ class MismatchLog:
         self.seen(peer, "port_mask")
         return True
 
+    def takes_wrong_icrc(self) -> bool:
+        """Count a packet whose last four bytes are not the ICRC; whether the dialect takes the packet all the same."""
+        self._log.count("icrc")
+        return self.dialect.takes_any_icrc
+
     def echoed_ev(self, peer: str, echoed: int, sent: Iterable[int]) -> None:
         """The peer answers a packet on an EV that no packet was `sent` on: the peer may have read a label otherwise."""
         if self._worth_a_look(peer):

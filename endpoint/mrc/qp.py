@@ -6,8 +6,8 @@ from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any
 
+from endpoint.mrc.algorithms import find_selection
 from endpoint.mrc.answers import Answers
-from endpoint.mrc.congestion.congestion import find_congestion
 from endpoint.mrc.context import Context
 from endpoint.mrc.mismatch import refusal
 from endpoint.mrc.operations import EndpointOperations
@@ -15,7 +15,6 @@ from endpoint.mrc.paths.ev_events import event_state
 from endpoint.mrc.paths.ev_profile import COUNT_MAX, EvMode
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.ev_state import EvCause, EvState
-from endpoint.mrc.paths.selection import find_selection
 from endpoint.mrc.peer import Peer
 from endpoint.mrc.peers import PeerTable
 from endpoint.mrc.repair import Repair
@@ -82,7 +81,8 @@ class QueuePair(VerbQueuePair):
         }
         taken = take_attributes("a QP", known, attributes)
         check_pmtu(taken["pmtu"], limits.pmtu)
-        self._make_selection = find_selection(taken["selection"])
+        find_selection(taken["selection"])
+        self._selection_name: str = taken["selection"]
         context.cc_profiles.find(taken["cc_profile_id"])
         context.hints.find(taken["qp_hint"])
         context.ev_profiles.online(taken["ev_profile_id"])
@@ -167,11 +167,14 @@ class QueuePair(VerbQueuePair):
             backup=settings.evs_backup if profile.mode is EvMode.AUTO else COUNT_MAX,
             floor_share=profile.floor_share(settings.evs_min_active_share),
             rest_packets=settings.ev_rest_packets,
+            swaps_congested=settings.congested_ev == "swap",
+            suspects_planes=settings.plane_suspicion,
+            leaves_plane=settings.retransmit_plane == "other",
             probes_needed=settings.probes_to_resurrect,
             probe_interval_ns=context.limits.probe_interval_ns,
             on_change=self._ev_changed,
         )
-        self._selection = self._make_selection(self.evs, context.rng)
+        self._selection = context.chosen.selection(self._selection_name, self.evs, context.rng)
         self.reverse = ReverseEvs(self.peer)
         self.responder = Responder(
             context,
@@ -216,7 +219,7 @@ class QueuePair(VerbQueuePair):
     def _make_requester(self) -> None:
         assert self._remote is not None  # RTR came before
         profile = self._context.cc_profiles.find(self.values["cc_profile_id"])
-        congestion, base_rtt_ns = find_congestion(profile.algorithm), self.peer.row.base_rtt_ns
+        chosen, base_rtt_ns = self._context.chosen, self.peer.row.base_rtt_ns
         path = replace(
             self._context.path,
             base_rtt_ns=base_rtt_ns,
@@ -229,7 +232,8 @@ class QueuePair(VerbQueuePair):
             self.agenda,
             self.evs,
             self._selection,
-            congestion(path, profile.config),
+            chosen.congestion(profile, path),
+            chosen.loss(base_rtt_ns, self._context.limits.jitter_ns),
             self.fail,
             self._repaired,
             dest_qpn=self._remote.qpn,

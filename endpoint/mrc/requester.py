@@ -9,16 +9,18 @@ from endpoint.mrc.confirmation import NAK_STATUS, Confirmations
 from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.context import Context
 from endpoint.mrc.flight import Flight
+from endpoint.mrc.hearers import Hearers
+from endpoint.mrc.loss.loss_detection import LossDetection
+from endpoint.mrc.pacer import Pacer
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.ev_state import MARK_CAUSES, TRIM_CAUSES, EvCause
 from endpoint.mrc.paths.probe import ProbeTable
 from endpoint.mrc.paths.selection import Selection, next_after_loss
-from endpoint.mrc.recovery import ReorderRule
 from endpoint.mrc.repair import Repair
 from endpoint.mrc.retry import RetryTimer
 from endpoint.nic.config import NEVER
 from endpoint.nic.message import Message
-from endpoint.nic.packet import VARIANT_MASKED, WritePacker
+from endpoint.nic.packet import VARIANT_MASKED, WritePacker, left_out
 from endpoint.nic.psn import PSN_HALF, PSN_MASK, expand
 from endpoint.nic.rtt import RttEstimator
 from endpoint.nic.scheduler import Agenda, Sender
@@ -42,6 +44,7 @@ class Requester(Sender):
         evs: EvSet,
         selection: Selection,
         congestion: Congestion,
+        rule: LossDetection,
         fail: Fail,
         on_repaired: Callable[[Repair, int], None],
         *,
@@ -72,7 +75,9 @@ class Requester(Sender):
         self.cc = congestion
         asks = context.solicited_bit
         self._packer = WritePacker(VARIANT_MASKED | dest_qpn, pmtu, stamps.tick_ns, stamps.resolution, asks)
-        self._rule = ReorderRule(base_rtt_ns, limits.jitter_ns)
+        self._rule = rule
+        self._hearers = Hearers([selection.listener(), congestion.listener(), rule.listener()])
+        self._pacer = Pacer(congestion, context.scheduler)
         self._rtt = RttEstimator(base_rtt_ns)
         room = window if granted is None else min(window, granted)
         self._confirmations = Confirmations(work, max_write_imm, confirm_writes)
@@ -98,22 +103,12 @@ class Requester(Sender):
         return self._rtt.smoothed_ns
 
     def counters(self) -> dict[str, int]:
-        """This half of the QP's fields in `sample` lines."""
         return {
-            "cwnd_bytes": self.cc.window_bytes,
-            "inflight_bytes": self.flight.inflight_bytes,
-            "rtt_ns": self._rtt.smoothed_ns,
-            "acked_bytes": self.acked_bytes,
-            "data_packets": self.data_packets,
-            "retransmits": self.retransmits,
-            "rto": self.timeouts,
-            "trims": self.trims,
-            "ecn": self.marks,
-            "nacks": self.nacks,
-            "skips": self.skips,
-            "probes": self._probes.sent,
-            "spurious": self.spurious,
-        }
+            "cwnd_bytes": self.cc.window_bytes, "inflight_bytes": self.flight.inflight_bytes, "rtt_ns": self.rtt_ns,
+            "acked_bytes": self.acked_bytes, "data_packets": self.data_packets, "retransmits": self.retransmits,
+            "rto": self.timeouts, "trims": self.trims, "ecn": self.marks, "nacks": self.nacks, "skips": self.skips,
+            "probes": self._probes.sent, "spurious": self.spurious,
+        }  # fmt: skip
 
     def enqueue(self, message: Message) -> None:
         """Send this write when its turn comes."""
@@ -137,6 +132,7 @@ class Requester(Sender):
         for plane in self._evs.planes:
             if not plane.wanted:
                 self._rule.forget_plane(plane.number)
+        self._hearers.tell_ports(self._scheduler.now_ns, self._evs.wanted_ports)
         self._agenda.arm(self.retry.ask_due_ns)
 
     # --- sending -----------------------------------------------------------------------------------------------
@@ -149,12 +145,15 @@ class Requester(Sender):
         if flight.una == flight.nxt and not self._confirmations.waiting and self._evs.live:
             self.retry.restart(now_ns)
         first, end = len(out), len(out) + budget
+        if self.cc.pacing_bps and (end := self._pacer.end(first, now_ns)) == first:
+            return True
         more = self._send_lost(now_ns, out, end) if flight.lost else None
         if more is None:
             more = self._send_new(now_ns, out, end)
         if len(out) > first:
             self.retry.sent(now_ns)
             self._agenda.arm(self.retry.ask_due_ns)
+            self._pacer.sent(out, now_ns)
         elif not self._evs.live:
             self._agenda.arm(self.retry.retry_due_ns)
         return more
@@ -187,9 +186,10 @@ class Requester(Sender):
             self.retransmits += 1
             frame = self._packer.pack(message, psn, size, RETRANSMISSION, path.route, self._classes.retransmit, now_ns)
             path.sent += 1
+            if self._hearers.sent:
+                self._hearers.tell_sent(now_ns, path, size)
             port = path.port
-            port.charge(len(frame), now_ns)
-            agenda.credit -= len(frame)
+            agenda.credit -= port.charge(len(frame) + left_out(message, size), now_ns)
             if port.free_ns > scheduler.horizon_ns:
                 scheduler.usable &= ~port.bit
             out.append((port.number, frame))
@@ -200,7 +200,8 @@ class Requester(Sender):
         flight, scheduler, agenda = self.flight, self._scheduler, self._agenda
         selection, packer, log = self._selection, self._packer, self._rule.log
         mask, pmtu, traffic_class, edge = flight.mask, self._pmtu, self._classes.data, flight.edge
-        window, credit, sent_ns = self.cc.window_bytes, agenda.credit, now_ns - flight.late_ns
+        cc, hearers = self.cc, self._hearers
+        window, credit, sent_ns = cc.window_bytes, agenda.credit, now_ns - flight.late_ns
         messages, sizes, tries, blamed, paths = flight.messages, flight.sizes, flight.tries, flight.blamed, flight.paths
         while len(out) < end and credit > 0:
             message = self._current
@@ -218,9 +219,9 @@ class Requester(Sender):
             inflight = flight.inflight_bytes
             if inflight and inflight + size > window:
                 return False
-            path = selection.next(scheduler.usable)
+            path = selection.next(scheduler.usable & cc.ports_open)
             if path is None:
-                return True
+                return bool(scheduler.usable & cc.ports_open) or cc.ports_open == -1
             flags = 0
             if last:
                 self._current = None
@@ -244,9 +245,10 @@ class Requester(Sender):
             self.data_packets += 1
             frame = packer.pack(message, psn, size, flags, path.route, traffic_class, now_ns)
             path.sent += 1
+            if hearers.sent:
+                hearers.tell_sent(now_ns, path, size)
             port = path.port
-            port.charge(len(frame), now_ns)
-            credit = agenda.credit = credit - len(frame)
+            credit = agenda.credit = credit - port.charge(len(frame) + left_out(message, size), now_ns)
             if port.free_ns > scheduler.horizon_ns:
                 scheduler.usable &= ~port.bit
             out.append((port.number, frame))
@@ -294,12 +296,13 @@ class Requester(Sender):
             self._log.count("sack_of_unsent")
             return
         if mpr and self._dynamic:
-            self._grant(una + count + mpr * MPR_UNIT)
+            flight.grant(una + count + mpr * MPR_UNIT)
         fresh = flight.reported(count, sack_offset, bitmap) & ~flight.acked
         marked = first >> 5 & 3
         rtt_ns: int | None = None
         if first & 2:
             self._probe_answered(now_ns, answer & 0xFFFF, entropy, marked)
+            cause = -1
         else:
             cause = count - 1 + answer
             if cause >= 0 and fresh >> cause & 1:
@@ -318,19 +321,14 @@ class Requester(Sender):
             if self._repair.ended(flight.una):
                 self._on_repaired(self._repair, now_ns)
                 self._repair.packets = 0
+        self._hearers.tell_acked(flight, una, fresh, cause, rtt_ns, bool(marked), now_ns)
         self.cc.on_ack(now_ns, acked, rtt_ns, marked == PathMark.SKIP_ONCE, flight.inflight_bytes)
-        for index in flight.overdue():
+        for index in self._rule.overdue(flight, self.cc.window_bytes):
             self._lose(index, now_ns, proved=True)
         self._agenda.arm(self.retry.ask_due_ns)
         self._agenda.wake()
-
-    def _grant(self, edge: int) -> None:
-        """The peer takes PSNs below `edge`. What it has granted once it does not take back, so that a smaller MPR
-        holds from where the larger one ended, and SACKs may arrive in any order."""
-        flight = self.flight
-        if edge > flight.granted:
-            flight.granted = edge
-            flight.grow(min(flight.window, edge - flight.una))
+        if self._selection.wanted_probes:
+            self._probes.send_wanted(self._selection.wanted_probes, flight.una, now_ns)
 
     def _sample_rtt(self, slot: int, now_ns: int) -> int | None:
         """The round trip of what caused an acknowledgement; None if there were copies, or this host stood still."""
@@ -364,6 +362,7 @@ class Requester(Sender):
         if cause is not None:
             self.trims += 1
             self._signal(path, cause, now_ns)
+            self._hearers.tell_trimmed(now_ns, path, size, reason == NackReason.TRIMMED_LASTHOP)
             self.cc.on_trim(now_ns, size, flight.inflight_bytes)
         else:
             self.retry.hold_ns = now_ns + self._base_rtt_ns
@@ -387,8 +386,10 @@ class Requester(Sender):
         if 0 < count <= flight.nxt - flight.una:
             fresh = ((1 << count) - 1) & ~flight.acked
             if fresh:
+                una = flight.una
                 acked = flight.take_acked(fresh, now_ns)
                 self.acked_bytes += acked
+                self._hearers.tell_acked(flight, una, fresh, -1, None, False, now_ns)
                 self.cc.on_ack(now_ns, acked, None, False, flight.inflight_bytes)
                 self.retry.heard(now_ns)
         if self._confirmations.confirm(msn24):
@@ -396,22 +397,16 @@ class Requester(Sender):
         self._agenda.wake()
 
     def _refused(self, now_ns: int, syndrome: int, status: CompletionStatus, msn24: int, psn24: int) -> None:
-        """A NAK ends the QP if it is about a PSN that was sent, or that a packet sent would have followed.
-
-        Acceptance comes before placement, so that a SACK may have reported the packet before the NAK refused it; and
-        what 24 bits can still name may be told of. The refused write is the first that the peer has not completed.
-        """
-        flight = self.flight
-        psn = expand(psn24, flight.nxt - 1)
-        if not max(self._first_psn - 1, flight.nxt - PSN_HALF) <= psn < flight.nxt:
-            return  # about nothing that was sent: forged
-        guilty = self._work.pending.get(expand(msn24, next(iter(self._work.pending), 0)))
-        self._fail(now_ns, status, f"NAK with syndrome {syndrome:#x}", guilty)
+        """A NAK ends the QP if it is about a PSN that was sent, or that a packet sent would have followed."""
+        if self.flight.may_be_refused(psn24, self._first_psn):
+            # The refused write is the first that the peer has not completed.
+            guilty = self._work.pending.get(expand(msn24, next(iter(self._work.pending), 0)))
+            self._fail(now_ns, status, f"NAK with syndrome {syndrome:#x}", guilty)
 
     # --- losses and probes -------------------------------------------------------------------------------------
 
     def _signal(self, path: EvPath | None, cause: EvCause, now_ns: int) -> None:
-        if path is not None and self._selection.heeds_signals:
+        if path is not None and self._selection.heeds:
             if cause is EvCause.ECN or cause is EvCause.TRIM:
                 self.skips += 1
             self._evs.signal(path, cause, now_ns)
@@ -426,9 +421,10 @@ class Requester(Sender):
         """Take a packet for lost; `proved` if one sent later is known to have arrived."""
         path, size, sent_ns = self.flight.lose(index, proved=proved)
         self._repair.lost(self.flight.una + index, sent_ns + self.flight.late_ns, now_ns)
+        self._hearers.tell_lost(now_ns, path, size, proved)
         if proved:
             self.cc.on_loss(now_ns, size, self.flight.inflight_bytes)
-        if path.plane.wanted and self._selection.heeds_signals:  # a port that is known to be down explains the loss
+        if path.plane.wanted and self._selection.heeds:  # a port that is known to be down explains the loss
             self._evs.lose(path, sent_ns, now_ns, proved=proved)
 
     def probe(self, path: EvPath, now_ns: int) -> None:
@@ -445,6 +441,7 @@ class Requester(Sender):
             self._rtt.update(now_ns - sent_ns)
         self._rule.newest_ns = max(self._rule.newest_ns, own_ns)
         self.retry.alive(now_ns)
+        self._hearers.tell_answered(now_ns, path, now_ns - sent_ns, marked != PathMark.NONE)
         if sent_ns >= path.left_ns:
             self._evs.probe_answered(path, own_ns, marked != PathMark.NONE, now_ns)
         self._agenda.arm(self._evs.next_probe_ns())
@@ -495,6 +492,7 @@ class Requester(Sender):
         for index in self.flight.waiting():
             self._lose(index, now_ns, proved=False)
         self.cc.on_timeout(now_ns, before - self.flight.inflight_bytes)
+        self._hearers.tell_timeout(now_ns)
         self._rule.log.clear()
         self._agenda.arm(self._evs.probe_soon(now_ns))
         self._agenda.wake()

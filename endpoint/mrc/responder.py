@@ -156,7 +156,8 @@ class Responder:
         elif size != self._pmtu:
             self._invalid(now_ns, port, ev, psn, f"{Opcode(opcode).name} of {size} bytes")
             return False
-        place(region, at, frame, start, size)
+        if not place(region, at, frame, start, size):
+            return self._unplaced(now_ns, va, size)
         self.bitmap |= bit
         self.unreported |= bit
         self.received_bytes += size
@@ -169,6 +170,11 @@ class Responder:
             self.acknowledge(now_ns, port, ev, psn, mark, stamp)
             return False
         return True
+
+    def _unplaced(self, now_ns: int, va: int, size: int) -> bool:
+        what = f"write of {size} bytes to {va:#x}, where the program has no memory any more"
+        self.refuse(now_ns, Syndrome.NAK_REMOTE_ACCESS_ERROR, what)
+        return False
 
     def receive_trimmed(self, now_ns: int, port: Port, ev: int, psn24: int, lasthop: bool, stamp: int) -> None:
         """Only headers arrived, and nothing but the window vouches for them: ask for the packet again."""

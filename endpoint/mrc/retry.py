@@ -96,7 +96,7 @@ class RetryTimer:
         """
         slowest_ns = self._rule.slowest_ns
         answer_ns = slowest_ns + self._jitter_ns if slowest_ns else self.round_trip_ns
-        wait_ns = max(answer_ns, min(self._rule.window_ns, self._timeout_ns // 2))
+        wait_ns = max(answer_ns, min(self._rule.window_ns, max(self._timeout_ns // 2, self._longest_patience_ns)))
         if self._asked:
             return self._quiet_ns + (wait_ns << min(self._asked, PROBE_BACKOFF_MAX))
         overdue_ns = min(self._flight.oldest_ns, self._quiet_ns) + wait_ns
@@ -106,7 +106,13 @@ class RetryTimer:
     def retry_due_ns(self) -> int:
         """When to send everything again."""
         excess = min(self.retries - self._linear, BACKOFF_MAX)
-        return self._life_ns + (max(self._timeout_ns, 2 * self.round_trip_ns) << max(0, excess + 1))
+        timeout_ns = max(self._timeout_ns, 2 * (self.round_trip_ns + self._rule.patience_ns))
+        return self._life_ns + (timeout_ns << max(0, excess + 1))
+
+    @property
+    def _longest_patience_ns(self) -> int:
+        """What a NIC that is in no hurry lets pass before it asks; 0 for one that asks as soon as it can."""
+        return self._rule.window_ns if self._rule.patience_ns else 0
 
     @property
     def round_trip_ns(self) -> int:

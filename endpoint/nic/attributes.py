@@ -60,12 +60,13 @@ class When:
 _INIT = When((QPState.INIT,), (QPState.INIT,))
 _RTR = When((QPState.INIT, QPState.RTR), (QPState.INIT,))
 _RTS = When((QPState.RTS,), (QPState.RTS,))
+_SQ_PSN = When((QPState.INIT, QPState.RTS), (QPState.INIT,))  # verbs set it on the way to RTS
 
 MRC_ATTRIBUTES: Mapping[str, When] = {
     "ev_profile_id": _INIT,
     "cc_profile_id": _INIT,
     "qp_hint": When((QPState.INIT, QPState.RTR, QPState.RTS), (QPState.INIT, QPState.RTR)),
-    "sq_psn": _INIT,
+    "sq_psn": _SQ_PSN,
     "max_wimm_dest": _RTR,
     "mpr_dest": When(_RTR.steps, (QPState.INIT, QPState.RTR, QPState.RTS)),
     "cap": _RTR,
@@ -77,7 +78,7 @@ MRC_ATTRIBUTES: Mapping[str, When] = {
 }
 """Of an MRC queue pair. `mpr_dest` of a QP in RTR or RTS needs the dynamic MPR, at both ends."""
 
-ROCE_ATTRIBUTES: Mapping[str, When] = {"sq_psn": _INIT, "timeout": _RTS, "retry_cnt": _RTS}
+ROCE_ATTRIBUTES: Mapping[str, When] = {"sq_psn": _SQ_PSN, "timeout": _RTS, "retry_cnt": _RTS}
 """Of the baseline's queue pair."""
 
 

@@ -21,9 +21,11 @@ Fields = tuple[int, bytes, int, int, int, int, int]
 """
 Memory = bytearray | memoryview
 
-_read: Callable[[bytes | memoryview, bytes, bytes, int, int], Fields | None] | None = None
+_read: Callable[[bytes | memoryview, bytes, bytes, int, int, bool], Fields | None] | None = None
 _place: Callable[[Memory, int, bytes | memoryview, int, int], None] | None = None
-_write: Callable[[bytes, int, int, int, int, int, int, int, int, int, Memory, int, int, bytes], bytes] | None = None
+_write: Callable[[bytes, int, int, int, int, int, int, int, int, int, Memory | None, int, int, bytes], bytes] | None = (
+    None
+)
 _sack: Callable[[bytes, int, int, int, int, int, int, int, int, int, int, int, int], bytes] | None = None
 _seal: Callable[[bytes, int, bytearray], bytes] | None = None
 try:
@@ -35,18 +37,20 @@ else:
     _sack, _seal = codec_native.sack, codec_native.seal
 
 READ: Final = _read
-"""`READ(frame, address, addresses, trimmed, port)`: the fields of a frame that is a write, a SACK, a transport
+"""`READ(frame, address, addresses, trimmed, port, counted)`: the fields of a frame that is a write, a SACK, a transport
 acknowledgement, an endpoint request or an endpoint response, has that header whole, and an outer IPv6 header, is
 without TSETH, as long as its inner header says, with a right ICRC, to `address` at UDP port `port`, by one of the outer
 `addresses` (16 bytes each, one after the other), and whose outer DSCP has no bit in `trimmed`. None for every other
-frame, whatever its bytes and length: None says nothing about why."""
+frame, of any bytes and length: None says nothing about why. With `counted` a write may leave its payload
+out; its inner header says how long it is with it."""
 PLACE: Final = _place
 """`PLACE(memory, at, frame, start, size)`: copy `size` bytes of the frame, from byte `start` on, to byte `at` of the
 memory. Raises `ValueError`, and copies nothing, if they are not inside both."""
 WRITE: Final = _write
 """`WRITE(headers, class, opcode, second, destination, flags and PSN, METH, VA, rkey, length, memory, start, size,
 immediate)`: a whole frame of a write whose payload is the `size` bytes of `memory` from `start` on, without TSETH and
-pad. `headers` are `Route.headers`; `destination` has 0xff in the variant byte, as in `WritePacker`; `immediate` has
+pad. Without memory (None) the frame leaves its payload out, and its ICRC is that of its headers. `headers` are
+`Route.headers`; `destination` has 0xff in the variant byte, as in `WritePacker`; `immediate` has
 four bytes, or none. Raises `OverflowError` for a field that is too large for its header, `ValueError` if the payload is
 not inside the memory or the immediate has another length."""
 SACK: Final = _sack

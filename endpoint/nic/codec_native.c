@@ -78,12 +78,20 @@ static int has_headers(const uint8_t *at, Py_ssize_t size)
            (size >= USUAL_MIN && ((opcode >= 0xC6 && opcode <= 0xCB) || opcode == SACK));
 }
 
+/* Whether a frame is as long as it says, or with `counted` a write that is as long with the payload that it leaves out. */
+static int has_its_length(const uint8_t *at, Py_ssize_t size, int counted)
+{
+    Py_ssize_t length = (Py_ssize_t)get16(at + LENGTH) + 94;
+    Py_ssize_t immediate = at[OPCODE] == 0xC9 || at[OPCODE] == 0xCB ? 4 : 0;
+    return length == size || (counted && length > size && at[OPCODE] < ACKNOWLEDGE && size == USUAL_MIN + immediate);
+}
+
 /* A frame with an outer header, as long as it says, without trim and TSETH. It has its headers. */
-static int is_usual(const uint8_t *at, Py_ssize_t size, uint64_t trimmed)
+static int is_usual(const uint8_t *at, Py_ssize_t size, uint64_t trimmed, int counted)
 {
     return get16(at + ETHERTYPE) == 0x86DD && at[OUTER_NEXT] == 41 && at[INNER_NEXT] == 17 && at[OUTER] >> 4 == 6 &&
            at[INNER] >> 4 == 6 && !(trimmed >> (get32(at + OUTER) >> 22 & 0x3F) & 1) && !(at[PSN] & 0x10) &&
-           (Py_ssize_t)get16(at + LENGTH) + 94 == size;
+           has_its_length(at, size, counted);
 }
 
 static int is_one_of(const uint8_t *destination, const uint8_t *addresses, Py_ssize_t size)
@@ -138,15 +146,16 @@ static PyObject *wrong_arguments(const char *what)
 static PyObject *py_read(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    if (count != 5 || !PyBytes_Check(args[1]) || PyBytes_GET_SIZE(args[1]) != ADDRESS || !PyBytes_Check(args[2]))
-        return wrong_arguments("read takes a frame, an address, addresses, trimmed DSCPs and a UDP port");
+    if (count != 6 || !PyBytes_Check(args[1]) || PyBytes_GET_SIZE(args[1]) != ADDRESS || !PyBytes_Check(args[2]))
+        return wrong_arguments("read takes a frame, an address, addresses, trimmed DSCPs, a UDP port and whether payload is counted");
     unsigned long long trimmed = PyLong_AsUnsignedLongLong(args[3]);
     long port = PyErr_Occurred() ? 0 : PyLong_AsLong(args[4]);
+    int counted = PyErr_Occurred() ? 0 : PyObject_IsTrue(args[5]);
     Py_buffer frame;
     if (PyErr_Occurred() || PyObject_GetBuffer(args[0], &frame, PyBUF_SIMPLE))
         return NULL;
     const uint8_t *at = frame.buf;
-    int usual = has_headers(at, frame.len) && is_usual(at, frame.len, trimmed) &&
+    int usual = has_headers(at, frame.len) && is_usual(at, frame.len, trimmed, counted) &&
                 !memcmp(at + DST, PyBytes_AS_STRING(args[1]), ADDRESS) && (long)get16(at + DPORT) == port &&
                 is_one_of(at + OUTER_DST, (const uint8_t *)PyBytes_AS_STRING(args[2]), PyBytes_GET_SIZE(args[2])) &&
                 is_whole(at, frame.len);
@@ -248,18 +257,24 @@ static void put_icrc(uint8_t *bth, size_t size, uint32_t state)
     bth[VARIANT] = 0;
 }
 
+/* Without a payload, the headers of `size` bytes of payload and an ICRC of headers alone: a counted frame. */
 static PyObject *written(PyObject *path, const uint64_t *number, PyObject *immediate, const uint8_t *payload,
                          Py_ssize_t size)
 {
-    Py_ssize_t head = HEAD + PyBytes_GET_SIZE(immediate);
+    Py_ssize_t head = HEAD + PyBytes_GET_SIZE(immediate), length = head + size + ICRC;
+    if (length > LENGTH_MAX)
+        return PyErr_Format(PyExc_OverflowError, "codec_native: no IPv6 packet has room for %zd bytes", length);
+    if (!payload)
+        size = 0;
     PyObject *frame = frame_for(path, head + size + ICRC);
     if (!frame)
         return NULL;
     uint8_t *at = (uint8_t *)PyBytes_AS_STRING(frame), *bth = at + PyBytes_GET_SIZE(path);
-    uint32_t state = put_front(at, path, (uint32_t)number[CLASS], (uint32_t)(head + size + ICRC));
+    uint32_t state = put_front(at, path, (uint32_t)number[CLASS], (uint32_t)length);
     put_head(bth, number);
     memcpy(bth + HEAD, PyBytes_AS_STRING(immediate), (size_t)(head - HEAD));
-    memcpy(bth + head, payload, (size_t)size);
+    if (payload)
+        memcpy(bth + head, payload, (size_t)size);
     put_icrc(bth, (size_t)(head + size), state);
     return frame;
 }
@@ -287,6 +302,14 @@ static int numbers_from(PyObject *const *args, uint64_t *number)
     return 1;
 }
 
+static int is_immediate(PyObject *bytes)
+{
+    Py_ssize_t size = PyBytes_GET_SIZE(bytes);
+    if (size && size != IMMEDIATE)
+        PyErr_SetString(PyExc_ValueError, "codec_native: an immediate has four bytes, or none");
+    return !size || size == IMMEDIATE;
+}
+
 static PyObject *py_write(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
@@ -298,14 +321,16 @@ static PyObject *py_write(PyObject *self, PyObject *const *args, Py_ssize_t coun
         return NULL;
     Py_ssize_t start = PyLong_AsSsize_t(args[NUMBERS + 2]);
     Py_ssize_t size = PyErr_Occurred() ? 0 : PyLong_AsSsize_t(args[NUMBERS + 3]);
+    if (PyErr_Occurred() || !is_immediate(args[NUMBERS + 4]))
+        return NULL;
+    if (args[NUMBERS + 1] == Py_None && size >= 0)
+        return written(args[0], number, args[NUMBERS + 4], NULL, size);
     Py_buffer memory;
-    if (PyErr_Occurred() || PyObject_GetBuffer(args[NUMBERS + 1], &memory, PyBUF_SIMPLE))
+    if (PyObject_GetBuffer(args[NUMBERS + 1], &memory, PyBUF_SIMPLE))
         return NULL;
     PyObject *frame = NULL;
     if (!is_inside(start, size, memory.len))
         PyErr_SetString(PyExc_ValueError, "codec_native: the payload is not inside its memory");
-    else if (PyBytes_GET_SIZE(args[NUMBERS + 4]) % IMMEDIATE || PyBytes_GET_SIZE(args[NUMBERS + 4]) > IMMEDIATE)
-        PyErr_SetString(PyExc_ValueError, "codec_native: an immediate has four bytes, or none");
     else
         frame = written(args[0], number, args[NUMBERS + 4], (const uint8_t *)memory.buf + start, size);
     PyBuffer_Release(&memory);

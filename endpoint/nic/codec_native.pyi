@@ -5,7 +5,7 @@ def place(
     memory: bytearray | memoryview, at: int, frame: bytes | bytearray | memoryview, start: int, size: int, /
 ) -> None: ...
 def read(
-    frame: bytes | bytearray | memoryview, address: bytes, addresses: bytes, trimmed: int, port: int, /
+    frame: bytes | bytearray | memoryview, address: bytes, addresses: bytes, trimmed: int, port: int, counted: bool, /
 ) -> Fields | None: ...
 def sack(
     headers: bytes,
@@ -35,7 +35,7 @@ def write(
     va: int,
     rkey: int,
     length: int,
-    memory: bytearray | memoryview,
+    memory: bytearray | memoryview | None,
     start: int,
     size: int,
     immediate: bytes,

@@ -31,10 +31,16 @@ RETRIES_WITHOUT_END = 25
 QUEUE_MAX = 1 << 20
 """Requests, frames or events that a queue may be set to hold."""
 WRITE_IMM_MAX = QUEUE_MAX
+CONGESTED_EV = ("skip", "swap")
+RETRANSMIT_PLANE = ("other", "any")
 
 
 class ConfigError(ValueError):
     """A setting breaks a rule; the message names it, the rule and the valid choices."""
+
+
+class AlgorithmError(RuntimeError):
+    """An algorithm from a file of the user's own broke; the message has file, line and rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,10 @@ class Settings:
     nscc: dict[str, float] | None = None
     """NSCC's parameters by the names of the OCP MRC API (`mrc/congestion/cc_profile.py`); the rest is derived."""
     selection: str = "mrc"
+    loss: str = "reorder"
+    parameters: dict[str, Any] | None = None
+    """Parameters that the chosen algorithms declare, by dotted names: `selection.NAME`, `congestion.NAME`, `loss.NAME`.
+    Such a name is a setting by itself."""
     evs_active: int = 128
     """EVs in rotation per QP, in equal numbers per plane, where the fabric has that many."""
     evs_backup: int = 64
@@ -55,6 +65,16 @@ class Settings:
     ev_rest_packets: int = 0
     """Packets of a QP in an EV's plane that a mark or trim keeps the EV out of at least. With 0 the EV is passed over
     once (guidance of OCP MRC 11.2.2, which leaves the length to the implementation)."""
+    congested_ev: str = "skip"
+    """What a mark or trim does to an EV: "skip" rests the EV, "swap" puts a backup of its plane in its place (figures
+    13 and 14 of the paper) and rests it only where there is no backup."""
+    plane_suspicion: bool = True
+    """Whether the losses of a plane's EVs together take the whole plane out: a rule of this lab. The paper's MRC cannot
+    leave a plane that loses packets but is up (section 4)."""
+    retransmit_plane: str = "other"
+    """The plane of a packet that is sent again: "other" than that in which it was lost, as the lab does, or "any"."""
+    loss_patience_ns: int = 0
+    """How much longer than the loss rule needs a NIC waits before it takes a packet for lost: a device's own."""
     probes_to_resurrect: int = 2
     """Probes in a row that must come back unmarked before an ASSUMED_BAD EV is used again; doubled on each relapse."""
     sack_threshold_bytes: int | None = None
@@ -71,7 +91,9 @@ class Settings:
     max_send_wr: int = 4096
     max_recv_wr: int = 4096
     timeout: int | None = None
-    """Local ACK timeout exponent: 1.024 µs * 2^timeout. None: the first that exceeds 4 base round trips and jitters."""
+    """Local ACK timeout exponent: 1.024 µs * 2^timeout. None: the first that exceeds `timeout_rtts`."""
+    timeout_rtts: int = 4
+    """Base round trips and jitters."""
     retry_linear: int = 7
     retry_exponential: int = 7
     events_max: int = 65536
@@ -98,7 +120,7 @@ class Limits:
     """Sum of the port rates times the base round trip, at least two full packets."""
     pmtu: int
     reorder_ns: int
-    """Loss rule: a packet is lost when one sent this much later has arrived (see `endpoint.mrc.recovery`)."""
+    """Loss rule: a packet is lost when one sent this much later has arrived (see `endpoint.mrc.loss.reorder`)."""
     probe_interval_ns: int
     """Between reliability probes of one ASSUMED_BAD EV, and between repetitions of a port status update."""
     reverse_probe_ns: int
@@ -115,7 +137,11 @@ class Limits:
 
 def make_settings(values: dict[str, Any]) -> Settings:
     """Settings from keyword arguments. Raises `ConfigError` for a name that does not exist or the wrong type."""
-    return fill(Settings(), values, "there is")
+    dotted = {name: value for name, value in values.items() if "." in name}
+    if not dotted:
+        return fill(Settings(), values, "there is")
+    plain = {name: value for name, value in values.items() if name not in dotted}
+    return fill(Settings(), {**plain, "parameters": {**(plain.get("parameters") or {}), **dotted}}, "there is")
 
 
 def fill(defaults: S, values: dict[str, Any], who: str) -> S:
@@ -148,7 +174,7 @@ def derive(profile: NicProfile, settings: Settings) -> Limits:
     bdp_bytes = max(rate_bps * base_rtt_ns // 8_000_000_000, 2 * profile.pmtu)
     timeout = settings.timeout
     if timeout is None:
-        timeout = timeout_exceeding(4 * (base_rtt_ns + jitter_ns))
+        timeout = timeout_exceeding(settings.timeout_rtts * (base_rtt_ns + jitter_ns))
     mpr = settings.mpr
     if mpr is None:
         mpr = min(MPR_UNITS_MAX, max(MPR_UNITS_MIN, -(-3 * bdp_bytes // (profile.pmtu * MPR_UNIT))))
@@ -157,11 +183,15 @@ def derive(profile: NicProfile, settings: Settings) -> Limits:
         threshold = min(16384, max(4096, bdp_bytes // 8))
     check("jitter_ns", jitter_ns, 0, 10**10)
     check("timeout", timeout, 0, TIMEOUT_MAX)
+    check("timeout_rtts", settings.timeout_rtts, 1, 1 << 20)
     check("mpr", mpr, 1, 64)
     check("retry_linear", settings.retry_linear, 0, 7)
     check("retry_exponential", settings.retry_exponential, 0, RETRIES_WITHOUT_END)
     check("evs_active", settings.evs_active, 1, 1 << 16)
     check("evs_backup", settings.evs_backup, 0, 1 << 16)
+    check("loss_patience_ns", settings.loss_patience_ns, 0, 10**10)
+    choose("congested_ev", settings.congested_ev, CONGESTED_EV)
+    choose("retransmit_plane", settings.retransmit_plane, RETRANSMIT_PLANE)
     check("ev_rest_packets", settings.ev_rest_packets, 0, 1 << 16)
     check("evs_min_active_share", settings.evs_min_active_share, 0.0, 1.0)
     check("sack_threshold_bytes", threshold, 0, 1 << 30)
@@ -196,3 +226,9 @@ def check(name: str, value: float, low: float, high: float) -> None:
     """Raises `ConfigError` for a setting out of range."""
     if not low <= value <= high:
         raise ConfigError(f"{name} is {value}; it must be from {low} to {high}")
+
+
+def choose(name: str, value: str, valid: tuple[str, ...]) -> None:
+    """Raises `ConfigError` for a setting that is none of the valid words."""
+    if value not in valid:
+        raise ConfigError(f"{name} is {value!r}; it must be one of {', '.join(valid)}")

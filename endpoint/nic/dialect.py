@@ -27,6 +27,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "port_mask": ("bit-0", "bit-1"),
     "port_status": ("operation", "sack"),
     "tsr_1": ("own", "1us"),
+    "icrc": ("ibta", "counted"),
 }
 """Every choice with its values, the default first."""
 
@@ -55,6 +56,8 @@ class Dialect:
     """How a NIC tells its peers which of its ports are up: endpoint operations, or a word behind CC_STATE in SACKs."""
     tsr_1: str = "own"
     """The tick of a timestamp with tsr 1: the sender's own, or a microsecond. With tsr 0 a tick is 128 ns."""
+    icrc: str = "ibta"
+    """A packet whose last four bytes are not InfiniBand's ICRC: dropped and counted, or counted and taken."""
 
     @property
     def low_in_port(self) -> bool:
@@ -83,6 +86,10 @@ class Dialect:
     def mask_shift(self) -> int:
         """How far the bit of port 1 is shifted up in a port status mask."""
         return 1 if self.port_mask == "bit-1" else 0
+
+    @property
+    def takes_any_icrc(self) -> bool:
+        return self.icrc == "counted"
 
     @property
     def ports_in_sacks(self) -> bool:

@@ -1,8 +1,9 @@
 """The headers in front of the BTH: Ethernet, one or two IPv6 headers, UDP; built and taken apart as whole frames.
 
 With SRv6 the outer destination is the uSID list and the inner one the NIC; without, there is one IPv6 header. Both
-carry the same traffic class, and by default the same flow label. This is the plain way, for control packets, tests and
-tools; the transport sends data from templates (`endpoint.nic.packet`).
+carry the same traffic class, and by default the same flow label. Frames of others may have a segment routing header
+(RFC 8754) behind the outer header, which is read over. This is the plain way, for control packets,
+tests and tools; the transport sends data from templates (`endpoint.nic.packet`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ Buffer = bytes | bytearray | memoryview
 ETHERTYPE_IPV6: Final = 0x86DD
 NEXT_IPV6: Final = 41
 NEXT_UDP: Final = 17
+NEXT_ROUTING: Final = 43
+SEGMENT_ROUTING: Final = 4
 HOP_LIMIT: Final = 64
 ETHERNET: Final = 14
 IPV6: Final = 40
@@ -112,6 +115,21 @@ def seal(front: bytes, transport: bytes) -> bytes:
     return frame + icrc.WIRE.pack(icrc.compute(memoryview(frame)[offset:]))
 
 
+def left_out(data: Buffer) -> int:
+    """Bytes of payload that a counted frame leaves out; 0 for every other frame, whole or cut.
+
+    The headers of a counted frame say how long it is with its payload, and its ICRC is that of the headers alone.
+    """
+    size = len(data)
+    if size < ETHERNET + IPV6 + UDP or data[12] != 0x86 or data[13] != 0xDD:
+        return 0
+    length = ETHERNET + IPV6 + (data[18] << 8 | data[19])
+    offset = ETHERNET + IPV6 if data[20] == NEXT_IPV6 else ETHERNET
+    if length <= size or not icrc.verify(memoryview(data)[offset:]):
+        return 0
+    return length - size
+
+
 def parse(data: Buffer, dialect: Dialect = DEFAULT) -> Frame:
     """Take a frame apart as far as UDP; the ICRC is not looked at. Raises `MalformedFrame`."""
     if len(data) < ETHERNET + IPV6 + UDP:
@@ -121,8 +139,11 @@ def parse(data: Buffer, dialect: Dialect = DEFAULT) -> Frame:
     first, length, next_header, _, src, dst = _IPV6.unpack_from(data, ETHERNET)
     outer: tuple[bytes, bytes] | None = None
     offset, inner_first = ETHERNET, first
+    behind = ETHERNET + IPV6
+    if next_header == NEXT_ROUTING:
+        next_header, behind = _behind_routing(data, behind)
     if next_header == NEXT_IPV6:
-        outer, offset = (src, dst), ETHERNET + IPV6
+        outer, offset = (src, dst), behind
         if len(data) < offset + IPV6 + UDP:
             raise MalformedFrame(f"{len(data)} bytes are too few for the inner IPv6 and UDP")
         inner_first, length, next_header, _, src, dst = _IPV6.unpack_from(data, offset)
@@ -145,3 +166,12 @@ def parse(data: Buffer, dialect: Dialect = DEFAULT) -> Frame:
         end=offset + IPV6 + length,
         udp_end=offset + IPV6 + udp_length,
     )
+
+
+def _behind_routing(data: Buffer, at: int) -> tuple[int, int]:
+    """What follows the segment routing header at `at`, and where. Raises `MalformedFrame`."""
+    if data[at + 2] != SEGMENT_ROUTING:
+        raise MalformedFrame(f"the routing header has type {data[at + 2]}, not 4 (segment routing)")
+    if data[at] != NEXT_IPV6:
+        raise MalformedFrame(f"the next header behind the segment routing header is {data[at]}, not IPv6")
+    return data[at], at + 8 * (1 + data[at + 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 from endpoint.nic import codec
@@ -12,7 +13,7 @@ VA_ALIGN = 1 << 21
 
 
 class MemoryTable:
-    """The regions of one NIC by rkey. Virtual addresses never overlap and are not used twice."""
+    """The regions of one NIC by rkey. Virtual addresses that the NIC chooses never overlap and are not used twice."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -21,17 +22,43 @@ class MemoryTable:
         """Regions that peers may write to, by rkey: what the responder looks in for every packet."""
         self._regions: dict[int, MemoryRegion] = {}
 
-    def register(self, buffer: bytearray | memoryview, remote_write: bool) -> MemoryRegion:
-        """Raises `ValueError` for a buffer that is empty, read-only or not contiguous."""
+    def register(
+        self,
+        buffer: bytearray | memoryview,
+        remote_write: bool,
+        va: int | None = None,
+        sink: Callable[[int, memoryview], bool] | None = None,
+    ) -> MemoryRegion:
+        """Raises `ValueError` for a buffer that is empty, read-only or not contiguous, or does not fit behind `va`."""
         view = memoryview(buffer)
         if view.readonly or not view.c_contiguous or view.nbytes == 0:
             raise ValueError("registered memory must be a writable, contiguous buffer of at least one byte")
         view = view.cast("B")
+        return self._register(view, view.nbytes, remote_write, va, sink)
+
+    def register_counted(self, length: int, remote_write: bool) -> MemoryRegion:
+        """Memory of `length` bytes without bytes. Raises `ValueError` for none."""
+        if length < 1:
+            raise ValueError(f"registered memory must have at least one byte (got {length})")
+        return self._register(None, length, remote_write)
+
+    def _register(
+        self,
+        view: memoryview | None,
+        length: int,
+        remote_write: bool,
+        va: int | None = None,
+        sink: Callable[[int, memoryview], bool] | None = None,
+    ) -> MemoryRegion:
         key = self._rng.getrandbits(32)
         while key in self._regions:
             key = self._rng.getrandbits(32)
-        region = MemoryRegion(self._va, view.nbytes, key, key, view)
-        self._va += -(-view.nbytes // VA_ALIGN) * VA_ALIGN + VA_ALIGN
+        if va is None:
+            va = self._va
+            self._va += -(-length // VA_ALIGN) * VA_ALIGN + VA_ALIGN
+        elif not 0 <= va <= (1 << 64) - length:
+            raise ValueError(f"{length} bytes from address {va:#x} on do not fit 64 bits")
+        region = MemoryRegion(va, length, key, key, view, sink=sink)
         self._regions[key] = region
         if remote_write:
             self.writable[key] = region
@@ -48,9 +75,18 @@ class MemoryTable:
         return self._regions.get(region.lkey) is region
 
 
-def place(region: MemoryRegion, at: int, frame: bytes | memoryview, start: int, size: int) -> None:
-    """Copy `size` bytes of a frame, from `start` on, to byte `at` of the region; the caller has seen that they fit."""
-    if codec.PLACE is not None:
-        codec.PLACE(region.buffer, at, frame, start, size)
+def place(region: MemoryRegion, at: int, frame: bytes | memoryview, start: int, size: int) -> bool:
+    """Copy `size` bytes of a frame, from `start` on, to byte `at` of the region, or note that they have arrived there.
+
+    The caller has seen that they fit. False: the region's sink could not take them.
+    """
+    buffer = region.buffer
+    if buffer is None:
+        region.landed.add(at, at + size)
+    elif region.sink is not None:
+        return region.sink(at, memoryview(frame)[start : start + size])
+    elif codec.PLACE is not None:
+        codec.PLACE(buffer, at, frame, start, size)
     else:
-        region.buffer[at : at + size] = memoryview(frame)[start : start + size]
+        buffer[at : at + size] = memoryview(frame)[start : start + size]
+    return True

@@ -21,6 +21,8 @@ class Message:
     ) -> None:
         self.wr_id = wr_id
         self.region = region
+        self.counted = region.buffer is None
+        """Whether frames leave its payload out."""
         self.offset = offset
         self.length = length
         self.remote_va = remote_va

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from random import Random
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 QPN_FIRST = 0x100
 QPN_MAX = 0xFFFFFF
 QPS_MAX = 4096
-"""Queue pairs of one NIC: the bound of its memory, at some 300 KB each."""
+"""Queue pairs of one NIC: the bound of its memory, at about 300 KB each."""
 
 Q = TypeVar("Q", bound=VerbQueuePair)
 
@@ -37,6 +37,10 @@ class Nic(Generic[Q]):
     def __init__(
         self, profile: NicProfile, rng: Random, now_ns: int, *, burst_ns: int, events_max: int, control_max: int
     ) -> None:
+        self.counted = False
+        """Whether frames leave payload out and memory has no bytes; set before memory is registered."""
+        self.left_out = 0
+        """Bytes of payload that the frame at hand leaves out."""
         self.profile = profile
         self.host = profile.host
         self.rng = rng
@@ -53,8 +57,25 @@ class Nic(Generic[Q]):
 
     # --- memory and queues -------------------------------------------------------------------------------------
 
-    def register_memory(self, buffer: bytearray | memoryview, *, remote_write: bool = True) -> MemoryRegion:
-        return self.memory.register(buffer, remote_write)
+    def register_memory(
+        self,
+        buffer: bytearray | memoryview,
+        *,
+        remote_write: bool = True,
+        va: int | None = None,
+        sink: Callable[[int, memoryview], bool] | None = None,
+    ) -> MemoryRegion:
+        return self.memory.register(buffer, remote_write, va, sink)
+
+    def note_left_out(self, arrival: Port, count: int) -> None:
+        """The frame at hand leaves out `count` bytes of payload, which have come by the port like its other bytes."""
+        self.left_out = count
+        arrival.rx_bytes += count
+
+    def register_counted(self, length: int, *, remote_write: bool = True) -> MemoryRegion:
+        if not self.counted:
+            raise ValueError(f"{self.host} carries payload: memory without bytes cannot be registered")
+        return self.memory.register_counted(length, remote_write)
 
     def deregister_memory(self, region: MemoryRegion) -> None:
         self.memory.deregister(region)

@@ -41,6 +41,7 @@ BEHIND_BTH: Final = BTH_OFFSET + wire.BTH_BYTES
 WRITE_PAYLOAD_OFFSET: Final = BTH_OFFSET + WRITE.size
 
 _CLASSES_MAX: Final = 64
+_NOTHING: Final = memoryview(b"")
 
 
 class Route:
@@ -109,6 +110,11 @@ class Route:
         return b"".join((front, transport, ICRC.pack(crc)))
 
 
+def left_out(message: Message, size: int) -> int:
+    """Bytes that the frame of `size` bytes of this message leaves out: payload and pad, or none."""
+    return size + (-size & 3) if message.counted else 0
+
+
 class WritePacker:
     """Makes the frames of one QP's writes. `dest_masked` is the destination QP as packed with the variant byte,
     `solicited_bit` the SE bit in byte 1 of the BTH."""
@@ -126,7 +132,10 @@ class WritePacker:
     def pack(
         self, message: Message, psn: int, size: int, flags: int, route: Route, traffic_class: int, now_ns: int
     ) -> bytes:
-        """The frame of one packet of a message, `size` bytes of payload, with `flags` in BTH byte 8."""
+        """The frame of one packet of a message, `size` bytes of payload, with `flags` in BTH byte 8.
+
+        A counted message's frame leaves payload and pad out: `left_out` says how many bytes.
+        """
         ahead = (psn - message.first_psn) * self._pmtu
         start = message.offset + ahead
         pad = -size & 3
@@ -141,6 +150,7 @@ class WritePacker:
             immediate = wire.IMMEDIATE.pack(message.immediate)
             if message.solicited:
                 second |= self._solicited_bit
+        memory = message.region.buffer
         if codec.WRITE is not None and not (pad or self._stamp_ns):
             meth = (message.imm_index & 0xFFFF) << 16 | message.index & 0xFFFF
             return codec.WRITE(
@@ -154,12 +164,12 @@ class WritePacker:
                 message.remote_va + ahead,
                 message.rkey,
                 message.length,
-                message.region.buffer,
+                memory,
                 start,
                 size,
                 immediate,
             )
-        payload = message.region.buffer[start : start + size]
+        payload = _NOTHING if memory is None else memory[start : start + size]
         head = self._head
         if self._stamp_ns:
             self._put_stamped_head(message, psn, flags, opcode, second, ahead, now_ns)
@@ -184,7 +194,7 @@ class WritePacker:
             crc = crc32(payload, crc32(head, state))
             head[VARIANT] = 0
             return b"".join((front, head, payload, ICRC.pack(crc)))
-        padding = bytes(pad)
+        padding = bytes(0 if memory is None else pad)
         front, state = route.front(length + len(immediate) + pad, traffic_class)
         crc = crc32(padding, crc32(payload, crc32(immediate, crc32(head, state))))
         head[VARIANT] = 0

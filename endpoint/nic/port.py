@@ -65,8 +65,11 @@ class Port:
         self.control_turns = turns if data_waits else CONTROL_WEIGHT
         self.control_waits = bool(control)
 
-    def charge(self, size: int, now_ns: int) -> None:
-        """Account for a data frame of `size` bytes handed to the line at `now_ns`: control frames may follow."""
+    def charge(self, size: int, now_ns: int) -> int:
+        """Account for a data frame of `size` bytes handed to the line at `now_ns`, and return `size`.
+
+        Control frames may follow.
+        """
         self.control_turns = CONTROL_WEIGHT
         self.tx_packets += 1
         self.tx_bytes += size
@@ -75,6 +78,7 @@ class Port:
             # Rounded up, as cables do: a port that thinks itself free a little early would fill a queue below it.
             line = (size + self.overhead_bytes) * self._line_ns
             self.free_ns = (free_ns if free_ns > now_ns else now_ns) - (-line // self._line_bytes)
+        return size
 
     def queue_control(self, frame: bytes) -> bool:
         """Queue a control frame; False if the queue is full or the port is down."""

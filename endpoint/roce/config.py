@@ -17,6 +17,9 @@ class Settings:
     """Local ACK timeout exponent: 1.024 µs * 2^timeout. None: the first that exceeds `timeout_rtts`."""
     timeout_rtts: int = 8
     """Base round trips and jitters; on a lossless fabric packets wait longer, and none is lost."""
+    repair_ns: int = 0
+    """How long this NIC takes to go back, after a NAK or after silence: a device's own. 0: after a NAK at once, after
+    silence by `timeout`."""
     retry_count: int = 7
     """Timeouts in a row without progress before the QP goes to ERROR."""
     window_bdps: float = 2.0
@@ -41,6 +44,7 @@ def make_settings(values: dict[str, Any]) -> Settings:
     """
     settings = fill(Settings(), values, "RoCE has")
     check("retry_count", settings.retry_count, 0, 7)
+    check("repair_ns", settings.repair_ns, 0, 10**10)
     check("timeout_rtts", settings.timeout_rtts, 1, 1 << 20)
     dcqcn_setting(settings.dcqcn_setting)
     check("window_bdps", settings.window_bdps, 0.0, 1024.0)

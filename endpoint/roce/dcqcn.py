@@ -1,13 +1,13 @@
 """DCQCN's reaction point: a QP's sending rate, cut by congestion notifications, recovered by time and bytes.
 
 After Zhu et al., "Congestion Control for Large-Scale RDMA Deployments" (SIGCOMM 2015); `dcqcn_setting` has the
-constants. Rates are shares of the line and periods are base round trips, so that the algorithm behaves alike at every
+constants, in most settings as shares of the line and base round trips, so that the algorithm behaves alike at every
 rate. Nothing happens on a timer: what time would have done is caught up with when the rate is asked for.
 """
 
 from __future__ import annotations
 
-from endpoint.roce.dcqcn_setting import DEFAULT, DcqcnSetting
+from endpoint.roce.dcqcn_setting import DEFAULT, DcqcnConstants, DcqcnSetting
 
 RATE_MIN = 1 / 1000
 
@@ -20,9 +20,11 @@ class Dcqcn:
         self._line = float(line_bps)
         self.rate_bps = self._target = self._line
         self.alpha = 1.0
-        self._alpha_period_ns = max(1, int(setting.alpha_period_rtts * base_rtt_ns))
-        self._increase_period_ns = max(1, int(setting.increase_period_rtts * base_rtt_ns))
-        self._bytes_period = setting.increase_bdps * bdp_bytes
+        constants = DcqcnConstants.of(setting, line_bps, base_rtt_ns, bdp_bytes)
+        self._alpha_period_ns = constants.alpha_period_ns
+        self._increase_period_ns = constants.increase_period_ns
+        self._bytes_period = constants.increase_bytes
+        self._additive_bps, self._hyper_bps = constants.additive_bps, constants.hyper_bps
         self._alpha_due_ns = self._increase_due_ns = 0
         self._bytes = 0
         self._stage_time = self._stage_bytes = 0
@@ -71,9 +73,9 @@ class Dcqcn:
         setting = self._setting
         fast = setting.fast_recovery
         if self._stage_time > fast and self._stage_bytes > fast:
-            self._target += setting.hyper * self._line
+            self._target += self._hyper_bps
         elif self._stage_time > fast or self._stage_bytes > fast:
-            self._target += setting.additive * self._line
+            self._target += self._additive_bps
         self._target = min(self._target, self._line)
         self.rate_bps = (self.rate_bps + self._target) / 2
         if self.rate_bps > 0.9999 * self._line:

@@ -7,8 +7,9 @@ The paper does not say which numbers its settings have. Here each has a source:
 - NVIDIA, "DCQCN CC Parameters": dce_tcp_g = 1019 of 1024, that is g = 5/1024;
 - assumed: everything called so below.
 
-Rates are shares of the line and times are base round trips, of which one stands for the 50 µs of a loaded network there
-(assumed; an idle fabric's 12 µs would make the algorithm four times slower than the experiments here are long).
+In these three rates are shares of the line and times are base round trips, of which one stands for the 50 µs of a
+loaded network there (assumed), so that they behave alike on slowed links. `published` has the constants of the
+publication as they are, in time, bytes and bit/s: for links at hardware rates.
 """
 
 from __future__ import annotations
@@ -19,6 +20,19 @@ from dataclasses import dataclass, replace
 from endpoint.nic.config import ConfigError
 
 REFERENCE_RTT_US = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Absolute:
+    """Constants in time, bytes and rate for any link and round trip; the defaults are Zhu et al.'s."""
+
+    alpha_period_ns: int = 55_000
+    increase_period_ns: int = 55_000
+    increase_bytes: int = 10_000_000
+    additive_bps: int = 40_000_000
+    hyper_bps: int = 400_000_000
+    """R_HAI. Assumed: ten times R_AI."""
+    cnp_period_ns: int = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +56,8 @@ class DcqcnSetting:
     """R_HAI in lines. Assumed: ten times R_AI."""
     cnp_period_rtts: float = 50 / REFERENCE_RTT_US
     """Least time between two notifications of one QP, the notification point's part (Zhu et al.)."""
+    absolute: Absolute | None = None
+    """Constants that take the place of those above."""
 
 
 DEFAULT = DcqcnSetting()
@@ -49,11 +65,47 @@ AGGRESSIVE = replace(DEFAULT, additive=1 / 1000, hyper=10 / 1000, cnp_period_rtt
 """R_AI as published (Zhu et al.), and a notification twice as often (assumed)."""
 MOST_AGGRESSIVE = replace(AGGRESSIVE, alpha_gain=5 / 1024, cnp_period_rtts=12.5 / REFERENCE_RTT_US)
 """With NVIDIA's g, and a notification four times as often (assumed)."""
+PUBLISHED = replace(DEFAULT, absolute=Absolute())
 SETTINGS: Mapping[str, DcqcnSetting] = {
     "default": DEFAULT,
     "aggressive": AGGRESSIVE,
     "most_aggressive": MOST_AGGRESSIVE,
+    "published": PUBLISHED,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class DcqcnConstants:
+    """A setting at one link: times in ns, rates in bit/s."""
+
+    alpha_period_ns: int
+    increase_period_ns: int
+    increase_bytes: float
+    additive_bps: float
+    hyper_bps: float
+    cnp_period_ns: int
+
+    @classmethod
+    def of(cls, setting: DcqcnSetting, line_bps: int, base_rtt_ns: int, bdp_bytes: int) -> DcqcnConstants:
+        """What the setting means on a link of this rate, round trip and bandwidth-delay product."""
+        fixed = setting.absolute
+        if fixed is not None:
+            return cls(
+                fixed.alpha_period_ns,
+                fixed.increase_period_ns,
+                fixed.increase_bytes,
+                fixed.additive_bps,
+                fixed.hyper_bps,
+                fixed.cnp_period_ns,
+            )
+        return cls(
+            max(1, int(setting.alpha_period_rtts * base_rtt_ns)),
+            max(1, int(setting.increase_period_rtts * base_rtt_ns)),
+            setting.increase_bdps * bdp_bytes,
+            setting.additive * float(line_bps),
+            setting.hyper * float(line_bps),
+            int(setting.cnp_period_rtts * base_rtt_ns),
+        )
 
 
 def dcqcn_setting(name: str) -> DcqcnSetting:

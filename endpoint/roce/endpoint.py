@@ -90,6 +90,8 @@ class Endpoint(Nic[QueuePair]):
         for data in frames_in:
             arrival.rx_packets += 1
             arrival.rx_bytes += len(data)
+            if self.counted:
+                self.note_left_out(arrival, frames.left_out(data))
             try:
                 found = frames.parse(data)
                 bth = shared.Bth.unpack(data, found.bth)
@@ -106,7 +108,7 @@ class Endpoint(Nic[QueuePair]):
         if found.udp_dport not in self._udp_ports or found.dst != self.address or destination not in self.arrivals:
             self.log.count("not_for_us")
             return
-        if len(view) < found.end:
+        if len(view) + self.left_out < found.end:
             self.log.count("truncated")
             return
         if not icrc.verify(view[found.offset :]):
@@ -149,4 +151,6 @@ class Endpoint(Nic[QueuePair]):
             self.log.count("malformed")
             return
         flags = bth.flags & 0xF0 | (shared.SOLICITED if bth.solicited else 0)
-        qp.responder.receive_write(now_ns, bth.opcode, flags, bth.psn, found.marked, reth, immediate, view[at:end])
+        qp.responder.receive_write(
+            now_ns, bth.opcode, flags, bth.psn, found.marked, reth, immediate, view, at, end - at
+        )

@@ -10,7 +10,7 @@ from endpoint.nic import wire as shared
 from endpoint.nic.config import ACK_TIMEOUT_UNIT_NS, NEVER
 from endpoint.nic.icrc import WIRE as ICRC
 from endpoint.nic.message import Message
-from endpoint.nic.packet import VARIANT, Route
+from endpoint.nic.packet import VARIANT, Route, left_out
 from endpoint.nic.psn import PSN_MASK, expand
 from endpoint.nic.rtt import RttEstimator
 from endpoint.nic.scheduler import Agenda, Sender
@@ -77,6 +77,9 @@ class Requester(Sender):
         self._sent_ns = 0
         self._timeout_ns = ACK_TIMEOUT_UNIT_NS << retries[0]
         self._retry_count = retries[1]
+        self._repair_ns = settings.repair_ns
+        self._hold_ns = 0
+        """Until then nothing is sent: this NIC takes its time to go back."""
         self.una = self.nxt = self.top = psn
         self._queue: deque[Message] = deque()
         self._begun: deque[Message] = deque()
@@ -112,6 +115,9 @@ class Requester(Sender):
         scheduler, port, dcqcn = self._scheduler, self._route.port, self.dcqcn
         if self.una == self.top and port.up:
             self._timer_ns = now_ns
+        if now_ns < self._hold_ns:
+            self._agenda.arm(self._hold_ns)
+            return False
         first, more, agenda = len(out), True, self._agenda
         while budget and agenda.credit > 0:
             if self.nxt - self.una >= self._window:
@@ -128,14 +134,15 @@ class Requester(Sender):
                 if self._turn_ns > scheduler.horizon_ns:
                     scheduler.rate_due_ns = min(scheduler.rate_due_ns, self._turn_ns)
                     break
+            psn = self.nxt
             frame = self._build(message, now_ns, agenda.credit <= self._frame_bytes_max)
-            port.charge(len(frame), now_ns)
+            length = port.charge(len(frame) + left_out(message, self._size(message, psn)), now_ns)
             if port.free_ns > scheduler.horizon_ns:
                 scheduler.usable &= ~port.bit
-            bits = len(frame) * 8_000_000_000
+            bits = length * 8_000_000_000
             self._turn_ns = max(self._turn_ns, now_ns) + ceil(bits / dcqcn.rate_bps)
-            dcqcn.on_sent(len(frame), now_ns)
-            agenda.credit -= len(frame)
+            dcqcn.on_sent(length, now_ns)
+            agenda.credit -= length
             out.append((port.number, frame))
             budget -= 1
         if len(out) > first or not port.up:
@@ -163,10 +170,14 @@ class Requester(Sender):
         self._begun.append(message)
         return message
 
+    def _size(self, message: Message, psn: int) -> int:
+        """Bytes of payload of one packet of a message."""
+        return min(self._pmtu, message.length - (psn - message.first_psn) * self._pmtu)
+
     def _build(self, message: Message, now_ns: int, ends_turn: bool) -> bytes:
         psn = self.nxt
         ahead = (psn - message.first_psn) * self._pmtu
-        size = min(self._pmtu, message.length - ahead)
+        size = self._size(message, psn)
         last = psn == message.last_psn
         before = b""
         if last:
@@ -198,8 +209,9 @@ class Requester(Sender):
         bth = shared.Bth(opcode, self._dest_qpn, psn & PSN_MASK, flags, pad, solicited=asks, variant=0xFF)
         head = bytearray(bth.pack() + before)
         start = message.offset + ahead
-        payload = message.region.buffer[start : start + size]
-        tail = bytes(pad)
+        memory = message.region.buffer
+        payload = b"" if memory is None else memory[start : start + size]
+        tail = bytes(0 if memory is None else pad)
         front, state = self._route.front(len(head) + size + pad + 4, self._data_class)
         crc = crc32(tail, crc32(payload, crc32(head, state)))
         head[VARIANT] = 0
@@ -216,7 +228,7 @@ class Requester(Sender):
             self.naks += 1
             self._acked(psn - 1, now_ns)
             self.nxt = psn
-            self._timer_ns = now_ns
+            self._hold_ns = self._timer_ns = now_ns + self._repair_ns
             self._agenda.wake()
         elif syndrome in NAK_STATUS:
             if self.una <= psn <= self.top:  # else it is about nothing that is under way: forged
@@ -255,7 +267,7 @@ class Requester(Sender):
     # --- timer -------------------------------------------------------------------------------------------------------
 
     def _retry_timeout_ns(self) -> int:
-        return max(self._timeout_ns, 2 * (self._rtt.smoothed_ns + 4 * self._rtt.variation_ns))
+        return max(self._repair_ns or self._timeout_ns, 2 * (self._rtt.smoothed_ns + 4 * self._rtt.variation_ns))
 
     def handle_timer(self, now_ns: int) -> int:
         """Go back to the oldest unacknowledged packet after a timeout; returns when to come again."""
@@ -263,7 +275,10 @@ class Requester(Sender):
             return NEVER
         due_ns = self._timer_ns + self._retry_timeout_ns()
         if now_ns < due_ns:
-            return due_ns
+            if 0 < self._hold_ns <= now_ns:
+                self._hold_ns = 0
+                self._agenda.wake()
+            return self._hold_ns or due_ns
         self.retries += 1
         self.timeouts += 1
         if self.retries > self._retry_count:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from endpoint.nic import wire as shared
+from endpoint.nic.memory import place
 from endpoint.nic.psn import PSN_HALF, PSN_MASK
 from endpoint.nic.verbs import Fail
 from endpoint.nic.work import WorkQueue
 from endpoint.roce import wire
 from endpoint.roce.answers import Answers
 from endpoint.roce.context import Context
-from endpoint.roce.dcqcn_setting import dcqcn_setting
+from endpoint.roce.dcqcn_setting import DcqcnConstants, dcqcn_setting
 from endpoint.transport import CompletionStatus
 
 
@@ -23,7 +24,9 @@ class Responder:
         self._writable = context.memory.writable
         self._pmtu = pmtu
         setting = dcqcn_setting(context.settings.dcqcn_setting)
-        self._cnp_period_ns = int(setting.cnp_period_rtts * context.limits.base_rtt_ns)
+        limits = context.limits
+        constants = DcqcnConstants.of(setting, limits.rate_bps, limits.base_rtt_ns, limits.bdp_bytes)
+        self._cnp_period_ns = constants.cnp_period_ns
         self._cnp_due_ns = 0
         self.epsn = epsn
         self.msn = 0
@@ -43,9 +46,14 @@ class Responder:
         marked: bool,
         reth: shared.Reth | None,
         immediate: int,
-        data: memoryview,
+        frame: memoryview,
+        start: int,
+        size: int,
     ) -> None:
-        """A write whose ICRC was right; `reth` is there for the first packet of a message."""
+        """A write whose ICRC was right; `reth` is there for the first packet of a message.
+
+        The payload without pad is the `size` bytes of `frame` from `start` on.
+        """
         if marked:
             self._congested(now_ns)
         distance = (psn24 - self.epsn) & PSN_MASK
@@ -59,7 +67,6 @@ class Responder:
                 self.naks_sent += 1
                 self._answers.ack(wire.SYNDROME_NAK_SEQUENCE, self.epsn, self.msn)
             return
-        size = len(data)
         if (reth is not None) != (self._left == 0):
             self._refuse(now_ns, wire.SYNDROME_NAK_INVALID, "a message began inside of another, or without its start")
             return
@@ -76,12 +83,15 @@ class Responder:
             what = f"write of {size} bytes to {self._va:#x} rkey {self._rkey:#x}"
             self._refuse(now_ns, wire.SYNDROME_NAK_ACCESS, what)
             return
+        if not place(region, at, frame, start, size):
+            what = f"write of {size} bytes to {self._va:#x}, where the program has no memory any more"
+            self._refuse(now_ns, wire.SYNDROME_NAK_ACCESS, what)
+            return
         if opcode in wire.IMMEDIATES and not self._work.deliver(
             immediate, self._length, bool(flags & shared.SOLICITED)
         ):
             self._refuse(now_ns, wire.SYNDROME_NAK_OPERATIONAL, "a write with immediate found no posted receive")
             return
-        region.buffer[at : at + size] = data
         self._va += size
         self._left -= size
         self.epsn += 1

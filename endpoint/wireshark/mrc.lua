@@ -37,6 +37,7 @@ local CHOICES = {
   udp_port = { "profile", "4791", "4971" }, ev_halves = { "low-in-port", "high-in-port" },
   ev_label = { "both", "inner", "outer" }, bth_order = { "se-m", "m-se" }, eeth_op = { "3:2", "5:4" },
   port_mask = { "bit-0", "bit-1" }, port_status = { "operation", "sack" }, tsr_1 = { "own", "1us" },
+  icrc = { "ibta", "counted" },
 }
 local dialect, complaint = {}, nil
 
@@ -365,9 +366,13 @@ local function locate(frame)
     return nil
   end
   local outer = nil
-  if frame(place + 6, 1):uint() == 41 then
-    if frame:len() < place + 88 then return nil end
-    outer, place = place, place + 40
+  local next, behind = frame(place + 6, 1):uint(), place + 40
+  if next == 43 and frame:len() >= behind + 8 and frame(behind + 2, 1):uint() == 4 then -- a segment routing header
+    next, behind = frame(behind, 1):uint(), behind + 8 * (1 + frame(behind + 1, 1):uint())
+  end
+  if next == 41 then
+    if frame:len() < behind + 48 then return nil end
+    outer, place = place, behind
   end
   if frame(place + 6, 1):uint() ~= 17 or frame:len() < place + 60 then return nil end
   at = place + 48
@@ -447,7 +452,7 @@ local function dissect(frame, where, pinfo, root)
   local status = 2
   if mrc.prefs.check_icrc then
     status = icrc_of(frame(where.ipv6, where.bth - where.ipv6 + present - 4)) == icrc:le_uint() and 1 or 0
-    if status == 0 then item:add_proto_expert_info(bad_icrc) end
+    if status == 0 and dialect.icrc == "ibta" then item:add_proto_expert_info(bad_icrc) end
   end
   tree:add(fields.icrc_status, icrc, status):set_generated()
 end

@@ -13,6 +13,7 @@ from endpoint.workloads.incast import Incast
 from endpoint.workloads.mix import Mix
 from endpoint.workloads.options import WorkloadError
 from endpoint.workloads.permutation import Permutation
+from endpoint.workloads.schedule import ScheduleWorkload
 from endpoint.workloads.training import Training
 from endpoint.workloads.workload import Setup, Workload
 from endpoint.workloads.write_bw import WriteBw
@@ -30,6 +31,7 @@ KINDS: dict[str, type[Workload]] = {
     "all_gather": AllGather,
     "all_to_all": AllToAll,
     "training": Training,
+    "schedule": ScheduleWorkload,
 }
 
 

@@ -10,12 +10,14 @@ Rank 0 decides which round is the last and says so in a bit of the immediates, w
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from common.seeds import Purpose, derive
 from endpoint.nic.config import NEVER
 from endpoint.transport import Completion
 from endpoint.workloads.link import Link
@@ -47,7 +49,9 @@ def _base(seed: int, items: int) -> IntArray:
     """Random numbers, the same on every rank for one seed; read-only."""
     found = _bases.get((seed, items))
     if found is None:
-        found = np.random.default_rng(seed).integers(-(2**20), 2**20, items, dtype=np.int32)
+        found = np.random.default_rng(int(derive(seed, Purpose.VECTORS))).integers(
+            -(2**20), 2**20, items, dtype=np.int32
+        )
         found.flags.writeable = False
         _bases[seed, items] = found
     return found
@@ -55,12 +59,21 @@ def _base(seed: int, items: int) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class CollectiveOptions(Options):
-    """`size` is nccl-tests': the larger of a rank's send and receive buffers. `rounds` or `duration_ns` end it."""
+    """`size` is nccl-tests': the larger of a rank's send and receive buffers. `rounds` or `duration_ns` end it.
+
+    What the host costs: `call_ns` before a round's communication; in a ring, for each slice that arrives, `slice_ns`
+    and its bytes at `copy_gbps` (Gb/s; 0: at once), one slice after the other, before its data goes on. `slices` cuts
+    each chunk into so many slices, however large; with 0 `segment` says how large they are.
+    """
 
     size: int = 1 << 20
     rounds: int = 20
     duration_ns: int = 0
     segment: int = 65_536
+    slices: int = 0
+    call_ns: int = 0
+    slice_ns: int = 0
+    copy_gbps: float = 0.0
 
     def check(self, ranks: int) -> None:
         Options.check(self, ranks)
@@ -68,9 +81,13 @@ class CollectiveOptions(Options):
         require("rounds", self.rounds, 0, 1 << 31)
         require("duration_ns", self.duration_ns, 0, 1 << 62)
         require("segment", self.segment, ITEM_BYTES, 1 << 28)
+        require("slices", self.slices, 0, 1 << 10)
+        require("call_ns", self.call_ns, 0, 1 << 40)
+        require("slice_ns", self.slice_ns, 0, 1 << 40)
+        require("copy_gbps", self.copy_gbps, 0, 1 << 20)
         if self.segment % ITEM_BYTES:
             raise WorkloadError(f"segment is {self.segment}; it must be a multiple of {ITEM_BYTES} bytes")
-        if -(-self.size // ranks // self.segment) > SEGMENT_MASK:
+        if not self.slices and -(-self.size // ranks // self.segment) > SEGMENT_MASK:
             raise WorkloadError(f"segment is {self.segment}: more than {SEGMENT_MASK} a chunk of size / ranks")
 
 
@@ -85,23 +102,36 @@ class Collective(Workload):
         self.count = len(setup.ranks)
         self.chunk_items = -(-options.size // ITEM_BYTES // self.count)
         self.chunk_bytes = self.chunk_items * ITEM_BYTES
-        self.segments = -(-self.chunk_bytes // options.segment)
+        slices = min(options.slices, self.chunk_items)
+        self.segment_bytes = -(-self.chunk_items // slices) * ITEM_BYTES if slices else options.segment
+        self.segments = -(-self.chunk_bytes // self.segment_bytes)
         self.round = 0
         super().__init__(setup, options)
-        items = self.count * self.chunk_items
+        self.counted = setup.transport.counted
+        """Payload is counted: there are no numbers, and a round checks where segments have arrived."""
+        self._size = self.count * self.chunk_bytes
+        items = 0 if self.counted else self.count * self.chunk_items
         try:
-            self._memory = bytearray(items * ITEM_BYTES)
+            memory = bytearray(items * ITEM_BYTES)
             self.base = _base(options.seed, items)
         except MemoryError:
             self._release(setup.clock())
             raise
-        self.region = setup.transport.register_memory(self._memory, remote_write=False)
-        self.work: IntArray = np.frombuffer(self._memory, dtype=np.int32)
+        if self.counted:
+            self.region = setup.transport.register_counted(self._size, remote_write=False)
+        else:
+            self.region = setup.transport.register_memory(memory, remote_write=False)
+        self.work: IntArray = np.frombuffer(memory, dtype=np.int32)
+        self._misplaced = 0
+        """Bytes of segments of the round that have not arrived where they should, counted payload only."""
         self.last_round = False
         self.round_running = False
         self._early: list[tuple[Link, int]] = []
         self._waiting_segments = 0
         self._compute_until_ns: int | None = None
+        self._handled: deque[tuple[int, Link, int]] = deque()
+        """Slices that have arrived: when the host is done with each, its link and immediate."""
+        self._host_free_ns = 0
         self._round_ns = self._comm_ns = self._comm_total_ns = 0
 
     # A kind of collective defines these.
@@ -138,6 +168,10 @@ class Collective(Workload):
         """How long this rank computes before the round's communication."""
         return 0
 
+    def handling_ns(self, segment: int) -> int:
+        """How long the host is busy with a slice that has arrived, before its data goes on."""
+        return 0
+
     # Workload.
 
     def memory_bytes(self) -> int:
@@ -158,18 +192,24 @@ class Collective(Workload):
             if len(self._early) > 2 * self.count * self.segments * self.count:
                 self.fail(f"{link.peer} sent more than a round could hold", now_ns)
             return
-        self._take(link, immediate, now_ns)
+        self._arrived(link, immediate, now_ns)
         self._end_round_when_done(now_ns)
 
     def sent(self, link: Link, index: int, completion: Completion, now_ns: int) -> None:
         self._end_round_when_done(now_ns)
 
     def timer(self, now_ns: int) -> None:
-        self._compute_until_ns = None
-        self._communicate(now_ns)
+        if self._compute_until_ns is not None and self._compute_until_ns <= now_ns:
+            self._compute_until_ns = None
+            self._communicate(now_ns)
+        while self._handled and self._handled[0][0] <= now_ns:
+            _, link, immediate = self._handled.popleft()
+            self._take(link, immediate, now_ns)
+            self._end_round_when_done(now_ns)
 
     def next_timer_ns(self) -> int:
-        return NEVER if self._compute_until_ns is None else self._compute_until_ns
+        handled_ns = self._handled[0][0] if self._handled else NEVER
+        return handled_ns if self._compute_until_ns is None else min(handled_ns, self._compute_until_ns)
 
     def request_stop(self, now_ns: int) -> None:
         """The round that rank 0 begins next is the last: its segments say so."""
@@ -193,8 +233,8 @@ class Collective(Workload):
 
     def send_segment(self, link: Link, chunk: int, step: int, segment: int) -> None:
         """Write a segment of `chunk` of `work` to the peer, at the place of this round and `step`."""
-        start = segment * self.options.segment
-        length = min(self.options.segment, self.chunk_bytes - start)
+        start = segment * self.segment_bytes
+        length = min(self.segment_bytes, self.chunk_bytes - start)
         immediate = step << STEP_SHIFT | segment
         immediate |= (PARITY if self.round & 1 else 0) | (LAST if self.last_round else 0)
         source = (self.region, chunk * self.chunk_bytes + start, length)
@@ -210,21 +250,28 @@ class Collective(Workload):
 
     def inbox_segment(self, link: Link, step: int, segment: int) -> IntArray:
         """A view of what the link's peer wrote for that step of this round."""
-        start = self.inbox_place(step) + segment * self.options.segment
+        start = self.inbox_place(step) + segment * self.segment_bytes
         return np.frombuffer(link.inbox, dtype=np.int32, offset=start, count=self._items(segment))
 
     def work_segment(self, chunk: int, segment: int) -> IntArray:
         """A view of that segment of a chunk of `work`."""
-        start = (chunk * self.chunk_bytes + segment * self.options.segment) // ITEM_BYTES
+        start = (chunk * self.chunk_bytes + segment * self.segment_bytes) // ITEM_BYTES
         return self.work[start : start + self._items(segment)]
 
     def _items(self, segment: int) -> int:
-        start = segment * self.options.segment
-        return min(self.options.segment, self.chunk_bytes - start) // ITEM_BYTES
+        start = segment * self.segment_bytes
+        return min(self.segment_bytes, self.chunk_bytes - start) // ITEM_BYTES
+
+    def _wrong_bytes(self) -> int:
+        """Bytes of the round's outcome that differ from what they should be, or that are not where they should be."""
+        if self.counted:
+            wrong, self._misplaced = min(self._misplaced, self._size), 0
+            return wrong
+        return int(np.count_nonzero(self.outcome() != self.expected())) * ITEM_BYTES
 
     def _begin_round(self, now_ns: int) -> None:
         self._round_ns = now_ns
-        delay_ns = self.compute_ns()
+        delay_ns = self.compute_ns() + self.options.call_ns
         if delay_ns:
             self._compute_until_ns = now_ns + delay_ns
         else:
@@ -235,22 +282,36 @@ class Collective(Workload):
         if self.rank == 0:
             over = options.duration_ns and now_ns - self.started_ns >= options.duration_ns
             self.last_round = bool(over) or self.state is State.STOPPING or self.round + 1 == self.rounds()
-        self._comm_ns = now_ns
+        self._comm_ns = now_ns - self.options.call_ns
         self.round_running = True
-        self.fill()
+        if not self.counted:
+            self.fill()
         self._waiting_segments = self.send_first()
         early, self._early = self._early, []
         for link, immediate in early:
-            self._take(link, immediate, now_ns)
+            self._arrived(link, immediate, now_ns)
         self._end_round_when_done(now_ns)
+
+    def _arrived(self, link: Link, immediate: int, now_ns: int) -> None:
+        """A slice is here: its data goes on once the host has handled it and those before it."""
+        busy_ns = self.handling_ns(immediate & SEGMENT_MASK)
+        if not busy_ns:
+            self._take(link, immediate, now_ns)
+            return
+        self._host_free_ns = max(self._host_free_ns, now_ns) + busy_ns
+        self._handled.append((self._host_free_ns, link, immediate))
 
     def _take(self, link: Link, immediate: int, now_ns: int) -> None:
         step, segment = immediate >> STEP_SHIFT & STEP_MASK, immediate & SEGMENT_MASK
-        if step >= self.steps() or segment >= self.segments or not link.inbox:
+        if step >= self.steps() or segment >= self.segments or not link.inbox_bytes:
             self.fail(f"{link.peer} sent immediate {immediate:#x}, which no rank of this collective would", now_ns)
             return
         self.last_round = self.last_round or bool(immediate & LAST)
         self._waiting_segments -= 1
+        if self.counted:
+            length = self._items(segment) * ITEM_BYTES
+            place = self.inbox_place(step) + segment * self.segment_bytes
+            self._misplaced += 0 if link.take(place, length) else length
         self.take(link, step, segment)
 
     def _end_round_when_done(self, now_ns: int) -> None:
@@ -261,9 +322,9 @@ class Collective(Workload):
             return
         clock = self.setup.clock
         started_ns = clock()
-        wrong = int(np.count_nonzero(self.outcome() != self.expected())) * ITEM_BYTES
+        wrong = self._wrong_bytes()
         end_ns = clock()
-        size = len(self._memory)
+        size = self._size
         tally.verify_ns += end_ns - started_ns
         tally.bytes_wrong += wrong
         tally.bytes_verified += size - wrong

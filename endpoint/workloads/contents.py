@@ -3,13 +3,17 @@
 A pool of random bytes, the same on every rank for the same seed. A message is a window into it that starts where the
 message's sender, queue pair and number say, so neighbours differ and a stale or misplaced message never
 looks right. Senders post straight from the pool; receivers compare in place (one memcmp).
+
+Where payload is counted, there is no pool: receivers check which bytes have arrived where.
 """
 
 from __future__ import annotations
 
 import random
 
+from common.seeds import Purpose, derive
 from endpoint.transport import Transport
+from endpoint.workloads.link import Link
 
 _PIECE_BYTES = 1 << 24
 _SHIFTS = 65_521  # a prime: numbers that share a memory slot never share a window
@@ -21,7 +25,7 @@ _shared: dict[tuple[int, int], bytearray] = {}
 def _pool(seed: int, size: int) -> bytearray:
     found = _shared.get((seed, size))
     if found is None:
-        source, found = random.Random(f"contents {seed}"), bytearray()
+        source, found = random.Random(derive(seed, Purpose.CONTENTS)), bytearray()
         while len(found) < size:  # `randbytes` has a limit
             found += source.randbytes(min(_PIECE_BYTES, size - len(found)))
         if size <= _SHARED_BYTES_MAX:
@@ -34,19 +38,29 @@ class Contents:
     """The pool of one rank: the same bytes on every rank for one seed, sent from and compared with."""
 
     def __init__(self, transport: Transport, seed: int, message_bytes_max: int) -> None:
-        pool = _pool(seed, message_bytes_max + _SHIFTS)
-        self._view = memoryview(pool)
+        size = message_bytes_max + _SHIFTS
         self._transport = transport
+        self._counted = transport.counted
+        if self._counted:
+            self.region = transport.register_counted(size, remote_write=False)
+            return
+        pool = _pool(seed, size)
+        self._view = memoryview(pool)
         self.region = transport.register_memory(pool, remote_write=False)
 
     def offset(self, sender: int, qp: int, number: int) -> int:
         """Where in `region` that message begins."""
         return (number * 7919 + qp * 104_729 + sender * 1_299_709) % _SHIFTS
 
-    def matches(self, memory: bytearray, at: int, sender: int, qp: int, number: int, length: int) -> bool:
-        """Whether `memory` holds exactly that message at byte `at`."""
+    def matches(self, link: Link, at: int, sender: int, qp: int, number: int, length: int) -> bool:
+        """Whether the link's inbox holds exactly that message at byte `at`.
+
+        Where payload is counted: whether each of its bytes has arrived there, once.
+        """
+        if self._counted:
+            return link.take(at, length)
         start = self.offset(sender, qp, number)
-        return memory.startswith(self._view[start : start + length], at)
+        return link.inbox.startswith(self._view[start : start + length], at)
 
     def close(self) -> None:
         self._transport.deregister_memory(self.region)

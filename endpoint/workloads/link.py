@@ -24,8 +24,12 @@ class Link:
         self.peer = peer
         self.remote_va = self.remote_rkey = 0
         self._transport = transport
-        self.inbox = bytearray(inbox_bytes)
-        self._region: MemoryRegion | None = transport.register_memory(self.inbox) if inbox_bytes else None
+        self.inbox = bytearray(0 if transport.counted else inbox_bytes)
+        """What the peer has written here; no bytes where payload is counted."""
+        self._region: MemoryRegion | None = None
+        if inbox_bytes:
+            counted = transport.counted
+            self._region = transport.register_counted(inbox_bytes) if counted else transport.register_memory(self.inbox)
         self.qps: list[QueuePair] = []
         self._infos: list[QPInfo] = []
         try:
@@ -38,7 +42,19 @@ class Link:
     def offer(self) -> dict[str, Any]:
         """What the peer needs to know; JSON-safe."""
         va, rkey = (self._region.va, self._region.rkey) if self._region else (0, 0)
-        return {"qps": [asdict(qp.info()) for qp in self.qps], "va": va, "rkey": rkey, "length": len(self.inbox)}
+        return {"qps": [asdict(qp.info()) for qp in self.qps], "va": va, "rkey": rkey, "length": self.inbox_bytes}
+
+    @property
+    def inbox_bytes(self) -> int:
+        """Bytes of memory that the peer may write to."""
+        return self._region.length if self._region else 0
+
+    def take(self, at: int, length: int) -> bool:
+        """Whether `length` bytes have arrived from byte `at` of the inbox on, each once since they were last taken.
+
+        For counted payload only; carried payload is compared instead.
+        """
+        return self._region is not None and self._region.landed.take(at, at + length)
 
     def take_offer(self, offer: Mapping[str, Any], needed_bytes: int) -> None:
         """Keep the peer's offer for `connect`. Raises WorkloadError when the offer is malformed or too small.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from common.seeds import Purpose, derive
 from endpoint.workloads.options import Options, WorkloadError, require
 from endpoint.workloads.stream import StreamOptions, StreamWorkload
 from endpoint.workloads.workload import Setup
@@ -29,7 +30,7 @@ class MixOptions(StreamOptions):
         for pair in self.sizes:
             if not (isinstance(pair, (list, tuple)) and len(pair) == 2 and all(type(one) is int for one in pair)):
                 raise WorkloadError(f"sizes holds {pair!r}; each is a pair of integers, bytes and weight")
-            require("a size", pair[0], 1, 1 << 28)
+            require("a size", pair[0], 1, 1 << 30)
             require("a weight", pair[1], 1, 1 << 20)
 
 
@@ -39,7 +40,7 @@ class Mix(StreamWorkload):
     def __init__(self, setup: Setup, options: MixOptions) -> None:
         self.immediate_every = options.immediate_every
         sizes, weights = zip(*options.sizes, strict=True)
-        self._cycle: list[int] = random.Random(f"mix {options.seed}").choices(sizes, weights, k=_CYCLE)
+        self._cycle: list[int] = random.Random(derive(options.seed, Purpose.MIX)).choices(sizes, weights, k=_CYCLE)
         super().__init__(setup, options)
 
     def targets(self, rank: int) -> Sequence[str]:

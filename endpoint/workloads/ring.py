@@ -8,7 +8,7 @@ count - 1 steps earlier and had taken step s - count before that: the place is f
 
 from __future__ import annotations
 
-from endpoint.workloads.collective import Collective, IntArray
+from endpoint.workloads.collective import ITEM_BYTES, Collective, IntArray
 from endpoint.workloads.link import Link
 
 
@@ -28,6 +28,12 @@ class RingCollective(Collective):
     def inbox_place(self, step: int) -> int:
         return (self.round * self.steps() + step) % self.count * self.chunk_bytes
 
+    def handling_ns(self, segment: int) -> int:
+        options = self.options
+        if not options.copy_gbps or segment >= self.segments:
+            return options.slice_ns
+        return options.slice_ns + round(self._items(segment) * ITEM_BYTES * 8 / options.copy_gbps)
+
     def steps(self) -> int:
         return self.reduce_steps() + self.count - 1
 
@@ -43,6 +49,13 @@ class RingCollective(Collective):
 
     def take(self, link: Link, step: int, segment: int) -> None:
         chunk = (self.first_chunk() - 1 - step) % self.count
+        if not self.counted:
+            self._merge(link, chunk, step, segment)
+        if step + 1 < self.steps():
+            self.send_segment(self.links[self._neighbours()[1]], chunk, step + 1, segment)
+
+    def _merge(self, link: Link, chunk: int, step: int, segment: int) -> None:
+        """Add what the left neighbour wrote to this rank's segment, or copy it."""
         mine: IntArray = self.work_segment(chunk, segment)
         if step < self.reduce_steps():
             mine += self.inbox_segment(link, step, segment)
@@ -50,8 +63,6 @@ class RingCollective(Collective):
             # Still the source of a write that may be retransmitted; but this value came round the ring, so the
             # neighbour has had that write whole, and a retransmission is a duplicate that it does not place.
             mine[:] = self.inbox_segment(link, step, segment)
-        if step + 1 < self.steps():
-            self.send_segment(self.links[self._neighbours()[1]], chunk, step + 1, segment)
 
     def _neighbours(self) -> tuple[str, str]:
         ranks, rank = self.setup.ranks, self.rank

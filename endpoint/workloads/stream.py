@@ -36,7 +36,7 @@ class StreamOptions(Options):
 
     def check(self, ranks: int) -> None:
         Options.check(self, ranks)
-        require("size", self.size, 1, 1 << 28)
+        require("size", self.size, 1, 1 << 30)
         require("depth", self.depth, 1, RECEIVES)
         require("duration_ns", self.duration_ns, 0, 1 << 62)
         require("rate_bps", self.rate_bps, 0, 1 << 50)
@@ -149,7 +149,7 @@ class StreamWorkload(Workload):
         for number in range(flow.verified, last + 1):
             length = self.size(sender, index, number)
             slot = base + number % self._stream.depth * self.size_max(self._stream)
-            if contents.matches(link.inbox, slot, sender, index, number, length):
+            if contents.matches(link, slot, sender, index, number, length):
                 tally.bytes_verified += length
                 self._verified[link.peer] += length
             else:

@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass
 from typing import ClassVar
 
+from common.seeds import Purpose, derive
 from endpoint.workloads.all_reduce import AllReduce
 from endpoint.workloads.collective import CollectiveOptions
 from endpoint.workloads.options import Options, WorkloadError, require
@@ -35,7 +36,7 @@ class Training(AllReduce):
 
     def __init__(self, setup: Setup, options: TrainingOptions) -> None:
         self._training = options
-        self._random = random.Random(f"compute {options.seed} {setup.rank}")
+        self._random = random.Random(derive(options.seed, Purpose.COMPUTE, setup.rank))
         super().__init__(setup, options)
 
     def rounds(self) -> int:

@@ -104,6 +104,8 @@ class Workload:
     OPTIONS: ClassVar[type[Options]] = Options
     RANKS_MIN: ClassVar[int] = 2
     RANKS_MAX: ClassVar[int] = 4096
+    ALIKE: ClassVar[bool] = True
+    """Whether all ranks but the first need the same memory."""
 
     def __init__(self, setup: Setup, options: Options) -> None:
         self.setup = setup
@@ -118,7 +120,8 @@ class Workload:
         self._cq = setup.transport.create_cq(max(1, len(inboxes) * options.qps * (RECEIVES + _POSTED_MAX)))
         self.links: dict[str, Link] = {}
         try:
-            self.memory_held_bytes = sum(inboxes.values()) + self.memory_bytes()
+            counted = setup.transport.counted
+            self.memory_held_bytes = 0 if counted else sum(inboxes.values()) + self.memory_bytes()
             self._check_memory()
             for peer, inbox_bytes in inboxes.items():
                 self.links[peer] = Link(setup.transport, self._cq, peer, options.qps, inbox_bytes, setup.clock())
@@ -171,7 +174,7 @@ class Workload:
         """`next_timer_ns` has passed."""
 
     def next_timer_ns(self) -> int:
-        """When `timer` is wanted; NEVER for never."""
+        """When `timer` is due; NEVER if never."""
         return NEVER
 
     def request_stop(self, now_ns: int) -> None:
@@ -338,7 +341,7 @@ class Workload:
                 f"{setup.memory_bytes_max} of {setup.host}'s {MEMORY_BYTES_MAX} are free: "
                 "choose a smaller size, depth or number of QPs, or remove a workload",
                 self.memory_held_bytes,
-                self.common_bytes(),
+                0 if setup.transport.counted else self.common_bytes(),
             )
 
     def _release(self, now_ns: int) -> None:

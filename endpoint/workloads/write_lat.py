@@ -55,7 +55,7 @@ class WriteLat(Workload):
         arrived_ns = self.setup.clock()
         number, sender = immediate & ~LAST, 1 - self.rank
         slot = number % 2 * self._lat.size
-        if number == self._number and self._contents.matches(link.inbox, slot, sender, 0, number, self._lat.size):
+        if number == self._number and self._contents.matches(link, slot, sender, 0, number, self._lat.size):
             self.tally.bytes_verified += self._lat.size
         else:
             self.tally.bytes_wrong += self._lat.size

@@ -38,7 +38,7 @@ class Recovery:
     next_fault: bool = False  # whether the next fault ended the time that was watched; False: the end of the run did
     watched_ns: int = 0  # until the next fault or the end
     spoilt: bool = False  # a stall came before goodput was back: the time is not the fault's alone
-    left_ns: int | None = None  # until the last path that was given up was given up first; None: none was
+    abandoned_ns: int | None = None  # until the last abandoned path was first abandoned; None: none was
     missed_ns: int | None = None  # slowest of all hosts: from the sending of its first lost packet until it was missed
     repaired_ns: int | None = None  # until every packet that was lost had arrived; None: none was
 
@@ -131,7 +131,7 @@ def recoveries(run: Run, bin_ns: int | None = None) -> list[Recovery]:
                 next_fault=index < len(together),
                 watched_ns=span.length_ns,
                 spoilt=stalls.touches(run, Span("recovery", span.start_ns, until_ns)),
-                left_ns=last_path_left(run, span),
+                abandoned_ns=last_path_abandoned(run, span),
                 missed_ns=slowest_miss(run, span),
                 repaired_ns=last_repair(run, span),
             )
@@ -150,7 +150,7 @@ def bursts(faults: Sequence[FaultSpan], apart_ns: int) -> list[tuple[FaultSpan, 
     return [tuple(burst) for burst in result]
 
 
-def last_path_left(run: Run, span: Span) -> int | None:
+def last_path_abandoned(run: Run, span: Span) -> int | None:
     """The time from the beginning of a span until each path given up in it has been given up for the first time.
 
     Later times do not count: a path that drops only some packets is revived by a probe and given up again.

@@ -4,7 +4,7 @@ Agents, switches and the hiccup meter journal by how much they were late. In bas
 
 - below `NOTHING` is ignored: every queue of the fabric delays by more;
 - from `SPOILS` on spoils what is measured meanwhile: a packet and its acknowledgement both meet the stall and are late
-  by a round trip, which the transport takes for a loss (`endpoint/mrc/recovery.py`). Such a stall is left out, with
+  by a round trip, which the transport takes for a loss (`endpoint/mrc/loss/reorder.py`). Such a stall is left out, with
   the `enough.REPAIR_ROUND_TRIPS` after it, in which real and supposed losses are repaired;
 - between the two is drawn and counted.
 """

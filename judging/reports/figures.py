@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from judging.measures import counters, goodput, paths, recovery, steps
+from judging.reports import completion
 from judging.run import Run
 
 CSV_BIN_NS = 250_000_000
@@ -48,7 +49,7 @@ def figures(run: Run) -> dict[str, Any]:
                 "fault": item.title,
                 "lowest_goodput_share_of_reference": item.dip,
                 "back_after_ns": item.after_ns,
-                "last_path_left_after_ns": item.left_ns,
+                "last_path_abandoned_after_ns": item.abandoned_ns,
             }
             for item in recovery.recoveries(run, recovery.bin_ns(run))
         ],
@@ -69,13 +70,17 @@ def figures(run: Run) -> dict[str, Any]:
         },
         "flow_control": dict(sorted(counters.switch_pauses(run).items())),
         "acked_bytes": counters.qp_totals(run)["acked_bytes"],
+        **({"completions": own} if (own := completion.figures(run)) else {}),
         "paths_given_up": left,
         "paths_given_up_ns": for_ns,
     }
 
 
 def write_csv(run: Run, folder: Path) -> list[Path]:
-    """`goodput.csv`, `steps.csv` and `counters.csv` in a folder, which is made; units stand in the heads."""
+    """`goodput.csv`, `steps.csv`, `counters.csv` and, of a workload file, `messages.csv`; the folder is made.
+
+    Units are in the heads of columns.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     found = figures(run)
     phases = list(run.phases.values())
@@ -89,7 +94,10 @@ def write_csv(run: Run, folder: Path) -> list[Path]:
         for step in steps.steps(run)
     ]
     counted = [*found["counters_packets"].items(), ("acked_bytes", found["acked_bytes"])]
+    messages = list(completion.csv_rows(run))
+    own = [table(folder / "messages.csv", completion.CSV_HEAD, messages)] if messages else []
     return [
+        *own,
         table(folder / "goodput.csv", ("time_s", "goodput_bps"), rows),
         table(folder / "steps.csv", ("step", "end_s", "total_ns", "comm_ns", "bytes", "ranks"), step_rows),
         table(folder / "counters.csv", ("counter", "total"), counted),

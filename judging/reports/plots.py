@@ -58,6 +58,14 @@ def figure(height: float) -> tuple[Figure, Axes]:
         return drawing, drawing.subplots()
 
 
+def pair(height: float) -> tuple[Figure, tuple[Axes, Axes]]:
+    """Two charts side by side, together as wide as the report's column."""
+    with mpl.rc_context(STYLE):
+        drawing = Figure(figsize=(9.2, height), layout="constrained")
+        left, right = drawing.subplots(1, 2)
+        return drawing, (left, right)
+
+
 def svg(drawing: Figure, label: str) -> str:
     """The drawing as an inline `<svg>` with a text alternative, its ids made unique to `label`."""
     buffer = io.StringIO()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judging.measures import counters, flows, goodput, paths, planes, recovery, stalls, steps
-from judging.reports import page, plots
+from judging.reports import completion, page, plots
 from judging.run import Run
 from judging.story import Story
 from judging.units import brief
@@ -33,10 +33,10 @@ DROP_TITLES = {
     "drop_program": "by the P4 program",
     "drop_trimmed_share": "trimmed packets beyond their share of a port",
 }
-RECOVERY_HEAD = ["at", "fault", "lowest goodput", "packet missed", "paths left", "losses repaired", "rate back"]
+RECOVERY_HEAD = ["at", "fault", "lowest goodput", "packet missed", "paths abandoned", "losses repaired", "rate back"]
 RECOVERY = (
     "After so many ms (base round trips): a lost packet was missed, from its sending; from the fault's beginning, the "
-    "last bad path was left, the last lost packet had arrived, and the rate was back at 90 % of what is usual."
+    "last bad path was abandoned, the last lost packet had arrived, and the rate was back at 90 % of what is usual."
 )
 REPLAY = "replay.html"  # written by `page/export.py`
 STALLS_SHOWN = 20
@@ -111,7 +111,7 @@ def recovery_rows(run: Run) -> list[list[str]]:
                 item.title,
                 f"{item.dip:.0%}",
                 in_round_trips(item.missed_ns, base_rtt_ns),
-                in_round_trips(item.left_ns, base_rtt_ns),
+                in_round_trips(item.abandoned_ns, base_rtt_ns),
                 in_round_trips(item.repaired_ns, base_rtt_ns),
                 back,
             ]
@@ -252,6 +252,7 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
             plots.loss_curves(run),
             rows_or_none(["phase", "steps", "median", "p99", "slowest"], step_rows(run)),
         ),
+        page.section("Completion times", *completion.section(run)),
         page.section("Flows", *noted(FLOWS_NOTE, FLOW_HEAD, flow_rows(run))),
         page.section(
             "Path health", *((page.paragraph(PATHS, soft=True), strips) if (strips := plots.path_health(run)) else ())
@@ -375,6 +376,7 @@ def summary(run: Run, story: Story, verdict: Verdict) -> str:
         ("goodput", goodput_rows(run)),
         ("recovery (" + ", ".join(RECOVERY_HEAD[2:]) + "; round trips in brackets)", recovery_rows(run)),
         ("training steps (count, median, p99, slowest)", step_rows(run)),
+        ("completion times (" + ", ".join(completion.HEAD[1:]) + ")", completion.rows(run)),
         ("flows (" + ", ".join(FLOW_HEAD[2:]) + ")", flow_rows(run)),
         ("counters", counter_rows(run)),
     ):

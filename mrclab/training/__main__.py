@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from common.seeds import Purpose, derive
+
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: the order of additions must not depend on threads
 
 import numpy as np
@@ -57,7 +59,8 @@ def _train(context: Context, journal: Journal, options: argparse.Namespace, rank
         context, options.meet, f"{options.name}-ready", options.rank, ranks, {}
     )  # nobody writes to who is not connected
     _journal_state(journal, options, "start", rank=options.rank, ranks=options.ranks.split(","))
-    draw = np.random.default_rng(options.seed)  # the same batches on every rank, of which each takes its share
+    # The same batches on every rank, of which each takes its share.
+    draw = np.random.default_rng(int(derive(options.seed, Purpose.BATCHES)))
     for step in range(options.steps):
         started_ns = context.now_ns()
         batch = draw.integers(0, len(labels), options.batch * ranks)
@@ -111,7 +114,10 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     count = len(options.ranks.split(","))
     if count < 2 or not 0 <= options.rank < count:
-        parser.error(f"--rank is {options.rank} of {count} --ranks; at least two ranks are wanted, counted from 0")
+        parser.error(
+            "--rank must be from 0 to one less than the number of --ranks, which must be at least 2"
+            f" (got {options.rank} of {count})"
+        )
     return options
 
 

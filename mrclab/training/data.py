@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from common.seeds import Purpose, derive
+
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Labels = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -17,7 +19,7 @@ _SHIFT = 1
 
 def make(seed: int, count: int) -> tuple[Floats, Labels]:
     """`count` pictures of SIDE × SIDE values in a row each, and which of the CLASSES shapes each shows."""
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(int(derive(seed, Purpose.PICTURES)))
     shapes = generator.standard_normal((CLASSES, SIDE, SIDE))
     shapes = shapes + np.roll(shapes, 1, axis=1) + np.roll(shapes, 1, axis=2)  # neighbours are alike
     labels = generator.integers(0, CLASSES, count)

@@ -17,7 +17,7 @@ def meet(
 ) -> list[Any]:
     """What every rank brings, in order of rank. TimeoutError names those that have not come.
 
-    Time is the lab's, so that ranks can meet in virtual time, too.
+    Time is the lab's, so that ranks can meet in virtual time as well.
 
     A name is for one meeting: who meets twice gives each a name of its own.
     """

@@ -6,6 +6,7 @@ import hashlib
 
 import numpy as np
 
+from common.seeds import Purpose, derive
 from mrclab.training.data import CLASSES, SIDE, Floats, Labels
 
 
@@ -21,7 +22,7 @@ class Model:
         self._shapes = [
             (int(end) - size, int(end), shape) for end, size, shape in zip(ends, sizes, shapes, strict=True)
         ]
-        generator = np.random.default_rng(seed)
+        generator = np.random.default_rng(int(derive(seed, Purpose.MODEL)))
         for layer in (0, 2):
             view = self._view(self.weights, layer)
             view[...] = generator.standard_normal(view.shape) / np.sqrt(view.shape[0])

@@ -1,24 +1,24 @@
 // The page: gets the scene, lets lines in, and draws what the clock shows.
 
-import { aboutCable, aboutNode, aboutRun, legend } from "./about.js";
-import { Sized, colours as themeColours, unit as letter } from "./canvas.js";
-import { Breaking } from "./breaking.js";
-import { Charts } from "./charts.js";
-import { Choice } from "./choice.js";
-import { Clockwork } from "./clockwork.js";
-import { element, replace } from "./element.js";
-import { help } from "./help.js";
-import { listen } from "./keys.js";
-import { Lane } from "./lane.js";
-import { MicroscopePanel } from "./microscope.js";
-import { pairPanel } from "./pair.js";
-import { goodput } from "./fold.js";
-import { load } from "./look.js";
-import { Player } from "./player.js";
-import { shape } from "./shapes.js";
-import { Slider } from "./slider.js";
-import { Events, unpacked } from "./source.js";
-import { Toolbar } from "./toolbar.js";
+import { aboutCable, aboutNode, aboutRun, legend } from "./panels/about.js";
+import { Sized, colours as themeColours, unit as letter } from "./drawing/canvas.js";
+import { Breaking } from "./panels/breaking.js";
+import { Charts } from "./drawing/charts.js";
+import { Choice } from "./panels/choice.js";
+import { Clockwork } from "./panels/clockwork.js";
+import { element, replace } from "./panels/element.js";
+import { help } from "./panels/help.js";
+import { listen } from "./panels/keys.js";
+import { Lane } from "./drawing/lane.js";
+import { MicroscopePanel } from "./panels/microscope.js";
+import { pairPanel } from "./panels/pair.js";
+import { goodput } from "./run/fold.js";
+import { load } from "./run/look.js";
+import { Player } from "./run/player.js";
+import { shape } from "./drawing/shapes.js";
+import { Slider } from "./drawing/slider.js";
+import { Events, unpacked } from "./run/source.js";
+import { Toolbar } from "./panels/toolbar.js";
 
 const PANEL_MS = 200, WORDS_MS = 100; // nobody reads faster
 const find = (id) => document.getElementById(id);
@@ -136,9 +136,15 @@ class Page {
       if (!this.begun && !this.player.following) this.player.t = 0;
       this.begun = true;
     } else if (what === "begin") record.clear();
-    else if (what === "end") record.over = true;
+    else if (what === "end") this.ends(record);
     else if (what === "link") find("link").textContent = value ? "" : "✕ connection lost: trying again";
     this.changed();
+  }
+
+  ends(record) {
+    record.over = true;
+    // A viewer who has moved or plays already stays there.
+    if (this.told.mode === "replay" && !this.player.live && this.player.t === 0 && !this.player.playing) this.player.open();
   }
 
   frame(ms) {

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging.run import Run
-from paper import measuring
+from paper import measuring, readings
+from paper.breaking import SINGLE_PATH, fails, single_path
 from paper.clock import Clock
 from paper.cluster import B
-from paper.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part, Quantity
+from paper.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part
 from paper.pair import LOWEST, lowest_sample, pair
 from paper.whys import FIRMWARE
 
@@ -32,9 +33,11 @@ def parts(short: bool) -> Sequence[Part]:
         faults = [clock.fault(DOWN, verb, f"h{host}-p0l0") for host in range(2)]
         return pair(clock, END, faults, measure, hosts=("h0", "h1"), name=name)
 
-    return [dying("mrc", "link-down"), dying("silent", "blackhole")]
+    run = dying("mrc", "link-down")
+    return [run, dying("silent", "blackhole"), single_path(run)]
 
 
+READ = readings.of("10")
 FIGURE = Figure(
     name="10",
     title="A T0 switch goes down",
@@ -44,16 +47,16 @@ FIGURE = Figure(
     ),
     parts=parts,
     quantities=(
-        Quantity("before", 1533, "Gb/s", "mrc:before", "mean of both directions"),
-        Quantity("after", 1338, "Gb/s", "mrc:after", "the same, from half a unit after the failure on"),
-        Quantity(
+        READ.quantity("before", "mrc:before", "mean of both directions", fails=fails("before", SINGLE_PATH)),
+        READ.quantity(
+            "after", "mrc:after", "the same, from half a unit after the failure on", fails=fails("after", SINGLE_PATH)
+        ),
+        READ.quantity(
             "lowest sample",
-            0,
-            "Gb/s",
             "mrc:lowest",
             LOWEST,
             scale=1533,
-            why="In the paper one sample of 0.22 s is empty. " + FIRMWARE,
+            unreachable="In the paper one sample of 0.22 s is empty. " + FIRMWARE,
         ),
     ),
     charts=(

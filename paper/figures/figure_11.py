@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging.run import Run
-from paper import measuring
+from paper import measuring, readings
+from paper.breaking import SINGLE_PATH, fails, single_path
 from paper.clock import Clock
 from paper.cluster import B
-from paper.figure import Chart, Figure, Measured, PaperCurve, Part, Quantity
-from paper.pair import LOWEST, lowest_sample, pair
+from paper.figure import Chart, Figure, Measured, PaperCurve, Part
+from paper.pair import DILUTED, LOWEST, lowest_sample, pair
 
 UNIT = 30  # round trips
 DOWN, UP, END = 2.0, 4.0, 6.0
@@ -23,9 +24,11 @@ def parts(short: bool) -> Sequence[Part]:
         numbers = {"mean": mean, "lowest": lowest_sample(run, clock, [DOWN, UP], mean)}
         return Measured(numbers, {"rate": measuring.curve(run, clock, 0, END, clock.sample)})
 
-    return [pair(clock, END, [clock.fault(DOWN, "switch-stop", "p0s0", until=UP)], measure)]
+    run = pair(clock, END, [clock.fault(DOWN, "switch-stop", "p0s0", until=UP)], measure)
+    return [run, single_path(run)]
 
 
+READ = readings.of("11")
 FIGURE = Figure(
     name="11",
     title="A T1 switch goes down, and comes back",
@@ -35,8 +38,10 @@ FIGURE = Figure(
     ),
     parts=parts,
     quantities=(
-        Quantity("mean", 1533, "Gb/s", "mrc:mean", "mean of both directions, failure included"),
-        Quantity("lowest sample", 1508, "Gb/s", "mrc:lowest", LOWEST),
+        READ.quantity(
+            "mean", "mrc:mean", "mean of both directions, failures included", fails=fails("mean", SINGLE_PATH)
+        ),
+        READ.quantity("lowest sample", "mrc:lowest", LOWEST, powerless=DILUTED),
     ),
     charts=(
         Chart(

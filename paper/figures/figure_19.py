@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging.run import Run
-from paper import measuring
+from paper import measuring, readings
+from paper.breaking import OBLIVIOUS, SINGLE_PATH, fails, oblivious, single_path
 from paper.clock import Clock
 from paper.cluster import D_SLOW, D
-from paper.figure import Chart, Figure, Measured, PaperCurve, Part, Quantity
+from paper.figure import Chart, Figure, Measured, PaperCurve, Part
 from paper.parameters import MRC
 from paper.streams import stream
 from scenarios.scenario import TimedFault
@@ -16,8 +17,9 @@ from topo.plan import Plan
 
 STEP = 80  # round trips
 SETTLE = 0.3  # of a step: what a plateau's mean leaves out after each change
-ONE_BY_ONE = (384, 287, 191, 96, 191, 287, 382)
-AT_ONCE = (384, 191, 384)
+READ = readings.of("19")
+ONE_BY_ONE = [READ[f"b, step {n}"].value for n in range(7)]
+AT_ONCE = [READ[f"c, step {n}"].value for n in range(3)]
 
 
 def stepped(name: str, plan: Plan, short: bool, down: Sequence[tuple[int, int]]) -> Part:
@@ -45,11 +47,10 @@ def stepped(name: str, plan: Plan, short: bool, down: Sequence[tuple[int, int]])
 
 
 def parts(short: bool) -> Sequence[Part]:
-    return [
-        stepped("a", D, short, [(1, 4), (2, 4), (3, 4)]),
-        stepped("b", D_SLOW, short, [(1, 6), (2, 5), (3, 4)]),
-        stepped("c", D_SLOW, short, [(1, 2), (1, 2)]),
-    ]
+    a = stepped("a", D, short, [(1, 4), (2, 4), (3, 4)])
+    b = stepped("b", D_SLOW, short, [(1, 6), (2, 5), (3, 4)])
+    c = stepped("c", D_SLOW, short, [(1, 2), (1, 2)])
+    return [a, b, c, oblivious(a), single_path(b), single_path(c)]
 
 
 def chart(part: str, title: str, levels: Sequence[float]) -> Chart:
@@ -68,9 +69,15 @@ FIGURE = Figure(
     ),
     parts=parts,
     quantities=(
-        *(Quantity(f"a, {n} links down", 384, "Gb/s", f"a:step {n}", HOW) for n in range(4)),
-        *(Quantity(f"b, step {n}", paper, "Gb/s", f"b:step {n}", HOW) for n, paper in enumerate(ONE_BY_ONE)),
-        *(Quantity(f"c, step {n}", paper, "Gb/s", f"c:step {n}", HOW) for n, paper in enumerate(AT_ONCE)),
+        *(
+            READ.quantity(f"a, {n} links down", f"a:step {n}", HOW, fails=fails(f"step {n}", OBLIVIOUS, "a"))
+            for n in range(4)
+        ),
+        *(
+            READ.quantity(f"{part}, step {n}", f"{part}:step {n}", HOW, fails=fails(f"step {n}", SINGLE_PATH, part))
+            for part, steps in (("b", ONE_BY_ONE), ("c", AT_ONCE))
+            for n in range(len(steps))
+        ),
     ),
     charts=(
         chart("a", "a: links of 400 Gb/s", [384] * 5),

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from judging.run import Run
-from paper import measuring
+from paper import measuring, readings
 from paper.clock import LEAD, SHOWN, Clock
 from paper.cluster import D
-from paper.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part, Quantity
+from paper.figure import Chart, Experiment, Failing, Figure, Measured, Order, PaperCurve, Part, Quantity
 from paper.parameters import PFC_DCQCN
 from paper.streams import DEPTH, SIZE
 from paper.whys import MARKS
@@ -80,33 +80,48 @@ def begun_one_by_one(name: str, setting: str, short: bool, plan: Plan = D) -> Pa
 
 
 TITLES = {"default": "default", "aggressive": "aggressive", "most": "most aggressive"}
-LINE = 390.0  # Gb/s of payload that a flow alone gets in the paper
-PAPER = {  # rate, MB with few flows, MB with many: of its raster plots
-    "default": (LINE, 3.0, 22.0),
-    "aggressive": (0.9 * LINE, 4.0, 4.0),
-    "most": (0.8 * LINE, 5.6, 5.6),
-}
+READ = readings.of("22")
+MANY, FEW_QUEUE, MANY_QUEUE, LONGEST = (
+    "rate with more than 11 flows",
+    "queue with 2 to 10 flows",
+    "queue with more than 11 flows",
+    "longest queue",
+)
 RATE, QUEUE = "payload of all flows, mean", "mean of what waits at the last hop"
+DEPTH_MB = D.queues.depth * D.plane_bdp_bytes / MB
+SHALLOW = f"Our queue holds {DEPTH_MB:.2f} MB at most."
 
 
 def quantities(part: str) -> list[Quantity]:
-    rate, few, many = PAPER[part]
-    bounded = part != "default"  # for the other settings the paper shows no more than a greatest length
-    of_queue = "queue at most" if bounded else "queue of many"
-    found = [Quantity(f"{TITLES[part]}, rate with more than 11 flows", rate, "Gb/s", f"{part}:many", RATE, why=MARKS)]
-    if not bounded:
-        found.append(
-            Quantity(f"{TITLES[part]}, queue with 2 to 10 flows", few, "MB", f"{part}:queue of few", QUEUE, why=MARKS)
+    """A setting's rate, and its queue: two lengths of the default's, of the others no more than a greatest one."""
+    title = TITLES[part]
+    other = "most" if part == "default" else "default"
+    found = [
+        READ.quantity(
+            f"{title}, {MANY}",
+            f"{part}:many",
+            RATE,
+            why=MARKS,
+            fails=Failing(f"the setting {TITLES[other]}", f"{other}:many"),
         )
-    label = "longest queue" if bounded else "queue with more than 11 flows"
-    found.append(
-        Quantity(f"{TITLES[part]}, {label}", many, "MB", f"{part}:{of_queue}", QUEUE, at_most=bounded, why=MARKS)
+    ]
+    if part != "default":
+        bound = READ.quantity(f"{title}, {LONGEST}", f"{part}:queue at most", QUEUE, at_most=True, powerless=SHALLOW)
+        return [*found, bound]
+    few = READ.quantity(
+        f"{title}, {FEW_QUEUE}",
+        f"{part}:queue of few",
+        QUEUE,
+        why=MARKS,
+        fails=Failing("the setting most aggressive", "most:queue of few"),
     )
-    return found
+    return [*found, few, READ.quantity(f"{title}, {MANY_QUEUE}", f"{part}:queue of many", QUEUE, unreachable=SHALLOW)]
 
 
 def charts(part: str) -> list[Chart]:
-    rate, few, many = PAPER[part]
+    rate = READ[f"{TITLES[part]}, {MANY}"].value
+    levels = (FEW_QUEUE, MANY_QUEUE) if part == "default" else (LONGEST, LONGEST)
+    few, many = (READ[f"{TITLES[part]}, {level}"].value for level in levels)
     at = [5 + 10 * step for step in range(7)]
     rates = PaperCurve(TITLES[part], [(second, rate) for second in at])
     queues = PaperCurve(TITLES[part], [(second, few if second < 50 else many) for second in at])
@@ -125,8 +140,9 @@ FIGURE = Figure(
         " own (endpoint/roce/dcqcn_setting.py)."
     ),
     parts=parts,
-    quantities=tuple(quantity for part in PAPER for quantity in quantities(part)),
-    charts=tuple(chart for part in PAPER for chart in charts(part)),
+    quantities=tuple(quantity for part in TITLES for quantity in quantities(part)),
+    charts=tuple(chart for part in TITLES for chart in charts(part)),
+    orders=(Order(f"default, {MANY}", f"aggressive, {MANY}"), Order(f"aggressive, {MANY}", f"most aggressive, {MANY}")),
     experiments=tuple(
         Experiment(knob, f"default, {name}", f"{run}:{number}")
         for knob, run in (
@@ -140,5 +156,5 @@ FIGURE = Figure(
         )
     ),
     compression=f"The paper's 5 s between two flows take {STEP} base round trips.",
-    source="the text and raster plots of figure 22 of arXiv:2605.04333 (error some 10 %)",
+    source="the text and raster plots of figure 22 of arXiv:2605.04333 (error about 10 %)",
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging.run import Run
-from paper import measuring
-from paper.figure import Chart, Figure, Measured, PaperCurve, Part, Quantity
-from paper.job import SMALL, clock, failed_qps, job
+from paper import measuring, readings
+from paper.breaking import KEPT, WHOLE, fails, kept, whole
+from paper.figure import Chart, Figure, Measured, PaperCurve, Part
+from paper.job import NO_SILENCE, SMALL, clock, failed_qps, job
 
 DOWN, UP, LENGTH = 2.0, 4.0, 6.0
 
@@ -26,9 +27,12 @@ def parts(short: bool) -> Sequence[Part]:
         return Measured(numbers, {"rate": points})
 
     faults = [time.fault(DOWN, "link-down", f"h{host}-p0l0", until=UP) for host in range(2)]
-    return [job(time, LENGTH, faults, measure)]
+    run = job(time, LENGTH, faults, measure)
+    return [run, kept(run), whole(run)]
 
 
+READ = readings.of("6")
+LOW = READ["goodput kept"].value
 FIGURE = Figure(
     name="6",
     title="6 and 7: a T0 transceiver flaps under a job",
@@ -37,22 +41,25 @@ FIGURE = Figure(
     " links of three active nodes. The ring goes at the pace of its slowest NIC.",
     parts=parts,
     quantities=(
-        Quantity(
+        READ.quantity(
             "goodput kept",
-            5.08 / 7.0,
-            "of before",
             "job:kept",
-            "payload of all hosts, half a unit after the failure on",
+            "payload of all hosts, half a unit after the failure on; ours never computes, the paper's job does",
+            fails=fails("kept", WHOLE, "job"),
         ),
-        Quantity("goodput after", 1, "of before", "job:after", "the same, half a unit after the return on"),
-        Quantity("queue pairs failed", 0, "", "job:failed", "queue pairs that went to ERROR", scale=1),
+        READ.quantity(
+            "goodput after", "job:after", "the same, half a unit after the return on", fails=fails("after", KEPT, "job")
+        ),
+        READ.quantity(
+            "queue pairs failed", "job:failed", "queue pairs that went to ERROR", scale=1, powerless=NO_SILENCE
+        ),
     ),
     charts=(
         Chart(
             x="units of 20 round trips; the paper's minute is 2 to 4",
             y="goodput over that before",
             ours={"job:rate": "MRC"},
-            paper=[PaperCurve("MRC", [(1, 1.0), (3, 5.08 / 7.0), (3.7, 5.08 / 7.0), (5, 1.0)])],
+            paper=[PaperCurve("MRC", [(1, 1.0), (3, LOW), (3.7, LOW), (5, 1.0)])],
         ),
     ),
     compression="The paper's minute of flapping takes 40 round trips.",

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging.run import Run
-from paper import measuring
+from paper import measuring, readings
+from paper.breaking import KEPT, SINGLE_PATH, fails, kept, single_path
 from paper.clock import Clock
 from paper.cluster import B
-from paper.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part, Quantity
-from paper.pair import pair
+from paper.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part
+from paper.pair import DILUTED, pair
 from paper.whys import FIRMWARE
 
 STEP_ROUND_TRIPS = 60
 SETTLE = 0.25  # of a step: what a plateau's mean leaves out after each change
-PAPER_GBPS = (1531, 1334, 1145, 952, 766, 568, 383)  # with 0 to 6 of 8 links down
 DOWN = 7
+READ = readings.of("9a")
+PAPER_GBPS = [READ[f"{8 - i} links"].value for i in range(DOWN)]  # with 0 to 6 of 8 links down
 
 
 def parts(short: bool) -> Sequence[Part]:
@@ -34,7 +36,8 @@ def parts(short: bool) -> Sequence[Part]:
         faults = [clock.fault(1 + i, verb, port.format(i), until=2 * DOWN - i) for i in range(DOWN)]
         return pair(clock, length, faults, measure, name=name)
 
-    return [losing("mrc", "port-down", "h0.p{}"), losing("silent", "blackhole", "h0-p{}l0")]
+    run = losing("mrc", "port-down", "h0.p{}")
+    return [run, losing("silent", "blackhole", "h0-p{}l0"), single_path(run), kept(run)]
 
 
 def dip_s(run: Run, clock: Clock, at: float) -> float:
@@ -56,36 +59,35 @@ FIGURE = Figure(
     parts=parts,
     quantities=(
         *(
-            Quantity(f"{8 - i} links", paper, "Gb/s", f"mrc:down {i}", "mean of the last three quarters of the step")
-            for i, paper in enumerate(PAPER_GBPS)
+            READ.quantity(
+                f"{8 - i} links",
+                f"mrc:down {i}",
+                "mean of the last three quarters of the step",
+                fails=fails(f"down {i}", SINGLE_PATH),
+            )
+            for i in range(DOWN)
         ),
-        Quantity(
+        READ.quantity(
             "1 link, mean",
-            125,
-            "Gb/s",
             "mrc:down 7",
-            "the same; the paper's rate swings between 0 and 250",
-            why="The paper's NIC is unstable with its last link; here the last link stays full. " + FIRMWARE,
+            "the same; the paper's rate swings between 0 and 268",
+            unreachable="The paper's NIC is unstable with its last link; here the last link stays full. " + FIRMWARE,
         ),
-        Quantity(
+        READ.quantity(
             "down and up differ by",
-            0,
-            "Gb/s",
             "mrc:symmetric",
             "largest difference of two steps with as many links",
             scale=191,
+            fails=fails("symmetric", KEPT),
         ),
-        Quantity(
-            "dip at the first failure", 0, "s", "mrc:first dip", "time below half of the next plateau", scale=0.22
+        READ.quantity(
+            "dip at the first failure",
+            "mrc:first dip",
+            "time below half of the next plateau",
+            scale=0.22,
+            powerless=DILUTED,
         ),
-        Quantity(
-            "dip at a later failure",
-            1.1,
-            "s",
-            "mrc:dip",
-            "the longest such time; the paper has 0.9 to 1.3 s",
-            why=FIRMWARE,
-        ),
+        READ.quantity("dip at a later failure", "mrc:dip", "the longest such time", unreachable=FIRMWARE),
     ),
     charts=(
         Chart(

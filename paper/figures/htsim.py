@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from judging.run import Run
-from paper import parameters
+from paper import parameters, readings
 from paper.figure import Experiment, Figure, Measured, Part, Quantity
-from paper.parameters import MRC
+from paper.parameters import MRC, mrc
 from paper.whys import A_QUARTER, HASHED_FLOWS
-from running.transport_choice import TransportChoice, transport
+from running.transport_choice import TransportChoice
 from scenarios.scenario import Phase, TimedFault, Workload
 from topo.plan import Links, Plan
 
@@ -26,7 +26,8 @@ LINKS = Links(
     mtu_bytes=parameters.MTU_BYTES,
     hardware_rate_bps=100 * GBPS,
 )
-OBLIVIOUS, SINGLE = transport("mrc-oblivious"), transport("mrc-single-path")
+READ = readings.of("htsim")
+OBLIVIOUS, SINGLE = mrc({"selection": "oblivious"}), mrc({"selection": "single_path"})
 
 
 def plan(leaves: int, hosts_per_leaf: int) -> Plan:
@@ -107,8 +108,8 @@ def parts(short: bool) -> Sequence[Part]:
     ]
 
 
-def fct(name: str, theirs: float, part: str, why: str = "") -> Quantity:
-    return Quantity(name, theirs, "µs", f"{part}:fct", "until the last flow is complete at its sender", why=why)
+def fct(name: str, part: str, why: str = "") -> Quantity:
+    return READ.quantity(name, f"{part}:fct", "until the last flow is complete at its sender", why=why)
 
 
 FIGURE = Figure(
@@ -121,15 +122,16 @@ FIGURE = Figure(
         " where MRC over SRv6 has 138."
     ),
     parts=parts,
+    of_paper=False,
     quantities=(
-        fct("single flow", 176.2, "single"),
-        fct("incast 15:1", 2478.5, "incast-15"),
-        fct("incast 127:1", 21_029, "incast-127"),
-        fct("permutation of 1,024, feedback", 200.5, "feedback"),
-        fct("permutation of 1,024, oblivious", 212.8, "oblivious"),
-        fct("permutation of 1,024, single paths", 889.9, "single-path", HASHED_FLOWS),
-        fct("8 core links at a tenth, feedback", 219.6, "slow-feedback"),
-        fct("8 core links at a tenth, oblivious", 280.8, "slow-oblivious", A_QUARTER),
+        fct("single flow", "single"),
+        fct("incast 15:1", "incast-15"),
+        fct("incast 127:1", "incast-127"),
+        fct("permutation of 1,024, feedback", "feedback"),
+        fct("permutation of 1,024, oblivious", "oblivious"),
+        fct("permutation of 1,024, single paths", "single-path", HASHED_FLOWS),
+        fct("8 core links at a tenth, feedback", "slow-feedback"),
+        fct("8 core links at a tenth, oblivious", "slow-oblivious", A_QUARTER),
     ),
     experiments=(
         *(

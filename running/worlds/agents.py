@@ -1,4 +1,4 @@
-"""The agents of a lab: one process a host, started and reached."""
+"""The agents of a lab: one process per host, started and reached."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ POLL_S = 0.05
 
 
 def start_agents(
-    lab: Lab, transport: str, settings: Mapping[str, Any], seed: int, journal: Callable[[Host], Path]
+    lab: Lab, transport: str, settings: Mapping[str, Any], seed: int, journal: Callable[[Host], Path], *further: str
 ) -> dict[str, ControlClient]:
-    """An agent in every host, by name, as soon as it answers. RuntimeError with its last words when one does not."""
+    """An agent in every host, by name, as soon as it answers. RuntimeError with its last words when one does not.
+
+    `further` words go to each agent.
+    """
 
     def command(host: Host) -> list[str]:
         words = python("-m", "endpoint", "agent", "--profile", str(lab.profile(host)))
         words += ["--socket", str(lab.agent_socket(host)), "--journal", str(journal(host))]
-        words += ["--transport", transport, "--seed", str(seed)]
+        words += ["--transport", transport, "--seed", str(seed), *further]
         for name, value in settings.items():
             words += ["--set", f"{name}={json.dumps(value)}"]
         return words

@@ -8,6 +8,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from common.seeds import Purpose, derive
 from controller import compiled_pipelines
 from running.worlds.switch import SimulatedSwitch
 from switch.fabric import End, Fabric, NicPort
@@ -26,7 +27,7 @@ class SimulatedFabric:
     """Every switch of a plan, provisioned, and every cable between switches and to hosts, with carrier."""
 
     def __init__(self, plan: Plan, seed: int, make: MakeFabric = NativeFabric) -> None:
-        seeds = Random(seed)
+        seeds = Random(derive(seed, Purpose.SWITCHES))
         pipelines = compiled_pipelines()
         self._switch_numbers = {node: number for number, node in enumerate(plan.switches())}
         self.host_numbers = {host: number for number, host in enumerate(plan.hosts())}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, assert_never
 
@@ -80,16 +81,19 @@ class SimulatedWorld:
         seed: int,
         directory: RunDirectory,
         tell: Callable[[str], None],
-        make_fabric: MakeFabric = NativeFabric,
+        make_fabric: MakeFabric | None = None,
         *,
         answer_s: float = ANSWER_S,
     ) -> None:
-        """`answer_s` is how much real time a program may take between two waits."""
+        """`answer_s` is how much real time a program may take between two waits.
+
+        Where the transport's payload is counted, the fabric that `make_fabric` makes must allow this.
+        """
         self._answer_s = answer_s
         self.plan = plan
         self.board = Board(plan, self)
         tell(f"simulating {plan.switch_count} switches and {plan.host_count} hosts in virtual time")
-        self.fabric = SimulatedFabric(plan, seed, make_fabric)
+        self.fabric = SimulatedFabric(plan, seed, make_fabric or partial(NativeFabric, counted=transport.counted))
         self.time = VirtualTime(self.fabric.fabric, plan.base_rtt_ns)
         self._directory = directory
         self._processes: list[SteppedProcess] = []
@@ -117,7 +121,7 @@ class SimulatedWorld:
         journal = Journal(directory.journal(host.name), host.name, clock)
         self._journals.append(journal)
         journal.write_process("agent", pid=0, realtime_ns=0)
-        nic = factory.make(transport.agent, own, seed, transport.settings, 0)
+        nic = factory.make(transport.agent, own, seed, transport.settings, 0, counted=transport.counted)
         made = HostNic(own, nic, journal.write_at, transport_name=transport.agent, clock=clock, now_ns=0)
         entrance = SteppedDoor(own, nic, transport.agent, journal=journal.write_at, answer_s=self._answer_s)
         return made, entrance

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.scratch import Scratch
 from judging.judge import verdict_of
 from judging.run import Run
 from running.directory import RunDirectory
-from running.runner import Runner
-from running.worlds.simulated import SimulatedWorld
+from running.estimate import TooLargeError
+from running.launch import launch
+from running.preparation import prepare
 from studies.hunting.case import Case
 
 SCRATCH = "mrclab-hunt-"
@@ -41,22 +41,24 @@ def attempt(case: Case, folder: Path | None = None) -> Outcome:
     """Run and judge a case; its journals are kept in `folder`, a folder of runs, when one is given."""
     if folder is not None:
         return tried(case, folder)
-    with tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{os.getpid()}-") as scratch:
-        return tried(case, Path(scratch))
+    with Scratch(SCRATCH) as scratch:
+        return tried(case, scratch)
 
 
 def tried(case: Case, root: Path) -> Outcome:
     """The run, in a new directory below `root`."""
-    choices = case.choices()
-    directory = RunDirectory.create(root, "hunted", case.seed)
-    runner = Runner(case.scenario(), choices, directory, tell=lambda event: None)
+    spec = case.spec()
     try:
-        runner.run(lambda: SimulatedWorld(case.plan, choices.transport, case.seed, directory, runner.tell))
+        prepared = prepare(spec)
+        directory = RunDirectory.create(root, "hunted", case.seed)
+        launch(prepared.runner(directory))
+    except TooLargeError:
+        raise  # this machine's memory is no property of the case
     except (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(last.filename).name}:{last.lineno}"
         return Outcome({f"exception {type(error).__name__} in {last.name}": f"{where}: {error}"})
     run = Run.open(directory.path)
-    verdict = verdict_of(run, list(runner.scenario.checks(runner.setting)))
+    verdict = verdict_of(run, spec.checks())
     broken = {finding.check: finding.reason for finding in verdict.findings if finding.holds is False}
     return Outcome(broken, silent=verdict.holds is None)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from running.runner import Choices
+from running.choices import Choices
+from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios.scenario import Phase, Scenario, TimedFault, Workload
 from studies.hunting.hold import must_hold
@@ -82,9 +83,10 @@ class Case:
             census=self.repeats > 1,
         )
 
-    def choices(self) -> Choices:
-        """The choices of `./lab run FILE --world simulated --seed SEED`."""
-        return Choices(transport("mrc", dict(self.settings)), self.plan, seed=self.seed, world="simulated")
+    def spec(self) -> RunSpec:
+        """The run of `./lab run FILE --world simulated --seed SEED`."""
+        choices = Choices(transport("mrc", dict(self.settings)), self.plan, seed=self.seed, world="simulated")
+        return RunSpec(self.scenario(), choices)
 
     @property
     def size(self) -> tuple[float, ...]:

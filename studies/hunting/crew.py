@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import tempfile
 from collections import deque
 from collections.abc import Iterator
@@ -13,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Self
 
+from common.scratch import Scratch
 from running.workers import Workers
 from studies.hunting.attempt import SCRATCH, Outcome, Tried, attempt
 from studies.hunting.draw import draw
@@ -28,14 +27,13 @@ class Crew:
         self._number = workers
 
     def __enter__(self) -> Self:
-        # A new folder that only this user may enter: other users can write in the folder of temporary files.
-        self._folder = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-"))
-        self._workers = Workers(self._number, self._folder / "crew")
+        self._scratch = Scratch(SCRATCH)
+        self._workers = Workers(self._number, self._scratch.path / "crew")
         return self
 
     def __exit__(self, *_: object) -> None:
         self._workers.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._scratch.close()
 
     def outcomes(self, seeds: Iterator[int]) -> Iterator[Tried]:
         """Each seed's case and outcome, in order. RuntimeError names the seed of a try that ends its process."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
+from common.seeds import Purpose, derive
 from scenarios.scenario import TimedFault, Workload
 from studies.hunting.case import Case
 from studies.hunting.fair import fair, paths_known
@@ -23,7 +24,7 @@ CHURN_REPEATS = 60
 CHURN_EVERY_S = 0.4
 FULL_SHARE = 0.3  # of incasts: as fast as the links go, so that switches trim
 POSTED_WITHIN_S = 0.2
-LAST_S = 0.25  # before the end of the faults' phase everything is mended
+LAST_S = 0.25  # before the end of the faults' phase every fault is undone
 
 SETTINGS: Mapping[str, tuple[Any, ...]] = {
     "selection": ("oblivious", "single_path"),
@@ -50,7 +51,7 @@ NUMBERS: Mapping[str, tuple[float, float]] = {"percent": (0.5, 60.0), "ms": (0.0
 
 def draw(seed: int) -> Case:
     """The case of this seed, always the same one."""
-    rng = Random(f"hunt {seed}")
+    rng = Random(derive(seed, Purpose.HUNTED_CASE))
     while True:
         fabric = {
             "planes": rng.choice((1, 2, 2, 3)),
@@ -89,7 +90,7 @@ def few(rng: Random, values: Mapping[str, Any], counts: tuple[int, ...]) -> dict
 
 
 def timeline(rng: Random, plan: Plan, known: int, length_s: float) -> tuple[TimedFault, ...]:
-    """Faults of a few verbs at any times, which leave every pair a path; all are mended before the end."""
+    """Faults of a few verbs at any times, which leave every pair a path; all are undone before the end."""
     verbs = rng.sample(sorted(VERBS), rng.randint(1, 4))
     found: list[TimedFault] = []
     for _ in range(rng.randint(1, FAULTS_MAX)):

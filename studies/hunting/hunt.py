@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
+from common.seeds import Purpose, derive
 from studies.hunting import found
 from studies.hunting.attempt import Outcome, Tried, attempt
 from studies.hunting.case import Case
@@ -53,7 +54,7 @@ class Hunt:
 
     def seeds(self) -> Iterator[int]:
         """The seeds of all tries, in their order."""
-        chance = Random(f"hunt of {self.seed}")
+        chance = Random(derive(self.seed, Purpose.HUNT))
         while True:
             yield chance.getrandbits(48)
 

@@ -7,30 +7,25 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, Self
 
+from studies.sweeping.address import ClusterAddress, ClusterError
 from studies.sweeping.engine import WorkerDiedError
 from studies.sweeping.perform import perform
 from studies.sweeping.row import Row
+from studies.sweeping.ssh_cluster import ssh_cluster
 from studies.sweeping.task import Choose, Task
 
 WAIT_S = 30.0  # for the scheduler to answer, and for its first worker
 _alone = threading.Lock()
 
 
-class ClusterError(RuntimeError):
-    """There is no cluster at this address, or none with workers."""
-
-
 class Cluster:
-    """`address` is that of a scheduler, such as tcp://host:8786, or hosts with commas between them.
+    """Of hosts, the first gets the scheduler and each a worker, by ssh (`ssh_cluster.py`); they end with the sweep."""
 
-    Of hosts, the first gets the scheduler and each a worker, by ssh; they end with the sweep.
-    """
-
-    def __init__(self, address: str, choose: Choose, at_least: int = 1) -> None:
+    def __init__(self, address: ClusterAddress, choose: Choose, at_least: int = 1) -> None:
         """`at_least` so many workers are waited for."""
         self.died = 0
         self._at_least = at_least
@@ -43,15 +38,15 @@ class Cluster:
     def __enter__(self) -> Self:
         self._dask = dask()
         with ExitStack() as stack:
-            place: Any = self._address
-            if "://" not in place:
-                place = stack.enter_context(by_ssh([host for host in place.split(",") if host]))
+            place: Any = self._address.text
+            if hosts := self._address.hosts:
+                place = stack.enter_context(by_ssh(hosts))
             try:
                 self._client = stack.enter_context(self._dask.Client(place, timeout=WAIT_S))
                 self._client.wait_for_workers(self._at_least, timeout=WAIT_S)
                 self._seen()
             except (OSError, TimeoutError, ValueError) as error:
-                raise ClusterError(f"--cluster {self._address}: {error or f'no answer within {WAIT_S:g} s'}") from None
+                raise ClusterError(f"--cluster {place}: {error or f'no answer within {WAIT_S:g} s'}") from None
             self._stack = stack.pop_all()
         return self
 
@@ -99,7 +94,7 @@ def dask() -> Any:
     try:
         return importlib.import_module("distributed")
     except ImportError:
-        raise ClusterError("--cluster needs the extra 'cluster': pip install 'mrclab[cluster]'") from None
+        raise ClusterError("--cluster needs Dask: use ./lab, or pip install --editable '.[cluster]'") from None
 
 
 def perform_alone(choose: Choose, task: Task) -> Row:
@@ -108,11 +103,13 @@ def perform_alone(choose: Choose, task: Task) -> Row:
         return perform(choose, dask().get_worker().local_directory, task)
 
 
-def by_ssh(hosts: Sequence[str]) -> Any:
+@contextmanager
+def by_ssh(hosts: Sequence[str]) -> Iterator[Any]:
     """A scheduler on the first host and a worker of one thread on each, started by ssh."""
-    if not hosts:
-        raise ClusterError("--cluster: a scheduler such as tcp://host:8786, or hosts such as a,b,c, are wanted")
-    try:
-        return dask().SSHCluster([hosts[0], *hosts], worker_options={"nthreads": 1})
-    except Exception as error:  # asyncssh and Dask raise many kinds
-        raise ClusterError(f"--cluster {','.join(hosts)}: {type(error).__name__}: {error}") from error
+    dask()
+    with ExitStack() as stack:
+        try:
+            cluster = stack.enter_context(ssh_cluster(hosts))
+        except Exception as error:  # asyncssh and Dask raise many kinds
+            raise ClusterError(f"--cluster {','.join(hosts)}: {type(error).__name__}: {error}") from error
+        yield cluster

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from common.seeds import Purpose, derive
 from judging.arrays import np
 from studies.sweeping.proportion import CONFIDENCE
 
@@ -21,7 +22,7 @@ DRAWN_AT_ONCE = 4_000_000  # numbers: 32 MB
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The mean of second − first over `pairs` seeds, and its 95 % interval; None for bounds of too few pairs."""
+    """The mean of second − first over `pairs` seeds, and its interval; None for bounds of too few pairs."""
 
     pairs: int
     mean: float
@@ -34,7 +35,9 @@ class Difference:
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
-def difference(first: Mapping[int, float], second: Mapping[int, float]) -> Difference | None:
+def difference(
+    first: Mapping[int, float], second: Mapping[int, float], confidence: float = CONFIDENCE
+) -> Difference | None:
     """From two variants' numbers by seed; seeds that only one of them has are left out. None without a pair."""
     seeds = sorted(first.keys() & second.keys())
     if not seeds:
@@ -43,12 +46,12 @@ def difference(first: Mapping[int, float], second: Mapping[int, float]) -> Diffe
     mean = sum(values) / len(values)
     if len(values) < PAIRS_MIN:
         return Difference(len(values), mean, None, None)
-    return Difference(len(values), mean, *bootstrap(values))
+    return Difference(len(values), mean, *bootstrap(values, confidence))
 
 
 def bootstrap(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float]:
     """The percentile interval of the mean."""
-    generator = np.random.default_rng(SEED)
+    generator = np.random.default_rng(int(derive(SEED, Purpose.RESAMPLING)))
     array = np.asarray(values, dtype=float)
     at_once = max(1, DRAWN_AT_ONCE // len(array))
     means: list[float] = []

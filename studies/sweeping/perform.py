@@ -6,19 +6,17 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from judging.judge import judge, verdict_of
 from judging.run import Run
 from running.directory import RunDirectory
-from running.runner import Runner
-from running.watch import watched
-from running.worlds.emulated import EmulatedWorld
-from running.worlds.simulated import SimulatedWorld
+from running.launch import launch
+from running.preparation import prepare
+from running.spec import RunSpec
 from studies.sweeping import metric
 from studies.sweeping.row import Row, broken, row_of
-from studies.sweeping.task import Choose, Chosen, Task, VersionError, checked, options_of
+from studies.sweeping.task import Choose, Task, VersionError, checked
 
 Perform = Callable[[Task], Row]
 
@@ -27,13 +25,11 @@ def perform(choose: Choose, scratch: str, task: Task) -> Row:
     """One run and its row. VersionError when this process would make another run; other errors are in the row."""
 
     def judged(root: Path) -> Row:
-        chosen = choose([*task.words, "--seed", str(task.seed)])
-        checked(task, options_of(chosen))
-        runner = made(chosen, root)
-        scenario, directory = runner.scenario, runner.directory.path
-        checks = list(scenario.checks(runner.setting))
+        spec = choose([*task.words, "--seed", str(task.seed)])
+        checked(task, spec.options())
+        directory, checks = made(spec, root), spec.checks()
         run = Run.open(directory)
-        verdict = judge(directory, checks, scenario.story) if task.keep else verdict_of(run, checks)
+        verdict = judge(directory, checks, spec.scenario.story) if task.keep else verdict_of(run, checks)
         return row_of(task.key, task.seed, verdict, metric.measured(run))
 
     return kept(task, scratch, judged)
@@ -55,13 +51,9 @@ def kept(task: Task, scratch: str, make: Callable[[Path], Row]) -> Row:
     return replace(row, seconds=round(time.monotonic() - began_s, 3))
 
 
-def made(chosen: Chosen, root: Path) -> Runner:
-    """The run itself, in a new run directory below `root`."""
-    scenario, choices = chosen
-    directory = RunDirectory.create(root, scenario.name, choices.seed)
-    runner = Runner(scenario, choices, directory, tell=lambda event: None)
-    simulated = choices.world == "simulated"
-    kind = SimulatedWorld if simulated else EmulatedWorld
-    make_world = partial(kind, choices.running_plan, choices.transport, choices.seed, directory, runner.tell)
-    runner.run(make_world, None if simulated else partial(watched, directory))
-    return runner
+def made(spec: RunSpec, root: Path) -> Path:
+    """The folder, below `root`, of the run that was made. ValueError for a run that cannot be made here."""
+    prepared = prepare(spec)
+    directory = RunDirectory.create(root, spec.scenario.name, spec.seed)
+    launch(prepared.runner(directory))
+    return directory.path

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Self
 
-from running.workers import Workers, remove_leftovers
+from common.scratch import Scratch
+from running.workers import Workers
 from studies.sweeping.engine import TRIES_MAX, WorkerDiedError
 from studies.sweeping.perform import perform
 from studies.sweeping.row import Row
@@ -36,12 +36,13 @@ class Pool:
         self._tries: dict[str, int] = {}
 
     def __enter__(self) -> Self:
-        remove_leftovers(self._folder, SCRATCH)
-        self._processes = Workers(self.workers, self._folder / f"{SCRATCH}{os.getpid()}")
+        self._scratch = Scratch(SCRATCH, self._folder)
+        self._processes = Workers(self.workers, self._scratch.path / "runs")
         return self
 
     def __exit__(self, *_: object) -> None:
         self._processes.close()
+        self._scratch.close()
         self._tasks.clear()
 
     def submit(self, task: Task) -> None:

@@ -44,12 +44,15 @@ class Statement:
         return {row.seed: row.metrics[metric] for row in self.rows if metric in row.metrics}
 
     def worst(self) -> list[Row]:
-        """The runs to look at first: false ones, then unknown ones, then those with the least goodput kept."""
+        """The runs to look at first: false ones, then unknown ones, then those with the least goodput kept.
+
+        A scenario without faults keeps none: there the least goodput counts.
+        """
         order = {WORDS[False]: 0, WORDS[None]: 1, WORDS[True]: 2}
 
-        def place(row: Row) -> tuple[int, float, float, int]:
+        def place(row: Row) -> tuple[int, float, float, float, int]:
             kept, p99 = row.metrics.get("goodput_kept", 1.0), row.metrics.get("p99_step", 0.0)
-            return order[row.verdict], kept, -p99, row.seed
+            return order[row.verdict], kept, -p99, row.metrics.get("goodput", 0.0), row.seed
 
         return sorted(self.rows, key=place)[:WORST]
 
@@ -99,7 +102,8 @@ def contrasts(found: Sequence[Statement]) -> list[Contrast]:
         differ = [name for name in {**one, **other} if one.get(name) != other.get(name)]
         if len(differ) != 1 or differ[0] == "scenario":
             continue
-        passed = difference(*({row.seed: float(row.passed) for row in side.rows} for side in (first, second)))
+        left, right = ({row.seed: float(row.passed) for row in side.rows} for side in (first, second))
+        passed = difference(left, right)
         if passed is None:
             continue
         both = {name: difference(first.values(name), second.values(name)) for name in METRICS}
@@ -151,7 +155,7 @@ def _variant(one: Statement) -> dict[str, Any]:
 
 
 def table(found: Sequence[Statement]) -> tuple[list[str], list[list[str]]]:
-    """Head and rows for people's own tools: a line a run, every axis, verdict, metric and finding a column."""
+    """Head and rows for people's own tools: a line per run, every axis, verdict, metric and finding a column."""
     axes = list(dict.fromkeys(name for one in found for name in one.variant.axes))
     checks = sorted({name for one in found for row in one.rows for name in row.findings})
     head = [*axes, "seed", "verdict", *METRICS, *(f"check {name}" for name in checks), "error", "key"]

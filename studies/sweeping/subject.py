@@ -7,17 +7,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from running.preparation import prepare
-from studies.sweeping.task import Choose, Task, hashes_of, key_of, options_of
+from studies.sweeping.task import Choose, Task, hashes_of, key_of
 from studies.sweeping.variant import Variant
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """`options` are those of a run of it, whose seed does not matter; `title` is the scenario's claim."""
+    """`options` are those of a run of it, whose seed does not matter; `title` is the scenario's claim.
+
+    `memory_bytes` is the most memory that one run takes.
+    """
 
     variant: Variant
     title: str
     options: Mapping[str, Any]
+    memory_bytes: int
 
     def task(self, seed: int) -> Task:
         """The run with this seed."""
@@ -30,9 +34,9 @@ class Subject:
 
 def subject(variant: Variant, choose: Choose, seed: int) -> Subject:
     """The variant, gone through on paper with one seed. ValueError says what is wrong with it."""
-    chosen = choose([*variant.words, "--seed", str(seed)])
-    prepare(*chosen)
-    return Subject(variant, chosen[0].title, options_of(chosen))
+    spec = choose([*variant.words, "--seed", str(seed)])
+    needed = prepare(spec).needed
+    return Subject(variant, spec.scenario.title, spec.options(), needed.memory_bytes)
 
 
 def whole(task: Task, runs: str) -> Task:

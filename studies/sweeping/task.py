@@ -5,18 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from running import identity
-from running.directory import RunDirectory
-from running.runner import Choices, Runner
+from running.spec import RunSpec
 from scenarios import library
-from scenarios.scenario import Scenario
 
-Chosen = tuple[Scenario, Choices]
-Choose = Callable[[Sequence[str]], Chosen]
-"""From words of `./lab run` to what they choose; a function of a module, so that processes can name it."""
+Choose = Callable[[Sequence[str]], RunSpec]
+"""From arguments of `./lab run` to the run they describe; a function of a module, so that processes can name it."""
 
 JUDGING = ("judging", "studies/sweeping/metric.py", "studies/sweeping/row.py")
 
@@ -29,7 +25,7 @@ class VersionError(RuntimeError):
 class Task:
     """`words` are those of `./lab run` without the seed; `hashes` say what the key was made from.
 
-    `keep` is the folder of runs for one that is wanted whole, with its report; "" for a row alone.
+    `keep` is the folder of runs for a run that is kept whole, with its report; "" for a row alone.
     """
 
     key: str
@@ -37,12 +33,6 @@ class Task:
     seed: int
     hashes: Mapping[str, str]
     keep: str = ""
-
-
-def options_of(chosen: Chosen) -> dict[str, Any]:
-    """The options of a run, as `options.json` has them."""
-    scenario, choices = chosen
-    return Runner(scenario, choices, RunDirectory(Path()), tell=lambda event: None).options()
 
 
 def hashes_of(options: Mapping[str, Any]) -> dict[str, str]:

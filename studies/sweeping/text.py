@@ -79,9 +79,15 @@ def contrast_rows(found: Sequence[Contrast]) -> list[list[str]]:
         for name in CONTRASTED:
             if name in one.metrics:
                 metric = METRICS[name]
-                text = points(one.metrics[name]) if metric.unit.startswith("share") else plain(one.metrics[name])
-                rows.append([title, metric.title, text])
+                rows.append([title, metric.title, signed(metric, one.metrics[name])])
     return rows
+
+
+def signed(metric: Metric, found: Difference) -> str:
+    """A difference of a metric with its interval, in the unit in which people read the metric."""
+    if metric.unit == "bit/s":
+        return _interval(found, 1e-6, " Mb/s")
+    return points(found) if metric.unit.startswith("share") else plain(found)
 
 
 def points(found: Difference) -> str:

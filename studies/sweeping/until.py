@@ -32,7 +32,7 @@ class Until:
 
     def __post_init__(self) -> None:
         if not 0.5 < self.target < 1:
-            said = f"--until: a share above 50% and below 100% is wanted, such as 99%, not {100 * self.target:g}%"
+            said = f"--until must be a share above 50% and below 100%, such as 99% (got {100 * self.target:g}%)"
             raise ValueError(said)
 
     def add(self, verdict: str) -> bool | None:
@@ -65,4 +65,4 @@ def parse_share(text: str) -> float:
     try:
         return float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
-        raise ValueError(f"--until: a share such as 99% is wanted, not {text!r}") from None
+        raise ValueError(f"--until must be a share such as 99% (got {text!r})") from None

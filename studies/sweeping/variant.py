@@ -86,9 +86,7 @@ def _axes(option: str, texts: Sequence[str]) -> Iterator[list[tuple[str, str]]]:
     for text in texts:
         name, equals, values = text.partition("=")
         if not name or not equals or not values:
-            raise ValueError(
-                f"{option}: NAME=VALUE,VALUE… is wanted, such as trimming.enabled=true,false, not {text!r}"
-            )
+            raise ValueError(f"{option} must be NAME=VALUE,VALUE…, such as trimming.enabled=true,false (got {text!r})")
         seen.append(name)
         found = split(values)
         _once(f"{option} {name}", found)

@@ -39,10 +39,11 @@ class Compiled:
 
 @functools.cache
 def _compiler_digest() -> str:
-    """Another compiler may give another result: its own text is part of the key."""
+    """Another compiler may give another result: its own text, and that of the model which writes the JSON, is part of
+    the key."""
     digest = hashlib.sha256()
-    root = Path(__file__).parent
-    for path in sorted(root.rglob("*")):
+    root = Path(__file__).parents[1]
+    for path in sorted((*(root / "frontend").rglob("*"), *(root / "model").rglob("*"))):
         if path.suffix in _KINDS:
             digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
     return digest.hexdigest()

@@ -8,19 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from switch.frontend import ir
 from switch.frontend.cache import Compiled
 from switch.frontend.check.context import Context
 from switch.frontend.check.program import check
 from switch.frontend.diagnostics import Diagnostics, Span
-from switch.frontend.emit.document import emit
-from switch.frontend.emit.graph import Graph, build
+from switch.frontend.draft import Draft
 from switch.frontend.emit.p4info import p4info_text
+from switch.frontend.emit.program import finish
 from switch.frontend.lower.program import lower
 from switch.frontend.parse import ast
 from switch.frontend.parse.lexer import Token
 from switch.frontend.parse.preprocessor import Preprocessor
 from switch.frontend.parse.program import parse
+from switch.model import Program, document
 
 _RECURSION_MAX = 20_000
 
@@ -37,8 +37,8 @@ class Compilation:
     tokens: list[Token] = field(default_factory=list)
     program: ast.Program | None = None
     checked: Context | None = None
-    lowered: ir.Program | None = None
-    graphs: list[Graph] = field(default_factory=list)
+    draft: Draft | None = None
+    lowered: Program | None = None
 
     @contextlib.contextmanager
     def _phase(self) -> Iterator[None]:
@@ -79,15 +79,15 @@ class Compilation:
         with self._phase():
             assert self.program is not None
             assert self.checked is not None
-            self.lowered = made = lower(self.program, self.checked, self.diagnostics, str(self.path))
+            self.draft = draft = lower(self.program, self.checked, self.diagnostics, str(self.path))
         with self._phase():
-            names = {t.name for p in made.pipelines for t in p.tables} | {a.name for a in made.actions}
-            self.graphs = [build(p, made, self.diagnostics, names) for p in made.pipelines]
+            self.lowered = finish(draft, self.diagnostics)
 
     def run(self) -> Compiled:
         self.lower()
         with self._phase():
             assert self.lowered is not None
-            document = emit(self.lowered, self.graphs, self.diagnostics.lines)
-            p4info = p4info_text(self.lowered)
-        return Compiled(document, p4info, self.diagnostics.render())
+            assert self.draft is not None
+            made = document(self.lowered)
+            p4info = p4info_text(self.draft)
+        return Compiled(made, p4info, self.diagnostics.render())

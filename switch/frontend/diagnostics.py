@@ -5,6 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from switch.model.source import SourceInfo
 
 PHASES = ("preprocess", "lex", "parse", "names", "types", "target")
 
@@ -64,6 +68,16 @@ class Diagnostics:
     def _add(self, item: Diagnostic) -> None:
         if item not in self.items:
             self.items.append(item)
+
+    def source(self, span: Span) -> SourceInfo | None:
+        """A place as the model keeps it, with its line."""
+        from switch.model.source import SourceInfo  # a result from the cache does without the model
+
+        if not span.line:
+            return None
+        lines = self.lines.get(span.file, [])
+        text = lines[span.line - 1].strip() if span.line <= len(lines) else ""
+        return SourceInfo(span.file, span.line, span.column, text[:80])
 
     @property
     def errors(self) -> list[Diagnostic]:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from switch.frontend import ir
 from switch.frontend.check.types import Type
 from switch.frontend.compilation import Compilation
-from switch.frontend.emit.graph import Graph, flatten
 from switch.frontend.parse import ast
+from switch.model import Program
+from switch.model.pipelines import Conditional, Node, Table
 
 
 def intermediate(form: str, path: Path, include_paths: Sequence[Path], definitions: Mapping[str, str]) -> str:
@@ -30,7 +30,7 @@ def intermediate(form: str, path: Path, include_paths: Sequence[Path], definitio
     if form == "ir":
         run.lower()
         assert run.lowered is not None
-        return listing(run.lowered, run.graphs)
+        return listing(run.lowered)
     compiled = run.run()
     return compiled.json_text if form == "json" else compiled.p4info_text
 
@@ -77,49 +77,36 @@ def _plain(value: object) -> str:
 # --- the lowered program -------------------------------------------------------------------------------------------
 
 
-def listing(program: ir.Program, graphs: list[Graph]) -> str:
+def listing(program: Program) -> str:
     """Headers, states, actions and the pipelines' graphs, in the notation of P4 where there is one."""
     lines: list[str] = []
-    for t in program.header_types.values():
+    for t in program.header_types:
         lines.append(f"header_type {t.name}")
-        lines += [f"  {name}: {'varbit' if bits is None else bits}" for name, bits, _ in t.fields]
-    for h in program.headers.values():
-        lines.append(f"{'metadata' if h.metadata else 'header'} {h.name}: {h.type}")
-    for s in program.states:
+        lines += [f"  {f.name}: {'varbit' if f.varbit else f.width_bits}" for f in t.fields]
+    lines += [f"{'metadata' if h.metadata else 'header'} {h.name}: {h.type.name}" for h in program.headers]
+    for s in program.parser.states:
         lines.append(f"state {s.name}")
-        lines += [f"  {_parser_op(o)}" for o in s.ops]
+        lines += [f"  {o}" for o in s.operations]
         if s.key:
-            lines.append(f"  select {', '.join(map(str, s.key))}")
-        for transition in s.transitions:
-            value = transition.kind if not isinstance(transition.value, int) else f"{transition.value:#x}"
-            mask = "" if transition.mask is None else f" &&& {transition.mask:#x}"
-            lines.append(f"  {value}{mask} -> {transition.target or 'accept'}")
+            lines.append(f"  select {', '.join(str(part.source) for part in s.key)}")
+        lines += [f"  {t}" for t in s.transitions]
+        lines.append(f"  default -> {s.default or 'accept'}")
     for a in program.actions:
-        parameters = ", ".join(f"{name}: {t}" for name, t, _ in a.parameters)
-        lines.append(f"action {a.name}({parameters})")
-        lines += [f"  {i}: {_primitive(p)}" for i, p in enumerate(flatten(a.body))]
-    for pipeline, graph in zip(program.pipelines, graphs, strict=True):
-        lines.append(f"pipeline {pipeline.name} -> {graph.first or 'end'}")
-        for node in graph.tables:
-            keys = ", ".join(f"{k.target}: {k.match}" for k in node.table.keys)
-            lines.append(f"  table {node.name} [{keys}]")
-            lines += [f"    {label} -> {target or 'end'}" for label, target in node.next.items()]
-        for test in graph.conditions:
-            lines.append(f"  if {test.name} {test.condition}")
-            lines.append(f"    -> {test.true_next or 'end'}, else {test.false_next or 'end'}")
-    lines.append(f"deparser {', '.join(program.deparser)}")
+        lines.append(f"action {a.name}({', '.join(f'{p.name}: bit<{p.width_bits}>' for p in a.parameters)})")
+        lines += [f"  {i}: {p}" for i, p in enumerate(a.primitives)]
+    for pipeline in (program.ingress, program.egress):
+        lines.append(f"pipeline {pipeline.name} -> {pipeline.init or 'end'}")
+        for node in pipeline.nodes.values():
+            lines += _node(node)
+    lines.append(f"deparser {', '.join(h.name for h in program.deparser.order)}")
     return "\n".join(lines)
 
 
-def _primitive(p: ir.Primitive) -> str:
-    if p.op == "assign":
-        return f"{p.parameters[0]} = {p.parameters[1]}"
-    return f"{p.op}({', '.join(map(str, p.parameters))})"
-
-
-def _parser_op(o: ir.ParserOp) -> str:
-    if o.inner is not None:
-        return _primitive(o.inner)
-    if o.op == "set":
-        return f"{o.parameters[0]} = {o.parameters[1]}"
-    return f"{o.op}({', '.join(map(str, o.parameters))})"
+def _node(node: Node) -> list[str]:
+    if isinstance(node, Table):
+        following = {"__HIT__": node.next_hit, "__MISS__": node.next_miss} if node.by_hit else node.next_by_action
+        keys = ", ".join(f"{k.target}: {k.match}" for k in node.keys)
+        return [f"  table {node.name} [{keys}]", *(f"    {label} -> {to or 'end'}" for label, to in following.items())]
+    assert isinstance(node, Conditional)  # the compiler makes no other
+    ways = f"    -> {node.if_true or 'end'}, else {node.if_false or 'end'}"
+    return [f"  if {node.name} {node.expression}", ways]

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from switch.model.expressions import Expression
-from switch.model.externs import Calculation, Counter, FieldList, Meter
+from switch.model.externs import Calculation, Counter, FieldList, LearnList, Meter
 from switch.model.registers import Register
+from switch.model.source import SourceInfo
 from switch.records import Frozen
-
-
-class SourceInfo(Frozen):
-    filename: str
-    line: int
-    column: int
-    fragment: str
-
-    def __str__(self) -> str:
-        return f"{self.filename}:{self.line}"
 
 
 class Text(Frozen):
     """The format of a log_msg."""
 
     value: str
+    notation = "{0.value!r}"
 
 
 class Vector(Frozen):
@@ -29,8 +21,11 @@ class Vector(Frozen):
 
     items: tuple[Expression, ...]
 
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self.items))}]"
 
-Argument = Expression | Calculation | Counter | Meter | Register | FieldList | Text | Vector
+
+Argument = Expression | Calculation | Counter | Meter | Register | FieldList | LearnList | Text | Vector
 
 
 class Primitive(Frozen):
@@ -39,6 +34,11 @@ class Primitive(Frozen):
     op: str
     args: tuple[Argument, ...]
     source: SourceInfo | None = None
+
+    def __str__(self) -> str:
+        if self.op == "assign":
+            return f"{self.args[0]} = {self.args[1]}"
+        return f"{self.op}({', '.join(map(str, self.args))})"
 
 
 class Parameter(Frozen):

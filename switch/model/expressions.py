@@ -107,6 +107,17 @@ class Ternary(Expression):
         return self.left.kind
 
 
+class Cast(Expression):
+    """A cast that changes no value. Compilers write it as an expression around another; `load` leaves it out."""
+
+    operand: Expression
+    notation = "{0.operand}"
+
+    @property
+    def kind(self) -> Kind:
+        return self.operand.kind
+
+
 class RegisterCell(Expression):
     """A register read in an expression; an index outside the array reads 0."""
 

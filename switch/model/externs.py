@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from switch.model.expressions import Expression, FieldRef
+from switch.model.expressions import Const, Expression, FieldRef
 from switch.model.headers import Header
+from switch.model.source import SourceInfo
 from switch.records import Frozen
 
 HASH_ALGORITHMS = (
@@ -21,12 +22,14 @@ HASH_ALGORITHMS = (
 
 
 class Counter(Frozen, eq=False):
-    """Counts packets and bytes. A direct counter has one cell an entry of `table`, and size 0."""
+    """Counts packets and bytes. A direct counter has one cell per entry of `table`, and size 0."""
 
     name: str
     index: int
     size: int
-    table: str | None = None  # direct: the table that it belongs to
+    table: str | None = None  # direct: the table that it belongs to; "" where no table has taken it
+    source: SourceInfo | None = None
+    notation = "{0.name}"
 
     @property
     def direct(self) -> bool:
@@ -38,10 +41,12 @@ class Meter(Frozen, eq=False):
 
     name: str
     index: int
-    size: int
+    size: int  # of a direct meter: of its table
     bytes: bool  # counts bytes, else packets
-    table: str | None = None  # direct: the table that it belongs to
+    table: str | None = None  # direct: the table that it belongs to; "" where no table has taken it
     result: FieldRef | None = None  # direct: the field that takes the colour on a hit, before the action
+    source: SourceInfo | None = None
+    notation = "{0.name}"
 
     @property
     def direct(self) -> bool:
@@ -75,6 +80,8 @@ class Calculation(Frozen, eq=False):
     index: int
     algorithm: str  # one of HASH_ALGORITHMS
     inputs: tuple[CalculationInput, ...]
+    source: SourceInfo | None = None
+    notation = "{0.name}"
 
 
 class Checksum(Frozen, eq=False):
@@ -86,6 +93,7 @@ class Checksum(Frozen, eq=False):
     condition: Expression | None
     verify: bool
     update: bool
+    source: SourceInfo | None = None
 
 
 class FieldList(Frozen, eq=False):
@@ -94,3 +102,13 @@ class FieldList(Frozen, eq=False):
     name: str
     id: int
     fields: tuple[FieldRef, ...]
+    notation = "{0.name}"
+
+
+class LearnList(Frozen, eq=False):
+    """The fields that a digest carries. The engines have no digests: `load` refuses such lists."""
+
+    name: str
+    id: int
+    items: tuple[FieldRef | Const, ...]
+    notation = "{0.name}"

@@ -6,6 +6,8 @@ dense from 0, whatever the ids in the JSON are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from switch.model.kind import Expression, Kind
 from switch.records import Frozen
 
@@ -26,9 +28,20 @@ class Field(Frozen, eq=False):
         return (1 << self.width_bits) - 1
 
 
+def add_field(
+    fields: list[Field], name: str, bits: int | None, signed: bool = False, saturating: bool = False
+) -> Field:
+    """Append a field of so many bits, None for a varbit field."""
+    offset = fields[-1].offset_bits + fields[-1].width_bits if fields else 0
+    fields.append(Field(name, len(fields), bits or 0, offset, signed, saturating, bits is None))
+    return fields[-1]
+
+
 class HeaderType(Frozen, eq=False):
+    """`fields` is a list while a compiler still adds fields."""
+
     name: str
-    fields: tuple[Field, ...]
+    fields: Sequence[Field]
     max_bytes: int = 0  # of a header with a varbit field; 0: not given
 
     @property
@@ -71,6 +84,7 @@ class Union(Expression, eq=False):
     notation = "{0.name}"
     name: str
     index: int
+    type_name: str
     members: tuple[str, ...]  # member names, as in the union type
     headers: tuple[Header, ...]
 

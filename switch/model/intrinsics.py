@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import MISSING, field, fields
 
-from switch.model.expressions import FieldRef
+from switch.model.errors import ModelError
+from switch.model.expressions import FieldRef, ValidBit
+from switch.model.headers import Header
 from switch.records import Frozen
 
 # The headers of the names that simple_switch uses; `field_aliases` maps these names to v1model's standard_metadata.
@@ -35,3 +38,20 @@ class Intrinsics(Frozen):
 
 NAMES: dict[str, str] = {one.name: f"{one.metadata['of']}.{one.name}" for one in fields(Intrinsics)}
 REQUIRED = tuple(one.name for one in fields(Intrinsics) if one.default is MISSING)
+
+
+def find_intrinsics(headers: Mapping[str, Header], aliases: Mapping[str, FieldRef | ValidBit]) -> Intrinsics:
+    """The intrinsic metadata of a program with these headers and aliases. Raises ModelError where one is missing."""
+    found = {}
+    for attribute, name in NAMES.items():
+        place = aliases.get(name)
+        if place is None:
+            header_name, field_name = name.split(".")
+            header = headers.get(header_name)
+            found_field = header.type.field(field_name) if header is not None else None
+            place = FieldRef(header, found_field) if header is not None and found_field is not None else None
+        if isinstance(place, FieldRef):
+            found[attribute] = place
+        elif attribute in REQUIRED:
+            raise ModelError(f"the field {name} is required by simple_switch, but the program has none")
+    return Intrinsics(**found)

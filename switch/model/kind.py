@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import fields
 from enum import Enum
 
 from switch.records import Frozen
@@ -22,3 +24,9 @@ class Expression(Frozen, eq=False):
     @property
     def kind(self) -> Kind:
         raise NotImplementedError
+
+    @property
+    def parts(self) -> Iterator[Expression]:
+        """The expressions of which this one consists."""
+        values = (getattr(self, f.name) for f in fields(self))
+        return (value for value in values if isinstance(value, Expression))

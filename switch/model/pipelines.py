@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 
 from switch.entries import Entry
-from switch.model.actions import Action, SourceInfo
+from switch.model.actions import Action
 from switch.model.expressions import Expression, FieldRef, ValidBit
 from switch.model.externs import Calculation, Counter, Meter
+from switch.model.source import SourceInfo
 from switch.records import Frozen
 
 
@@ -29,6 +31,7 @@ class ActionProfile(Frozen, eq=False):
     index: int
     max_size: int
     selector: Calculation | None  # an action selector: hashes to one member of a group
+    source: SourceInfo | None = None
 
     @property
     def has_groups(self) -> bool:
@@ -41,6 +44,14 @@ class DefaultAction(Frozen):
     const: bool  # the control plane may not change it
 
 
+class InitialEntry(Frozen):
+    """An entry that the program itself gives a table."""
+
+    entry: Entry
+    rank: int  # the JSON's priority, of which the smallest wins
+    source: SourceInfo | None = None
+
+
 class Table(Frozen, eq=False):
     """`match` is the whole table's kind: exact, lpm, ternary or range (the loosest of its keys')."""
 
@@ -51,18 +62,23 @@ class Table(Frozen, eq=False):
     actions: tuple[Action, ...]
     max_size: int
     default: DefaultAction | None  # None: a miss does nothing
-    entries: tuple[Entry, ...]  # initial entries; engines give them the handles 0, 1, … in this order
-    const_entries: bool  # the entries cannot be changed, and none can be added
-    profile: ActionProfile | None
-    counter: Counter | None  # direct
-    meter: Meter | None  # direct
-    support_timeout: bool
+    initial: tuple[InitialEntry, ...] = ()  # engines give these entries the handles 0, 1, … in this order
+    const_entries: bool = False  # the entries cannot be changed, and none can be added
+    profile: ActionProfile | None = None
+    counter: Counter | None = None  # direct
+    meter: Meter | None = None  # direct
+    support_timeout: bool = False
     # Where to go next: by hit and miss when `by_hit`, else by the name of the action that was run.
-    by_hit: bool
-    next_hit: str | None
-    next_miss: str | None
-    next_by_action: Mapping[str, str | None]
-    next_without_action: str | None  # on a miss without a default action, and for an empty group
+    by_hit: bool = False
+    next_hit: str | None = None
+    next_miss: str | None = None
+    next_by_action: Mapping[str, str | None] = field(default_factory=dict)
+    next_without_action: str | None = None  # on a miss without a default action, and for an empty group
+    source: SourceInfo | None = None
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return tuple(initial.entry for initial in self.initial)
 
 
 class Conditional(Frozen, eq=False):
@@ -90,6 +106,8 @@ class Pipeline(Frozen, eq=False):
     name: str
     init: str | None
     nodes: Mapping[str, Node]
+    profiles: tuple[ActionProfile, ...] = ()
+    source: SourceInfo | None = None
 
     @property
     def tables(self) -> tuple[Table, ...]:

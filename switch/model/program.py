@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from switch.model.actions import Action
-from switch.model.externs import Calculation, Checksum, Counter, FieldList, Meter
+from switch.model.expressions import FieldRef, ValidBit
+from switch.model.externs import Calculation, Checksum, Counter, FieldList, LearnList, Meter
 from switch.model.headers import Header, HeaderType, Stack, Union, UnionStack
 from switch.model.intrinsics import Intrinsics
 from switch.model.parsers import Deparser, Parser
@@ -25,14 +26,22 @@ CORE_ERRORS = (
 )
 
 
+class ValueSet(Frozen, eq=False):
+    """A parser value set. Compilers emit these; the engines have none, and `load` refuses them."""
+
+    name: str
+    width_bits: int
+    size: int
+
+
 class Program(Frozen, eq=False):
     """Immutable; every reference is resolved. Tuples are in the order of the JSON, and `index` is the place in them.
 
-    `digest` (SHA-256, hex, of the JSON without source positions and names of files) names the program in caches.
+    `digest` (SHA-256, hex, of the JSON without source positions and names of files) names a loaded program in caches.
     """
 
     name: str
-    digest: str
+    digest: str  # empty before the program has been JSON
     compiler: str
     header_types: tuple[HeaderType, ...]
     headers: tuple[Header, ...]
@@ -40,6 +49,7 @@ class Program(Frozen, eq=False):
     unions: tuple[Union, ...]
     union_stacks: tuple[UnionStack, ...]
     intrinsics: Intrinsics
+    aliases: Mapping[str, FieldRef | ValidBit]  # field_aliases: the names that simple_switch uses
     errors: Mapping[str, int]
     enums: Mapping[str, Mapping[str, int]]
     parser: Parser
@@ -54,6 +64,8 @@ class Program(Frozen, eq=False):
     registers: tuple[Register, ...]
     profiles: tuple[ActionProfile, ...]
     field_lists: Mapping[int, FieldList]
+    learn_lists: tuple[LearnList, ...] = ()
+    value_sets: tuple[ValueSet, ...] = ()
 
     @property
     def tables(self) -> tuple[Table, ...]:

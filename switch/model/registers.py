@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from switch.model.source import SourceInfo
 from switch.records import Frozen
 
 
@@ -12,3 +13,5 @@ class Register(Frozen, eq=False):
     index: int
     size: int
     width_bits: int
+    source: SourceInfo | None = None
+    notation = "{0.name}"

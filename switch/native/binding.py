@@ -58,6 +58,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "fabric_attach": (c_int, (c_void_p, c_uint32, c_void_p)),
     "fabric_connect": (c_int, (c_void_p, _NUMBERS, _NUMBERS)),
     "fabric_configure_nic_port": (c_int, (c_void_p, c_uint32, c_uint32, _WORDS)),
+    "fabric_count_payload": (None, (c_void_p,)),
     "fabric_record": (None, (c_void_p, c_void_p)),
     "fabric_settle": (None, (c_void_p, c_uint32)),
     "fabric_send": (c_uint32, (c_void_p, c_char_p, c_uint64, POINTER(c_int))),
@@ -90,8 +91,8 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "driver_end_takes": (None, (c_void_p,)),
 }
 
-# Compile with AddressSanitizer and UndefinedBehaviorSanitizer; the process must have been started with libasan loaded.
-SANITIZE = os.environ.get("MRCLAB_NATIVE_SANITIZE") == "1"
+# What `build.SANITIZERS` watches for; the process must have been started with the sanitizer's library loaded.
+SANITIZE = os.environ.get("MRCLAB_NATIVE_SANITIZE", "")
 
 
 def words(values: list[int]) -> ctypes.Array[c_uint64]:
@@ -114,7 +115,7 @@ def runtime() -> ctypes.CDLL:
 
 
 class Exchange(Protocol):
-    """Frames between a fabric, by its address, and its hosts, without a buffer between (`runtime/exchange.c`)."""
+    """Frames between a fabric, by its address, and its hosts, without a buffer between (`exchange.c`)."""
 
     def collect(self, fabric: int, host: int, kind: type[HostFrame], /) -> list[HostFrame]:
         """The frames that were gathered for a host, each of this `kind`."""

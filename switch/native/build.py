@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -22,7 +23,13 @@ from common import files
 RUNTIME = Path(__file__).parent / "runtime"
 FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-fno-strict-aliasing", "-pthread")
 WARNINGS = ("-Wall", "-Wextra", "-Werror=implicit-function-declaration", "-Wno-unused-label", "-Wno-unused-function")
-SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
+SANITIZED = ("-g", "-O1", "-fno-omit-frame-pointer")
+SANITIZERS: Mapping[str, tuple[str, ...]] = {
+    "": (),
+    "address": (*SANITIZED, "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
+    "thread": (*SANITIZED, "-fsanitize=thread"),
+}
+"""The compiler's options by what the code is to be watched for; "" for nothing."""
 
 
 class BuildError(RuntimeError):
@@ -46,9 +53,9 @@ def _compiler_version() -> str:
     return _run((*compiler(), "--version"))
 
 
-def build_runtime(sanitize: bool = False) -> Path:
+def build_runtime(sanitize: str = "") -> Path:
     """The shared object of the runtime; where Python's headers are, it is the module `exchange` of this Python, too."""
-    sources = sorted(RUNTIME.glob("*.c"))
+    sources = sorted(RUNTIME.rglob("*.c"))
     return _build("runtime", "", sources, sanitize, _python_flags())
 
 
@@ -60,7 +67,7 @@ def _python_flags() -> tuple[str, ...]:
     return (f'-DMRCLAB_PYTHON="{sysconfig.get_config_var("SOABI")}"', f"-I{include}")
 
 
-def build_program(text: str, name: str, sanitize: bool = False) -> Path:
+def build_program(text: str, name: str, sanitize: str = "") -> Path:
     """The shared object of an emitted program."""
     return _build(f"program-{name}", text, [], sanitize)
 
@@ -69,18 +76,18 @@ def build_program(text: str, name: str, sanitize: bool = False) -> Path:
 def _runtime_digest(sources: bool) -> str:
     """Of the headers, and of the C files too when asked for."""
     digest = hashlib.sha256()
-    for path in sorted(RUNTIME.glob("*.[ch]" if sources else "*.h")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    for path in sorted(RUNTIME.rglob("*.[ch]" if sources else "*.h")):
+        digest.update(str(path.relative_to(RUNTIME)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 
-def _build(name: str, text: str, sources: list[Path], sanitize: bool, more: tuple[str, ...] = ()) -> Path:
+def _build(name: str, text: str, sources: list[Path], sanitize: str, more: tuple[str, ...] = ()) -> Path:
     hidden = ("-fvisibility=hidden",) if text else ()
-    flags = (*FLAGS, *hidden, *WARNINGS, *(SANITIZERS if sanitize else ()), f"-I{RUNTIME}", *more)
-    material = [*compiler(), _compiler_version(), *FLAGS, *more, str(sanitize), _runtime_digest(bool(sources)), text]
+    flags = (*FLAGS, *hidden, *WARNINGS, *SANITIZERS[sanitize], f"-I{RUNTIME}", *more)
+    material = [*compiler(), _compiler_version(), *FLAGS, *more, sanitize, _runtime_digest(bool(sources)), text]
     digest = hashlib.sha256("\0".join(material).encode()).hexdigest()[:24]
     directory = files.cache_directory()
-    target = directory / f"{_file_name(name)}-{digest}{'-sanitized' if sanitize else ''}.so"
+    target = directory / f"{_file_name(name)}-{digest}{f'-{sanitize}' if sanitize else ''}.so"
     if files.in_use(target):
         return target
     directory.mkdir(parents=True, exist_ok=True)

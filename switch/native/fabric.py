@@ -74,7 +74,7 @@ class NativeFabric:
     Not thread-safe.
     """
 
-    def __init__(self, seeds: Sequence[int], hosts: int, host_ports: int) -> None:
+    def __init__(self, seeds: Sequence[int], hosts: int, host_ports: int, *, counted: bool = False) -> None:
         """Raises EngineError when memory is out or there are above a million hosts or 512 ports a host."""
         self._c = binding.runtime()
         self._exchange = binding.exchange()
@@ -83,6 +83,8 @@ class NativeFabric:
         if not self._address:
             raise EngineError(f"no fabric of {len(seeds)} switches and {hosts} hosts with {host_ports} ports can be")
         self.pool: int = self._c.fabric_pool(self._address)
+        if counted:
+            self._c.fabric_count_payload(self._address)
         self._switches = tuple(SwitchInFabric(self, number, seed) for number, seed in enumerate(seeds))
         for number, switch in enumerate(self._switches):
             self._check(self._c.fabric_attach(self._address, number, switch.device), f"switch {number}")
@@ -194,7 +196,10 @@ class NativeFabric:
             raise EngineError(unfit)
 
     def run(self, host_ns: int | None, limit_ns: int) -> int:
-        self._reached_ns = self._c.fabric_run(self.address, NEVER if host_ns is None else host_ns, limit_ns)
+        reached_ns = self._c.fabric_run(self.address, NEVER if host_ns is None else host_ns, limit_ns)
+        if not reached_ns:
+            raise EngineError("the P4 program looks at payload, which this run only counts: choose --payload real")
+        self._reached_ns = reached_ns
         horizon_ns: int = self._c.fabric_horizon_ns(self.address)
         return horizon_ns
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from google.protobuf import any_pb2
 from google.rpc import status_pb2
-from p4.v1 import p4runtime_pb2 as p4rt
 
 from switch.engine import EngineError
 from switch.p4rt import meters, profiles, replication, resources, tablereads, tables, wire
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError, exhausted, invalid, unimplemented
 from switch.p4rt.store import Store
 
@@ -64,7 +64,7 @@ class BatchError(RuntimeError):
         """A serialised google.rpc.Status with a p4.v1.Error for each element, for `grpc-status-details-bin`.
 
         Beyond STATUS_BYTES_MAX codes are kept but messages are left out, so that a client with gRPC's default limit on
-        metadata still gets the codes of a batch of some 100 updates.
+        metadata still gets the codes of a batch of about 100 updates.
         """
         status = status_pb2.Status(code=int(Code.UNKNOWN), message=str(self))
         size = len(self.errors) * 50

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from p4.v1 import p4runtime_pb2 as p4rt
-
 from switch.entries import ActionCall, Exact, Lpm, Match, Optional, Range, Ternary
 from switch.p4rt import wire
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import encode, misfit
 from switch.p4rt.errors import choices, denied, invalid
 from switch.p4rt.p4info import Action, Field, MatchKind, TableInfo

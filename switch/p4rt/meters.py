@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from p4.v1 import p4runtime_pb2 as p4rt
-
 from switch.engine import MeterConfig
 from switch.p4rt import resources, wire
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import invalid, unimplemented
 from switch.p4rt.store import Store
 

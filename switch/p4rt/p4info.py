@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
-from p4.config.v1 import p4info_pb2
 
+from switch.p4rt.bindings import p4info_pb2
 from switch.p4rt.errors import choices, invalid, unimplemented
 from switch.records import Frozen
 

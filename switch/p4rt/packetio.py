@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from p4.v1 import p4runtime_pb2 as p4rt
-
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import decode, encode
 from switch.p4rt.errors import choices, invalid
 from switch.p4rt.p4info import PacketHeader

@@ -8,9 +8,8 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from p4.v1 import p4runtime_pb2
-
 from switch.p4rt import wire
+from switch.p4rt.bindings import p4runtime_pb2
 from switch.p4rt.errors import choices, invalid
 from switch.p4rt.p4info import P4Info, parse_p4info
 

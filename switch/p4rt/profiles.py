@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from p4.v1 import p4runtime_pb2 as p4rt
-
 from switch.engine import GROUP_WEIGHT_MAX
 from switch.p4rt import wire
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.codec import decode_action, encode_action
 from switch.p4rt.errors import choices, exhausted, exists, invalid, not_found, unimplemented, unready
 from switch.p4rt.p4info import Action, Profile

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from p4.v1 import p4runtime_pb2 as p4rt
-
 from switch.config import PORT_MAX
 from switch.engine import PRIORITIES, Replica
 from switch.p4rt import wire
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import decode
 from switch.p4rt.errors import choices, exists, invalid, not_found, unimplemented
 from switch.p4rt.store import CloneSession, MulticastGroup, Store

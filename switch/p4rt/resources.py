@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from p4.v1 import p4data_pb2
-from p4.v1 import p4runtime_pb2 as p4rt
-
 from switch.engine import CounterValue
 from switch.p4rt import codec, wire
+from switch.p4rt.bindings import p4data_pb2
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import decode, encode
 from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid, unimplemented
 from switch.p4rt.keys import decode_key, find_row, find_table

@@ -13,15 +13,15 @@ from typing import Any
 
 import grpc
 from google.protobuf.message import DecodeError
-from p4.v1 import p4runtime_pb2 as p4rt
 
 from switch.device import Device, DeviceEvent, Devices
 from switch.engine import EngineError
 from switch.p4rt import batch, wire
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError, exhausted, invalid, not_found, unimplemented
 from switch.p4rt.limits import ASIDE_BYTES, MESSAGE_BYTES_MAX, STREAM_BYTES_MAX, write_bytes_max
 from switch.p4rt.pipeline import Pipeline, PipelineCache, ProgramLoader
-from switch.p4rt.store import Store
+from switch.p4rt.store import Store, loaded
 from switch.p4rt.streams import Streams, election_id, find_device, numbered_role, store_of
 
 API_VERSION = "1.4.1"  # of the P4Runtime bindings
@@ -104,7 +104,7 @@ class P4RuntimeServer:
 
     async def _parsed(self, kind: Any, data: bytes) -> Any:
         """A Write or Read request. P4RuntimeError when it is longer than any loaded program has use for."""
-        stores = [device.store for device in self._devices]
+        stores = [loaded(device) for device in self._devices]
         longest = max((write_bytes_max(store.pipeline.p4info if store else None) for store in stores), default=0)
         if len(data) > longest:
             raise exhausted(f"a message must have at most {longest} bytes for the loaded programs (got {len(data)})")
@@ -150,7 +150,7 @@ class P4RuntimeServer:
             device = find_device(self._devices, request.device_id)
         except P4RuntimeError as error:
             await _abort(context, error)
-        store = device.store
+        store = loaded(device)
         if store is None:
             return b""
         kind = request.response_type
@@ -252,11 +252,12 @@ def _split_set_request(data: bytes) -> tuple[Any, bytes | None]:
 
 
 def _reconcile(device: Device, pipeline: Pipeline) -> None:
-    if device.store is None or device.store.pipeline.digest != pipeline.digest:
+    store = loaded(device)
+    if store is None or store.pipeline.digest != pipeline.digest:
         raise unimplemented(
             "RECONCILE_AND_COMMIT is supported only for the pipeline that is already loaded; use VERIFY_AND_COMMIT"
         )
-    device.store.pipeline = pipeline
+    store.pipeline = pipeline
 
 
 async def _abort(context: Any, error: P4RuntimeError) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from switch.device import Device
 from switch.engine import Engine, MeterConfig, Replica
 from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm, Match, MemberRef, Optional, Range, Ternary
 from switch.p4rt.p4info import Field, MatchKind, TableInfo
@@ -71,6 +72,13 @@ class MulticastGroup:
     encoded: bytes
 
 
+def loaded(device: Device) -> Store | None:
+    """What P4Runtime has put into a device; None without a pipeline."""
+    store = device.store
+    assert store is None or isinstance(store, Store)
+    return store
+
+
 class Store:
     """Mutable; every access holds the device's lock. The engine must have loaded the pipeline's program."""
 
@@ -93,6 +101,10 @@ class Store:
             matches = tuple(_as_declared(info, match) for info, match in zip(table.fields, entry.matches, strict=True))
             entry = Entry(matches, entry.action, entry.priority if table.needs_priority else 0)
             self.rows[table.id][entry.priority, matches] = Row(entry, handle, const=compiled.const_entries)
+
+    @property
+    def program_name(self) -> str:
+        return self.pipeline.name
 
     def entry_count(self) -> int:
         return sum(map(len, self.rows.values()))

@@ -11,14 +11,13 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-from p4.v1 import p4runtime_pb2 as p4rt
-
 from switch.device import Device, Devices
 from switch.engine import EngineError
 from switch.p4rt import packetio
 from switch.p4rt.arbitration import Arbitration, Notification
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError, choices, denied, exhausted, invalid, not_found, unready
-from switch.p4rt.store import Store
+from switch.p4rt.store import Store, loaded
 
 WAITING_MAX = 1024  # packet-ins and errors a stream: more are dropped, as between a switch and its CPU
 UNREAD_MAX = 2 * WAITING_MAX  # of these and of arbitration updates, which cannot be dropped: then the stream ends
@@ -44,9 +43,10 @@ def find_device(devices: Devices, device_id: int) -> Device:
 
 def store_of(device: Device) -> Store:
     """Raises P4RuntimeError (FAILED_PRECONDITION) when the device has no pipeline."""
-    if device.store is None:
+    store = loaded(device)
+    if store is None:
         raise unready(f"device {device.name} has no forwarding pipeline; set one with SetForwardingPipelineConfig")
-    return device.store
+    return store
 
 
 def numbered_role(role_id: int) -> str:
@@ -220,7 +220,7 @@ class Streams:
         self._delivering = False  # first: whatever arrives from here on is delivered now or schedules another turn
         while self._packet_ins:
             device, frame = self._packet_ins.popleft()
-            arbiter, store = self._arbitration.get(device.device_id), device.store
+            arbiter, store = self._arbitration.get(device.device_id), loaded(device)
             if arbiter is None or store is None:
                 continue
             message = packetio.packet_in(store.pipeline.p4info.packet_in, frame)

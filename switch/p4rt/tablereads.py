@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from p4.v1 import p4runtime_pb2 as p4rt
-
 from switch.entries import ActionCall, Entry, MemberRef
 from switch.p4rt import wire
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.codec import encode_key, encode_table_action
 from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid, unimplemented
 from switch.p4rt.keys import decode_key, find_table

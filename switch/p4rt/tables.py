@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from p4.v1 import p4runtime_pb2 as p4rt
-
 from switch.entries import Entry, EntryAction, GroupRef, MemberRef
 from switch.p4rt import oneshot
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.codec import decode_action
 from switch.p4rt.errors import (
     Code,

@@ -1,6 +1,6 @@
 """The protobuf wire format, for the few messages whose cost matters.
 
-With the pure Python protobuf runtime, building and serialising one TableEntry costs tens of microseconds. Entries are
+Building and serialising one TableEntry message by message costs microseconds, in pure Python tens of them. Entries are
 read back far more often than they change, and a pipeline is pushed to hundreds of devices, so those bytes are composed
 here: a field is its tag and its payload, and a message is its fields in order of their numbers. Tags come from the
 descriptors, so nothing here repeats a field number.

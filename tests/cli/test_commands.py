@@ -35,10 +35,10 @@ def test_without_a_word_all_commands_are_shown(capsys: pytest.CaptureFixture[str
     [
         (("nope",), "no scenario 'nope': valid are smoke, "),
         (("smoke", "--transport", "tcp"), "no transport 'tcp': valid are mrc, "),
-        (("smoke", "--seed", "-1"), "--seed: 0 to 9223372036854775807 is wanted, not -1"),
-        (("smoke", "--time", "0"), "--time: a factor above 0"),
-        (("smoke", "--rate", "0"), "--rate: 0.01 to 800000 Mb/s"),
-        (("smoke", "--set", "foo"), "--set: NAME=VALUE is wanted"),
+        (("smoke", "--seed", "-1"), "--seed must be between 0 and 9223372036854775807 (got -1)"),
+        (("smoke", "--time", "0"), "--time must be a factor above 0"),
+        (("smoke", "--rate", "0"), "--rate must be between 0.01 and 800000 Mb/s"),
+        (("smoke", "--set", "foo"), "--set must be NAME=VALUE"),
         (("smoke", "--set", "foo=1"), "foo is no key here; valid: name, description"),
         (("smoke", "--setting", "foo=1"), "no setting 'foo'; valid: "),
         (("smoke", "--setting", "selection=best"), "no path selection 'best'; valid: mrc, "),
@@ -131,7 +131,7 @@ def test_up_refuses_a_rate_that_no_port_has(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert "--rate: 0.01 to 100000 Mb/s is wanted, not 0" in refused(capsys, "up", "tiny", "--rate", "0")
+    assert "--rate must be between 0.01 and 100000 Mb/s (got 0)" in refused(capsys, "up", "tiny", "--rate", "0")
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,8 @@
-"""A path selection or congestion control from outside of the repository: `--setting selection=file.py:Class`."""
+"""An algorithm from outside of the repository: `--setting selection=file.py:Class`, and congestion and loss alike."""
 
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,20 +11,40 @@ from cli import main as cli
 from judging.run import Run
 from running.directory import find
 
-ROOT = Path(__file__).parents[2]
 FIRST_PLANE = '''
-class FirstPlane:
+from endpoint.mrc.paths.selection import Selection
+
+
+class FirstPlane(Selection):
     """Everything on the first live plane: wrong on purpose, so that it shows."""
 
-    heeds_signals = True
-
-    def __init__(self, evs, rng):
-        self._evs = evs
-
     def next(self, usable):
-        plane = self._evs.live[0] if self._evs.live else None
+        plane = self.evs.live[0] if self.evs.live else None
         return plane.take() if plane is not None and plane.bit & usable else None
 '''
+WINDOW = """
+from endpoint.mrc.congestion.congestion import Congestion
+from endpoint.mrc.parameter import Parameter
+
+
+class Mine(Congestion):
+    parameters = (Parameter("packets", int, 64, 1, 4096, "packets", "the window"),)
+
+    def __init__(self, path, values, shared):
+        super().__init__(path, values, shared)
+        self.window_bytes = values["packets"] * path.mtu_bytes
+
+    def on_ack(self, now_ns, acked_bytes, rtt_ns, marked, inflight_bytes):
+        LINE
+"""
+LOSS = """
+from endpoint.mrc.loss.loss_detection import LossDetection
+
+
+class Mine(LossDetection):
+    def overdue(self, flight, window_bytes):
+        return LINE
+"""
 
 
 def run(tmp_path: Path, *words: str) -> int:
@@ -52,22 +71,60 @@ def test_a_selection_of_ones_own_decides_the_paths_and_is_part_of_the_runs_key(
     assert {k for k in options["hashes"] if options["hashes"][k] != again["hashes"][k]} == {"transport"}
 
 
-def test_a_congestion_control_that_knows_no_late_host_is_refused_by_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_congestion_control_of_ones_own_runs_with_its_parameter(tmp_path: Path) -> None:
+    file = tmp_path / "window.py"
+    file.write_text(WINDOW.replace("LINE", "pass"))
+    own = ("--setting", f"congestion={file}:Mine", "--setting", "congestion.packets=3")
+    assert run(tmp_path, *own) in (0, 1, 3)
+    opened = Run.open(find(tmp_path / "runs", "latest"))
+    windows = {qp["cwnd_bytes"] for one in opened.agent_samples["h0"] for qp in one["qps"] if "cwnd_bytes" in qp}
+    mtu = max(windows) // 3
+    assert windows == {3 * mtu}
+    assert opened.options["settings"]["congestion.packets"] == 3
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("congestion.packets=0", "congestion.packets must be an integer from 1 to 4096 packets (got 0)"),
+        ("congestion.packet=3", "has no such parameter; valid: packets"),
+        ("selection.depth=3", "selection mrc has no such parameter; valid: none"),
+        ("window.packets=3", "there is no setting 'window.packets'; parameters belong to selection, congestion, loss"),
+    ],
+)
+def test_a_parameter_that_cannot_be_is_refused(
+    setting: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "window.py"
-    text = (ROOT / "endpoint/mrc/congestion/fixed_window.py").read_text()
-    file.write_text(text.replace("class FixedWindow", "class Mine").replace("host_was_late", "host_was_early"))
-    assert run(tmp_path, "--setting", f"congestion={file}:Mine") == 2
-    assert "class Mine lacks host_was_late (endpoint/mrc/congestion/congestion.py)" in capsys.readouterr().err
+    file.write_text(WINDOW.replace("LINE", "pass"))
+    assert run(tmp_path, "--setting", f"congestion={file}:Mine", "--setting", setting) == 2
+    assert said in capsys.readouterr().err
 
 
-def test_a_congestion_control_of_ones_own_runs(tmp_path: Path) -> None:
-    file = tmp_path / "window.py"
-    shutil.copy(ROOT / "endpoint/mrc/congestion/fixed_window.py", file)
-    file.write_text(file.read_text().replace("class FixedWindow", "class Mine"))
-    assert run(tmp_path, "--setting", f"congestion={file}:Mine") in (0, 1, 3)
-    assert Run.open(find(tmp_path / "runs", "latest")).kind("step")
+@pytest.mark.parametrize(
+    ("seam", "text", "said"),
+    [
+        ("congestion", WINDOW.replace("LINE", "1 / 0"), "{file}:14: ZeroDivisionError: division by zero"),
+        (
+            "congestion",
+            WINDOW.replace("LINE", "self.window_bytes = -1"),
+            "window_bytes must be an integer from 0 to 281474976710656 (got -1)",
+        ),
+        (
+            "loss",
+            LOSS.replace("LINE", "[0, 0] if flight.nxt > flight.una else []"),
+            "{file}:6: loss Mine.overdue: each",
+        ),
+        ("selection", FIRST_PLANE.replace("plane.take()", "7").replace("FirstPlane", "Mine"), "must return an EvPath"),
+    ],
+)
+def test_an_error_of_ones_own_class_ends_the_run_as_unknown_and_names_file_line_and_rule(
+    seam: str, text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    assert run(tmp_path, "--setting", f"{seam}={file}:Mine") == 3
+    assert said.format(file=file) in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -77,7 +134,7 @@ def test_a_congestion_control_of_ones_own_runs(tmp_path: Path) -> None:
         ("x = (", "Mine", "{file}:1: SyntaxError"),
         ("\n1 / 0\n", "Mine", "{file}:2: ZeroDivisionError"),
         ("class Yours: pass", "Mine", "has no class 'Mine'; it has Yours"),
-        ("class Mine: pass", "Mine", "class Mine lacks heeds_signals, next (endpoint/mrc/paths/selection.py)"),
+        ("class Mine: pass", "Mine", "{file}:1: class Mine must derive from Selection of endpoint.mrc.paths.selection"),
     ],
 )
 def test_what_is_no_selection_is_refused_by_file_and_line_before_anything_is_written(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from cli import main as cli
+from cli.needs import in_virtual_time
 from cli.words import WORDS
 
 HEAVY = ("matplotlib", "numpy", "grpc", "google.protobuf", "p4", "p4runtime_sh", "mininet", "scapy")
@@ -45,7 +50,7 @@ def heavy_modules(*words: str) -> list[str]:
         ("topo", "draw", "lab"),
         ("doctor", "--help"),
         ("down", "--help"),
-        *((word, "--help") for word in WORDS if word != "controller"),
+        *((word, "--help") for word in WORDS),
     ],
 )
 def test_words_that_need_no_heavy_module_import_none(words: tuple[str, ...]) -> None:
@@ -61,3 +66,50 @@ def test_every_word_adds_itself_with_the_summary_that_the_help_shows() -> None:
         (subparsers,) = [action for action in cli.parser(word)._actions if action.dest == "command"]
         helps = {choice.dest: choice.help for choice in subparsers._choices_actions}  # type: ignore[attr-defined]
         assert helps[word] == known.summary
+
+
+ENDING = """
+import os
+raise ValueError("tunables:" + os.environ.get("GLIBC_TUNABLES", "none"))
+"""
+VIRTUAL = ("run {file} --world simulated", "run {file} --world=simulated", "sweep {file} --seeds 1")
+
+
+def started_with(tmp_path: Path, line: str, environment: Mapping[str, str]) -> str:
+    """What the scenario of a command sees of the C library's tunables; `none` where there are none."""
+    file = tmp_path / "ending.py"
+    file.write_text(ENDING)
+    clean = {name: value for name, value in os.environ.items() if name != "GLIBC_TUNABLES"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "cli", *line.format(file=file).split(), "--runs", str(tmp_path / "runs")],
+        env={**clean, **environment}, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    found = re.search(r"tunables:(\S*)", done.stderr)
+    return found[1] if found else done.stderr
+
+
+@pytest.mark.parametrize("line", VIRTUAL)
+def test_virtual_time_starts_with_huge_pages_unless_its_user_knows_better(tmp_path: Path, line: str) -> None:
+    assert started_with(tmp_path, line, {}) == "glibc.malloc.hugetlb=1"
+    assert started_with(tmp_path, line, {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=0"}) == "glibc.malloc.hugetlb=0"
+
+
+def test_real_links_start_without_huge_pages(tmp_path: Path) -> None:
+    assert started_with(tmp_path, "run {file}", {}) == "none"
+
+
+@pytest.mark.parametrize(
+    ("words", "virtual"),
+    [
+        ("hunt", True),
+        ("reproduce 3", True),
+        ("sweep smoke", True),
+        ("contest", True),
+        ("sweep smoke --world emulated", False),
+        ("list", False),
+    ],
+)
+def test_which_commands_run_in_virtual_time(words: str, virtual: bool) -> None:
+    namespace = cli.parser(words.split()[0]).parse_args(words.split())
+    assert in_virtual_time(namespace) is virtual

@@ -37,6 +37,25 @@ def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path, monkey
     assert [each.name for each in tmp_path.iterdir()] == ["a"]
 
 
+def test_a_new_file_is_there_whole_or_not_at_all_and_never_in_place_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a"
+    files.write_new(path, "first")
+    with pytest.raises(FileExistsError):
+        files.write_new(path, "second")
+    assert path.read_text() == "first"
+
+    def killed(*_: object) -> None:
+        assert not (tmp_path / "b").exists(), "nothing is there before all of it is"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "link", killed)
+    with pytest.raises(KeyboardInterrupt):
+        files.write_new(tmp_path / "b", "third")
+    assert [each.name for each in tmp_path.iterdir()] == ["a"]
+
+
 def test_what_of_a_cache_nobody_has_used_for_a_month_goes(tmp_path: Path) -> None:
     long_ago_s = time.time() - files.KEPT_S - 10
     for name in ("old.so", "used.so", "other.json"):

@@ -10,7 +10,6 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from p4.v1 import p4runtime_pb2 as p4rt
 
 from controller import Address, ProvisionError, compiled_pipelines, provision, push, reconverge, verify
 from controller.client import DELETE, INSERT, MODIFY, Channels, Client, ClientError
@@ -22,6 +21,7 @@ from controller.tables import tables
 from controller.words import line
 from switch.engine import MeterConfig
 from switch.entries import Exact
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from topo.planfile import load_plan
 
 WAIT_S = 20
@@ -148,7 +148,7 @@ def test_what_others_changed_is_found_named_and_put_right(tiny, leaf_and_spine, 
     different = next(d for d in report.differences if "trim_profile" in d.detail)
     assert str(different) == (
         "p0l0: different: trim_profile default → trim_to(size_bytes=300, dscp=1, priority=7), "
-        "wanted is trim_to(size_bytes=128, dscp=20, priority=7)"
+        "expected trim_to(size_bytes=128, dscp=20, priority=7)"
     )
     repaired = push(tiny, addresses, pipelines=pipelines)
     assert (repaired.written, repaired.differences) == (7, ())
@@ -179,7 +179,7 @@ def test_another_pipeline_is_replaced_and_its_absence_is_a_difference(tiny, leaf
     wrong = verify(tiny, {"p0s0": addresses["p0s0"]}, pipelines=swapped)
     (difference,) = wrong.differences
     assert difference.kind == "pipeline"
-    assert f"cookie {pipelines['spine'].cookie:#x} is loaded, wanted is leaf" in difference.detail
+    assert f"cookie {pipelines['spine'].cookie:#x} is loaded, expected leaf" in difference.detail
     assert push(tiny, addresses, pipelines=pipelines).written == 0
 
 
@@ -207,7 +207,7 @@ def test_a_crashed_switch_reports_no_pipeline_and_a_push_brings_it_back(tiny, se
             file.flush()
             assert json.loads(file.readline())["ok"]
     (difference,) = verify(tiny, serving.addresses, pipelines=pipelines).differences
-    assert str(difference).startswith("p1s0: pipeline: none is loaded, wanted is spine")
+    assert str(difference).startswith("p1s0: pipeline: none is loaded, expected spine")
     only = {"p1s0": serving.addresses["p1s0"]}
     assert push(tiny, only, pipelines=pipelines).written > 10
     assert verify(tiny, serving.addresses, pipelines=pipelines).ok
@@ -305,7 +305,8 @@ def test_provisioning_a_lab_skips_switches_without_p4runtime_and_raises_what_is_
 
 
 def run(*words, **kwargs):
-    code = "import argparse, sys; from controller.cli import register; p = argparse.ArgumentParser(prog='mrclab'); "
+    code = "import argparse, sys; from cli.commands.controller import register; "
+    code += "p = argparse.ArgumentParser(prog='mrclab'); "
     code += "register(p.add_subparsers(required=True)); n = p.parse_args(); sys.exit(n.run(n))"
     return subprocess.run(
         [sys.executable, "-c", code, "controller", *map(str, words)],

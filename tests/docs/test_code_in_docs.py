@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from endpoint.mrc.paths.selection import SELECTIONS
 from judging.run import Run
+from running.choices import Choices
 from running.directory import RunDirectory
-from running.runner import Choices, Runner
+from running.runner import Runner
+from running.spec import RunSpec
 from running.transport_choice import TransportChoice, transport
 from running.worlds.simulated import SimulatedWorld
 from scenarios import library
@@ -32,7 +32,7 @@ def code(page: str, holding: str) -> str:
 def simulate(scenario: Scenario, chosen: TransportChoice, plan: str, folder: Path) -> Run:
     choices = Choices(chosen, load_plan(plan), seed=1, world="simulated", time_factor=0.4)
     directory = RunDirectory.create(folder, scenario.name, 1)
-    runner = Runner(scenario, choices, directory, tell=lambda event: None)
+    runner = Runner(RunSpec(scenario, choices), directory, tell=lambda event: None)
     runner.run(lambda: SimulatedWorld(choices.running_plan, chosen, 1, directory, runner.tell))
     return Run.open(directory.path)
 
@@ -45,11 +45,10 @@ def test_the_scenario_of_the_guide_runs(tmp_path: Path) -> None:
     assert run.kind("step")
 
 
-def test_the_path_selection_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    namespace: dict[str, Any] = {}
-    exec(code("docs/guide.md", "class RoundRobinSelection"), namespace)
-    monkeypatch.setitem(SELECTIONS, "round_robin", namespace["RoundRobinSelection"])
-    chosen = TransportChoice("mine", "", "mrc", {"selection": "round_robin"})
+def test_the_path_selection_of_the_guide_runs(tmp_path: Path) -> None:
+    file = tmp_path / "my_file.py"
+    file.write_text(code("docs/guide.md", "class RoundRobin(Selection)"))
+    chosen = TransportChoice("mine", "", "mrc", {"selection": f"{file}:RoundRobin"})
     run = simulate(library.find("smoke"), chosen, "tiny", tmp_path)
     assert run.kind("step")
     assert all(line["verified"] for line in run.kind("step"))

@@ -18,13 +18,14 @@ from collections import Counter
 import pytest
 
 from tests.helpers.console_blocks import PAGES, ROOT, blocks, missing, printed_by
+from tests.helpers.torch_world import require_torch
 from topo.emulation import state
 
 ELSEWHERE = {
     "exempt": "exempt: the page says why it cannot be run here",
     "chapter": "part of a chapter, which is run from end to end",
 }
-WORDS = {"root", "slow", "up", "nonzero", "virtual", *ELSEWHERE}
+WORDS = {"root", "slow", "up", "nonzero", "virtual", "torch", *ELSEWHERE}
 
 
 def parameters() -> list[object]:
@@ -74,6 +75,8 @@ def test_commands_in_docs_run(block) -> None:
             pytest.skip(reason)
     if "root" in block.words and os.geteuid() != 0:
         pytest.skip("needs root: builds network namespaces")
+    if "torch" in block.words:
+        require_torch()
     if "up" in block.words and state.read_record(state.ROOT) is not None:
         pytest.skip("a lab is running on this machine")
     try:

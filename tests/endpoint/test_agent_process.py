@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from ipaddress import IPv6Address
 from pathlib import Path
 
@@ -379,3 +379,31 @@ def test_a_socket_file_that_nobody_serves_is_replaced_and_one_in_use_is_not(tmp_
             assert ControlClient(agent.socket).call("ping")["host"] == "h0"
         finally:
             assert agent.close() == 0
+
+
+def test_a_full_disk_ends_no_agent_and_is_told_when_there_is_room_again(tmp_path: Path) -> None:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)], check=True)
+    try:
+        with agents(folder, rate_bps=200_000_000) as started:
+            with (folder / "rest").open("wb", buffering=0) as rest, suppress(OSError):
+                while rest.write(bytes(4096)):
+                    pass
+            assert not os.statvfs(folder).f_bavail
+            client = started[0][0].client
+            client.call("sample", interval_ns=20_000_000, paths=False)
+            eventually(lambda: client.call("ping")["journal_lines_lost"] > 20, "lines that found no room", 30)
+            run = group(started, "write_bw", size=100_000, messages=20)
+            run.start()
+            assert {status["state"] for status in run.wait(30).values()} == {"finished"}
+            run.remove()
+            (folder / "rest").unlink()
+
+            def lines() -> list[bytes]:  # the full disk has cut one of the others
+                return [line for line in started[0][0].journal.read_bytes().splitlines() if b'"kind":"lost"' in line]
+
+            eventually(lambda: bool(lines()), "the line that tells of them", 30)
+            assert json.loads(lines()[0])["lines"] > 20
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)

@@ -82,13 +82,14 @@ def test_a_collective_gives_every_rank_the_right_numbers_in_every_round(kind, ra
     rounds=st.integers(1, 5),
     qps=st.integers(1, 3),
     segment=st.sampled_from([4, 64, 1 << 16]),
+    host=st.sampled_from([{}, {"slices": 2}, {"slices": 3, "call_ns": 7000, "slice_ns": 900, "copy_gbps": 0.5}]),
     seed=st.integers(0, 1 << 16),
 )
 def test_no_segment_is_overwritten_before_it_was_used_however_messages_are_delayed(
-    kind, ranks, rounds, qps, segment, seed
+    kind, ranks, rounds, qps, segment, host, seed
 ):
     net = FakeNet(seed=seed, hosts=ranks)
-    options = {"size": 64 * ranks, "segment": segment, "qps": qps, "rounds": rounds}
+    options = {"size": 64 * ranks, "segment": segment, "qps": qps, "rounds": rounds, **host}
     for result in finished(net, group(net, kind, ranks, **options)).values():
         assert result["rounds"] == rounds
         assert result["bytes_verified"] == rounds * 64 * ranks
@@ -107,6 +108,22 @@ def test_peers_write_to_no_more_memory_than_a_collective_needs(kind, rounds, chu
     for transport in net.transports.values():
         written = sum(region.length for region, remote_write in transport.regions.values() if remote_write)
         assert written == chunks * 1000
+
+
+def test_what_a_host_costs_makes_each_slice_of_a_ring_and_each_call_that_much_longer():
+    """Two ranks have two steps of two slices, one after the other. The network's delays are small beside the costs."""
+    cost_ns = 100_000_000
+
+    def comm_ns(**host):
+        net = FakeNet(seed=7, hosts=2)
+        finished(net, group(net, "all_reduce", 2, size=4000, rounds=1, slices=2, **host))
+        return max(line["comm_ns"] for line in net.lines if line["kind"] == "step")
+
+    bare_ns = comm_ns()
+    assert bare_ns < cost_ns // 20
+    assert comm_ns(call_ns=cost_ns) == bare_ns + cost_ns
+    for host in ({"slice_ns": cost_ns}, {"copy_gbps": 8000 / cost_ns}):  # a slice has 1,000 bytes
+        assert 4 * cost_ns <= comm_ns(**host) <= 4 * cost_ns + bare_ns
 
 
 def test_a_training_loop_writes_a_step_a_rank_and_counts_from_zero():
@@ -192,6 +209,7 @@ def test_a_message_that_never_reaches_memory_does_not_pass_for_the_one_before():
         if number == 30:
             skipped[0] += 1
             target = net.transports[qp.peer.host].regions[rkey][0]
+            assert target.buffer is not None
             data = bytes(target.buffer[va - target.va : va - target.va + len(data)])  # what is there already
         real(qp, number, wr_id, data, va, rkey, immediate)
 

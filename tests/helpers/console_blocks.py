@@ -71,9 +71,13 @@ def squeezed(line: str) -> str:
 
 
 def missing(shown: tuple[str, ...], printed: str) -> str | None:
-    """The first line that is shown and not printed behind those before it."""
+    """The first line that is shown and not printed behind those before it. "…" stands for any text."""
     lines = iter([squeezed(line) for line in printed.splitlines()])
-    return next((wanted for wanted in shown if not any(line == wanted for line in lines)), None)
+    return next((wanted for wanted in shown if not any(shows(wanted, line) for line in lines)), None)
+
+
+def shows(wanted: str, line: str) -> bool:
+    return re.fullmatch(".*".join(map(re.escape, wanted.split("…"))), line) is not None
 
 
 def printed_by(block: Block, folder: Path, limit_s: float) -> str:

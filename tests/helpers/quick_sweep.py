@@ -9,19 +9,26 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cli.commands.run import chosen
+from running.spec import RunSpec
 from studies.sweeping.row import Row
 from studies.sweeping.subject import Subject, subject
-from studies.sweeping.task import Chosen, Task
+from studies.sweeping.task import Task
 from studies.sweeping.variant import variants
 
 QUICK = '''"""Two hosts, one write after the other, a link that flaps."""
 from judging import checks
 from scenarios.scenario import Scenario, TimedFault, Workload, phases
 
+
+def flap(setting):
+    rng = setting.new_rng()
+    return [TimedFault(rng.uniform(0.05, 0.3), "link-down", f"p0l0-p0s{rng.randrange(2)}", 0.2)]
+
+
 SCENARIO = Scenario(
     name="quick", title="A flap is survived", description="Short.", plan="tiny",
     workloads=lambda s: [Workload("write_bw", {"size": 16384, "depth": 2, "rate_bps": 400_000}, ranks=("h0", "h3"))],
-    timeline=lambda s: [TimedFault(s.rng.uniform(0.05, 0.3), "link-down", f"p0l0-p0s{s.rng.randrange(2)}", 0.2)],
+    timeline=flap,
     checks=lambda s: [checks.bytes_right(), checks.messages_complete(), checks.no_qp_error()],
     phases=phases(warmup_s=0.2, reference_s=0.6, faults_s=0.6, heal_s=0.4),
 )
@@ -49,7 +56,7 @@ def fake(task: Task) -> Row:
     return Row(task.key, task.seed, verdict, {"made up": verdict == "true"}, {}, metrics, "", time.monotonic())
 
 
-def choose_and_die_once(words: Sequence[str]) -> Chosen:
+def choose_and_die_once(words: Sequence[str]) -> RunSpec:
     """Kills its own process the first time that it sees the deadly seed; a file beside the scenario's remembers."""
     mark = Path(words[0]).with_suffix(".died")
     if words[-1] == str(DEADLY_SEED) and not mark.exists():
@@ -58,7 +65,7 @@ def choose_and_die_once(words: Sequence[str]) -> Chosen:
     return chosen(words)
 
 
-def choose_and_always_die(words: Sequence[str]) -> Chosen:
+def choose_and_always_die(words: Sequence[str]) -> RunSpec:
     """Kills its own process whenever it sees the deadly seed."""
     if words[-1] == str(DEADLY_SEED):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -7,6 +7,7 @@ output says that the server listens. Ends with its standard input.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
@@ -23,7 +24,11 @@ CONFIG = """Host node
 
 async def run_command(process: asyncssh.SSHServerProcess[bytes]) -> None:
     """What sshd does: a shell with the client's command, its streams those of the connection."""
-    shell = await asyncio.create_subprocess_shell(process.command or "true", stdin=-1, stdout=-1, stderr=-1)
+    client, server = (process.get_extra_info(name)[:2] for name in ("peername", "sockname"))
+    environment = {**os.environ, "SSH_CONNECTION": f"{client[0]} {client[1]} {server[0]} {server[1]}"}
+    shell = await asyncio.create_subprocess_shell(
+        process.command or "true", stdin=-1, stdout=-1, stderr=-1, env=environment
+    )
     await process.redirect(shell.stdin, shell.stdout, shell.stderr)
     ended = asyncio.create_task(shell.wait())
     hung_up = asyncio.create_task(process.channel.wait_closed())

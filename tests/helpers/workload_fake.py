@@ -59,7 +59,8 @@ class FakeQP:
         assert self.state is QPState.RTS
         assert self.peer is not None
         assert 0 <= offset <= offset + length <= region.length
-        data = bytes(region.buffer[offset : offset + length])
+        memory = region.buffer
+        data = bytes(length) if memory is None else bytes(memory[offset : offset + length])
         number, self.sent = self.sent, self.sent + 1
         self.transport.net.carry(self, number, wr_id, data, remote_va, rkey, immediate)
 
@@ -76,6 +77,7 @@ class FakeTransport:
     def __init__(self, net: FakeNet, host: str) -> None:
         self.net = net
         self.host = host
+        self.counted = net.counted
         self.regions: dict[int, tuple[MemoryRegion, bool]] = {}
         self.qps: dict[int, FakeQP] = {}
         self.due: list[tuple[int, int, Callable[[], None]]] = []
@@ -83,6 +85,12 @@ class FakeTransport:
     def register_memory(self, buffer: bytearray | memoryview, *, remote_write: bool = True) -> MemoryRegion:
         key = next(self.net.numbers)
         region = MemoryRegion(key << 32, len(buffer), key, key, memoryview(buffer))
+        self.regions[key] = (region, remote_write)
+        return region
+
+    def register_counted(self, length: int, *, remote_write: bool = True) -> MemoryRegion:
+        key = next(self.net.numbers)
+        region = MemoryRegion(key << 32, length, key, key, None)
         self.regions[key] = (region, remote_write)
         return region
 
@@ -137,7 +145,8 @@ class FakeTransport:
 
 
 class FakeNet:
-    def __init__(self, seed: int, hosts: int, spread_ns: int = 1_000_000) -> None:
+    def __init__(self, seed: int, hosts: int, spread_ns: int = 1_000_000, *, counted: bool = False) -> None:
+        self.counted = counted
         self.random = random.Random(seed)
         self.numbers = count(1)
         self.now_ns = 1_000_000_000
@@ -170,7 +179,11 @@ class FakeNet:
             region, writable = target.regions[rkey]
             assert writable
             assert region.va <= va <= va + len(data) <= region.va + region.length
-            region.buffer[va - region.va : va - region.va + len(data)] = self.tamper(data)
+            at = va - region.va
+            if region.buffer is None:
+                region.landed.add(at, at + len(data))
+            else:
+                region.buffer[at : at + len(data)] = self.tamper(data)
             peer.arrived[number] = immediate
             while peer.expected in peer.arrived:
                 found = peer.arrived.pop(peer.expected)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
 
 import pytest
 
 from judging import checks, enough
 from judging.run import Run
 from running.calibration import stretch
-from running.runner import Choices, Runner
+from running.choices import Choices
+from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library
 from scenarios.collision import at_line_rate
@@ -189,11 +189,9 @@ def test_a_run_lasts_as_many_round_trips_at_a_lower_rate() -> None:
     assert stretch(plan, 5_000_000, told.append) == pytest.approx(slow, abs=0.01)
     assert "so do steps, phases and faults" in told[0]
     usual, slower = (
-        Runner(
+        RunSpec(
             library.find("switch-reboot"),
             Choices(transport("mrc"), plan.at_rate(rate_bps), seed=1, stretch=stretch(plan, rate_bps, told.append)),
-            cast(Any, None),
-            tell=told.append,
         ).setting
         for rate_bps in (10_000_000, 5_000_000)
     )

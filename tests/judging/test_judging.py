@@ -254,7 +254,7 @@ def test_a_path_that_probes_revive_is_left_when_it_is_given_up_first(made_up: Bu
         if line["new"] == "GOOD"
     ]
     (item,) = recovery.recoveries(Run(sorted([*run.lines, *again], key=lambda line: int(line["t_ns"]))), 250_000_000)
-    assert item.left_ns == 100_000_000
+    assert item.abandoned_ns == 100_000_000
 
 
 def test_goodput_of_a_phase_is_that_of_its_training_steps(made_up: Build) -> None:

@@ -211,7 +211,7 @@ def repairs(run: Run, *rows: tuple[float, float, float]) -> Run:
 def test_what_was_lost_for_a_fault_is_repaired_apart_from_the_rate(made_up: Build) -> None:
     run = repairs(made_up(), (13.0, 13.1, 13.2), (14.01, 14.11, 14.25), (14.02, 14.14, 14.24))
     (item,) = recovery.recoveries(run)
-    assert (item.left_ns, item.missed_ns, item.repaired_ns) == (100 * MS, 120 * MS, 250 * MS)
+    assert (item.abandoned_ns, item.missed_ns, item.repaired_ns) == (100 * MS, 120 * MS, 250 * MS)
     assert report.recovery_rows(run)[0][3:] == ["120 ms (2.4)", "100 ms (2.0)", "250 ms (5.0)", "never below 90 %"]
 
 

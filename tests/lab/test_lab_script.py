@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,15 +14,18 @@ from types import MappingProxyType
 
 import pytest
 
+from cli.words import WORDS
+
 ROOT = Path(__file__).resolve().parents[2]
-PLAIN = ("sh", "dirname", "cat", "cksum", "tr", "env", "mkdir", "chmod", "cp", "flock")
+PLAIN = ("sh", "dirname", "cat", "cksum", "tr", "env", "mkdir", "chmod", "cp", "flock", "sed", "rm")
 PYTHON = """#!/bin/sh
 echo "python $*" >>"$LOG"
-echo "${GLIBC_TUNABLES-}" >"$LOG.tunables"
 case "$*" in
+*"-m cli --needs"*) shift 3; cd "$ROOT" && exec "$REAL" -c "$MAIN" "$@" ;;
 *ensurepip*) [ -e "$FAKES/python3-venv" ] ;;
 --version) echo Python 3.11.2 ;;
-*"-m venv"*) mkdir -p "$MRCLAB_VENV/bin" && cp "$FAKES/python3" "$MRCLAB_VENV/bin/python" ;;
+*"-m venv"*) mkdir -p "$MRCLAB_VENV/bin" && cp "$FAKES/python3" "$MRCLAB_VENV/bin/python"
+    mkdir -p "$MRCLAB_VENV-shell/bin" && cp "$FAKES/python3" "$MRCLAB_VENV-shell/bin/python" ;;
 esac
 """
 APT = """#!/bin/sh
@@ -44,6 +48,9 @@ class Machine:
             "PATH": str(self.folder / "bin"),
             "FAKES": str(self.folder / "bin"),
             "LOG": str(self.folder / "log"),
+            "REAL": sys.executable,
+            "MAIN": "import sys; from cli.main import main; sys.exit(main())",
+            "ROOT": str(ROOT),
             "MRCLAB_VENV": str(self.folder / "venv"),
         }
         if fresh or not (self.folder / "log").exists():
@@ -61,8 +68,8 @@ class Machine:
         """The Debian packages that this command line asks for."""
         done = self.run(*words)
         assert done.returncode == 0, done.stderr
-        (install,) = [line for line in self.log if line.startswith("apt-get install")] or [""]
-        return {word for word in install.split()[2:] if not word.startswith("-")}
+        installs = [line for line in self.log if line.startswith("apt-get install")]
+        return {word for line in installs for word in line.split()[2:] if not word.startswith("-")}
 
     def fake(self, name: str, text: str) -> None:
         file = self.folder / "bin" / name
@@ -158,50 +165,77 @@ def test_a_system_without_apt_is_told_what_is_missing(machine: Machine) -> None:
     assert "missing: python3-venv; this is not a Debian-like system" in done.stderr
 
 
-@pytest.mark.parametrize("words", [("view",), ("view", "latest"), ("run", "smoke", "--world", "simulated", "--view")])
-def test_the_server_of_the_page_is_installed_when_it_is_asked_for(machine: Machine, words: tuple[str, ...]) -> None:
-    machine.run(*words)
-    assert f"python -I -m pip install --quiet --disable-pip-version-check --editable {ROOT}[view]" in machine.log
+def pip_lines(machine: Machine) -> list[str]:
+    return [line for line in machine.log if "-m pip --quiet" in line]
+
+
+def test_every_package_comes_from_a_lock_with_its_digest(machine: Machine) -> None:
     machine.run("list")
-    assert not any("pip install" in line for line in machine.log)
+    build, user, itself = pip_lines(machine)
+    assert "--require-hashes --only-binary :all:" in build
+    assert build.endswith("locks/build.txt")
+    assert "--require-hashes --no-build-isolation" in user
+    assert user.endswith("locks/user.txt")
+    assert itself.endswith(f"--no-deps --no-build-isolation --editable {ROOT}")
 
 
-def test_a_run_without_a_page_installs_no_server_of_pages(machine: Machine) -> None:
-    machine.run("run", "smoke", "--world", "simulated")
-    assert f"python -I -m pip install --quiet --disable-pip-version-check --editable {ROOT}" in machine.log
-
-
-def test_a_sweep_on_a_cluster_brings_the_extra_that_it_needs_and_other_sweeps_do_not(machine: Machine) -> None:
-    assert "gcc" in machine.installed("sweep", "smoke")
-    assert any(line.endswith(f"--editable {ROOT}") for line in machine.log)
-    assert machine.run("sweep", "smoke", "--cluster", "tcp://127.0.0.1:8786").returncode == 0
-    assert any(line.endswith(f"--editable {ROOT}[cluster]") for line in machine.log)
-    assert machine.run("sweep", "smoke", "--cluster=tcp://127.0.0.1:8786").returncode == 0
-    assert not any("pip install" in line for line in machine.log)
-
-
-VIRTUAL = ("run smoke --world simulated", "run smoke --world=simulated", "sweep smoke", "hunt", "reproduce 3")
-REAL = ("run smoke", "sweep smoke --world emulated", "sweep smoke --world=emulated", "up tiny", "list")
+def test_p4runtime_shell_has_an_environment_to_itself(machine: Machine) -> None:
+    machine.run("list")
+    assert not any("shell.txt" in line for line in machine.log)
+    machine.run("controller", "shell", "p0l0")
+    assert any(line.endswith("-m venv --clear " + str(machine.folder / "venv-shell")) for line in machine.log)
+    assert pip_lines(machine)[-1].endswith("locks/shell.txt")
+    machine.run("controller", "shell", "p0l0")
+    assert pip_lines(machine) == []
 
 
 @pytest.mark.parametrize(
-    ("line", "asked"), [*((line, "glibc.malloc.hugetlb=1") for line in VIRTUAL), *((line, "") for line in REAL)]
+    "words",
+    [
+        ("compile", "--bogus"),
+        ("sweep", "smoke", "--cluster", "nonsense://x"),
+        ("up", "tiny", "--bogus"),
+        ("capture",),
+        ("run", "smoke", "--rate", "fast"),
+        ("upp",),
+    ],
 )
-def test_virtual_time_asks_for_huge_pages_unless_its_user_knows_better(machine: Machine, line: str, asked: str) -> None:
-    tunables = machine.folder / "log.tunables"
-    assert machine.run(*line.split()).returncode == 0
-    assert tunables.read_text() == f"{asked}\n"
-    for own in ("", "glibc.malloc.hugetlb=0"):
-        assert machine.run(*line.split(), environment={"GLIBC_TUNABLES": own}).returncode == 0
-        assert tunables.read_text() == f"{own}\n"
+def test_wrong_options_are_refused_before_anything_is_installed(machine: Machine, words: tuple[str, ...]) -> None:
+    done = machine.run(*words)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith(("mrclab", "./lab"))
+    assert not any("apt-get" in line or "pip" in line or "venv --clear" in line for line in machine.log)
 
 
-def test_tests_of_the_page_get_their_browser_when_ci_asks_for_it(machine: Machine) -> None:
-    line = f"python -I -m pip install --quiet --disable-pip-version-check --editable {ROOT}[browser]"
-    machine.run("test")
-    assert line not in machine.log
-    machine.run("test", environment={"MRCLAB_BROWSER": "1"})
-    assert line in machine.log
+def test_wrong_options_are_refused_before_debian_packages_are_installed(machine: Machine) -> None:
+    """Also where Python's packages are there and only Debian's are missing."""
+    assert machine.run("list").returncode == 0
+    done = machine.run("run", "smoke", "--rate", "fast")
+    assert done.returncode == 2
+    assert "--rate" in done.stderr
+    assert not any("apt-get" in line for line in machine.log)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_options_are_parsed_with_the_standard_library_alone(word: str) -> None:
+    """Nothing is installed yet when options are checked."""
+    code = f"from cli.main import parser; parser({word!r})"
+    environment = {"PATH": "/usr/bin", "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-SP", "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_a_killed_installation_left_is_made_anew(machine: Machine) -> None:
+    """pip writes a package's files one by one: what was there when it was killed may be incomplete."""
+    assert machine.run("list").returncode == 0
+    for mark in (machine.folder / "venv").glob(".installed-*"):
+        mark.unlink()
+    (machine.folder / "venv/.installing").touch()
+    assert machine.run("list").returncode == 0
+    assert any("-m venv --clear" in line for line in machine.log)
+    assert not (machine.folder / "venv/.installing").exists()
 
 
 def test_an_environment_without_pip_is_made_again(machine: Machine) -> None:
@@ -214,20 +248,20 @@ def test_an_environment_without_pip_is_made_again(machine: Machine) -> None:
     broken.write_text(PYTHON.replace('case "$*" in', 'case "$*" in\n*"-m pip --version"*) exit 1 ;;'))
     assert machine.run("list").returncode == 0
     assert any("-m venv --clear" in line for line in machine.log)
-    assert any("-m pip install" in line for line in machine.log)
+    assert any("-m pip --quiet" in line for line in machine.log)
 
 
 def test_two_first_calls_install_once(machine: Machine) -> None:
     slow = PYTHON.replace(
-        'case "$*" in', 'case "$*" in\n*"-m pip install"*) while [ ! -e "$FAKES/go" ]; do :; done ;;', 1
+        'case "$*" in', 'case "$*" in\n*"-m pip --quiet"*) while [ ! -e "$FAKES/go" ]; do :; done ;;', 1
     )
     machine.fake("python3", slow)
     with ThreadPoolExecutor(2) as calls:
         both = [calls.submit(machine.run, "list", fresh=False) for _ in range(2)]
         deadline_s = time.monotonic() + 30
-        while not any("-m pip install" in line for line in machine.log) and time.monotonic() < deadline_s:
+        while not any("-m pip --quiet" in line for line in machine.log) and time.monotonic() < deadline_s:
             pass
         (machine.folder / "bin/go").touch()
         done = [call.result() for call in both]
     assert [one.returncode for one in done] == [0, 0], [one.stderr for one in done]
-    assert sum("-m pip install" in line for line in machine.log) == 1
+    assert sum("-m pip --quiet" in line for line in machine.log) == 3  # the three steps of one installation

@@ -6,8 +6,8 @@ import re
 
 import pytest
 from google.protobuf import text_format
-from p4.config.v1 import p4info_pb2
 
+from switch.p4rt.bindings import p4info_pb2
 from tests.helpers.p4.programs import COMPILERS, PROGRAMS, ROOT, compiled
 
 

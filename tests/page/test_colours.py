@@ -74,7 +74,7 @@ def test_letters_and_lines_stand_out_from_the_paper(theme: str) -> None:
 
 
 def test_no_condition_and_no_sign_is_told_by_its_colour_alone() -> None:
-    shapes = (PAGE / "shapes.js").read_text()
+    shapes = (PAGE / "drawing" / "shapes.js").read_text()
     drawn = re.findall(r"name: \"([\w -]+)\", colour: \"\w+\", draw: (\w+)", shapes)
     assert len(drawn) == len({draw for _, draw in drawn}) == 6
     conditions = re.findall(r"(\w+): \{ dash: \[([\d, ]+)\], colour: \"\w+\", sign: \"(.)\"", shapes)

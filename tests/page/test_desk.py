@@ -69,7 +69,7 @@ def test_faults_come_into_force_and_are_undone() -> None:
         ({"op": "fault", "verb": "explode", "target": "p0l0"}, "no fault 'explode'"),
         ({"op": "fault", "verb": "loss", "target": "p0l0-p0s1"}, "needs percent"),
         ({"op": "fault", "verb": "loss", "target": "p0l0-p0s1", "value": float("nan")}, "value"),
-        ({"op": "fault", "verb": "link-down", "target": "../../etc"}, "no link"),
+        ({"op": "fault", "verb": "link-down", "target": "../../etc"}, "must be a link"),
         ({"op": "fault", "verb": "link-down", "target": "p0l0-p0s1", "seed": 3}, "seed is no key"),
         ({"op": "undo", "verb": "drain", "target": "p1s0"}, "not in force"),
         ({"op": "trace", "source": "h0", "destination": "h99", "ev": 1}, "h99"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from common.journal import Journal
 from judging.journal import merge
 from page import feed as feeds
 from page.feed import Feed
@@ -129,3 +130,33 @@ def test_a_bad_line_of_the_packet_log_or_a_journal_is_left_out(bad: str, tmp_pat
         assert feed.poll() == 2
     finally:
         feed.close()
+
+
+def test_a_feed_of_a_living_lab_is_bounded_and_keeps_what_tells_of_states(folder: Path) -> None:
+    feed = Feed(folder, lines_max=1000)
+    epochs = {feed.epoch}
+    (folder / "journal" / "h0.jsonl").touch()
+    with (folder / "journal" / "h0.jsonl").open("ab") as file:
+        for t_ns in range(100_000):
+            kind = "note" if t_ns % 1000 == 0 else "sample"
+            file.write(json.dumps({"t_ns": t_ns, "node": "h0", "kind": kind}, separators=(",", ":")).encode() + b"\n")
+            if t_ns % 100 == 99:
+                file.flush()
+                assert feed.poll() <= 1000
+                epochs.add(feed.epoch)
+    assert len(epochs) > 100  # every time that lines were forgotten, viewers begin anew
+    kept = [json.loads(text) for text in feed.lines]
+    assert [line["t_ns"] for line in kept if line["kind"] == "note"] == list(range(0, 100_000, 1000))
+    assert [line["t_ns"] for line in kept] == sorted(line["t_ns"] for line in kept)
+    assert kept[-1]["t_ns"] == 99_999
+
+
+def test_a_feed_follows_a_journal_of_two_files(folder: Path) -> None:
+    clock = iter(range(10_000))
+    journal = Journal(folder / "journal" / "h0.jsonl", "h0", clock=lambda: next(clock), bytes_max=5000)
+    feed = Feed(folder)
+    for _ in range(300):
+        for _ in range(10):
+            journal.write("step")
+        feed.poll()
+    assert numbers(feed) == list(range(3000))

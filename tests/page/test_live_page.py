@@ -1,4 +1,4 @@
-"""A run while it goes on, in a real browser: a cable cut by a click, paths left, the undoing, the scenario."""
+"""A run while it goes on, in a real browser: a cable cut by a click, paths abandoned, the undoing, the scenario."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from page.desk import Desk
 from page.microscope import Microscope
 from page.stage import Stage, plan_stage, replay_stage
 from page.viewer import Viewer
+from switch.engine import PortCounters
 from topo.path import evs, hops, path_da
 from topo.planfile import load_plan
 
@@ -136,6 +138,20 @@ def test_paths_and_shrinking_usid_lists_are_those_of_the_plan(page: Open) -> Non
                 expected = [path_da(plan, path), *(hop.da_out for hop in hops(plan, path))]
                 assert [one["address"] for one in row["lists"]] == [str(da) for da in expected]
                 assert row["nodes"][1:-1] == [hop.switch.name for hop in hops(plan, path)]
+
+
+@pytest.mark.parametrize("field", [name for name in PortCounters.__dataclass_fields__ if name.startswith("drop_")])
+def test_every_way_to_drop_a_packet_that_switches_count_is_shown(page: Open, field: str) -> None:
+    cable = {"a": "p0l0", "aPort": 3, "b": "p0s0", "bPort": 1}
+    with shown(plan_stage(load_plan("tiny"))) as address:
+        opened = page()
+        opened.open(address)
+        samples = [f"{{ports: [{{port: 3, {field}: {count}}}]}}" for count in (1, 5)]
+        told = opened.value(
+            "import(new URL('run/look.js', document.querySelector('script[type=module]').src)).then((look) => "
+            f"look.dropped({{switches: new Map([['p0l0', [{', '.join(samples)}]]])}}, {json.dumps(cable)}))"
+        )
+        assert told == {"count": 4, "toB": True}
 
 
 def test_the_keyboard_chooses_a_pair_and_walks_through_its_paths(page: Open) -> None:

@@ -10,14 +10,16 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
+from common.rights import NOBODY
 from page.desk import Desk
 from page.microscope import Microscope
+from page.server import SILENT_S
 from page.stage import plan_stage
-from page.viewer import NOBODY, Viewer, check_readable
+from page.viewer import Viewer, check_readable
 from running.timeline import Paper
 from topo.fault import Board
 from topo.planfile import load_plan
@@ -155,3 +157,23 @@ def test_a_folder_that_the_server_could_not_read_is_named_at_once(tmp_path: Path
     check_readable(tmp_path, (tmp_path.stat().st_uid, 1))
     with pytest.raises(PermissionError, match=r"chmod o\+rx .*journal"):
         check_readable(tmp_path, (NOBODY, NOBODY))
+
+
+def test_a_lane_of_thousands_of_digits_is_not_found(served: Served, capfd: pytest.CaptureFixture[str]) -> None:
+    for name in ("9" * 5000, "9", "-1", "٣", "1e3", "x"):
+        assert served.ask("GET", f"{served.path}events/{quote(name)}")[0] == 404
+    assert capfd.readouterr().err == ""
+
+
+def test_connections_that_ask_for_nothing_are_closed(served: Served) -> None:
+    """Also those that begin a request and do not end it; a stream of events that is silent for longer stays."""
+    silent = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(20)]
+    for number, connection in enumerate(silent):
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n"[: 2 * number])
+    began = time.monotonic()
+    for connection in silent:
+        connection.settimeout(3 * SILENT_S)
+        assert connection.recv(1) == b""
+        connection.close()
+    assert time.monotonic() - began < 3 * SILENT_S
+    assert served.ask("GET", served.path)[0] == 200

@@ -95,7 +95,7 @@ def test_other_work_makes_the_lab_slower_than_it_was_measured() -> None:
     slower = calibration.as_it_is(plan, {**MEASURED, "source": "cache"}, Load(0.45, 0.0), told.append)
     assert slower["port_rate_bps"] == 4_600_000  # 30 % are left up to three quarters, of 65 % that 10 Mb/s want
     assert slower["source"] == "cache, slower for other work"
-    assert "45% busy with other things, 10% when it was measured: 4.6 instead of 10 Mb/s a port" in told[0]
+    assert "45% busy with other things, 10% when it was measured: 4.6 instead of 10 Mb/s per port" in told[0]
     least = calibration.as_it_is(plan, {**MEASURED, "source": "cache"}, Load(0.99, 0.0), told.append)
     assert least["port_rate_bps"] == 2_500_000
 
@@ -108,7 +108,7 @@ LAB = load_plan("lab")  # a base round trip of 54 ms at 10 Mb/s
     [
         (0, 10_000_000, ""),
         (13, 10_000_000, ""),  # less than a quarter of the round trip
-        (20, 6_800_000, "stands still for up to 20 ms: 6.8 instead of 10 Mb/s a port, for longer round trips"),
+        (20, 6_800_000, "stands still for up to 20 ms: 6.8 instead of 10 Mb/s per port, for longer round trips"),
         (100, 2_500_000, "2.5 instead of 10 Mb/s"),  # the slowest: it is less than half of a round trip there
         (110, 10_000_000, "stands still for up to 110 ms: parts of the run may not count"),  # more than half: in vain
         (800, 10_000_000, "parts of the run may not count"),

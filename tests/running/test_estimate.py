@@ -13,9 +13,10 @@ import pytest
 
 from cli import main as cli
 from running import estimate
+from running.choices import Choices
 from running.directory import find
 from running.rehearsal import rehearse
-from running.runner import Choices
+from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library
 from scenarios.scenario import Phase, Scenario, Workload
@@ -72,7 +73,7 @@ def test_a_run_says_what_it_takes_and_takes_no_more(tmp_path: Path) -> None:
     done, peak_bytes = measured(*words)
     assert "this run takes about" in done.stdout.splitlines()[1]
     options = json.loads((find(tmp_path, "latest") / "options.json").read_text())
-    told = estimate.estimate(library.find("smoke"), choices(rate_bps=options["port_rate_bps"]))
+    told = estimate.estimate(RunSpec(library.find("smoke"), choices(rate_bps=options["port_rate_bps"])))
     assert told.memory_bytes / 4 < peak_bytes < 1.5 * told.memory_bytes
 
 
@@ -104,7 +105,7 @@ def test_a_run_of_many_hosts_in_virtual_time_takes_what_was_told(tmp_path: Path)
     assert "phase reference" in done.stdout, done.stderr
     plan = load_plan(tmp_path / "many.toml")
     chosen = Choices(transport("mrc"), plan, seed=1, world="simulated")
-    told = estimate.estimate(library.find(str(tmp_path / "permutation.py")), chosen)
+    told = estimate.estimate(RunSpec(library.find(str(tmp_path / "permutation.py")), chosen))
     assert told.memory_bytes / 2 < peak_bytes < 1.2 * told.memory_bytes
 
 
@@ -116,24 +117,23 @@ def test_a_thousand_hosts_in_virtual_time_fit_a_small_machine() -> None:
     scenario = replace(one_workload("permutation", **stream), phases=(Phase("reference", 0.01),))
     chosen = Choices(transport("mrc"), plan, seed=1, world="simulated")
     assert 0.9 * GB < estimate.fabric_bytes(chosen) < 1.3 * GB
-    assert 2.0 * GB < estimate.check(scenario, chosen, available_bytes=4 * GB).memory_bytes < 3.2 * GB
+    assert 2.0 * GB < estimate.check(RunSpec(scenario, chosen), available_bytes=4 * GB).memory_bytes < 3.2 * GB
 
 
 def test_a_rate_at_which_a_workload_would_not_fit_is_refused_with_the_highest_that_does() -> None:
     """On real links, where a step lasts as long at any rate; in virtual time it lasts as many round trips."""
     with pytest.raises(estimate.TooLargeError) as refused:
         estimate.check(
-            library.find("smoke"), choices(rate_bps=100_000_000_000, world="emulated"), available_bytes=10**15
+            RunSpec(library.find("smoke"), choices(rate_bps=100_000_000_000, world="emulated")), available_bytes=10**15
         )
     said = str(refused.value)
     assert "workload main" in said
     assert "and it is 100000" in said
     highest = float(said.split("at most --rate ")[1].split()[0])
-    estimate.estimate(library.find("smoke"), choices(rate_bps=round(highest * 1e6), world="emulated"))
+    estimate.estimate(RunSpec(library.find("smoke"), choices(rate_bps=round(highest * 1e6), world="emulated")))
     with pytest.raises(estimate.TooLargeError):
         estimate.check(
-            library.find("smoke"),
-            choices(rate_bps=round(1.2 * highest * 1e6), world="emulated"),
+            RunSpec(library.find("smoke"), choices(rate_bps=round(1.2 * highest * 1e6), world="emulated")),
             available_bytes=10**15,
         )
 
@@ -151,7 +151,7 @@ def test_what_cannot_be_is_refused_with_the_figures(
     scenario: Scenario, plan: str, available_bytes: int, said: str
 ) -> None:
     with pytest.raises(estimate.TooLargeError, match=said):
-        estimate.check(scenario, choices(plan), available_bytes)
+        estimate.check(RunSpec(scenario, choices(plan)), available_bytes)
 
 
 def test_a_run_of_more_than_a_day_is_refused_with_its_length() -> None:
@@ -160,7 +160,7 @@ def test_a_run_of_more_than_a_day_is_refused_with_its_length() -> None:
         workloads=lambda _: [], phases=(Phase("reference", 100 * 3600.0),),
     )  # fmt: skip
     with pytest.raises(estimate.TooLargeError, match="would take about 4 days: shorten the phases with --time"):
-        estimate.check(long, choices(world="emulated"), available_bytes=10**15)
+        estimate.check(RunSpec(long, choices(world="emulated")), available_bytes=10**15)
 
 
 @pytest.mark.parametrize("name", library.NAMES)
@@ -168,9 +168,9 @@ def test_every_shipped_scenario_fits_a_small_machine(name: str) -> None:
     scenario = library.find(name)
     for world in ("emulated", "simulated"):
         chosen = Choices(transport("mrc", scenario.settings), load_plan(scenario.plan), seed=1, world=world)
-        found = estimate.check(scenario, chosen, available_bytes=4 * GB)
+        found = estimate.check(RunSpec(scenario, chosen), available_bytes=4 * GB)
         assert 0 < found.seconds < 900
-        rehearse(scenario, chosen)
+        rehearse(RunSpec(scenario, chosen))
 
 
 def test_a_lab_that_is_up_is_said_before_the_machine_is_calibrated(

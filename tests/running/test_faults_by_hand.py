@@ -14,8 +14,10 @@ from judging.measures import recovery
 from judging.reports import comparison, report
 from judging.run import Run, fault_spans
 from judging.story import Story
+from running.choices import Choices
 from running.directory import RunDirectory
-from running.runner import Choices, Runner
+from running.runner import Runner
+from running.spec import RunSpec
 from running.transport_choice import transport
 from running.worlds.simulated import SimulatedWorld
 from scenarios import library
@@ -93,7 +95,7 @@ def test_a_run_goes_on_when_somebody_did_or_undid_what_its_timeline_would(tmp_pa
     choices = Choices(transport("mrc"), load_plan("tiny"), seed=1, world="simulated")
     directory = RunDirectory.create(tmp_path, "smoke", 1)
     told: list[str] = []
-    runner = Runner(scenario, choices, directory, told.append)
+    runner = Runner(RunSpec(scenario, choices), directory, told.append)
     runner.run(lambda: Meddled(choices.running_plan, choices.transport, 1, directory, told.append))
     run = Run.open(directory.path)
     assert ("link-down p0l0-p0s0: by hand already" in told) == (at_s < 4.2)

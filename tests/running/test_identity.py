@@ -15,8 +15,9 @@ from cli import main as cli
 from judging.reports import comparison
 from judging.run import Run
 from running import identity
-from running.directory import RunDirectory, find
-from running.runner import Choices, Runner
+from running.choices import Choices
+from running.directory import find
+from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library
 from topo.planfile import load_plan
@@ -27,7 +28,7 @@ HASHES = {"program": "aa", "scenario": "bb", "plan": "cc", "transport": "dd", "s
 
 def options(scenario: str = "smoke", **changes: Any) -> dict[str, Any]:
     chosen: dict[str, Any] = {"transport": transport("mrc"), "plan": load_plan("tiny"), "seed": 1, **changes}
-    return Runner(library.find(scenario), Choices(**chosen), RunDirectory(Path()), tell=lambda event: None).options()
+    return RunSpec(library.find(scenario), Choices(**chosen)).options()
 
 
 def test_the_same_choices_have_the_same_key() -> None:

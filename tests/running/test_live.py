@@ -6,15 +6,21 @@ import io
 import json
 from collections import defaultdict, deque
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from judging.run import Run
+from running import added
+from running.choices import Choices
 from running.directory import RunDirectory
-from running.live import Picture, Tail, Watcher, flat, sparkline
+from running.live import CHOSEN, USUAL, Picture, Tail, Watcher, heading, sparkline
+from running.spec import RunSpec
+from running.transport_choice import TRANSPORTS
 from scenarios import library
+from topo.planfile import load_plan
 
 Build = Callable[..., Run]
 
@@ -73,9 +79,45 @@ def test_without_a_terminal_events_are_lines(directory: RunDirectory) -> None:
     assert line.endswith("s  link-down " + "x" * 60)
 
 
-def test_every_option_is_named_however_deep() -> None:
-    options = {"seed": 7, "calibration": {"source": "cache"}, "overrides": {"trimming.enabled": "false"}}
-    assert dict(flat(options)) == {"seed": 7, "calibration.source": "cache", "overrides.trimming.enabled": "false"}
+def test_the_first_line_of_a_run_names_the_seed_and_what_is_not_as_usual() -> None:
+    scenario = library.find("smoke")
+    seven = Choices(transport=TRANSPORTS["mrc"], plan=load_plan("tiny"), seed=7, world="simulated")
+    short = replace(
+        seven,
+        short=True,
+        overrides={"trimming.enabled": "false"},
+        settings={"selection": "single_path"},
+        reconvergence_s=0.5,
+        added=(added.parse("loss p0l1-p0s1 20 @1 for 2", scenario.phases),),
+    )
+
+    def first_line(choices: Choices) -> str:
+        return heading(RunSpec(scenario, choices).options())
+
+    chosen = "scenario=smoke  plan=tiny  transport=mrc  world=simulated  seed=7  port_rate_bps=10000000"
+    assert first_line(seven) == chosen
+    line = first_line(short)
+    assert line.startswith(chosen + "  short=True  reconvergence_s=0.5  setting_changes.selection=single_path  ")
+    assert "  overrides.trimming.enabled=false  added_faults=['loss p0l1-p0s1 20" in line
+
+
+def test_the_first_line_of_a_run_names_every_choice_that_the_user_has() -> None:
+    """A new option is either told or follows from what is told."""
+    follows = {
+        "source",
+        "plan_source",
+        "settings",
+        "queue_pairs",
+        "single_plane",
+        "priority_flow_control",
+        "pace",
+        "phases",
+    }
+    follows |= {"calibration", "host_rate_bps", "hardware_rate_bps", "base_rtt_ns", "fabric", "hosts"}
+    follows |= {"delay_ns", "pmtu_bytes", "switches", "switch_kind", "python", "cpus", "version", "hashes", "key"}
+    choices = Choices(transport=TRANSPORTS["mrc"], plan=load_plan("tiny"), seed=7)
+    options = RunSpec(library.find("smoke"), choices).options()
+    assert set(options) - follows == {*CHOSEN, *USUAL}
 
 
 def test_a_sparkline_of_totals_that_fell_stays_at_the_bottom() -> None:

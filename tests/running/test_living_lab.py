@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.living_lab import mrclab, tiny
 from tests.helpers.waiting import eventually
-from topo.emulation import state
 from topo.emulation.lab import Lab
 from topo.graph import ports
 from topo.path import paths
@@ -25,21 +25,10 @@ pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="ne
 PINGS = 7
 
 
-def mrclab(*words: str, status: int = 0) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "cli", *words], capture_output=True, text=True, check=False, timeout=180
-    )
-    assert done.returncode == status, f"{words}: {done.returncode}: {done.stdout[-1500:]}{done.stderr[-1500:]}"
-    return done.stdout + done.stderr
-
-
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    if state.read_record(state.ROOT) is not None:
-        pytest.skip("a lab is running on this machine")
-    mrclab("up", "tiny")
-    yield Lab.attach()
-    mrclab("down")
+    with tiny() as running:
+        yield running
 
 
 @pytest.fixture
@@ -123,7 +112,7 @@ def test_exec_runs_in_the_namespace_and_gives_the_commands_status(lab: Lab) -> N
     assert "h0-p0" in mrclab("exec", "h0", "--", "ip", "-br", "link")
     assert mrclab("exec", "h0", "--", "sh", "-c", "exit 7", status=7) == ""
     assert "there is no command 'nosuchthing'" in mrclab("exec", "h0", "--", "nosuchthing", status=2)
-    assert "a command is wanted" in mrclab("exec", "h0", status=2)
+    assert "must be followed by a command" in mrclab("exec", "h0", status=2)
 
 
 def test_graph_with_load_draws_what_the_links_carry(lab: Lab, steered: None, tmp_path: Path) -> None:
@@ -204,7 +193,7 @@ def test_ctrl_c_twice_stops_the_traffic_all_the_same(lab: Lab) -> None:
         (("write_bw", "h0", "h0"), "each host once"),
         (("write_bw", "h0", "h1", "sise=3"), "write_bw has no option 'sise': valid are qps, "),
         (("write_lat", "h0", "h1", "--seconds", "3"), "write_lat ends by its own count"),
-        (("stop",), "a name, or all, is wanted"),
+        (("stop",), "must be followed by a name, or all"),
     ],
 )
 def test_traffic_that_cannot_be_is_refused_with_what_can(lab: Lab, words: tuple[str, ...], said: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import accumulate, pairwise
-from pathlib import Path
 
 import pytest
 
@@ -13,9 +12,9 @@ from judging.measures.recovery import bursts
 from judging.reports.labels import placed
 from judging.reports.plots import CHARACTERS, burst_title
 from judging.run import FaultSpan
-from running.directory import RunDirectory
+from running.choices import Choices
 from running.rehearsal import rehearse
-from running.runner import Choices, Runner
+from running.spec import RunSpec
 from running.timeline import moments
 from running.transport_choice import TRANSPORTS, transport
 from scenarios import library
@@ -127,7 +126,7 @@ def test_a_stretched_or_shortened_run_has_the_same_faults_at_scaled_times(name: 
 
     def faults(time_factor: float) -> list[TimedFault]:
         choices = Choices(transport("mrc"), load_plan(scenario.plan), seed=4, time_factor=time_factor)
-        return Runner(scenario, choices, RunDirectory(Path("unused")), tell=lambda event: None).faults()
+        return RunSpec(scenario, choices).faults()
 
     for usual, scaled in zip(faults(1.0), faults(factor), strict=True):
         assert (scaled.verb, scaled.target, scaled.phase) == (usual.verb, usual.target, usual.phase)
@@ -213,7 +212,7 @@ def test_an_unknown_scenario_is_refused_with_the_choices() -> None:
 def test_a_fault_at_no_time_of_the_run_is_refused_with_the_times_there_are(fault: TimedFault, said: str) -> None:
     scenario = replace(library.find("smoke"), timeline=lambda setting: [fault])
     with pytest.raises(ValueError, match=re.escape(said)):
-        rehearse(scenario, Choices(transport("mrc"), load_plan("tiny"), seed=1))
+        rehearse(RunSpec(scenario, Choices(transport("mrc"), load_plan("tiny"), seed=1)))
 
 
 def test_the_same_fault_twice_is_refused_and_one_after_the_other_is_not() -> None:
@@ -222,10 +221,10 @@ def test_the_same_fault_twice_is_refused_and_one_after_the_other_is_not() -> Non
     for second, fine in ((replace(first, at_s=1.0), False), (first, False), (replace(first, at_s=2.0), True)):
         scenario = replace(library.find("smoke"), timeline=lambda setting, second=second: [first, second])
         if fine:
-            rehearse(scenario, choices)
+            rehearse(RunSpec(scenario, choices))
         else:
             with pytest.raises(ValueError, match="link-down p0l0-p0s0 is in force already"):
-                rehearse(scenario, choices)
+                rehearse(RunSpec(scenario, choices))
 
 
 @pytest.mark.parametrize("factor", [0.1, 1.0, 3.0])
@@ -234,4 +233,4 @@ def test_every_shipped_timeline_keeps_within_its_run(name: str, factor: float) -
     scenario = library.find(name)
     for seed in range(5):
         chosen = Choices(transport("mrc", scenario.settings), load_plan(scenario.plan), seed=seed, time_factor=factor)
-        rehearse(scenario, chosen)
+        rehearse(RunSpec(scenario, chosen))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ import pytest
 from common.journal import Journal
 from judging import jobs
 from judging.run import Run
+from running.choices import Choices
 from running.directory import RunDirectory
 from running.programs import Programs
 from running.rehearsal import rehearse
-from running.runner import Choices
+from running.spec import RunSpec
 from running.transport_choice import transport
-from scenarios import job, job_port, library
+from scenarios import ddp, job, job_port, library
 from scenarios.scenario import Setting, carried_out
 from topo.planfile import load_plan
 
@@ -51,9 +53,10 @@ def test_a_job_makes_as_many_steps_whatever_the_rate_for_phases_last_as_many_rou
 
 @pytest.mark.parametrize("name", library.WITH_PROGRAMS)
 @pytest.mark.parametrize("world", ["emulated", "simulated"])
-def test_everything_of_it_passes_the_rehearsal_in_both_worlds(name: str, world: str):
+def test_everything_of_it_passes_the_rehearsal_in_both_worlds(name: str, world: str, monkeypatch):
+    monkeypatch.setattr(ddp, "torch_python", lambda: sys.executable)
     for chosen in ("mrc", "roce"):
-        rehearse(library.find(name), Choices(transport(chosen), PLAN, 1, world=world))
+        rehearse(RunSpec(library.find(name), Choices(transport(chosen), PLAN, 1, world=world)))
 
 
 def test_one_port_is_all_that_breaks_in_the_job_of_that_name_under_either_transport():

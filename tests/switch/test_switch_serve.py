@@ -12,8 +12,8 @@ from typing import Any
 
 import grpc
 import pytest
-from p4.v1 import p4runtime_pb2 as p4rt
 
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from tests.helpers.switch_process import ready_words, stop
 
 WAIT_S = 20

@@ -37,6 +37,9 @@ OTHER_MEANINGS = {
     ("judging/reports/plots.py", "loss"): "what a training job minimises",
     ("switch/reference/externs.py", "rate"): "a slot of a meter's bucket",
     ("endpoint/mrc/paths/ev_state.py", "loss"): "why a path's state changed",
+    ("endpoint/mrc/algorithms.py", "loss"): "the setting that names a loss rule",
+    ("endpoint/mrc/guards.py", "loss"): "the setting that names a loss rule",
+    ("endpoint/outside.py", "loss"): "the setting that names a loss rule",
 }
 
 

@@ -128,7 +128,7 @@ def test_paths_as_json_lists_every_ev(capsys):
     [
         (("topo", "show", "huge"), "no plan 'huge': shipped are"),
         (("topo", "paths", "h1", "h99", "--plan", "lab"), "has no h99: its hosts are h0 to h7"),
-        (("topo", "paths", "h1", "p0l0", "--plan", "lab"), "p0l0 is a switch; a host is wanted"),
+        (("topo", "paths", "h1", "p0l0", "--plan", "lab"), "p0l0 is a switch; the name must be a host"),
         (("topo", "paths", "h1", "h5", "--plan", "lab", "--ev", "7"), "EV 0x00000007 names no path h1 → h5"),
         (("up", "no/such.toml"), "plan file no/such.toml"),
     ],

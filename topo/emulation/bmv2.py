@@ -109,7 +109,7 @@ class Bmv2Driver:
             switch.name for switch in switches if namespace.path_of(self.site.netns(switch)).stat().st_ino not in inodes
         ]
 
-    # --- one process a switch -------------------------------------------------------------------------------
+    # --- one process per switch -------------------------------------------------------------------------------
 
     def _opened(self, ref: PortRef) -> str:
         """The interface that BMv2 reads and writes."""

@@ -70,7 +70,9 @@ def register(
     labname.add_option(status)
     status.set_defaults(run=run_status)
 
-    doctor = _add(subparsers, "doctor", "what this machine has, what each absence costs, how to mend it", "doctor")
+    doctor = _add(
+        subparsers, "doctor", "check this machine's prerequisites, and how to install what is missing", "doctor"
+    )
     add_format(doctor)
     doctor.set_defaults(run=lambda arguments: run_doctor(arguments, also))
 
@@ -115,7 +117,7 @@ def run_up(arguments: argparse.Namespace, provision: Provision | None, check: Ch
         plan = replace(plan, switch=kind)
     if arguments.rate is not None:
         if not 0.01 <= arguments.rate <= 100_000:
-            raise ValueError(f"--rate: 0.01 to 100000 Mb/s is wanted, not {arguments.rate:g}")
+            raise ValueError(f"--rate must be between 0.01 and 100000 Mb/s (got {arguments.rate:g})")
         plan = plan.at_rate(round(arguments.rate * 1e6))
     if arguments.single_plane:
         plan = plan.single_plane()

@@ -1,4 +1,4 @@
-"""What this machine has of what a lab can use, what each absence costs, and how to mend it."""
+"""The prerequisites of a lab: which this machine has, what each missing one costs, and how to install it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from topo.emulation import bmv2_process, namespace, tc
+from topo.emulation.process import abandoned
 
 _SCRATCH_PREFIX = "mrclab-doctor-"
 _SCRATCH = f"{_SCRATCH_PREFIX}{os.getpid()}"  # two users may ask at once
@@ -91,7 +91,7 @@ def missing_programs() -> list[Finding]:
 
 def _module(name: str, need: Need, cost: str, package: str) -> Finding:
     found = importlib.util.find_spec(name) is not None
-    return Finding(f"Python module {name}", found, need, cost, f"pip install {package}")
+    return Finding(f"Python module {name}", found, need, cost, f"./lab install, or pip install {package}")
 
 
 def _compiler() -> Finding:
@@ -130,9 +130,8 @@ def _kernel() -> list[Finding]:
     """Each feature by using it: a configuration file may lie, a module may load on demand."""
     newer = "a kernel that has it; distributions' own do"
     try:
-        for path in namespace.NETNS_DIR.glob(f"{_SCRATCH_PREFIX}*"):  # of a doctor that was killed
-            if not Path("/proc", path.name.removeprefix(_SCRATCH_PREFIX)).exists():
-                namespace.delete(path.name)
+        for path in abandoned(namespace.NETNS_DIR, _SCRATCH_PREFIX):  # of a doctor that was killed
+            namespace.delete(path.name)
         namespace.create([_SCRATCH])
     except (namespace.IpError, OSError) as error:
         # Root without its powers: a container.

@@ -205,14 +205,17 @@ class IpError(RuntimeError):
     """iproute2 refused a command; the message has the command and its words."""
 
 
-def run_ip(lines: Iterable[str], name: str | None = None, *, force: bool = False, tool: str = "ip") -> None:
-    """A batch of `ip -6` or `tc` commands in one process, in a namespace if named. `force` goes on after failures."""
+def run_ip(
+    lines: Iterable[str], name: str | None = None, *, force: bool = False, tool: str = "ip", family: str = "-6"
+) -> None:
+    """A batch of `ip -6` (or `-4`) or `tc` commands in one process, in a namespace if named. `force` goes on after
+    failures."""
     batch = list(lines)
     if not batch:
         return
     argv = [
         tool,
-        *(["-6"] if tool == "ip" else []),
+        *([family] if tool == "ip" else []),
         *(["-n", name] if name else []),
         *(["-force"] if force else []),
         "-batch",

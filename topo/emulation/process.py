@@ -40,7 +40,10 @@ def alive(pid: int, ticks: int) -> bool:
 
 
 def abandoned(folder: Path, prefix: str) -> list[Path]:
-    """The entries `PREFIX<process>-…` of a folder whose process is no more, killed before it could remove them."""
+    """The entries `PREFIX<process>…` of a folder whose process has ended, killed before it could remove them.
+
+    For network namespaces, whose names lie in /run of this machine and hold no lock; folders are `common/scratch.py`.
+    """
     found = []
     for path in folder.glob(f"{prefix}*"):
         owner = path.name.removeprefix(prefix).partition("-")[0]

@@ -57,7 +57,7 @@ def sysctls(plan: Plan, node: Node) -> dict[str, str]:
 
 
 def link_commands(plan: Plan, name: LabName = DEFAULT_LAB) -> Iterable[str]:
-    """A command a link; both its ends begin their lives inside the namespaces of the lab of this name."""
+    """One command per link; both its ends begin their lives inside the namespaces of the lab of this name."""
     mtu = plan.links.mtu_bytes
     for link in links(plan):
         a, b = link.a, link.b

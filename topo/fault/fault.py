@@ -106,7 +106,9 @@ def transmitters(plan: Plan, fault: Fault) -> list[PortRef]:
 def _nic_port(plan: Plan, fault: Fault) -> list[PortRef]:
     match = re.fullmatch(r"(h\d+)[.-]p(\d+)", fault.target)
     if not match:
-        raise FaultError(f"{fault.verb}: {fault.target!r} is no NIC port: host.plane is wanted, such as h3.p2")
+        raise FaultError(
+            f"{fault.verb}: the target must be a NIC port, host.plane, such as h3.p2 (got {fault.target!r})"
+        )
     host, plane = plan.host(match[1]), int(match[2])
     if plane >= plan.planes:
         raise FaultError(f"{fault.verb}: {host} has no port in plane {plane}: planes are 0 to {plan.planes - 1}")
@@ -118,8 +120,9 @@ def _ends(plan: Plan, fault: Fault, spec: Verb) -> list[PortRef]:
     match = re.fullmatch(r"(\w+)([->])(\w+)", fault.target)
     if not match:
         raise FaultError(
-            f"{fault.verb}: {fault.target!r} is no link: two neighbours are wanted, such as p0l0-p0s1"
+            f"{fault.verb}: the target must be a link between two neighbours, such as p0l0-p0s1"
             + (", or p0l0>p0s1 for one direction" if spec.one_way else "")
+            + f" (got {fault.target!r})"
         )
     if match[2] == ">" and not spec.one_way:
         raise FaultError(f"{fault.verb} works on both directions: write {match[1]}-{match[3]}")

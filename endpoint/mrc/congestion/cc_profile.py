@@ -7,9 +7,10 @@ size, by the rules that `NsccConfig.resolved` states. Profile 0 is the NIC's own
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from endpoint.mrc.parameter import Parameter, Values
 from endpoint.nic.config import ConfigError
 
 REFERENCE_BDP_BYTES = 150_000
@@ -146,6 +147,9 @@ RANGES: dict[str, tuple[type, float, float]] = {
 """Type and range of each parameter; the integers are the API's `uint32_t` and `uint8_t`."""
 
 
+NSCC_PARAMETERS = tuple(Parameter(name, kind, None, low, high) for name, (kind, low, high) in RANGES.items())
+
+
 def make_config(values: Mapping[str, Any]) -> NsccConfig:
     """A configuration of these parameters. Raises `ConfigError` for an unknown name or a value out of range."""
     for name, value in values.items():
@@ -163,7 +167,12 @@ def make_config(values: Mapping[str, Any]) -> NsccConfig:
 
 @dataclass(frozen=True, slots=True)
 class CcProfile:
-    """`algorithm` is a name of `endpoint.mrc.congestion.congestion.ALGORITHMS`; `config` is for NSCC."""
+    """`algorithm` is a name of `endpoint.mrc.algorithms.CONGESTIONS`; `values` are those of its parameters."""
 
     algorithm: str
-    config: NsccConfig = NsccConfig()
+    values: Values = field(default_factory=dict)
+
+    @property
+    def config(self) -> NsccConfig:
+        """NSCC's parameters; those that another algorithm has none of are open."""
+        return make_config({name: value for name, value in self.values.items() if name in RANGES})

@@ -3,27 +3,14 @@ share of them by its hint. The control group of experiments."""
 
 from __future__ import annotations
 
-from endpoint.mrc.congestion.cc_profile import NsccConfig, PathTraits
+from typing import Any
+
+from endpoint.mrc.congestion.cc_profile import PathTraits
+from endpoint.mrc.congestion.congestion import Congestion
+from endpoint.mrc.parameter import Values
 
 
-class FixedWindow:
-    def __init__(self, path: PathTraits, config: NsccConfig) -> None:
+class FixedWindow(Congestion):
+    def __init__(self, path: PathTraits, values: Values, shared: dict[str, Any]) -> None:
+        super().__init__(path, values, shared)
         self.window_bytes = max(path.mtu_bytes, path.network_bdp_bytes * 3 // 2 // path.sharers)
-
-    def on_ack(self, now_ns: int, acked_bytes: int, rtt_ns: int | None, marked: bool, inflight_bytes: int) -> None:
-        pass
-
-    def on_trim(self, now_ns: int, size: int, inflight_bytes: int) -> None:
-        pass
-
-    def on_loss(self, now_ns: int, size: int, inflight_bytes: int) -> None:
-        pass
-
-    def on_timeout(self, now_ns: int, lost_bytes: int) -> None:
-        pass
-
-    def host_was_late(self, late_ns: int, now_ns: int) -> None:
-        pass
-
-    def on_penalty(self, penalty: int) -> None:
-        pass

@@ -15,9 +15,11 @@ receiver's penalty. `docs/nscc.md` goes through the rules one by one: the refere
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, ClassVar, Final, Self
 
-from endpoint.mrc.congestion.cc_profile import REFERENCE_BDP_BYTES, NsccConfig, PathTraits
+from endpoint.mrc.congestion.cc_profile import NSCC_PARAMETERS, REFERENCE_BDP_BYTES, NsccConfig, PathTraits, make_config
+from endpoint.mrc.congestion.congestion import Congestion
+from endpoint.mrc.parameter import Parameter, Values
 from endpoint.nic.config import NEVER
 
 ALPHA: Final = 4.0
@@ -33,10 +35,17 @@ WINDOW_MAX: Final = 1.5
 """Largest window, and the first: a QP starts at line rate. In BDPs."""
 
 
-class Nscc:
+class Nscc(Congestion):
     """Window control of one QP; see the module. All lengths of time are ns, all sizes bytes."""
 
+    parameters: ClassVar[tuple[Parameter, ...]] = NSCC_PARAMETERS
+
+    @classmethod
+    def make(cls, path: PathTraits, values: Values, shared: dict[str, Any]) -> Self:
+        return cls(path, make_config(values))
+
     def __init__(self, path: PathTraits, config: NsccConfig) -> None:
+        super().__init__(path, {}, {})
         known = config.resolved(path)
         self._trimming = path.trimming
         self._mtu = float(path.mtu_bytes)

@@ -46,6 +46,7 @@ GOOD: Final = EvState.GOOD
 SKIP: Final = EvState.SKIP
 BAD: Final = EvState.ASSUMED_BAD
 DENIED: Final = EvState.DENIED
+CONGESTED: Final = (EvCause.ECN, EvCause.TRIM)
 
 
 class EvPath:
@@ -148,6 +149,9 @@ class EvSet:
         backup: int,
         floor_share: float,
         rest_packets: int = 0,
+        swaps_congested: bool = False,
+        suspects_planes: bool = True,
+        leaves_plane: bool = True,
         probes_needed: int,
         probe_interval_ns: int,
         on_change: Callable[[EvPath, EvState, EvCause], None],
@@ -155,6 +159,10 @@ class EvSet:
         self._rng = rng
         self._on_change = on_change
         self._rest_packets = rest_packets
+        self._swaps_congested = swaps_congested
+        self._suspects_planes = suspects_planes
+        self.leaves_plane = leaves_plane
+        """Whether what was lost goes by another plane when it is sent again."""
         self._probes_needed = probes_needed
         self._probe_interval_ns = probe_interval_ns
         self.paths: dict[int, EvPath] = {}
@@ -190,6 +198,11 @@ class EvSet:
             self.live = live
             self.version += 1
 
+    @property
+    def wanted_ports(self) -> int:
+        """The ports that are up at both ends, as bits."""
+        return sum(plane.bit for plane in self.planes if plane.wanted)
+
     def set_wanted(self, ports: int) -> None:
         """Use only planes whose port's bit is in `ports`."""
         for plane in self.planes:
@@ -209,7 +222,8 @@ class EvSet:
             path.suspicion += SUSPECT_LOSS if path.alive_ns >= sent_ns else SUSPECT_SILENT_LOSS
             alive_ns = max(other.alive_ns for other in self.paths.values() if other.plane is plane)
             plane.suspicion += SUSPECT_LOSS if alive_ns >= sent_ns else SUSPECT_SILENT_LOSS
-            if plane.suspicion >= PLANE_SUSPECT_MAX and path.active and not self._last(plane):
+            gone = self._suspects_planes and plane.suspicion >= PLANE_SUSPECT_MAX
+            if gone and path.active and not self._last(plane):
                 plane.suspicion = 0
                 for other in [*plane.backups, *plane.active]:
                     self.signal(other, EvCause.LOSS, now_ns)
@@ -234,6 +248,9 @@ class EvSet:
 
     def signal(self, path: EvPath, cause: EvCause, now_ns: int) -> None:
         """Apply a cause to an EV by the table, then move EVs between rotation, backups and the bench."""
+        if self._swaps_congested and cause in CONGESTED and path.active and path.plane.backups:
+            self._swap(path)
+            return
         old = path.state
         new = transition(old, cause)
         if cause is EvCause.LATE_ACK:
@@ -253,6 +270,15 @@ class EvSet:
             return
         self.refresh()
         self._on_change(path, old, cause)
+
+    def _swap(self, path: EvPath) -> None:
+        """Exchange an EV in rotation for a backup of its plane; it is sound, so it waits as a backup from now on."""
+        plane = path.plane
+        at = self._rng.randrange(len(plane.backups))
+        substitute = plane.backups[at]
+        plane.backups[at] = path
+        plane.active[plane.active.index(path)] = substitute
+        path.active, substitute.active = False, True
 
     def _remove(self, path: EvPath, now_ns: int) -> None:
         plane = path.plane

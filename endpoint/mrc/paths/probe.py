@@ -10,6 +10,9 @@ from endpoint.nic.wire import Opcode
 KEPT = 1024
 """Probes whose answers are still waited for; the oldest are forgotten."""
 
+WANTED_MAX = 8
+"""Probes that a path selection gets at a time."""
+
 
 class ProbeTable:
     """One QP's probes, by their 16-bit ids; `sent` counts them."""
@@ -31,6 +34,13 @@ class ProbeTable:
         bth = wire.Bth(Opcode.PROBE, self._dest_qpn, psn & PSN_MASK, variant=0xFF)
         transport = bytearray(bth.pack() + wire.Peth(self._id).pack())
         path.port.queue_control(path.route.seal(transport, self._traffic_class))
+
+    def send_wanted(self, wanted: list[EvPath], psn: int, now_ns: int) -> None:
+        """Probe the EVs that a path selection asks about, at most so many at a time, and empty its list."""
+        for path in wanted[:WANTED_MAX]:
+            if path.plane.wanted:
+                self.send(path, psn, now_ns)
+        wanted.clear()
 
     def host_was_late(self, late_ns: int, now_ns: int) -> None:
         """This host did not run for `late_ns`, until now: probes under way count as sent so much later."""

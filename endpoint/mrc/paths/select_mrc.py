@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from random import Random
 
+from endpoint.mrc.parameter import Values
 from endpoint.mrc.paths.ev_set import EvPath, EvSet, PlaneEvs
+from endpoint.mrc.paths.selection import Selection
 from endpoint.mrc.paths.shuffling import shuffle
 
 
-class MrcSelection:
+class MrcSelection(Selection):
     """Each round takes every live plane once, in a new random order. A plane whose port cannot send yet is moved back
     within its round, so shares never differ by more than one packet."""
 
-    heeds_signals = True
-
-    def __init__(self, evs: EvSet, rng: Random) -> None:
+    def __init__(self, evs: EvSet, rng: Random, values: Values) -> None:
+        super().__init__(evs, rng, values)
         self._evs = evs
         self._bits = rng.getrandbits
         self._order: list[PlaneEvs] = []

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from random import Random
+from typing import ClassVar
 
+from endpoint.mrc.parameter import Values
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
+from endpoint.mrc.paths.selection import Selection
 
 
-class ObliviousSelection:
+class ObliviousSelection(Selection):
     """Every EV of every live plane is equally likely; a packet whose port cannot send yet waits for it."""
 
-    heeds_signals = False
+    heeds_signals: ClassVar[bool] = False
 
-    def __init__(self, evs: EvSet, rng: Random) -> None:
+    def __init__(self, evs: EvSet, rng: Random, values: Values) -> None:
+        super().__init__(evs, rng, values)
         self._evs = evs
         self._random = rng.random
         self._waiting: EvPath | None = None

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from random import Random
+from typing import ClassVar
 
+from endpoint.mrc.parameter import Values
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
+from endpoint.mrc.paths.selection import Selection
 
 
-class SinglePathSelection:
-    heeds_signals = False
+class SinglePathSelection(Selection):
+    heeds_signals: ClassVar[bool] = False
 
-    def __init__(self, evs: EvSet, rng: Random) -> None:
+    def __init__(self, evs: EvSet, rng: Random, values: Values) -> None:
+        super().__init__(evs, rng, values)
         self._evs = evs
         self._rng = rng
         self._path: EvPath | None = None

@@ -1,41 +1,40 @@
-"""EvPath selection: which EV the next packet takes. An algorithm is one file `select_*.py` and one line below."""
+"""Path selection: which EV the next packet takes.
+
+An algorithm is one file and one line in `endpoint.mrc.algorithms`.
+"""
 
 from __future__ import annotations
 
 from random import Random
-from typing import Protocol
+from typing import ClassVar
 
+from mypy_extensions import mypyc_attr
+
+from endpoint.mrc.parameter import Parameter, Values
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
-from endpoint.mrc.paths.select_mrc import MrcSelection
-from endpoint.mrc.paths.select_oblivious import ObliviousSelection
-from endpoint.mrc.paths.select_single_path import SinglePathSelection
-from endpoint.nic.config import ConfigError
+from endpoint.mrc.paths.signals import Signals
 
 
-class Selection(Protocol):
-    """Made once per QP from its EVs and a generator."""
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Selection(Signals):
+    """One queue pair's choice of paths, made once from its EVs, a generator and the values of its parameters.
 
-    heeds_signals: bool
-    """Whether ECN, trims and losses change the states of EVs."""
+    `evs.live` are the planes in use, `plane.active` the EVs in rotation of each; both change as EVs come and go.
+    """
 
-    def __init__(self, evs: EvSet, rng: Random) -> None: ...
+    heeds_signals: ClassVar[bool] = True
+    """Whether ECN marks, trims and losses change the states of EVs. False: every EV stays in rotation."""
+    parameters: ClassVar[tuple[Parameter, ...]] = ()
+
+    def __init__(self, evs: EvSet, rng: Random, values: Values) -> None:
+        self.evs = evs
+        self.heeds: bool = self.heeds_signals
+        self.wanted_probes: list[EvPath] = []
+        """EVs to probe: append to the list, and a reliability probe leaves after the present signal."""
 
     def next(self, usable: int) -> EvPath | None:
         """The EV of the next packet. Bit n - 1 of `usable` says that port n may send now; None: wait for a port."""
-
-
-SELECTIONS: dict[str, type[Selection]] = {
-    "mrc": MrcSelection,
-    "oblivious": ObliviousSelection,
-    "single_path": SinglePathSelection,
-}
-
-
-def find_selection(name: str) -> type[Selection]:
-    """The algorithm of that name. Raises `ConfigError`."""
-    if name not in SELECTIONS:
-        raise ConfigError(f"there is no path selection {name!r}; valid: {', '.join(SELECTIONS)}")
-    return SELECTIONS[name]
+        raise NotImplementedError
 
 
 def next_after_loss(selection: Selection, evs: EvSet, usable: int, blamed: EvPath | None, now_ns: int) -> EvPath | None:
@@ -46,7 +45,7 @@ def next_after_loss(selection: Selection, evs: EvSet, usable: int, blamed: EvPat
     sends there makes the dead plane's port the one that is always free.
     """
     others = 0
-    if blamed is not None and selection.heeds_signals:
+    if blamed is not None and selection.heeds and evs.leaves_plane:
         for plane in evs.live:
             if plane is not blamed.plane and plane.port.paused_ns <= now_ns:
                 others |= plane.bit

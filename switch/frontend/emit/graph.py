@@ -6,62 +6,67 @@ Runs of primitives between tables become one action each, in a table without key
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from switch.frontend import ir
-from switch.frontend.check.types import Bits
+from switch.frontend.declared import DEFAULT_TABLE_SIZE, DeclaredAction, DeclaredKey, DeclaredTable
 from switch.frontend.diagnostics import NOWHERE, Diagnostics, Span
-from switch.frontend.flow import leaves_early
+from switch.frontend.draft import Draft, DraftPipeline
+from switch.frontend.flow import Apply, Branch, Flow, Leave, Quit, Region, Step, flatten, leaves_early, until_jump
+from switch.model.actions import Action
+from switch.model.expressions import ValidBit
+from switch.model.pipelines import Conditional, DefaultAction, Key, Node, Pipeline, Table
 from switch.records import Mutable
+
+_HIT, _MISS = "__HIT__", "__MISS__"
 
 
 class TableNode(Mutable):
     """`next` maps actions, or `__HIT__` and `__MISS__`, to nodes; None is the pipeline's end."""
 
     name: str
-    table: ir.TableDef
     next: dict[str, str | None]
     default_next: str | None
+    table: DeclaredTable | None  # None: made for a run of primitives
+    run: list[Flow] = field(default_factory=list)
+    span: Span = NOWHERE
 
 
 class ConditionNode(Mutable):
     name: str
-    condition: ir.Expr
+    branch: Branch
     true_next: str | None
     false_next: str | None
-    span: Span
 
 
-@dataclass(slots=True)
-class Graph:
-    """One pipeline: its first node and all nodes, in the order in which they run."""
-
-    first: str | None = None
-    tables: list[TableNode] = field(default_factory=list)
-    conditions: list[ConditionNode] = field(default_factory=list)
-
-
-def build(pipeline: ir.Pipeline, program: ir.Program, diagnostics: Diagnostics, names: set[str]) -> Graph:
-    """The graph of a pipeline; makes the actions and tables that its primitives need and adds them to `program`."""
-    return _Builder(pipeline, program, diagnostics, names).build()
+def build(draft: Draft, diagnostics: Diagnostics) -> list[Pipeline]:
+    """The pipelines; makes the actions that their primitives need and adds these to `draft`."""
+    names = {t.name for p in draft.pipelines for t in p.tables} | {a.name for a in draft.actions}
+    made: list[Pipeline] = []
+    for pipeline in draft.pipelines:
+        first_index = sum(len(p.tables) for p in made)
+        made.append(_Builder(pipeline, draft, diagnostics, names).build(first_index))
+    return made
 
 
 class _Builder:
-    def __init__(self, pipeline: ir.Pipeline, program: ir.Program, diagnostics: Diagnostics, names: set[str]) -> None:
+    def __init__(self, pipeline: DraftPipeline, draft: Draft, diagnostics: Diagnostics, names: set[str]) -> None:
         self.pipeline = pipeline
-        self.program = program
+        self.draft = draft
         self.diagnostics = diagnostics
         self.names = names
-        self.nodes: dict[ir.TableDef, TableNode] = {}
-        self.graph = Graph()
-        self.made: list[ir.ActionDef] = []
+        self.applied: dict[DeclaredTable, TableNode] = {}
+        self.tables: list[TableNode] = []
+        self.conditions: list[ConditionNode] = []
 
-    def build(self) -> Graph:
-        self.graph.first = self.sequence(simplify(self.pipeline.body), None, None)
-        self.graph.tables.reverse()
-        self.graph.conditions.reverse()
-        self.program.actions.extend(reversed(self.made))
-        return self.graph
+    def build(self, first_index: int) -> Pipeline:
+        first = self.sequence(simplify(self.pipeline.body), None, None)
+        # The last node was made first.
+        tables = [self._table(node, first_index + place) for place, node in enumerate(reversed(self.tables))]
+        conditions = [self._conditional(node, place) for place, node in enumerate(reversed(self.conditions))]
+        nodes: list[Node] = [*tables, *conditions]
+        profiles = tuple(p.profile for p in self.pipeline.profiles if p.profile is not None)
+        source = self.diagnostics.source(self.pipeline.span)
+        return Pipeline(self.pipeline.name, first, {n.name: n for n in nodes}, profiles, source)
 
     def unique(self, name: str) -> str:
         candidate, count = name, 0
@@ -70,9 +75,9 @@ class _Builder:
         self.names.add(candidate)
         return candidate
 
-    def sequence(self, statements: list[ir.Stmt], following: str | None, leave: str | None) -> str | None:
+    def sequence(self, statements: list[Flow], following: str | None, leave: str | None) -> str | None:
         """The first node of `statements`, after which comes `following`, or `leave` at a Leave."""
-        statements = _until_jump(statements)
+        statements = until_jump(statements)
         end = len(statements)
         while end > 0:
             start = end
@@ -86,43 +91,43 @@ class _Builder:
             end -= 1
         return following
 
-    def _statement(self, s: ir.Stmt, following: str | None, leave: str | None) -> str | None:
+    def _statement(self, s: Flow, following: str | None, leave: str | None) -> str | None:
         match s:
-            case ir.Leave():
+            case Leave():
                 return leave
-            case ir.Quit():
+            case Quit():
                 return None
-            case ir.Region():
+            case Region():
                 return self.sequence(s.body, following, following)
-            case ir.Branch():
+            case Branch():
                 true_next = self.sequence(s.then, following, leave)
                 false_next = self.sequence(s.otherwise, following, leave)
                 if true_next == false_next:
                     return true_next
                 name = self.unique("node")
-                self.graph.conditions.append(ConditionNode(name, s.condition, true_next, false_next, s.span))
+                self.conditions.append(ConditionNode(name, s, true_next, false_next))
                 return name
-            case ir.Apply():
+            case Apply():
                 return self._apply(s, following, leave)
         raise AssertionError(s)
 
-    def _apply(self, s: ir.Apply, following: str | None, leave: str | None) -> str:
+    def _apply(self, s: Apply, following: str | None, leave: str | None) -> str:
         table = s.table
         next_nodes: dict[str, str | None] = {}
         if s.hit is not None or s.miss is not None:
-            next_nodes["__HIT__"] = self.sequence(s.hit or [], following, leave)
-            next_nodes["__MISS__"] = self.sequence(s.miss or [], following, leave)
+            next_nodes[_HIT] = self.sequence(s.hit or [], following, leave)
+            next_nodes[_MISS] = self.sequence(s.miss or [], following, leave)
         else:
             other = self.sequence(s.default, following, leave) if s.default is not None else following
             for action, _ in table.actions:
                 body = s.cases.get(action.name)
                 next_nodes[action.name] = self.sequence(body, following, leave) if body is not None else other
-        known = self.nodes.get(table)
+        known = self.applied.get(table)
         if known is None:
-            known = TableNode(table.name, table, next_nodes, following)
-            self.nodes[table] = known
+            known = TableNode(table.name, next_nodes, following, table)
+            self.applied[table] = known
             self.names.add(table.name)
-            self.graph.tables.append(known)
+            self.tables.append(known)
         elif known.next != next_nodes or known.default_next != following:
             self.diagnostics.error(
                 "target",
@@ -132,40 +137,109 @@ class _Builder:
             )
         return known.name
 
-    def _action(self, run: list[ir.Stmt], following: str | None) -> str | None:
+    def _action(self, run: list[Flow], following: str | None) -> str | None:
         """A run of primitives as a table that always performs one action."""
-        if not flatten(run):
+        if not flatten(run, self.diagnostics.source):
             return following
         span = _place(run)
         stem = span.file.rsplit("/", 1)[-1].removesuffix(".p4").removeprefix("<").removesuffix(">")
-        name = self.unique(f"{stem}{span.line}")
-        action = ir.ActionDef(name, [], run, span=span, hidden=True)
-        self.made.append(action)
-        table_name = self.unique(f"tbl_{name}")
-        table = ir.TableDef(table_name, [], [(action, [])], action, [], True, None, False, 0, span=span, hidden=True)
+        action = self.unique(f"{stem}{span.line}")
+        name = self.unique(f"tbl_{action}")
         if _quits(run):
             following = None
-        self.graph.tables.append(TableNode(table_name, table, {name: following}, following))
-        return table_name
+        self.tables.append(TableNode(name, {action: following}, following, None, run, span))
+        return name
+
+    # --- nodes of the model --------------------------------------------------------------------------------------
+
+    def _conditional(self, node: ConditionNode, index: int) -> Conditional:
+        condition, source = node.branch.condition.operand, self.diagnostics.source(node.branch.span)
+        return Conditional(node.name, index, condition, node.true_next, node.false_next, source)
+
+    def _table(self, node: TableNode, index: int) -> Table:
+        if node.table is None:
+            return self._table_of_run(node, index)
+        t = node.table
+        by_hit = _HIT in node.next
+        profile = t.profile.profile if t.profile is not None else None
+        default = DefaultAction(_action_of(t.default), tuple(t.default_arguments), t.default_const)
+        return Table(
+            name=t.name,
+            index=index,
+            match=match_type(t),
+            keys=tuple(_key(k) for k in t.keys),
+            actions=tuple(_action_of(a) for a, _ in t.actions),
+            max_size=len(t.entries) if t.entries else t.size or DEFAULT_TABLE_SIZE,
+            default=default if profile is None else None,
+            initial=t.entries or (),
+            const_entries=t.entries is not None,
+            profile=profile,
+            counter=t.counter.counter if t.counter is not None else None,
+            meter=t.meter.meter if t.meter is not None else None,
+            support_timeout=t.support_timeout,
+            by_hit=by_hit,
+            next_hit=node.next.get(_HIT),
+            next_miss=node.next.get(_MISS),
+            next_by_action={} if by_hit else node.next,
+            next_without_action=node.next[_MISS] if by_hit else node.default_next,
+            source=self.diagnostics.source(t.span),
+        )
+
+    def _table_of_run(self, node: TableNode, index: int) -> Table:
+        (name,) = node.next
+        action = Action(name, len(self.draft.actions), (), flatten(node.run, self.diagnostics.source))
+        self.draft.actions.append(action)
+        return Table(
+            name=node.name,
+            index=index,
+            match="exact",
+            keys=(),
+            actions=(action,),
+            max_size=DEFAULT_TABLE_SIZE,
+            default=DefaultAction(action, (), True),
+            next_by_action=node.next,
+            next_without_action=node.default_next,
+            source=self.diagnostics.source(node.span),
+        )
 
 
-def simplify(statements: list[ir.Stmt]) -> list[ir.Stmt]:
+def _action_of(declared: DeclaredAction) -> Action:
+    assert declared.action is not None
+    return declared.action
+
+
+def _key(k: DeclaredKey) -> Key:
+    bits = 1 if isinstance(k.target, ValidBit) else k.target.field.width_bits
+    return Key(k.name, "ternary" if k.match == "optional" else k.match, k.target, bits, k.mask)
+
+
+def match_type(t: DeclaredTable) -> str:
+    """The table's own match type, the most general of its keys'."""
+    kinds = {k.match for k in t.keys}
+    if "range" in kinds:
+        return "range"
+    if kinds & {"ternary", "optional"}:
+        return "ternary"
+    return "lpm" if "lpm" in kinds else "exact"
+
+
+def simplify(statements: list[Flow]) -> list[Flow]:
     """Take away regions that nothing leaves early, so that their statements join the neighbours."""
-    made: list[ir.Stmt] = []
+    made: list[Flow] = []
     for s in statements:
-        if isinstance(s, ir.Region):
+        if isinstance(s, Region):
             body = simplify(s.body)
-            if body and isinstance(body[-1], ir.Leave):
+            if body and isinstance(body[-1], Leave):
                 body = body[:-1]
             if s.whole and not _plain(body):
-                made.append(ir.Region(body, True, s.span))
+                made.append(Region(body, True, s.span))
             elif leaves_early(body):
-                made.append(ir.Region(body, s.whole, s.span))
+                made.append(Region(body, s.whole, s.span))
             else:
                 made.extend(body)
-        elif isinstance(s, ir.Branch):
-            made.append(ir.Branch(s.condition, simplify(s.then), simplify(s.otherwise), s.span))
-        elif isinstance(s, ir.Apply):
+        elif isinstance(s, Branch):
+            made.append(Branch(s.condition, simplify(s.then), simplify(s.otherwise), s.span))
+        elif isinstance(s, Apply):
             for body_name in ("hit", "miss", "default"):
                 body = getattr(s, body_name)
                 if body is not None:
@@ -174,122 +248,21 @@ def simplify(statements: list[ir.Stmt]) -> list[ir.Stmt]:
             made.append(s)
         else:
             made.append(s)
-    return _until_jump(made)
+    return until_jump(made)
 
 
-def _until_jump(statements: list[ir.Stmt]) -> list[ir.Stmt]:
-    """The statements up to the first jump; those behind a jump never run."""
-    for index, s in enumerate(statements):
-        if isinstance(s, ir.Leave | ir.Quit):
-            return statements[: index + 1]
-    return statements
+def _straight(s: Flow) -> bool:
+    return isinstance(s, Step) or (isinstance(s, Region) and s.whole)
 
 
-def _straight(s: ir.Stmt) -> bool:
-    return isinstance(s, ir.Primitive) or (isinstance(s, ir.Region) and s.whole)
+def _plain(statements: list[Flow]) -> bool:
+    return all(isinstance(s, Step) for s in statements)
 
 
-def _plain(statements: list[ir.Stmt]) -> bool:
-    return all(isinstance(s, ir.Primitive) for s in statements)
+def _quits(statements: list[Flow]) -> bool:
+    return any(isinstance(s, Quit) or (isinstance(s, Region) and _quits(s.body)) for s in statements)
 
 
-def _quits(statements: list[ir.Stmt]) -> bool:
-    return any(isinstance(s, ir.Quit) or (isinstance(s, ir.Region) and _quits(s.body)) for s in statements)
-
-
-def _place(statements: list[ir.Stmt]) -> Span:
+def _place(statements: list[Flow]) -> Span:
     spans: list[Span] = [getattr(s, "span", NOWHERE) for s in statements]
     return next((span for span in spans if span is not NOWHERE), NOWHERE)
-
-
-# --- actions: straight lists with jumps ---------------------------------------------------------------------------
-
-
-class Jump(ir.Stmt):
-    """To `label`; with a condition, only if the condition is false."""
-
-    label: int
-    condition: ir.Expr | None = None
-
-
-class Label(ir.Stmt):
-    number: int
-
-
-def flatten(body: list[ir.Stmt]) -> list[ir.Primitive]:
-    """An action's body as BMv2 runs it: primitives in a row, `_jump` and `_jump_if_zero` with absolute positions."""
-    flattener = _Flattener()
-    end = flattener.label()
-    flattener.add(body, end, end)
-    return flattener.resolve(end)
-
-
-class _Flattener:
-    def __init__(self) -> None:
-        self.items: list[ir.Stmt] = []
-        self.labels = 0
-
-    def label(self) -> int:
-        self.labels += 1
-        return self.labels
-
-    def add(self, body: list[ir.Stmt], leave: int, end: int) -> None:
-        for s in body:
-            match s:
-                case ir.Primitive():
-                    self.items.append(s)
-                case ir.Branch():
-                    otherwise, after = self.label(), self.label()
-                    self.items.append(Jump(otherwise, s.condition))
-                    self.add(s.then, leave, end)
-                    if s.otherwise:
-                        self.items.append(Jump(after))
-                    self.items.append(Label(otherwise))
-                    self.add(s.otherwise, leave, end)
-                    self.items.append(Label(after))
-                case ir.Region():
-                    after = self.label()
-                    self.add(s.body, after, end)
-                    self.items.append(Label(after))
-                case ir.Leave():
-                    self.items.append(Jump(leave))
-                    return
-                case ir.Quit():
-                    self.items.append(ir.Primitive("exit", ()))
-                    self.items.append(Jump(end))
-                    return
-                case _:
-                    raise AssertionError(s)
-
-    def resolve(self, end: int) -> list[ir.Primitive]:
-        self.items.append(Label(end))
-        self._drop_idle_jumps()
-        position: dict[int, int] = {}
-        count = 0
-        for item in self.items:
-            if isinstance(item, Label):
-                position[item.number] = count
-            else:
-                count += 1
-        made: list[ir.Primitive] = []
-        for item in self.items:
-            if isinstance(item, ir.Primitive):
-                made.append(item)
-            elif isinstance(item, Jump):
-                target = ir.Const(position[item.label], Bits(32))
-                if item.condition is None:
-                    made.append(ir.Primitive("_jump", (target,)))
-                else:
-                    made.append(ir.Primitive("_jump_if_zero", (item.condition, target)))
-        return made
-
-    def _drop_idle_jumps(self) -> None:
-        """Take away unconditional jumps to where control goes anyway."""
-        kept: list[ir.Stmt] = []
-        labels: set[int] = set()  # right behind the item
-        for item in reversed(self.items):
-            idle = isinstance(item, Jump) and item.condition is None and item.label in labels
-            labels = labels | {item.number} if isinstance(item, Label) else set()
-            if not idle:
-                kept.append(item)
-        self.items = kept[::-1]

@@ -9,8 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable
 from typing import Any
 
-from switch.frontend import ir
 from switch.frontend.check.types import Composite, NewType, Tuple, Type, strip, width
+from switch.frontend.declared import (
+    DEFAULT_TABLE_SIZE,
+    DeclaredAction,
+    DeclaredCounter,
+    DeclaredDigest,
+    DeclaredMeter,
+    DeclaredProfile,
+    DeclaredRegister,
+    DeclaredTable,
+    DeclaredValueSet,
+)
+from switch.frontend.draft import Draft
 from switch.frontend.emit.textproto import Message, Word
 from switch.frontend.emit.type_info import TypeInfo, data_type
 from switch.frontend.parse import ast
@@ -30,10 +41,9 @@ _PREFIX = {
 }
 _NOT_SHOWN = frozenset(["name", "id", "brief", "description"])
 _MATCH = {"exact": "EXACT", "lpm": "LPM", "ternary": "TERNARY", "range": "RANGE", "optional": "OPTIONAL"}
-DEFAULT_TABLE_SIZE = 1024
 
 
-def p4info_text(program: ir.Program) -> str:
+def p4info_text(program: Draft) -> str:
     """The P4Info message in protobuf's text format."""
     header = "# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.config.v1.P4Info\n\n"
     return header + _Writer(program).message().text()
@@ -125,15 +135,14 @@ def member_ids(items: list[list[ast.Annotation]]) -> list[int]:
 
 
 class _Writer:
-    def __init__(self, program: ir.Program) -> None:
+    def __init__(self, program: Draft) -> None:
         self.program = program
         self.symbols = Symbols()
         self.types = TypeInfo()
         self.tables = [t for p in program.pipelines for t in p.tables if not hidden(t.annotations)]
         self.profiles = list({id(x): x for p in program.pipelines for x in p.profiles}.values())
-        shown = [a for a in program.actions if not a.hidden] + program.called
-        by_name = {a.name: a for a in reversed(shown)}
-        self.actions = [by_name[name] for name in program.declared_actions if name in by_name]
+        by_name = {a.name: a for a in reversed(program.declared_actions + program.called)}
+        self.actions = [by_name[name] for name in program.action_names if name in by_name]
 
     def message(self) -> Message:
         self._collect()
@@ -155,13 +164,13 @@ class _Writer:
             ),
             ("value_sets", p.value_sets, self._value_set),
             ("registers", p.registers, self._register),
-            ("digests", {d.name: d for d in p.learn_lists}.values(), self._digest),
+            ("digests", {d.name: d for d in p.digests}.values(), self._digest),
         ]
         for name, items, write in parts:
             for item in items:
                 info.add(name, write(item))
         # As in p4c's output: present, even empty, once anything in P4Info could name a type.
-        could = [self.tables, p.counters, p.meters, p.registers, p.controller_headers, p.learn_lists, self.profiles]
+        could = [self.tables, p.counters, p.meters, p.registers, p.controller_headers, p.digests, self.profiles]
         if p.calls_externs or any(could) or any(a.parameters for a in self.actions):
             info.add("type_info", self.types.message())
         return info
@@ -178,7 +187,7 @@ class _Writer:
             "direct_meter": [m for m in p.meters if m.size is None],
             "register": p.registers,
             "value_set": p.value_sets,
-            "digest": p.learn_lists,
+            "digest": p.digests,
             "controller_header": p.controller_headers,
         }
         for kind, items in kinds.items():
@@ -233,7 +242,7 @@ class _Writer:
         if isinstance(t, NewType):
             made.add("type_name", Message().add("name", t.name))
 
-    def _table(self, t: ir.TableDef) -> Message:
+    def _table(self, t: DeclaredTable) -> Message:
         made = Message()
         made.add("preamble", self._preamble("table", t.name, t.annotations))
         ids = iter(member_ids([k.all_annotations for k in t.all_keys]))
@@ -276,7 +285,7 @@ class _Writer:
             made.add("has_initial_entries", Word("true"))
         return made
 
-    def _default(self, t: ir.TableDef, action_id: int) -> Message:
+    def _default(self, t: DeclaredTable, action_id: int) -> Message:
         made = Message().add("action_id", action_id)
         ids = member_ids([a for _, _, a in t.default.parameters])
         for number, (_, kind, _), value in zip(ids, t.default.parameters, t.default_arguments, strict=True):
@@ -284,7 +293,7 @@ class _Writer:
             made.add("arguments", Message().add("param_id", number).add("value", value.to_bytes(size, "big")))
         return made
 
-    def _action(self, a: ir.ActionDef) -> Message:
+    def _action(self, a: DeclaredAction) -> Message:
         made = Message().add("preamble", self._preamble("action", a.name, a.annotations))
         for number, (name, t, tags) in zip(member_ids([x for _, _, x in a.parameters]), a.parameters, strict=True):
             parameter = Message().add("id", number).add("name", name)
@@ -295,7 +304,7 @@ class _Writer:
             made.add("params", parameter)
         return made
 
-    def _profile(self, x: ir.ActionProfile) -> Message:
+    def _profile(self, x: DeclaredProfile) -> Message:
         skip = ("max_group_size", "selector_size_semantics", "max_member_weight")
         made = Message().add("preamble", self._preamble("action_profile", x.name, x.annotations, skip=skip))
         for table in sorted(x.tables, key=lambda t: t.name):
@@ -308,20 +317,20 @@ class _Writer:
                 made.add("max_group_size", _number_in(a))
         return made
 
-    def _counter(self, c: ir.Counter) -> Message:
+    def _counter(self, c: DeclaredCounter) -> Message:
         kind = "counter" if c.table is None else "direct_counter"
         made = Message().add("preamble", self._preamble(kind, c.name, c.annotations))
         unit = {"packets": "PACKETS", "bytes": "BYTES", "packets_and_bytes": "BOTH"}[c.unit]
         made.add("spec", Message().add("unit", Word(unit)))
         return self._sized(made, c)
 
-    def _meter(self, m: ir.Meter) -> Message:
+    def _meter(self, m: DeclaredMeter) -> Message:
         kind = "meter" if m.table is None else "direct_meter"
         made = Message().add("preamble", self._preamble(kind, m.name, m.annotations))
         made.add("spec", Message().add("unit", Word(m.unit.upper())))
         return self._sized(made, m)
 
-    def _sized(self, made: Message, x: ir.Counter | ir.Meter) -> Message:
+    def _sized(self, made: Message, x: DeclaredCounter | DeclaredMeter) -> Message:
         if x.table is not None:
             return made.add("direct_table_id", self.symbols.id("table", x.table.name))
         made.add("size", x.size or 0)
@@ -346,7 +355,7 @@ class _Writer:
             made.add("metadata", metadata)
         return made
 
-    def _value_set(self, v: ir.ValueSetDef) -> Message:
+    def _value_set(self, v: DeclaredValueSet) -> Message:
         made = Message().add("preamble", self._preamble("value_set", v.name, v.annotations))
         t = strip(v.type)
         if isinstance(t, Composite):
@@ -363,17 +372,16 @@ class _Writer:
             made.add("match", match)
         return made.add("size", v.size)
 
-    def _register(self, r: ir.Register) -> Message:
+    def _register(self, r: DeclaredRegister) -> Message:
         made = Message().add("preamble", self._preamble("register", r.name, r.annotations))
-        made.add("type_spec", data_type(r.type, self.types)).add("size", r.size)
+        made.add("type_spec", data_type(r.type, self.types)).add("size", r.register.size)
         if isinstance(r.index_type, NewType):
             self.types.register(r.index_type)
             made.add("index_type_name", Message().add("name", r.index_type.name))
         return made
 
-    def _digest(self, d: ir.FieldList) -> Message:
+    def _digest(self, d: DeclaredDigest) -> Message:
         made = Message().add("preamble", self._preamble("digest", d.name, []))
-        assert d.type is not None
         t = d.type
         if isinstance(t, Composite) and t.anonymous:
             t = Tuple(tuple(f.type for f in t.fields.values()))

@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-from switch.frontend import ir
-from switch.frontend.check.types import BOOL, Bits, EnumValue, Type
+from switch.frontend.check.types import BOOL, Bits, EnumValue, Type, width
 from switch.frontend.diagnostics import Span
 from switch.frontend.lower.assignment import assign_scalar
 from switch.frontend.lower.context import Context, RefusalError, as_expression
 from switch.frontend.lower.storage import header_fields, temporary
 from switch.frontend.lower.values import HeaderValue, Literal, Record, StackValue, UnionValue, Value
 from switch.frontend.parse import ast
+from switch.frontend.scalar import Scalar, constant
+from switch.model.actions import Argument
+from switch.model.expressions import FieldRef
+from switch.model.externs import Calculation, CalculationInput, ConstInput, FieldInput, FieldList
 
 
-def number(cx: Context, e: ast.Expression, t: Type | None = None) -> ir.Expr:
+def number(cx: Context, e: ast.Expression, t: Type | None = None) -> Scalar:
     """An argument that BMv2 reads: any expression."""
     value = cx.scalar_of(e)
-    if isinstance(value, ir.Const) and not isinstance(value.type, Bits) and value.type != BOOL:
-        return ir.Const(value.value, t or Bits(32))
+    if value.number is not None and not isinstance(value.type, Bits) and value.type != BOOL:
+        return constant(value.number, t or Bits(32))
     return value
 
 
-def _destination(cx: Context, e: ast.Expression) -> tuple[ir.Expr, ir.Expr | None]:
+def _destination(cx: Context, e: ast.Expression) -> tuple[Scalar, Scalar | None]:
     """The field that BMv2 writes a result to, and the place that the result then goes to if the field is temporary."""
     if isinstance(e, ast.Default):
         return temporary(cx, e.type), None
     place = cx.scalar_of(e)
-    if isinstance(place, ir.FieldRef):
+    if isinstance(place.of, FieldRef):
         return place, None
     return temporary(cx, place.type), place
 
 
-def into(cx: Context, op: str, destination: ast.Expression, span: Span, *rest: ir.Expr, last: bool = False) -> None:
+def into(
+    cx: Context, op: str, destination: ast.Expression, span: Span, *rest: Scalar | Argument, last: bool = False
+) -> None:
     """Emit a primitive that writes `destination`, given first or (`last`) last."""
     field, place = _destination(cx, destination)
     parameters = (*rest, field) if last else (field, *rest)
@@ -39,7 +44,7 @@ def into(cx: Context, op: str, destination: ast.Expression, span: Span, *rest: i
         assign_scalar(cx, place, field, span)
 
 
-def flat(cx: Context, value: Value, span: Span, simple: bool = False) -> list[ir.Expr]:
+def flat(cx: Context, value: Value, span: Span, simple: bool = False) -> list[Scalar]:
     """A list of values as fields and constants: calculations and field lists consist of such.
 
     Anything else is computed into a temporary, unless `simple` forbids it.
@@ -53,9 +58,9 @@ def flat(cx: Context, value: Value, span: Span, simple: bool = False) -> list[ir
     if isinstance(value, UnionValue):
         return [x for member in value.members.values() for x in flat(cx, member, span, simple)]
     scalar = as_expression(value, span)
-    if isinstance(scalar, ir.FieldRef):
+    if isinstance(scalar.of, FieldRef):
         return [scalar]
-    if isinstance(scalar, ir.Const):
+    if scalar.number is not None:
         if not isinstance(scalar.type, Bits) and scalar.type != BOOL:
             raise RefusalError("a number in a list of data needs a width: write 16w… or a cast", span)
         return [scalar]
@@ -73,21 +78,35 @@ def algorithm(cx: Context, e: ast.Expression) -> str:
     raise RefusalError("the algorithm must be known at compile time", e.span)
 
 
-def calculation(cx: Context, algorithm: str, inputs: list[ir.Expr], span: Span) -> str:
-    # Equal calculations share a name.
+def calculation_inputs(items: list[Scalar]) -> tuple[CalculationInput, ...]:
+    """Fields and constants, as `flat` gives them."""
+    made: list[CalculationInput] = []
+    for item in items:
+        if isinstance(item.of, FieldRef):
+            made.append(FieldInput(item.of))
+        else:
+            assert item.number is not None
+            made.append(ConstInput(item.number, width(item.type) or 1))
+    return tuple(made)
+
+
+def calculation(cx: Context, algorithm: str, inputs: tuple[CalculationInput, ...], span: Span) -> Calculation:
+    # Equal calculations are one.
     for known in cx.program.calculations:
         if known.algorithm == algorithm and known.inputs == inputs:
-            return known.name
-    name = "calc" if not cx.program.calculations else f"calc_{len(cx.program.calculations) - 1}"
-    cx.program.calculations.append(ir.Calculation(name, algorithm, inputs, span))
-    return name
+            return known
+    count = len(cx.program.calculations)
+    name = f"calc_{count - 1}" if count else "calc"
+    made = Calculation(name, count, algorithm, inputs, cx.diagnostics.source(span))
+    cx.program.calculations.append(made)
+    return made
 
 
-def field_list(cx: Context, name: str, items: list[ir.Expr]) -> ir.FieldList:
+def empty_field_list(cx: Context, name: str) -> FieldList:
     # To BMv2, id 0 means that the primitive was not called.
     lists = cx.program.field_lists
-    found = next((f for f in lists if not items and not f.items), None)
+    found = next((f for f in lists if not f.fields), None)
     if found is None:
-        found = ir.FieldList(len(lists) + 1, name, items)
+        found = FieldList(name, len(lists) + 1, ())
         lists.append(found)
     return found

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from switch.frontend import ir
 from switch.frontend.check.types import Bits, VarBits
 from switch.frontend.diagnostics import Span
+from switch.frontend.flow import Flow, assigned
 from switch.frontend.lower import values
 from switch.frontend.lower.context import Context, RefusalError, as_expression
 from switch.frontend.lower.storage import allocate, header_fields, temporary
 from switch.frontend.parse import ast
+from switch.frontend.scalar import Scalar, Slice, computed, constant, slice_of
+from switch.model.expressions import AccessField, Const, Expression, FieldRef, LastField, Local
+from switch.model.parsers import LastUnionField
 
 
 def assign(cx: Context, target: values.Value, source: values.Value, span: Span) -> None:
     """target = source, whatever the two are."""
-    if isinstance(target, ir.Expr):
+    if isinstance(target, Scalar):
         assign_scalar(cx, target, as_expression(source, span), span)
     elif isinstance(target, values.Record):
         if not isinstance(source, values.Record):
@@ -22,12 +25,9 @@ def assign(cx: Context, target: values.Value, source: values.Value, span: Span) 
     elif isinstance(target, values.HeaderValue | values.ElementValue):
         _assign_header(cx, target, source, span)
     elif isinstance(target, values.StackValue) and isinstance(source, values.StackValue):
-        op = f"assign_{target.kind}"
-        cx.emit(op, ir.Object(target.kind, target.name), ir.Object(source.kind, source.name), span=span)
+        cx.emit(f"assign_{target.stack.kind.value}", target.stack, source.stack, span=span)
     elif isinstance(target, values.UnionValue) and isinstance(source, values.UnionValue):
-        cx.emit(
-            "assign_union", ir.Object("header_union", target.name), ir.Object("header_union", source.name), span=span
-        )
+        cx.emit("assign_union", target.union, source.union, span=span)
     else:
         raise RefusalError("this cannot be assigned on BMv2", span)
 
@@ -37,7 +37,7 @@ def _assign_members(cx: Context, targets: list[values.Value], sources: list[valu
     written = set().union(*(values.storage_names(t) for t in targets)) if targets else set()
     saved: list[tuple[values.Value, values.Value]] = []
     for target, source in zip(targets, sources, strict=True):
-        if isinstance(source, ir.Expr) and written & values.storage_names(source) and len(targets) > 1:
+        if isinstance(source, Scalar) and written & values.storage_names(source) and len(targets) > 1:
             kept = temporary(cx, source.type)
             assign_scalar(cx, kept, source, span)
             saved.append((target, kept))
@@ -47,11 +47,11 @@ def _assign_members(cx: Context, targets: list[values.Value], sources: list[valu
         assign(cx, target, source, span)
 
 
-def header_object(value: values.Value, span: Span) -> ir.Expr:
+def header_object(value: values.Value, span: Span) -> Expression:
     if isinstance(value, values.HeaderValue):
-        return ir.Object("header", value.name)
+        return value.header
     if isinstance(value, values.ElementValue):
-        return ir.ElementHeader(value.stack.name, value.index)
+        return value.expression
     if isinstance(value, values.LastValue | values.NextValue):
         raise RefusalError("next and last of a stack cannot be used here", span)
     raise RefusalError("a header is needed here", span)
@@ -63,40 +63,40 @@ def _assign_header(
     if isinstance(source, values.Record):
         if not isinstance(target, values.HeaderValue):
             raise RefusalError("a list cannot be assigned to a stack element chosen at run time", span)
-        cx.emit("add_header", ir.Object("header", target.name), span=span)
+        cx.emit("add_header", target.header, span=span)
         fields: list[values.Value] = list(header_fields(cx, target))
         _assign_members(cx, fields, list(values.leaves(source)), span)
         return
     cx.emit("assign_header", header_object(target, span), header_object(source, span), span=span)
 
 
-def assign_scalar(cx: Context, target: ir.Expr, source: ir.Expr, span: Span) -> None:
+def assign_scalar(cx: Context, target: Scalar, source: Scalar, span: Span) -> None:
     if target == source:
         return
-    if isinstance(target, ir.SliceOf):
+    if isinstance(target, Slice):
         _assign_slice(cx, target, source, span)
     elif isinstance(target.type, VarBits):
         cx.emit("assign_VL", target, source, span=span)
-    elif isinstance(target, ir.FieldRef | ir.ElementField):
-        cx.emit("assign", target, source, span=span)
-    elif isinstance(target, ir.LastField):
+    elif isinstance(target.of, FieldRef | AccessField):
+        cx.out.append(assigned(target, source, span))
+    elif isinstance(target.of, LastField | LastUnionField):
         raise RefusalError("BMv2 cannot write to the last element of a stack", span)
     else:
         raise RefusalError("this cannot be written", span)
 
 
-def _assign_slice(cx: Context, target: ir.SliceOf, source: ir.Expr, span: Span) -> None:
+def _assign_slice(cx: Context, target: Slice, source: Scalar, span: Span) -> None:
     base, high, low = target.base, target.high, target.low
     t = base.type
     assert isinstance(t, Bits)
     hole = ((1 << t.width) - 1) & ~(((1 << (high - low + 1)) - 1) << low)
-    wide: ir.Expr = (
-        ir.Const((source.value << low), Bits(t.width))
-        if isinstance(source, ir.Const)
-        else ir.Operation("<<", (ir.Operation("cast", (source,), Bits(t.width)), ir.Const(low, Bits(8))), Bits(t.width))
+    wide = (
+        constant(source.number << low, Bits(t.width))
+        if source.number is not None
+        else computed("<<", (computed("cast", (source,), Bits(t.width)), constant(low, Bits(8))), Bits(t.width))
     )
-    kept = ir.Operation("&", (base, ir.Const(hole, Bits(t.width))), Bits(t.width))
-    assign_scalar(cx, base, ir.Operation("|", (kept, wide), t), span)
+    kept = computed("&", (base, constant(hole, Bits(t.width))), Bits(t.width))
+    assign_scalar(cx, base, computed("|", (kept, wide), t), span)
 
 
 def reset_headers(cx: Context, storage: values.Value, span: Span) -> None:
@@ -104,12 +104,12 @@ def reset_headers(cx: Context, storage: values.Value, span: Span) -> None:
     for leaf in values.leaves(storage):
         if isinstance(leaf, values.HeaderValue | values.StackValue):
             for header in leaf.headers if isinstance(leaf, values.StackValue) else [leaf]:
-                cx.emit("remove_header", ir.Object("header", header.name), span=span)
+                cx.emit("remove_header", header.header, span=span)
 
 
 def evaluated(cx: Context, *items: tuple[ast.Expression, bool]) -> list[values.Value]:
     """Expressions in order, each a place (True) or a value; side effects of later ones do not change earlier ones."""
-    parts: list[tuple[values.Value, list[ir.Stmt]]] = []
+    parts: list[tuple[values.Value, list[Flow]]] = []
     for e, _ in items:
         with cx.apart() as made:
             parts.append((cx.value_of(e), made))
@@ -126,12 +126,14 @@ def evaluated(cx: Context, *items: tuple[ast.Expression, bool]) -> list[values.V
 
 def pinned(cx: Context, place: values.Value, span: Span) -> values.Value:
     """A place that does not move when variables in its index change."""
-    if isinstance(place, ir.ElementField) and not isinstance(place.index, ir.Const):
-        return ir.ElementField(place.stack, keep(cx, place.index, span), place.position, place.field, place.type)
-    if isinstance(place, ir.SliceOf):
+    if isinstance(place, values.ElementField):
+        element = pinned(cx, place.element, span)
+        assert isinstance(element, values.ElementValue)
+        return element.field(place.name, place.type)
+    if isinstance(place, Slice):
         base = pinned(cx, place.base, span)
-        assert isinstance(base, ir.Expr)
-        return ir.SliceOf(base, place.high, place.low, place.type)
+        assert isinstance(base, Scalar)
+        return slice_of(base, place.high, place.low)
     if isinstance(place, values.ElementValue):
         return values.ElementValue(place.stack, keep(cx, place.index, span), place.type)
     return place
@@ -139,7 +141,7 @@ def pinned(cx: Context, place: values.Value, span: Span) -> values.Value:
 
 def saved(cx: Context, value: values.Value, span: Span) -> values.Value:
     """The present value, kept from later changes of the variables in `value`."""
-    if isinstance(value, ir.Expr):
+    if isinstance(value, Scalar):
         return keep(cx, value, span)
     if isinstance(value, values.Record):
         return values.Record(value.type, {n: saved(cx, m, span) for n, m in value.members.items()})
@@ -150,8 +152,8 @@ def saved(cx: Context, value: values.Value, span: Span) -> values.Value:
     return value
 
 
-def keep(cx: Context, value: ir.Expr, span: Span) -> ir.Expr:
-    if isinstance(value, ir.Const | ir.ActionData | ir.Text) or isinstance(value.type, VarBits):
+def keep(cx: Context, value: Scalar, span: Span) -> Scalar:
+    if isinstance(value.of, Const | Local) or isinstance(value.type, VarBits):
         return value
     kept = temporary(cx, value.type)
     assign_scalar(cx, kept, value, span)

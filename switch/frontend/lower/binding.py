@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from switch.frontend import ir
 from switch.frontend.check.scope import Callee, ParameterInfo
 from switch.frontend.lower.assignment import assign, evaluated, pinned, reset_headers
 from switch.frontend.lower.context import Context, RefusalError
@@ -20,6 +19,8 @@ from switch.frontend.lower.values import (
     storage_names,
 )
 from switch.frontend.parse import ast
+from switch.frontend.scalar import Scalar
+from switch.model.expressions import Const, FieldRef
 
 
 def bind_block(cx: Context, block: BlockValue, e: ast.Call, callee: Callee) -> list[tuple[Value, Value]]:
@@ -64,13 +65,13 @@ def bind_block(cx: Context, block: BlockValue, e: ast.Call, callee: Callee) -> l
 
 
 def _referable(value: Value) -> bool:
-    if isinstance(value, ExternValue | Literal | ir.Const | ir.Text):
+    if isinstance(value, ExternValue | Literal):
         return True
     if isinstance(value, Record):
-        return all(not isinstance(leaf, ir.Expr) or isinstance(leaf, ir.FieldRef) for leaf in leaves(value))
+        return all(not isinstance(leaf, Scalar) or isinstance(leaf.of, FieldRef) for leaf in leaves(value))
     if isinstance(value, ElementValue | NextValue | LastValue):
         return False
-    return not isinstance(value, ir.Expr) or isinstance(value, ir.FieldRef)
+    return not isinstance(value, Scalar) or isinstance(value.of, FieldRef | Const)
 
 
 def _overlaps(index: int, values: list[Value | None], infos: list[ParameterInfo]) -> bool:
@@ -89,7 +90,7 @@ def _overlaps(index: int, values: list[Value | None], infos: list[ParameterInfo]
 
 def _alike(a: list[Value], b: list[Value]) -> bool:
     for x, y in zip(a, b, strict=True):
-        if isinstance(x, ir.Expr) and isinstance(y, ir.Expr):
+        if isinstance(x, Scalar) and isinstance(y, Scalar):
             if x != y:
                 return False
         elif isinstance(x, Record) and isinstance(y, Record):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from switch.frontend import ir
 from switch.frontend.check.scope import Callee, Symbol
 from switch.frontend.check.types import Applicable, Extern, Type
 from switch.frontend.diagnostics import Span
+from switch.frontend.flow import Region
 from switch.frontend.lower.assignment import assign, reset_headers
 from switch.frontend.lower.binding import bind_block
 from switch.frontend.lower.context import Context, RefusalError, control_plane_name
@@ -14,6 +14,9 @@ from switch.frontend.lower.object import extern_object
 from switch.frontend.lower.storage import allocate
 from switch.frontend.lower.values import ActionValue, BlockValue, ExternValue, Frame, Literal, TableValue
 from switch.frontend.parse import ast
+from switch.frontend.scalar import Scalar
+
+_KNOWN = (Literal, ExternValue, BlockValue)  # values that a constructor may be given, besides constants
 
 
 def instance(cx: Context, d: ast.Instance, symbol: Symbol, frame: Frame) -> None:
@@ -35,7 +38,8 @@ def block_value(cx: Context, t: Applicable, callee: Callee, name: str, span: Spa
     for parameter, argument in zip(symbol.overloads, callee.arguments, strict=True):
         assert argument is not None
         value = cx.value_of(argument)
-        if not isinstance(value, ir.Const | Literal | ir.Text | ExternValue | BlockValue):
+        known = value.number is not None if isinstance(value, Scalar) else isinstance(value, _KNOWN)
+        if not known:
             raise RefusalError(f"the constructor argument for {parameter.name} is not known at compile time", span)
         block.frame.bind(parameter, value)
     return block
@@ -59,7 +63,7 @@ def make_locals(cx: Context, block: BlockValue) -> None:
                 name = control_plane_name(d, block.name)
                 cx.claim("action", name, d.span)
                 block.frame.bind(symbol, ActionValue(symbol, d, name, block.frame))
-                cx.program.declared_actions.append(name)
+                cx.program.action_names.append(name)
 
 
 def control_body(cx: Context, block: BlockValue) -> None:
@@ -79,7 +83,7 @@ def apply_control(cx: Context, e: ast.Call, callee: Callee) -> None:
     with cx.apart(block.frame) as made:
         control_body(cx, block)
     cx.depth -= 1
-    cx.out.append(ir.Region(made, span=e.span))
+    cx.out.append(Region(made, span=e.span))
     copy_back(cx, back, made, e.span)
 
 

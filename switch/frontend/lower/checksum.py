@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 
-from switch.frontend import ir
 from switch.frontend.check.types import BOOL
-from switch.frontend.lower.argument import algorithm, calculation, flat
+from switch.frontend.flow import Apply, Branch, Flow, Leave, Region, Step
+from switch.frontend.lower.argument import algorithm, calculation, calculation_inputs, flat
 from switch.frontend.lower.block import control_body
 from switch.frontend.lower.context import Context, Functions, RefusalError
 from switch.frontend.lower.operator import operation
 from switch.frontend.lower.values import BlockValue
 from switch.frontend.parse import ast
+from switch.model.expressions import FieldRef
+from switch.model.externs import Checksum, PayloadInput
 
 
 def checksums(cx: Context, name: str, block: BlockValue) -> None:
@@ -21,27 +23,28 @@ def checksums(cx: Context, name: str, block: BlockValue) -> None:
     _nothing_else(cx, cx.out, block, "calls of verify_checksum and update_checksum")
 
 
-def _nothing_else(cx: Context, statements: list[ir.Stmt], block: BlockValue, allowed: str) -> None:
+def _nothing_else(cx: Context, statements: list[Flow], block: BlockValue, allowed: str) -> None:
     for s in statements:
-        if isinstance(s, ir.Region):
+        if isinstance(s, Region):
             _nothing_else(cx, s.body, block, allowed)
-        elif not isinstance(s, ir.Leave):
-            span = s.span if isinstance(s, ir.Primitive | ir.Branch | ir.Apply) else block.declaration.span
+        elif not isinstance(s, Leave):
+            span = s.span if isinstance(s, Step | Branch | Apply) else block.declaration.span
             raise RefusalError(f"BMv2 supports only {allowed} in control {block.name}", span)
 
 
 def _checksum(cx: Context, e: ast.Call, a: list[ast.Expression], verify: bool, payload: bool) -> None:
     condition = cx.scalar_of(a[0])
-    inputs = flat(cx, cx.value_of(a[1]), e.span, simple=True)
+    inputs = calculation_inputs(flat(cx, cx.value_of(a[1]), e.span, simple=True))
     if payload:
-        inputs.append(ir.Object("payload", ""))
-    target = cx.scalar_of(a[2])
-    if not isinstance(target, ir.FieldRef):
+        inputs = (*inputs, PayloadInput())
+    target = cx.scalar_of(a[2]).of
+    if not isinstance(target, FieldRef):
         raise RefusalError("a checksum is kept in a whole header field", a[2].span)
-    name = calculation(cx, algorithm(cx, a[3]), inputs, e.span)
+    made = calculation(cx, algorithm(cx, a[3]), inputs, e.span)
     for outer in reversed(cx.conditions):
         condition = operation("&&", (outer, condition), BOOL, e.span)
-    cx.program.checksums.append(ir.Checksum(target, name, condition, verify, e.span))
+    name, source = f"cksum_{len(cx.program.checksums)}", cx.diagnostics.source(e.span)
+    cx.program.checksums.append(Checksum(name, target, made, condition.operand, verify, not verify, source))
 
 
 def conditional(cx: Context, s: ast.If) -> None:

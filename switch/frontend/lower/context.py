@@ -7,13 +7,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from switch.frontend import ir
 from switch.frontend.check.context import Context as Checked
 from switch.frontend.check.scope import Symbol
 from switch.frontend.check.types import BOOL, ERROR, Bits, EnumValue, ErrorValue, Type, strip
 from switch.frontend.diagnostics import Diagnostics, Span
+from switch.frontend.draft import Draft, DraftPipeline, DraftState
+from switch.frontend.flow import Flow, Step
 from switch.frontend.lower.values import BlockValue, ExternValue, Frame, Literal, Value
 from switch.frontend.parse import ast
+from switch.frontend.scalar import Scalar, constant
+from switch.model.actions import Argument
 
 SCALARS = "scalars"
 BLOCKS = {
@@ -47,25 +50,25 @@ class RefusalError(Exception):
 class Context:
     """`out` takes the statements made; `frame` binds names; `block` is a key of BLOCKS, on which externs depend."""
 
-    program: ir.Program
+    program: Draft
     checked: Checked
     diagnostics: Diagnostics
     expressions: Expressions
     statements: Statements
     globals: Frame
     frame: Frame
-    out: list[ir.Stmt] = field(default_factory=list)
+    out: list[Flow] = field(default_factory=list)
     block: str = ""
     result: Value | None = None  # the place of the enclosing function's return value
     depth: int = 0  # of nested calls
     in_action: int = 0  # > 0 inside an action's body
-    pipeline: ir.Pipeline | None = None
-    conditions: list[ir.Expr] = field(default_factory=list)  # around a checksum
+    pipeline: DraftPipeline | None = None
+    conditions: list[Scalar] = field(default_factory=list)  # around a checksum
     direct_blocks: dict[tuple[int, int, Span], BlockValue] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     claimed: dict[tuple[str, str], Span] = field(default_factory=dict)
-    states: dict[str, ir.ParserState] = field(default_factory=dict)
-    state: ir.ParserState = field(default_factory=lambda: ir.ParserState(""))
+    states: dict[str, DraftState] = field(default_factory=dict)
+    state: DraftState = field(default_factory=lambda: DraftState(""))
 
     @contextmanager
     def refusals(self) -> Iterator[None]:
@@ -121,38 +124,38 @@ class Context:
         """A compile-time value as an expression."""
         plain = strip(t)
         if isinstance(value, bool):
-            return ir.Const(int(value), BOOL) if plain == BOOL else ir.Const(int(value), plain)
+            return constant(int(value), BOOL) if plain == BOOL else constant(int(value), plain)
         if isinstance(value, int):
-            return ir.Const(value, plain if isinstance(plain, Bits) else t)
+            return constant(value, plain if isinstance(plain, Bits) else t)
         if isinstance(value, EnumValue):
             if value.type.underlying is not None:
-                return ir.Const(value.number, plain if isinstance(plain, Bits) else value.type.underlying)
+                return constant(value.number, plain if isinstance(plain, Bits) else value.type.underlying)
             return Literal(value, t)
         if isinstance(value, ErrorValue):
-            return ir.Const(self.checked.errors[value.member], ERROR)
+            return constant(self.checked.errors[value.member], ERROR)
         if isinstance(value, str):
-            return ir.Text(value)
+            return Literal(value, t)
         raise RefusalError(f"a constant of type {t} cannot be used here", span)
 
-    def scalar_of(self, e: ast.Expression) -> ir.Expr:
+    def scalar_of(self, e: ast.Expression) -> Scalar:
         return as_expression(self.value_of(e), e.span)
 
     def number_of(self, e: ast.Expression) -> int:
         """A number that the checker has found to be known at compile time."""
-        value = self.scalar_of(e)
-        assert isinstance(value, ir.Const)
-        return value.value
+        number = self.scalar_of(e).number
+        assert number is not None
+        return number
 
-    def isolated(self, e: ast.Expression) -> tuple[ir.Expr, list[ir.Stmt]]:
+    def isolated(self, e: ast.Expression) -> tuple[Scalar, list[Flow]]:
         """`e`, and apart from it the statements that `e` needs: for expressions that only a condition evaluates."""
         with self.apart() as made:
             return self.scalar_of(e), made
 
     @contextmanager
-    def apart(self, frame: Frame | None = None) -> Iterator[list[ir.Stmt]]:
+    def apart(self, frame: Frame | None = None) -> Iterator[list[Flow]]:
         """Collect the statements emitted meanwhile, with the names of `frame` if given, in a list of their own."""
         outer = self.frame, self.out
-        made: list[ir.Stmt] = []
+        made: list[Flow] = []
         self.frame, self.out = frame or self.frame, made
         try:
             yield made
@@ -167,23 +170,23 @@ class Context:
             self.refuse(refusal)
             self.frame, self.out, self.result, self.depth, self.in_action = before
 
-    def body(self, s: ast.Statement | None) -> list[ir.Stmt]:
+    def body(self, s: ast.Statement | None) -> list[Flow]:
         """The statements of a branch."""
         with self.apart() as made:
             if s is not None:
                 self.statement(s)
         return made
 
-    def emit(self, op: str, *parameters: ir.Expr, span: Span) -> None:
-        self.out.append(ir.Primitive(op, parameters, span))
+    def emit(self, op: str, *args: Scalar | Argument, span: Span) -> None:
+        self.out.append(Step(op, tuple(a.data if isinstance(a, Scalar) else a for a in args), span))
 
 
-def as_expression(value: Value, span: Span) -> ir.Expr:
+def as_expression(value: Value, span: Span) -> Scalar:
     """`value` as a scalar."""
-    if isinstance(value, ir.Expr):
+    if isinstance(value, Scalar):
         return value
     if isinstance(value, Literal) and isinstance(value.value, EnumValue):
-        return ir.Const(value.value.number, Bits(32))
+        return constant(value.value.number, Bits(32))
     raise RefusalError("a single number or bool is needed here", span)
 
 

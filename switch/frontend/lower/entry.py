@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from switch.frontend import ir
+from switch.entries import ActionCall, Entry, Exact, Lpm, Match, Range, Ternary
 from switch.frontend.check.scope import Symbol
 from switch.frontend.check.types import Bits, strip
 from switch.frontend.lower.context import Context, RefusalError
 from switch.frontend.lower.storage import bits_of
 from switch.frontend.lower.values import TableValue
 from switch.frontend.parse import ast
+from switch.model.pipelines import InitialEntry
 
 
-def entries_of(cx: Context, value: TableValue, entries: list[ast.Entry]) -> list[ir.TableEntry]:
+def entries_of(cx: Context, value: TableValue, entries: list[ast.Entry]) -> tuple[InitialEntry, ...]:
     """Entries with BMv2's priorities, of which the smallest wins; among P4's own the largest does."""
     d = value.declaration
     made = [_entry(cx, value, e) for e in entries]
-    if d.entries_const:
-        for position, (entry, e) in enumerate(zip(made, entries, strict=True)):
-            given = next((a for a in e.annotations if a.name == "priority" and a.expressions), None)
-            number = given.expressions[0] if given is not None else None
-            entry.priority = number.number if isinstance(number, ast.Number) else position + 1
-        return made
+    ranks = _const_ranks(entries) if d.entries_const else _ranks(cx, d, entries)
+    top = max(ranks, default=0) + 1
+    loose = any(k.match_kind in ("ternary", "range", "optional") for k in d.keys)
+    return tuple(
+        InitialEntry(Entry(matches, call, top - rank if loose else 0), rank, cx.diagnostics.source(e.span))
+        for (matches, call), rank, e in zip(made, ranks, entries, strict=True)
+    )
+
+
+def _const_ranks(entries: list[ast.Entry]) -> list[int]:
+    ranks = []
+    for position, e in enumerate(entries):
+        given = next((a for a in e.annotations if a.name == "priority" and a.expressions), None)
+        number = given.expressions[0] if given is not None else None
+        ranks.append(number.number if isinstance(number, ast.Number) else position + 1)
+    return ranks
+
+
+def _ranks(cx: Context, d: ast.TableDecl, entries: list[ast.Entry]) -> list[int]:
     cx.diagnostics.warning("target", "BMv2 holds these entries for constant, as if written const entries", d.span)
     wins, step = d.properties.get("largest_priority_wins"), d.properties.get("priority_delta")
     largest = wins is None or bool(wins.value.value)
@@ -33,47 +47,50 @@ def entries_of(cx: Context, value: TableValue, entries: list[ast.Entry]) -> list
             priorities.append(priorities[-1] + (-delta if largest else delta))
         else:
             priorities.append(len(entries) * delta if largest else 1)
-    order = sorted(range(len(made)), key=lambda i: -priorities[i] if largest else priorities[i])
+    order = sorted(range(len(entries)), key=lambda i: -priorities[i] if largest else priorities[i])
+    ranks = [0] * len(entries)
     for rank, i in enumerate(order):
-        made[i].priority = rank + 1
-    return made
+        ranks[i] = rank + 1
+    return ranks
 
 
-def _entry(cx: Context, value: TableValue, e: ast.Entry) -> ir.TableEntry:
-    d = value.declaration
-    keys = []
-    for element, key in zip(e.keys, d.keys, strict=True):
+def _entry(cx: Context, value: TableValue, e: ast.Entry) -> tuple[tuple[Match, ...], ActionCall]:
+    matches = []
+    for element, key in zip(e.keys, value.declaration.keys, strict=True):
         if key.match_kind == "selector":
             continue
         t = strip(key.expression.type)
         bits = t.width if isinstance(t, Bits) else bits_of(t)
-        keys.append(_key_value(cx, element, key.match_kind, bits))
-    action, data = value.actions[e.action.name], action_data(cx, e.action)
-    return ir.TableEntry(keys, action, data, 0, annotations=e.annotations, span=e.span)
+        matches.append(_match(cx, element, key.match_kind, bits))
+    data = action_data(cx, e.action)
+    return tuple(matches), ActionCall(value.actions[e.action.name].name, tuple(data))
 
 
-def _key_value(cx: Context, e: ast.Expression, match: str, bits: int) -> ir.KeyValue:
+def _match(cx: Context, e: ast.Expression, match: str, bits: int) -> Match:
     full = (1 << bits) - 1
 
     def number(x: ast.Expression) -> int:
         return cx.number_of(x) & full
 
     wild = isinstance(e, ast.Default)
-    if isinstance(e, ast.Binary) and e.op == "&&&":
-        first, mask = number(e.left), number(e.right)
-        if match == "lpm":
-            length = bin(mask).count("1")
-            if mask != full ^ ((1 << (bits - length)) - 1):
-                raise RefusalError("the mask of an lpm key must be a prefix", e.span)
-            return ir.KeyValue(match, first & mask, length)
-        return ir.KeyValue(match, first & mask, mask)
-    if isinstance(e, ast.Binary) and e.op == "..":
-        return ir.KeyValue(match, number(e.left), number(e.right))
+    if match == "exact":
+        return Exact(number(e))
     if match == "range":
-        return ir.KeyValue(match, 0, full) if wild else ir.KeyValue(match, number(e), number(e))
-    if match == "lpm":
-        return ir.KeyValue(match, 0, 0) if wild else ir.KeyValue(match, number(e), bits)
-    return ir.KeyValue(match, 0, 0) if wild else ir.KeyValue(match, number(e), full)
+        if isinstance(e, ast.Binary) and e.op == "..":
+            return Range(number(e.left), number(e.right))
+        return Range(0, full) if wild else Range(number(e), number(e))
+    value, mask = (0, 0)
+    if isinstance(e, ast.Binary) and e.op == "&&&":
+        mask = number(e.right)
+        value = number(e.left) & mask
+    elif not wild:
+        value, mask = number(e), full
+    if match != "lpm":
+        return Ternary(value, mask)
+    length = mask.bit_count()
+    if mask != full ^ ((1 << (bits - length)) - 1):
+        raise RefusalError("the mask of an lpm key must be a prefix", e.span)
+    return Lpm(value, length)
 
 
 def action_data(cx: Context, ref: ast.ActionRef) -> list[int]:
@@ -84,8 +101,8 @@ def action_data(cx: Context, ref: ast.ActionRef) -> list[int]:
         if info.direction or a is None:
             continue
         value = cx.scalar_of(a)
-        if not isinstance(value, ir.Const):
+        if value.number is None:
             raise RefusalError("action data must be known at compile time here", a.span)
         bits = value.type.width if isinstance(value.type, Bits) else 64
-        numbers.append(value.value & ((1 << bits) - 1))
+        numbers.append(value.number & ((1 << bits) - 1))
     return numbers

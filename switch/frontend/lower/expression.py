@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from switch.frontend import ir
 from switch.frontend.check.scope import Callee
-from switch.frontend.check.types import BOOL, Composite, Tuple, Type, strip
+from switch.frontend.check.types import BOOL, Bits, Composite, Tuple, Type, strip
 from switch.frontend.diagnostics import Span
+from switch.frontend.flow import assigned
 from switch.frontend.lower.assignment import evaluated
 from switch.frontend.lower.context import Context, Expressions, RefusalError
 from switch.frontend.lower.inline import call_function
-from switch.frontend.lower.lookahead import lookahead
-from switch.frontend.lower.operator import slice_of
+from switch.frontend.lower.states.lookahead import lookahead
 from switch.frontend.lower.storage import header_field, temporary
 from switch.frontend.lower.table import apply_table
 from switch.frontend.lower.values import (
@@ -24,6 +23,10 @@ from switch.frontend.lower.values import (
     Value,
 )
 from switch.frontend.parse import ast
+from switch.frontend.scalar import Scalar, constant, slice_of
+from switch.model.expressions import LastField, Unary, ValidBit
+from switch.model.headers import Stack, UnionStack
+from switch.model.parsers import LastUnionField
 
 
 def _name(cx: Context, e: ast.Name) -> Value:
@@ -39,7 +42,7 @@ def _name(cx: Context, e: ast.Name) -> Value:
 
 def _member(cx: Context, e: ast.Member) -> Value:
     base = cx.value_of(e.base) if not isinstance(e.base, ast.Call) else _member_of_call(cx, e)
-    if isinstance(e.base, ast.Call) and isinstance(base, ir.Expr):
+    if isinstance(e.base, ast.Call) and isinstance(base, Scalar):
         return base
     if isinstance(base, Record):
         return base.members[e.name]
@@ -50,17 +53,16 @@ def _member(cx: Context, e: ast.Member) -> Value:
     if isinstance(base, StackValue):
         return _stack_member(cx, base, e)
     if isinstance(base, ElementValue):
-        position = list(base.type.fields).index(e.name)
         t = strip(base.type.fields[e.name].type)
         if isinstance(t, Composite):
             raise RefusalError("structs inside stack elements chosen at run time are not supported", e.span)
-        return ir.ElementField(base.stack.name, base.index, position, e.name, t)
+        return base.field(e.name, t)
     if isinstance(base, NextValue | LastValue) and base.type.kind == "header_union":
         member = base.type.fields[e.name].type
         assert isinstance(member, Composite)
         return type(base)(base.stack, member, e.name)
     if isinstance(base, LastValue):
-        return ir.LastField(base.stack.name, e.name, strip(base.type.fields[e.name].type), base.member)
+        return _last_field(base, e.name)
     raise RefusalError(f"{e.name} cannot be read here", e.span)
 
 
@@ -70,7 +72,7 @@ def _member_of_call(cx: Context, e: ast.Member) -> Value:
     assert isinstance(call, ast.Call)
     if isinstance(call.target, Callee) and call.target.kind == "table":
         hit = temporary(cx, BOOL)
-        truth = [ir.Primitive("assign", (hit, ir.Const(v, BOOL)), e.span) for v in (0, 1)]
+        truth = [assigned(hit, constant(v, BOOL), e.span) for v in (0, 1)]
         when_hit, when_miss = (truth[1], truth[0]) if e.name == "hit" else (truth[0], truth[1])
         apply_table(cx, call, hit=[when_hit], miss=[when_miss])
         return hit
@@ -80,10 +82,22 @@ def _member_of_call(cx: Context, e: ast.Member) -> Value:
 def _stack_member(cx: Context, stack: StackValue, e: ast.Member) -> Value:
     element = stack.type.element
     if e.name == "lastIndex":
-        return ir.LastIndex(stack.name, stack.kind)
+        return Scalar(Unary("last_stack_index", stack.stack), Bits(32))
     if cx.block != "parser":
         raise RefusalError(f"{e.name} of a header stack exists in parsers only", e.span)
     return NextValue(stack, element) if e.name == "next" else LastValue(stack, element)
+
+
+def _last_field(last: LastValue, name: str) -> Scalar:
+    stack, t = last.stack.stack, strip(last.type.fields[name].type)
+    if isinstance(stack, Stack):
+        found = stack.type.field(name)
+        assert found is not None
+        return Scalar(LastField(stack, found), t)
+    member = stack.unions[0].members.index(last.member)
+    found = stack.unions[0].headers[member].type.field(name)
+    assert found is not None
+    return Scalar(LastUnionField(stack, member, found), t)
 
 
 def _index(cx: Context, e: ast.Index) -> Value:
@@ -94,11 +108,11 @@ def _index(cx: Context, e: ast.Index) -> Value:
     if not isinstance(base, StackValue):
         raise RefusalError("this cannot be indexed", e.span)
     index = cx.scalar_of(e.index)
-    if isinstance(index, ir.Const):
-        if index.value >= len(base.elements):
-            raise RefusalError(f"index {index.value} is outside the stack of {len(base.elements)}", e.span)
-        return base.elements[index.value]
-    if base.kind == "header_union_stack":
+    if index.number is not None:
+        if index.number >= len(base.elements):
+            raise RefusalError(f"index {index.number} is outside the stack of {len(base.elements)}", e.span)
+        return base.elements[index.number]
+    if isinstance(base.stack, UnionStack):
         raise RefusalError("BMv2 takes elements of a stack of unions by constant index only", e.span)
     return ElementValue(base, index, base.type.element)
 
@@ -139,11 +153,11 @@ def _call(cx: Context, e: ast.Call) -> Value:
     raise RefusalError(f"BMv2 has no {callee.name} whose result can be used in an expression", e.span)
 
 
-def validity(value: Value, span: Span) -> ir.Expr:
+def validity(value: Value, span: Span) -> Scalar:
     if isinstance(value, HeaderValue):
-        return ir.Valid(value.name)
+        return Scalar(Unary("d2b", ValidBit(value.header)), BOOL)
     if isinstance(value, UnionValue):
-        return ir.Valid(value.name, union=True)
+        return Scalar(Unary("valid_union", value.union), BOOL)
     if isinstance(value, ElementValue):
         raise RefusalError("BMv2 cannot tell the validity of a stack element chosen at run time", span)
     raise RefusalError("validity is a property of headers", span)

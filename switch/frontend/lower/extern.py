@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from switch.frontend.check.scope import Callee
-from switch.frontend.lower import checksum, deparser, extraction, function, object
+from switch.frontend.lower import checksum, deparser, function, object
 from switch.frontend.lower.context import BLOCKS, Context, RefusalError
+from switch.frontend.lower.states import extraction
 from switch.frontend.lower.values import ExternValue
 from switch.frontend.parse import ast
 

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from functools import partial
 
-from switch.frontend import ir
 from switch.frontend.check.types import Bits, Composite
+from switch.frontend.declared import DeclaredDigest
 from switch.frontend.diagnostics import Span
-from switch.frontend.lower.argument import algorithm, calculation, field_list, flat, into, number
+from switch.frontend.flow import ParserStep
+from switch.frontend.lower.argument import (
+    algorithm,
+    calculation,
+    calculation_inputs,
+    empty_field_list,
+    flat,
+    into,
+    number,
+)
 from switch.frontend.lower.context import BLOCKS, Context, Functions, RefusalError
 from switch.frontend.lower.values import Literal
 from switch.frontend.parse import ast
+from switch.frontend.scalar import Scalar
+from switch.model.actions import Text, Vector
+from switch.model.expressions import Const, FieldRef
+from switch.model.externs import FieldList, LearnList
+from switch.model.parsers import Verify
 
 
 def _mark_to_drop(cx: Context, e: ast.Call, _a: list[ast.Expression]) -> None:
-    cx.emit("mark_to_drop", ir.Object("header", "standard_metadata"), span=e.span)
+    cx.emit("mark_to_drop", cx.program.headers["standard_metadata"], span=e.span)
 
 
 def _truncate(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
@@ -33,8 +47,7 @@ def _clone_kind(cx: Context, e: ast.Expression, span: Span) -> str:
 
 def _clone(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
     op = _clone_kind(cx, a[0], e.span)
-    made = field_list(cx, "fl", [])
-    cx.emit(op, number(cx, a[1]), ir.Const(made.id, Bits(32)), span=e.span)
+    cx.emit(op, number(cx, a[1]), empty_field_list(cx, "fl"), span=e.span)
 
 
 def _clone_preserving_field_list(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
@@ -46,18 +59,18 @@ def _again(op: str, cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
     cx.emit(op, _preserved(cx, a[0], e.span), span=e.span)
 
 
-def _preserved(cx: Context, e: ast.Expression, span: Span) -> ir.Expr:
-    """The id of the list of metadata fields tagged with `@field_list(index)`."""
-    index = cx.scalar_of(e)
-    if not isinstance(index, ir.Const):
+def _preserved(cx: Context, e: ast.Expression, span: Span) -> FieldList:
+    """The list of metadata fields tagged with `@field_list(index)`."""
+    index = cx.scalar_of(e).number
+    if index is None:
         raise RefusalError("the index of a field list must be known at compile time", span)
-    name = f"field_list{index.value}"
+    name = f"field_list{index}"
     found = next((f for f in cx.program.field_lists if f.name == name), None)
     if found is None:
-        message = f"no metadata field is tagged with @field_list({index.value}): nothing is preserved"
+        message = f"no metadata field is tagged with @field_list({index}): nothing is preserved"
         cx.diagnostics.warning("target", message, span)
-        found = field_list(cx, name, [])
-    return ir.Const(found.id, Bits(32))
+        found = empty_field_list(cx, name)
+    return found
 
 
 def _digest(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
@@ -66,13 +79,13 @@ def _digest(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
     if callee.type_arguments and isinstance(callee.type_arguments[0], Composite):
         t = callee.type_arguments[0]
     name = t.name if isinstance(t, Composite) and not t.anonymous else "digest"
-    items = flat(cx, cx.value_of(a[1]), e.span)
-    lists = cx.program.learn_lists
-    found = next((x for x in lists if x.name == name and x.items == items), None)
+    items = tuple(item.of for item in flat(cx, cx.value_of(a[1]), e.span) if isinstance(item.of, FieldRef | Const))
+    known = cx.program.digests
+    found = next((x.learned for x in known if x.name == name and x.learned.items == items), None)
     if found is None:
-        found = ir.FieldList(len(lists) + 1, name, items, t)
-        lists.append(found)
-    cx.emit("generate_digest", number(cx, a[0]), ir.Const(found.id, Bits(32)), span=e.span)
+        found = LearnList(name, len(known) + 1, items)
+        known.append(DeclaredDigest(name, t, found))
+    cx.emit("generate_digest", number(cx, a[0]), found, span=e.span)
 
 
 def _random(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
@@ -81,10 +94,9 @@ def _random(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
 
 def _hash(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
     base, largest = number(cx, a[2]), number(cx, a[4], Bits(64))
-    inputs = flat(cx, cx.value_of(a[3]), e.span)
-    name = calculation(cx, algorithm(cx, a[1]), inputs, e.span)
-    operands = (base, ir.Object("calculation", name), largest)
-    into(cx, "modify_field_with_hash_based_offset", a[0], e.span, *operands)
+    inputs = calculation_inputs(flat(cx, cx.value_of(a[3]), e.span))
+    made = calculation(cx, algorithm(cx, a[1]), inputs, e.span)
+    into(cx, "modify_field_with_hash_based_offset", a[0], e.span, base, made, largest)
 
 
 def _static_assert(_cx: Context, _e: ast.Call, _a: list[ast.Expression]) -> None:
@@ -94,10 +106,15 @@ def _static_assert(_cx: Context, _e: ast.Call, _a: list[ast.Expression]) -> None
 def _log_msg(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
     if not isinstance(a[0].value, str):
         raise RefusalError("the format of log_msg must be a string literal", a[0].span)
-    items: list[ir.Expr] = []
+    items: list[Scalar] = []
     if len(a) > 1:
         items = flat(cx, cx.value_of(a[1]), e.span)
-    cx.emit("log_msg", ir.Text(a[0].value), ir.Vector(tuple(items)), span=e.span)
+    cx.emit("log_msg", Text(a[0].value), Vector(tuple(item.data for item in items)), span=e.span)
+
+
+def _verify(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
+    condition, error = map(cx.scalar_of, a)
+    cx.out.append(ParserStep(Verify(condition.operand, error.operand), e.span))
 
 
 def _as_it_is(op: str, cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
@@ -111,7 +128,7 @@ FUNCTIONS: Functions = {
     "resubmit_preserving_field_list": (("ingress",), partial(_again, "resubmit")),
     "recirculate_preserving_field_list": (("egress",), partial(_again, "recirculate")),
     "digest": (("ingress",), _digest),
-    "verify": (("parser",), partial(_as_it_is, "verify")),
+    "verify": (("parser",), _verify),
     "mark_to_drop": (_PIPELINES, _mark_to_drop),
     "random": (_PIPELINES, _random),
     "hash": (_PIPELINES, _hash),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from switch.frontend import ir
 from switch.frontend.check.scope import Callee, ParameterInfo, Symbol
 from switch.frontend.check.types import VOID, strip
+from switch.frontend.declared import DeclaredAction
 from switch.frontend.diagnostics import Span
-from switch.frontend.flow import bodies, walk
+from switch.frontend.flow import Apply, Flow, Quit, Region, bodies
 from switch.frontend.lower.assignment import assign, pinned, reset_headers
 from switch.frontend.lower.context import Context, RefusalError, control_plane_name
 from switch.frontend.lower.storage import allocate
 from switch.frontend.lower.values import ActionValue, ExternValue, Frame, Literal, Value
 from switch.frontend.parse import ast
+from switch.frontend.scalar import Scalar
+from switch.model.expressions import Const, Local
 
 
 def call_action(cx: Context, e: ast.Call, callee: Callee) -> None:
@@ -26,7 +28,7 @@ def call_action(cx: Context, e: ast.Call, callee: Callee) -> None:
         back = _bind(cx, callee, frame)
         inlined(cx, action.declaration.body, frame, back, e.span)
     cx.depth -= 1
-    cx.out.append(ir.Region(made, whole=True, span=e.span))
+    cx.out.append(Region(made, whole=True, span=e.span))
 
 
 def call_function(cx: Context, e: ast.Call, callee: Callee) -> Value:
@@ -44,7 +46,7 @@ def call_function(cx: Context, e: ast.Call, callee: Callee) -> Value:
     with cx.apart(frame) as made:
         cx.statement(declaration.body)
     cx.result = outer
-    cx.out.append(ir.Region(made, span=e.span))
+    cx.out.append(Region(made, span=e.span))
     copy_back(cx, back, made, e.span)
     cx.depth -= 1
     return result
@@ -68,7 +70,7 @@ def inlined(cx: Context, body: ast.Block, frame: Frame, back: list[tuple[Value, 
         cx.in_action += 1
         cx.statement(body)
         cx.in_action -= 1
-    cx.out.append(ir.Region(made, span=span))
+    cx.out.append(Region(made, span=span))
     copy_back(cx, back, made, span)
 
 
@@ -78,9 +80,9 @@ def copied(cx: Context, e: ast.Expression | None, info: ParameterInfo, name: str
         raise RefusalError(f"an argument for {info.name} is missing", info.declaration.span)
     if info.direction in ("", "in"):
         value = cx.value_of(e)
-        if isinstance(value, ir.Const | ir.ActionData | Literal | ExternValue):
+        if isinstance(value, Literal | ExternValue):
             return value, None
-        if isinstance(value, ir.Text) and not info.direction:
+        if isinstance(value, Scalar) and isinstance(value.of, Const | Local):
             return value, None
         storage = allocate(cx, name, info.type, e.span)
         assign(cx, storage, value, e.span)
@@ -96,7 +98,7 @@ def copied(cx: Context, e: ast.Expression | None, info: ParameterInfo, name: str
     return storage, place
 
 
-def copy_back(cx: Context, back: list[tuple[Value, Value]], body: list[ir.Stmt], span: Span) -> None:
+def copy_back(cx: Context, back: list[tuple[Value, Value]], body: list[Flow], span: Span) -> None:
     if not back:
         return
     with cx.apart() as copies:
@@ -110,7 +112,7 @@ def _name_called(cx: Context, action: ActionValue) -> None:
     """P4Info also lists the actions that a control calls, without parameters, which are bound."""
     if all(a.name != action.name for a in cx.program.called):
         d = action.declaration
-        cx.program.called.append(ir.ActionDef(action.name, [], [], annotations=d.annotations, span=d.span))
+        cx.program.called.append(DeclaredAction(action.name, annotations=d.annotations, span=d.span))
 
 
 def find_action(cx: Context, symbol: Symbol) -> ActionValue:
@@ -122,21 +124,25 @@ def find_action(cx: Context, symbol: Symbol) -> ActionValue:
     assert isinstance(declaration, ast.Action)
     made = ActionValue(symbol, declaration, control_plane_name(declaration, ""), cx.globals)
     cx.globals.bind(symbol, made)
-    cx.program.declared_actions.insert(0, made.name)
+    cx.program.action_names.insert(0, made.name)
     return made
 
 
-def _before_quits(body: list[ir.Stmt], copies: list[ir.Stmt], span: Span) -> None:
+def _exits(a: DeclaredAction) -> bool:
+    return a.action is not None and any(p.op == "exit" for p in a.action.primitives)
+
+
+def _before_quits(body: list[Flow], copies: list[Flow], span: Span) -> None:
     """Put `copies` in front of every exit in `body`."""
     position = 0
     while position < len(body):
         s = body[position]
-        if isinstance(s, ir.Quit):
+        if isinstance(s, Quit):
             body[position:position] = copies
             position += len(copies)
         for inner in bodies(s):
             _before_quits(inner, copies, span)
-        if isinstance(s, ir.Apply) and any(isinstance(x, ir.Quit) for a, _ in s.table.actions for x in walk(a.body)):
+        if isinstance(s, Apply) and any(_exits(a) for a, _ in s.table.actions):
             message = f"an action of table {s.table.name} exits a control whose parameters are copied back"
             raise RefusalError(message, span, "pass arguments that do not overlap")
         position += 1

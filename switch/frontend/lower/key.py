@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from switch.frontend import ir
-from switch.frontend.check.types import Bits
+from switch.frontend.declared import DeclaredKey, DeclaredTable
 from switch.frontend.lower.context import Context, RefusalError
 from switch.frontend.lower.storage import scalar
 from switch.frontend.lower.values import TableValue
 from switch.frontend.parse import ast
+from switch.frontend.scalar import Scalar
+from switch.model.expressions import Binary, Const, FieldRef, Unary, ValidBit
 
 
-def add_key(cx: Context, value: TableValue, table: ir.TableDef, key: ast.KeyElement) -> None:
+def add_key(cx: Context, value: TableValue, table: DeclaredTable, key: ast.KeyElement) -> None:
     named = next((a for a in key.annotations if a.name == "name" and a.expressions), None)
     if named is not None and isinstance(named.expressions[0], ast.String):
         name = named.expressions[0].text
@@ -19,32 +20,44 @@ def add_key(cx: Context, value: TableValue, table: ir.TableDef, key: ast.KeyElem
         if not name:
             note = 'add @name("…") after its match kind'
             raise RefusalError("this key needs a name for the control plane", key.span, note)
-    target, before = cx.isolated(key.expression)
-    mask = None
+    value_read, before = cx.isolated(key.expression)
+    target, mask = _target(value_read, key) if not before else (None, None)
     if key.match_kind == "selector":
         if table.profile is None or table.profile.algorithm is None:
             raise RefusalError(f"table {table.name} has selector keys but no action_selector", key.span)
-        simple = isinstance(target, ir.FieldRef) and not before
-        chosen = target if simple else _prepared(cx, value, target, key)
-        table.all_keys.append(ir.Key(chosen, "selector", name, None, key.expression.type, [], key.annotations))
+        if not isinstance(target, FieldRef) or mask is not None:
+            target = _prepared(cx, value, value_read, key)
+        table.all_keys.append(DeclaredKey(target, "selector", name, None, key.expression.type, [], key.annotations))
         return
-    match target:
-        case ir.Operation(op="&", operands=(ir.FieldRef() as field, ir.Const() as masked)) if not before:
-            target, mask = field, masked.value
-    if isinstance(target, ir.Valid) and not target.union and key.match_kind in ("exact", "ternary", "optional"):
-        target = ir.FieldRef(target.header, "$valid$", Bits(1))
-    elif not isinstance(target, ir.FieldRef) or before:
-        target = _prepared(cx, value, target, key)
+    if target is None:
+        target = _prepared(cx, value, value_read, key)
     annotations = [a for a in key.annotations if a.name != "name"]
-    made = ir.Key(target, key.match_kind, name, mask, key.expression.type, annotations, key.annotations)
-    table.keys.append(made)
+    made = DeclaredKey(target, key.match_kind, name, mask, key.expression.type, annotations, key.annotations)
     table.all_keys.append(made)
 
 
-def _prepared(cx: Context, value: TableValue, target: ir.Expr, key: ast.KeyElement) -> ir.FieldRef:
+def _target(value: Scalar, key: ast.KeyElement) -> tuple[FieldRef | ValidBit | None, int | None]:
+    """The field that BMv2 can match as it is, and the mask over it; None where the key must be computed first."""
+    match value.of:
+        case FieldRef() as field:
+            return field, None
+        case Binary("&", FieldRef() as field, Const(mask)) if _is_mask(key.expression):
+            return field, mask
+        case Unary("d2b", ValidBit() as valid) if key.match_kind in ("exact", "ternary", "optional"):
+            return valid, None
+    return None, None
+
+
+def _is_mask(e: ast.Expression) -> bool:
+    """Whether the program itself masks the key: slices and casts are masks in the model as well."""
+    return isinstance(e, ast.Binary) and e.op == "&"
+
+
+def _prepared(cx: Context, value: TableValue, target: Scalar, key: ast.KeyElement) -> FieldRef:
     place = scalar(cx, f"{value.name}.key", target.type)
     value.prepared.append((place, key.expression))
-    return place
+    assert isinstance(place.of, FieldRef)
+    return place.of
 
 
 def key_name(e: ast.Expression) -> str:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from switch.frontend import ir
 from switch.frontend.check.scope import Callee
 from switch.frontend.check.types import Bits, EnumValue, Extern, strip
+from switch.frontend.declared import Declared, DeclaredCounter, DeclaredMeter, DeclaredProfile, DeclaredRegister
 from switch.frontend.diagnostics import Span
 from switch.frontend.lower.argument import algorithm, into, number
 from switch.frontend.lower.context import BLOCKS, Context, Methods, RefusalError
 from switch.frontend.lower.values import ExternValue, Literal
 from switch.frontend.parse import ast
+from switch.frontend.scalar import Scalar
+from switch.model.expressions import FieldRef
+from switch.model.externs import Counter, Meter
+from switch.model.registers import Register
 
 
 def extern_object(cx: Context, d: ast.Instance, t: Extern, callee: Callee, name: str) -> ExternValue:
-    made: ir.Counter | ir.Meter | ir.Register | ir.ActionProfile
+    made: Declared
+    source = cx.diagnostics.source(d.span)
     cx.claim(t.name, name, d.span)
     index = t.arguments[-1] if t.arguments and t.name in ("counter", "meter") else None
     if t.name in ("counter", "direct_counter", "meter", "direct_meter"):
@@ -21,25 +26,31 @@ def extern_object(cx: Context, d: ast.Instance, t: Extern, callee: Callee, name:
         size = None if direct else _constant_argument(cx, callee, 0, f"the size of a {noun}")
         unit = _unit(cx, callee, 0 if direct else 1)
         if noun == "counter":
-            made = ir.Counter(name, unit, size, index_type=index)
-            cx.program.counters.append(made)
+            counters = cx.program.counters
+            counter = None if size is None else Counter(name, len(counters), size, source=source)
+            made = DeclaredCounter(name, unit, size, index, counter=counter)
+            counters.append(made)
         else:
-            made = ir.Meter(name, unit, size, index_type=index)
-            cx.program.meters.append(made)
+            meters = cx.program.meters
+            meter = None if size is None else Meter(name, len(meters), size, unit == "bytes", source=source)
+            made = DeclaredMeter(name, unit, size, index, meter=meter)
+            meters.append(made)
     elif t.name == "register":
         element = strip(t.arguments[0])
         if not isinstance(element, Bits):
             raise RefusalError(f"BMv2 registers hold bit<> or int<>, not {t.arguments[0]}", d.span)
         size = _constant_argument(cx, callee, 0, "the size of a register")
-        made = ir.Register(name, size, t.arguments[0], index_type=t.arguments[1] if len(t.arguments) > 1 else None)
+        index_type = t.arguments[1] if len(t.arguments) > 1 else None
+        register = Register(name, len(cx.program.registers), size, element.width, source)
+        made = DeclaredRegister(name, t.arguments[0], index_type, register)
         cx.program.registers.append(made)
     elif t.name == "action_profile":
-        made = ir.ActionProfile(name, _constant_argument(cx, callee, 0, "the size of an action profile"), None, [])
+        made = DeclaredProfile(name, _constant_argument(cx, callee, 0, "the size of an action profile"), None)
     elif t.name == "action_selector":
         size = _constant_argument(cx, callee, 1, "the size of an action selector")
         chosen = callee.arguments[0]
         assert chosen is not None
-        made = ir.ActionProfile(name, size, algorithm(cx, chosen), [])
+        made = DeclaredProfile(name, size, algorithm(cx, chosen))
     else:
         raise RefusalError(
             f"BMv2's simple_switch has no extern {t.name}",
@@ -54,9 +65,9 @@ def _constant_argument(cx: Context, callee: Callee, index: int, what: str) -> in
     argument = callee.arguments[index]
     assert argument is not None
     value = cx.value_of(argument)
-    if not isinstance(value, ir.Const):
+    if not isinstance(value, Scalar) or value.number is None:
         raise RefusalError(f"{what} must be known at compile time", argument.span)
-    return value.value
+    return value.number
 
 
 def _unit(cx: Context, callee: Callee, index: int) -> str:
@@ -75,25 +86,23 @@ def _only_in_pipeline(cx: Context, what: str, span: Span) -> None:
 
 def _register_read(cx: Context, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
     _only_in_pipeline(cx, "a register", e.span)
-    register = ir.Object("register_array", o.name)
-    into(cx, "register_read", a[0], e.span, register, number(cx, a[1]))
+    into(cx, "register_read", a[0], e.span, o.object.register, number(cx, a[1]))
 
 
 def _register_write(cx: Context, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
     _only_in_pipeline(cx, "a register", e.span)
     index, value = number(cx, a[0]), number(cx, a[1])
-    cx.emit("register_write", ir.Object("register_array", o.name), index, value, span=e.span)
+    cx.emit("register_write", o.object.register, index, value, span=e.span)
 
 
 def _counter_count(cx: Context, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
     _only_in_pipeline(cx, "a counter", e.span)
-    cx.emit("count", ir.Object("counter_array", o.name), number(cx, a[0]), span=e.span)
+    cx.emit("count", o.object.counter, number(cx, a[0]), span=e.span)
 
 
 def _meter_execute_meter(cx: Context, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
     _only_in_pipeline(cx, "a meter", e.span)
-    meter = ir.Object("meter_array", o.name)
-    into(cx, "execute_meter", a[1], e.span, meter, number(cx, a[0]), last=True)
+    into(cx, "execute_meter", a[1], e.span, o.object.meter, number(cx, a[0]), last=True)
 
 
 def _direct_counter_count(cx: Context, _e: ast.Call, _a: list[ast.Expression], _o: ExternValue) -> None:
@@ -103,10 +112,10 @@ def _direct_counter_count(cx: Context, _e: ast.Call, _a: list[ast.Expression], _
 
 def _direct_meter_read(cx: Context, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
     # BMv2 executes the meter at each hit and puts the colour into one field, the same for all actions.
-    place = cx.scalar_of(a[0])
+    place = cx.scalar_of(a[0]).of
     meter = o.object
-    assert isinstance(meter, ir.Meter)
-    if not isinstance(place, ir.FieldRef):
+    assert isinstance(meter, DeclaredMeter)
+    if not isinstance(place, FieldRef):
         raise RefusalError("a direct meter is read into a whole field or variable", e.span)
     if meter.result is not None and meter.result != place:
         raise RefusalError(f"meter {o.name} is read into two places, {meter.result} and {place}", e.span)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from switch.frontend import ir
 from switch.frontend.check import fold
 from switch.frontend.check.types import BOOL, ERROR, INT, Bits, Composite, Enum, Type, VarBits, strip
 from switch.frontend.diagnostics import Span
+from switch.frontend.flow import Branch, assigned
 from switch.frontend.lower.assignment import assign_scalar, evaluated
 from switch.frontend.lower.context import Context, Expressions, RefusalError, as_expression
 from switch.frontend.lower.storage import temporary
 from switch.frontend.lower.values import HeaderValue, Literal, Record, Value
 from switch.frontend.parse import ast
+from switch.frontend.scalar import Scalar, computed, constant, slice_of
+from switch.model.expressions import Binary
 
 
-def operation(op: str, operands: tuple[ir.Expr, ...], t: Type, span: Span) -> ir.Expr:
+def operation(op: str, operands: tuple[Scalar, ...], t: Type, span: Span) -> Scalar:
     """An operator on scalars, folded if they are all known (constructor parameters are only known here)."""
     t = strip(t)
-    if all(isinstance(o, ir.Const) for o in operands):
-        numbers = [o.value for o in operands if isinstance(o, ir.Const)]
+    numbers = [o.number for o in operands if o.number is not None]
+    if len(numbers) == len(operands):
         folded: int | bool | None = None
         if op == "cast":
             folded = fold.fit(numbers[0], t)
@@ -33,44 +35,33 @@ def operation(op: str, operands: tuple[ir.Expr, ...], t: Type, span: Span) -> ir
             right = operands[1].type
             folded = fold.binary(op, numbers[0], numbers[1], t, right.width if isinstance(right, Bits) else 0)
         if folded is not None:
-            return ir.Const(int(folded), t)
-    if op == "?" and isinstance(operands[0], ir.Const):
-        return operands[1] if operands[0].value else operands[2]
-    if op == "&&" and isinstance(operands[0], ir.Const):
-        return operands[1] if operands[0].value else operands[0]
-    if op == "||" and isinstance(operands[0], ir.Const):
-        return operands[0] if operands[0].value else operands[1]
+            return constant(int(folded), t)
+    known = operands[0].number
+    if op == "?" and known is not None:
+        return operands[1] if known else operands[2]
+    if op == "&&" and known is not None:
+        return operands[1] if known else operands[0]
+    if op == "||" and known is not None:
+        return operands[0] if known else operands[1]
     if op in ("/", "%") and isinstance(t, Bits) and t.signed:
         raise RefusalError(f"BMv2 has no {op} on signed values known only at run time", span)
-    return ir.Operation(op, operands, t)
+    return computed(op, operands, t)
 
 
-def slice_of(base: ir.Expr, high: int, low: int) -> ir.Expr:
-    t = Bits(high - low + 1)
-    if isinstance(base, ir.Const):
-        return ir.Const((base.value >> low) & ((1 << t.width) - 1), t)
-    if isinstance(base, ir.SliceOf):
-        return ir.SliceOf(base.base, high + base.low, low + base.low, t)
-    assert isinstance(base.type, Bits)
-    if t.width == base.type.width and not base.type.signed:
-        return base
-    return ir.SliceOf(base, high, low, t)
-
-
-def cast(value: ir.Expr, to: Type, span: Span) -> ir.Expr:
+def cast(value: Scalar, to: Type, span: Span) -> Scalar:
     t, plain = value.type, strip(to)
     if t == plain:
         return value
-    if isinstance(value, ir.Const):
-        return ir.Const(fold.fit(value.value, plain), plain)
+    if value.number is not None:
+        return constant(fold.fit(value.number, plain), plain)
     if isinstance(t, Bits) and plain == BOOL:
-        return operation("==", (value, ir.Const(1, t)), BOOL, span)
+        return operation("==", (value, constant(1, t)), BOOL, span)
     if t == BOOL and isinstance(plain, Bits):
-        return operation("?", (value, ir.Const(1, plain), ir.Const(0, plain)), plain, span)
+        return operation("?", (value, constant(1, plain), constant(0, plain)), plain, span)
     if isinstance(t, Bits) and isinstance(plain, Bits):
         if plain.width < t.width and not plain.signed:
             return slice_of(value, plain.width - 1, 0)
-        return ir.Operation("cast", (value,), plain)
+        return computed("cast", (value,), plain)
     if plain in (INT, ERROR) or isinstance(plain, Enum):
         return value
     raise RefusalError(f"a value of type {t} cannot be cast to {to}", span)
@@ -78,24 +69,24 @@ def cast(value: ir.Expr, to: Type, span: Span) -> ir.Expr:
 
 def binary(cx: Context, e: ast.Binary, left: Value, right: Value) -> Value:
     """The operator of `e` on two values."""
-    if e.op in ("==", "!=") and not (isinstance(left, ir.Expr) and isinstance(right, ir.Expr)):
+    if e.op in ("==", "!=") and not (isinstance(left, Scalar) and isinstance(right, Scalar)):
         equal = _equal(cx, left, right, e.span)
         return equal if e.op == "==" else operation("!", (equal,), BOOL, e.span)
     a, b = as_expression(left, e.left.span), as_expression(right, e.right.span)
-    if e.op in ("<<", ">>") and isinstance(b, ir.Const) and isinstance(a.type, Bits):
-        gone = b.value >= a.type.width and (e.op == "<<" or not a.type.signed)
+    if e.op in ("<<", ">>") and b.number is not None and isinstance(a.type, Bits):
+        gone = b.number >= a.type.width and (e.op == "<<" or not a.type.signed)
         if gone:
-            return ir.Const(0, a.type)
+            return constant(0, a.type)
     if isinstance(a.type, VarBits) or isinstance(b.type, VarBits):
         raise RefusalError("varbit fields can only be extracted, emitted and copied", e.span)
     return operation(e.op, (a, b), e.type, e.span)
 
 
-def _equal(cx: Context, left: Value, right: Value, span: Span) -> ir.Expr:
+def _equal(cx: Context, left: Value, right: Value, span: Span) -> Scalar:
     if isinstance(left, HeaderValue) and isinstance(right, HeaderValue):
-        return ir.HeadersEqual(left.name, right.name)
+        return Scalar(Binary("==", left.header, right.header), BOOL)
     if isinstance(left, Record) and isinstance(right, Record):
-        result: ir.Expr = ir.Const(1, BOOL)
+        result: Scalar = constant(1, BOOL)
         for a, b in zip(left.members.values(), right.members.values(), strict=True):
             result = operation("&&", (result, _equal(cx, a, b, span)), BOOL, span)
         return result
@@ -115,7 +106,7 @@ def _binary(cx: Context, e: ast.Binary) -> Value:
     return binary(cx, e, left, right)
 
 
-def _short_circuit(cx: Context, e: ast.Binary) -> ir.Expr:
+def _short_circuit(cx: Context, e: ast.Binary) -> Scalar:
     left = cx.scalar_of(e.left)
     right, before = cx.isolated(e.right)
     if not before:
@@ -123,16 +114,16 @@ def _short_circuit(cx: Context, e: ast.Binary) -> ir.Expr:
     # The right side has effects, which may happen only if the left side does not decide.
     result = temporary(cx, BOOL)
     assign_scalar(cx, result, left, e.span)
-    body = [*before, ir.Primitive("assign", (result, right), e.span)]
-    branch = ir.Branch(result, body, [], e.span) if e.op == "&&" else ir.Branch(result, [], body, e.span)
+    body = [*before, assigned(result, right, e.span)]
+    branch = Branch(result, body, [], e.span) if e.op == "&&" else Branch(result, [], body, e.span)
     cx.out.append(branch)
     return result
 
 
 def _conditional(cx: Context, e: ast.Conditional) -> Value:
     condition = cx.scalar_of(e.condition)
-    if isinstance(condition, ir.Const):
-        return cx.value_of(e.then if condition.value else e.otherwise)
+    if condition.number is not None:
+        return cx.value_of(e.then if condition.number else e.otherwise)
     if isinstance(strip(e.type), Composite):
         raise RefusalError("a conditional expression of structs or headers is not supported: use if", e.span)
     then, before_then = cx.isolated(e.then)
@@ -140,9 +131,9 @@ def _conditional(cx: Context, e: ast.Conditional) -> Value:
     if not before_then and not before_otherwise:
         return operation("?", (condition, then, otherwise), e.type, e.span)
     result = temporary(cx, e.type)
-    before_then.append(ir.Primitive("assign", (result, then), e.span))
-    before_otherwise.append(ir.Primitive("assign", (result, otherwise), e.span))
-    cx.out.append(ir.Branch(condition, before_then, before_otherwise, e.span))
+    before_then.append(assigned(result, then, e.span))
+    before_otherwise.append(assigned(result, otherwise, e.span))
+    cx.out.append(Branch(condition, before_then, before_otherwise, e.span))
     return result
 
 

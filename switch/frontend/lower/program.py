@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from switch.frontend import ir
 from switch.frontend.check.context import Context as Checked
 from switch.frontend.check.scope import Callee, Symbol
 from switch.frontend.check.types import Applicable, Composite, Enum, EnumValue, Extern, strip
 from switch.frontend.diagnostics import NOWHERE, Diagnostics
+from switch.frontend.draft import Draft, DraftPipeline
 from switch.frontend.lower import expression, operator, statement
 from switch.frontend.lower.argument import flat
 from switch.frontend.lower.block import block_value, control_body, instance
 from switch.frontend.lower.checksum import checksums
 from switch.frontend.lower.context import SCALARS, Context, RefusalError, control_plane_name
 from switch.frontend.lower.deparser import deparser
-from switch.frontend.lower.parser import lower_parser
-from switch.frontend.lower.storage import allocate, bits_of
+from switch.frontend.lower.states.parser import lower_parser
+from switch.frontend.lower.storage import allocate, bits_of, new_header, pad
 from switch.frontend.lower.values import (
     BlockValue,
     ExternValue,
@@ -27,15 +27,19 @@ from switch.frontend.lower.values import (
     leaves,
 )
 from switch.frontend.parse import ast
+from switch.frontend.scalar import Scalar
+from switch.model.expressions import FieldRef
+from switch.model.externs import FieldList
+from switch.model.headers import Field, HeaderType, add_field
 
 STANDARD_METADATA = "standard_metadata"
 _ARCHITECTURE_ENUMS = frozenset(["CounterType", "MeterType", "HashAlgorithm", "CloneType"])
 _V1SWITCH = ("p", "vr", "ig", "eg", "ck", "dep")
 
 
-def lower(program: ast.Program, checked: Checked, diagnostics: Diagnostics, file: str) -> ir.Program:
+def lower(program: ast.Program, checked: Checked, diagnostics: Diagnostics, file: str) -> Draft:
     """The checked program as BMv2 will see it; refusals go to `diagnostics`."""
-    made = ir.Program(file=file, errors=dict(checked.errors))
+    made = Draft(file=file, errors=dict(checked.errors))
     frame = Frame(None, "")
     expressions = expression.EXPRESSIONS | operator.EXPRESSIONS
     cx = Context(made, checked, diagnostics, expressions, statement.STATEMENTS, frame, frame)
@@ -45,8 +49,9 @@ def lower(program: ast.Program, checked: Checked, diagnostics: Diagnostics, file
 
 
 def _lower(cx: Context, program: ast.Program) -> None:
-    cx.program.header_types[f"{SCALARS}_0"] = ir.HeaderType(f"{SCALARS}_0", [])
-    cx.program.headers[SCALARS] = ir.HeaderInstance(SCALARS, f"{SCALARS}_0", True)
+    scalars = HeaderType(f"{SCALARS}_0", cx.program.scalars)
+    cx.program.header_types[scalars.name] = scalars
+    new_header(cx, SCALARS, scalars, True)
     cx.names.add(SCALARS)
     for d in program.declarations:
         _global(cx, d)
@@ -66,6 +71,7 @@ def _lower(cx: Context, program: ast.Program) -> None:
             checksums(cx, name, blocks[key])
     _bind(blocks["dep"], [packet_out, hdr])
     deparser(cx, blocks["dep"])
+    pad(cx.program.scalars)
     cx.program.package_annotations = main.declaration.annotations if main.declaration is not None else []
 
 
@@ -113,8 +119,7 @@ def _storage(cx: Context, parser: BlockValue) -> tuple[Value, Value, Value]:
     span = headers.declaration.span
     std_type = strip(standard.type)
     assert isinstance(std_type, Composite)
-    _standard_metadata(cx, std_type)
-    std = Record(std_type, {n: ir.FieldRef(STANDARD_METADATA, n, strip(f.type)) for n, f in std_type.fields.items()})
+    std = _standard_metadata(cx, std_type)
     for what, info in (("headers", headers), ("metadata", metadata)):
         t = strip(info.type)
         if not isinstance(t, Composite) or t.kind != "struct":
@@ -129,23 +134,33 @@ def _storage(cx: Context, parser: BlockValue) -> tuple[Value, Value, Value]:
     meta_type = strip(metadata.type)
     assert isinstance(meta_type, Composite)
     assert isinstance(meta, Record)
-    _field_lists(cx, meta_type, meta, [])
+    lists: dict[int, list[FieldRef]] = {}
+    _field_lists(cx, meta_type, meta, [], lists)
+    for place, (index, fields) in enumerate(lists.items()):
+        cx.program.field_lists.append(FieldList(f"field_list{index}", place + 1, tuple(fields)))
     return hdr, meta, std
 
 
-def _standard_metadata(cx: Context, t: Composite) -> None:
-    kind = ir.HeaderType(STANDARD_METADATA, [])
+def _standard_metadata(cx: Context, t: Composite) -> Record:
+    fields: list[Field] = []
+    kind = HeaderType(STANDARD_METADATA, fields)
+    header = new_header(cx, STANDARD_METADATA, kind, True)
+    members: dict[str, Value] = {}
     for f in t.fields.values():
-        kind.fields.append((f.name, bits_of(f.type), False))
+        place = FieldRef(header, add_field(fields, f.name, bits_of(f.type)))
+        members[f.name] = Scalar(place, strip(f.type))
         for a in f.annotations:
             if a.name == "alias" and isinstance(a.expressions[0], ast.String):
-                cx.program.aliases.append((a.expressions[0].text, STANDARD_METADATA, f.name))
+                cx.program.aliases[a.expressions[0].text] = place
+    pad(fields)
     cx.program.header_types[STANDARD_METADATA] = kind
-    cx.program.headers[STANDARD_METADATA] = ir.HeaderInstance(STANDARD_METADATA, STANDARD_METADATA, True)
     cx.names.add(STANDARD_METADATA)
+    return Record(t, members)
 
 
-def _field_lists(cx: Context, t: Composite, record: Record, inherited: list[int]) -> None:
+def _field_lists(
+    cx: Context, t: Composite, record: Record, inherited: list[int], lists: dict[int, list[FieldRef]]
+) -> None:
     """Lists of the metadata fields that `@field_list(…)` tags; a tag on a struct covers what is in it."""
     for f in t.fields.values():
         indices = list(inherited)
@@ -161,15 +176,11 @@ def _field_lists(cx: Context, t: Composite, record: Record, inherited: list[int]
         if isinstance(value, Record) and isinstance(strip(f.type), Composite):
             inner = strip(f.type)
             assert isinstance(inner, Composite)
-            _field_lists(cx, inner, value, indices)
+            _field_lists(cx, inner, value, indices, lists)
             continue
+        places = [item.of for item in flat(cx, value, NOWHERE) if isinstance(item.of, FieldRef)] if indices else []
         for index in indices:
-            name = f"field_list{index}"
-            found = next((x for x in cx.program.field_lists if x.name == name), None)
-            if found is None:
-                found = ir.FieldList(len(cx.program.field_lists) + 1, name, [])
-                cx.program.field_lists.append(found)
-            found.items.extend(flat(cx, value, NOWHERE))
+            lists.setdefault(index, []).extend(places)
 
 
 def _bind(block: BlockValue, values: list[Value]) -> None:
@@ -179,7 +190,7 @@ def _bind(block: BlockValue, values: list[Value]) -> None:
 
 def _pipeline(cx: Context, name: str, block: BlockValue) -> None:
     cx.block = name
-    cx.pipeline = ir.Pipeline(name, [], span=block.declaration.span)
+    cx.pipeline = DraftPipeline(name, [], span=block.declaration.span)
     cx.program.pipelines.append(cx.pipeline)
     cx.frame, cx.out = block.frame, cx.pipeline.body
     control_body(cx, block)

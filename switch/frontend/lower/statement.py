@@ -1,14 +1,13 @@
-"""Statements to IR; control flow stays structured."""
+"""Statements; control flow stays structured (`flow.py`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from switch.frontend import ir
 from switch.frontend.check.scope import Callee
 from switch.frontend.check.types import BOOL, Bits
 from switch.frontend.diagnostics import Span
-from switch.frontend.flow import leaves_early, walk
+from switch.frontend.flow import Apply, Branch, Flow, Leave, Quit, Region, leaves_early, walk
 from switch.frontend.lower.assignment import assign, assign_scalar, evaluated, header_object, pinned
 from switch.frontend.lower.block import apply_control, variable
 from switch.frontend.lower.checksum import conditional
@@ -16,11 +15,13 @@ from switch.frontend.lower.context import Context, RefusalError, Statements
 from switch.frontend.lower.extern import call_extern
 from switch.frontend.lower.inline import call_action, call_function
 from switch.frontend.lower.operator import binary, operation
-from switch.frontend.lower.parser import apply_parser
+from switch.frontend.lower.states.parser import apply_parser
 from switch.frontend.lower.storage import temporary
 from switch.frontend.lower.table import action_name, apply_table
 from switch.frontend.lower.values import StackValue
 from switch.frontend.parse import ast
+from switch.frontend.scalar import Scalar, constant
+from switch.model.expressions import Const, FieldRef, Local
 
 
 def _block(cx: Context, s: ast.Block) -> None:
@@ -28,14 +29,14 @@ def _block(cx: Context, s: ast.Block) -> None:
         with cx.apart() as made:
             for item in s.statements:
                 cx.statement(item)
-        if any(isinstance(inner, ir.Apply) for inner in walk(made)):
+        if any(isinstance(inner, Apply) for inner in walk(made)):
             message = "BMv2 is atomic within one action: this block, which applies a table, is not"
             cx.diagnostics.warning("target", message, s.span)
             cx.out.extend(made)
             return
         if leaves_early(made):
             raise RefusalError("an @atomic block cannot return: BMv2 is atomic within one action only", s.span)
-        cx.out.append(ir.Region(made, whole=True, span=s.span))
+        cx.out.append(Region(made, whole=True, span=s.span))
         return
     for item in s.statements:
         cx.statement(item)
@@ -46,13 +47,13 @@ def _empty(cx: Context, _s: ast.Empty) -> None:
 
 
 def _exit(cx: Context, _s: ast.Exit) -> None:
-    cx.out.append(ir.Quit())
+    cx.out.append(Quit())
 
 
 def _return(cx: Context, s: ast.Return) -> None:
     if s.value is not None and cx.result is not None:
         assign(cx, cx.result, cx.value_of(s.value), s.span)
-    cx.out.append(ir.Leave())
+    cx.out.append(Leave())
 
 
 def _assignment(cx: Context, s: ast.Assignment) -> None:
@@ -77,13 +78,13 @@ def _if(cx: Context, s: ast.If) -> None:
     if _branch_on_table(cx, s):
         return
     condition = cx.scalar_of(s.condition)
-    if isinstance(condition, ir.Const):
-        taken = s.then if condition.value else s.otherwise
+    if condition.number is not None:
+        taken = s.then if condition.number else s.otherwise
         if taken is not None:
             cx.statement(taken)
         return
     then, otherwise = cx.body(s.then), cx.body(s.otherwise)
-    cx.out.append(ir.Branch(condition, then, otherwise, s.condition.span))
+    cx.out.append(Branch(condition, then, otherwise, s.condition.span))
 
 
 def _branch_on_table(cx: Context, s: ast.If) -> bool:
@@ -111,7 +112,7 @@ def _switch(cx: Context, s: ast.Switch) -> None:
         _switch_on_action(cx, s, subject)
         return
     value = cx.scalar_of(subject)
-    if not isinstance(value, ir.Const | ir.FieldRef | ir.ActionData):
+    if not isinstance(value.of, Const | FieldRef | Local):
         kept = temporary(cx, value.type)
         assign_scalar(cx, kept, value, s.span)
         value = kept
@@ -119,10 +120,10 @@ def _switch(cx: Context, s: ast.Switch) -> None:
     cx.out.extend(written)
 
 
-def _switch_chain(cx: Context, s: ast.Switch, value: ir.Expr) -> list[ir.Stmt]:
+def _switch_chain(cx: Context, s: ast.Switch, value: Scalar) -> list[Flow]:
     """Cases in order as a chain of branches, the default last wherever it stands."""
-    result: list[ir.Stmt] = []
-    chain: list[tuple[ir.Expr, list[ir.Stmt], Span]] = []
+    result: list[Flow] = []
+    chain: list[tuple[Scalar, list[Flow], Span]] = []
     for labels, is_default, case in _arms(s):
         tests = [operation("==", (value, cx.scalar_of(label)), BOOL, label.span) for label in labels]
         made = cx.body(case.body)
@@ -134,7 +135,7 @@ def _switch_chain(cx: Context, s: ast.Switch, value: ir.Expr) -> list[ir.Stmt]:
                 condition = operation("||", (condition, other), BOOL, case.span)
             chain.append((condition, made, case.span))
     for condition, made, span in reversed(chain):
-        result = [ir.Branch(condition, made, result, span)]
+        result = [Branch(condition, made, result, span)]
     return result
 
 
@@ -175,9 +176,9 @@ def _call(cx: Context, s: ast.CallStatement) -> None:
             assert callee.base is not None
             stack = cx.value_of(callee.base)
             assert isinstance(stack, StackValue)
-            count = ir.Const(e.arguments[0].expression.value, Bits(32))
+            count = constant(e.arguments[0].expression.value, Bits(32))
             op = "push" if callee.name == "push_front" else "pop"
-            cx.emit(op, ir.Object(stack.kind, stack.name), count, span=e.span)
+            cx.emit(op, stack.stack, count, span=e.span)
         case "table":
             apply_table(cx, e)
         case "action":

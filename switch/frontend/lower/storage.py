@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from switch.frontend import ir
 from switch.frontend.check import types as ty
 from switch.frontend.diagnostics import Span
 from switch.frontend.lower.context import SCALARS, Context, RefusalError
 from switch.frontend.lower.values import HeaderValue, Record, StackValue, UnionValue, Value, leaves
+from switch.frontend.scalar import Scalar
+from switch.model.expressions import FieldRef
+from switch.model.headers import Field, Header, HeaderType, Stack, Union, UnionStack, add_field
 
 VARBIT_HEADER_FIELD = "field"
 
 
-def scalar(cx: Context, name: str, t: ty.Type) -> ir.FieldRef:
+def scalar(cx: Context, name: str, t: ty.Type) -> Scalar:
     """A new field of the scalars."""
     plain = ty.strip(t)
-    unique = cx.unique(name)
-    cx.program.header_types["scalars_0"].fields.append((unique, bits_of(plain), is_signed(plain)))
-    return ir.FieldRef(SCALARS, unique, plain)
+    field = add_field(cx.program.scalars, cx.unique(name), bits_of(plain), is_signed(plain))
+    return Scalar(FieldRef(cx.program.headers[SCALARS], field), plain)
 
 
 def is_signed(t: ty.Type) -> bool:
@@ -32,7 +33,7 @@ def bits_of(t: ty.Type) -> int:
     return 32  # error and enums without underlying type
 
 
-def temporary(cx: Context, t: ty.Type) -> ir.FieldRef:
+def temporary(cx: Context, t: ty.Type) -> Scalar:
     return scalar(cx, "tmp", t)
 
 
@@ -61,29 +62,47 @@ def allocate(cx: Context, name: str, t: ty.Type, span: Span, top: bool = False) 
     raise RefusalError(f"there is no storage for a value of type {t}", span)
 
 
-def header_type(cx: Context, t: ty.Composite) -> str:
+def pad(fields: list[Field]) -> None:
+    """Fill the fields of a header type to whole bytes."""
+    bits = sum(f.width_bits for f in fields)
+    if bits % 8:
+        add_field(fields, "_padding", 8 - bits % 8)
+
+
+def header_type(cx: Context, t: ty.Composite) -> HeaderType:
     if t.name not in cx.program.header_types:
-        made = ir.HeaderType(t.name, [])
-        _flatten(cx, made, t, "")
-        cx.program.header_types[t.name] = made
-    return t.name
+        fields: list[Field] = []
+        varbits = _flatten(fields, t, "")
+        pad(fields)
+        bits = sum(f.width_bits for f in fields)
+        most = bits // 8 + (varbits + 7) // 8 if varbits else 0
+        cx.program.header_types[t.name] = HeaderType(t.name, tuple(fields), most)
+    return cx.program.header_types[t.name]
 
 
-def _flatten(cx: Context, made: ir.HeaderType, t: ty.Composite, prefix: str) -> None:
+def _flatten(fields: list[Field], t: ty.Composite, prefix: str) -> int:
+    """Append the fields of `t`; returns how wide its varbit field may be, 0 without one."""
+    varbits = 0
     for f in t.fields.values():
         plain = ty.strip(f.type)
         if isinstance(plain, ty.Composite):
-            _flatten(cx, made, plain, f"{prefix}{f.name}.")
+            varbits = _flatten(fields, plain, f"{prefix}{f.name}.") or varbits
         elif isinstance(plain, ty.VarBits):
-            made.fields.append((prefix + f.name, None, False))
-            made.varbit_max = plain.width_max
+            add_field(fields, prefix + f.name, None)
+            varbits = plain.width_max
         else:
-            made.fields.append((prefix + f.name, bits_of(plain), is_signed(plain)))
+            add_field(fields, prefix + f.name, bits_of(plain), is_signed(plain))
+    return varbits
+
+
+def new_header(cx: Context, name: str, t: HeaderType, metadata: bool) -> Header:
+    made = Header(name, len(cx.program.headers), t, metadata)
+    cx.program.headers[name] = made
+    return made
 
 
 def header_instance(cx: Context, name: str, t: ty.Composite) -> HeaderValue:
-    cx.program.headers[name] = ir.HeaderInstance(name, header_type(cx, t), False)
-    return HeaderValue(name, t)
+    return HeaderValue(new_header(cx, name, header_type(cx, t), False), t)
 
 
 def _union_instance(cx: Context, name: str, t: ty.Composite) -> UnionValue:
@@ -91,28 +110,32 @@ def _union_instance(cx: Context, name: str, t: ty.Composite) -> UnionValue:
     for f in t.fields.values():
         assert isinstance(f.type, ty.Composite)
         members[f.name] = header_instance(cx, f"{name}.{f.name}", f.type)
-    kinds = [(f.name, header_type(cx, f.type)) for f in t.fields.values() if isinstance(f.type, ty.Composite)]
-    cx.program.union_types[t.name] = kinds
-    cx.program.unions[name] = ir.UnionInstance(name, t.name, [m.name for m in members.values()])
-    return UnionValue(name, t, members)
+    headers = tuple(member.header for member in members.values())
+    made = Union(name, len(cx.program.unions), t.name, tuple(members), headers)
+    cx.program.unions[name] = made
+    return UnionValue(made, t, members)
 
 
 def _stack_instance(cx: Context, name: str, t: ty.Stack) -> StackValue:
     names = [f"{name}[{i}]" for i in range(t.size)]
     if t.element.kind == "header_union":
         unions = [_union_instance(cx, n, t.element) for n in names]
-        cx.program.stacks[name] = ir.StackInstance(name, t.element.name, names, union=True)
-        return StackValue(name, t, unions)
+        union_stack = UnionStack(name, len(cx.program.union_stacks), tuple(u.union for u in unions))
+        cx.program.union_stacks[name] = union_stack
+        return StackValue(union_stack, t, unions)
     elements = [header_instance(cx, n, t.element) for n in names]
-    cx.program.stacks[name] = ir.StackInstance(name, header_type(cx, t.element), names)
-    return StackValue(name, t, elements)
+    headers = tuple(e.header for e in elements)
+    stack = Stack(name, len(cx.program.stacks), header_type(cx, t.element), headers)
+    cx.program.stacks[name] = stack
+    return StackValue(stack, t, elements)
 
 
-def _varbit_instance(cx: Context, name: str, t: ty.VarBits) -> ir.FieldRef:
-    kind = ir.HeaderType(f"{name}_t", [(VARBIT_HEADER_FIELD, None, False)], t.width_max)
+def _varbit_instance(cx: Context, name: str, t: ty.VarBits) -> Scalar:
+    fields: list[Field] = []
+    field = add_field(fields, VARBIT_HEADER_FIELD, None)
+    kind = HeaderType(f"{name}_t", tuple(fields), (t.width_max + 7) // 8)
     cx.program.header_types[kind.name] = kind
-    cx.program.headers[name] = ir.HeaderInstance(name, kind.name, True)
-    return ir.FieldRef(name, VARBIT_HEADER_FIELD, t)
+    return Scalar(FieldRef(new_header(cx, name, kind, True), field), t)
 
 
 def header_field(cx: Context, header: HeaderValue, prefix: str, name: str, t: ty.Type) -> Value:
@@ -121,13 +144,15 @@ def header_field(cx: Context, header: HeaderValue, prefix: str, name: str, t: ty
     if isinstance(plain, ty.Composite):
         inner = {f.name: header_field(cx, header, f"{prefix}{name}.", f.name, f.type) for f in plain.fields.values()}
         return Record(plain, inner)
-    return ir.FieldRef(header.name, prefix + name, plain)
+    found = header.header.type.field(prefix + name)
+    assert found is not None
+    return Scalar(FieldRef(header.header, found), plain)
 
 
-def header_fields(cx: Context, header: HeaderValue) -> list[ir.Expr]:
+def header_fields(cx: Context, header: HeaderValue) -> list[Scalar]:
     """All fields of a header, flattened."""
-    found: list[ir.Expr] = []
+    found: list[Scalar] = []
     for f in header.type.fields.values():
         value = header_field(cx, header, "", f.name, f.type)
-        found.extend(leaf for leaf in leaves(value) if isinstance(leaf, ir.Expr))
+        found.extend(leaf for leaf in leaves(value) if isinstance(leaf, Scalar))
     return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from switch.frontend import ir
 from switch.frontend.check.scope import Callee, Symbol
-from switch.frontend.check.types import Extern, strip
+from switch.frontend.check.types import Extern, strip, width
+from switch.frontend.declared import DeclaredAction, DeclaredCounter, DeclaredMeter, DeclaredProfile, DeclaredTable
+from switch.frontend.flow import Apply, Flow, flatten
 from switch.frontend.lower.assignment import assign_scalar
 from switch.frontend.lower.context import Context, RefusalError, control_plane_name
 from switch.frontend.lower.entry import action_data, entries_of
@@ -13,11 +14,12 @@ from switch.frontend.lower.key import add_key
 from switch.frontend.lower.object import extern_object
 from switch.frontend.lower.values import ActionValue, ExternValue, Frame, TableValue, Value
 from switch.frontend.parse import ast
+from switch.frontend.scalar import Scalar
+from switch.model.actions import Action, Parameter
+from switch.model.expressions import FieldRef, Local
 
 
-def apply_table(
-    cx: Context, call: ast.Call, hit: list[ir.Stmt] | None = None, miss: list[ir.Stmt] | None = None
-) -> ir.Apply:
+def apply_table(cx: Context, call: ast.Call, hit: list[Flow] | None = None, miss: list[Flow] | None = None) -> Apply:
     callee: Callee = call.target
     assert isinstance(callee.base, ast.Name)
     value = cx.frame.lookup(callee.base.target)
@@ -27,12 +29,12 @@ def apply_table(
         value.table = _table(cx, value)
     for place, expression in value.prepared:
         assign_scalar(cx, place, cx.scalar_of(expression), expression.span)
-    applied = ir.Apply(value.table, hit, miss, span=call.span)
+    applied = Apply(value.table, hit, miss, span=call.span)
     cx.out.append(applied)
     return applied
 
 
-def _table(cx: Context, value: TableValue) -> ir.TableDef:
+def _table(cx: Context, value: TableValue) -> DeclaredTable:
     d = value.declaration
     assert cx.pipeline is not None
     cx.claim("table", value.name, d.span)
@@ -41,10 +43,10 @@ def _table(cx: Context, value: TableValue) -> ir.TableDef:
         value.actions[ref.name] = _listed_action(cx, ref)
         actions.append((value.actions[ref.name], ref.annotations))
     default, default_arguments, default_const = _default_action(cx, value, actions)
-    table = ir.TableDef(
-        value.name, [], actions, default, default_arguments, default_const, None, d.entries_const, 0, span=d.span
+    table = DeclaredTable(
+        value.name, actions, default, default_arguments, default_const, d.entries_const, annotations=d.annotations
     )
-    table.annotations = d.annotations
+    table.span = d.span
     _table_properties(cx, d, table)
     for key in d.keys:
         add_key(cx, value, table, key)
@@ -57,8 +59,8 @@ def _table(cx: Context, value: TableValue) -> ir.TableDef:
 
 
 def _default_action(
-    cx: Context, value: TableValue, actions: list[tuple[ir.ActionDef, list[ast.Annotation]]]
-) -> tuple[ir.ActionDef, list[int], bool]:
+    cx: Context, value: TableValue, actions: list[tuple[DeclaredAction, list[ast.Annotation]]]
+) -> tuple[DeclaredAction, list[int], bool]:
     d = value.declaration
     if d.default is not None:
         definition = value.actions.get(d.default.name)
@@ -74,7 +76,7 @@ def _default_action(
     return nothing, [], False
 
 
-def _listed_action(cx: Context, ref: ast.ActionRef) -> ir.ActionDef:
+def _listed_action(cx: Context, ref: ast.ActionRef) -> DeclaredAction:
     assert isinstance(ref.target, Symbol)
     action = find_action(cx, ref.target)
     if any(a is not None for a in ref.bound):
@@ -85,12 +87,12 @@ def _listed_action(cx: Context, ref: ast.ActionRef) -> ir.ActionDef:
     return action.definition
 
 
-def _define_action(cx: Context, action: ActionValue, arguments: list[ast.Expression | None]) -> ir.ActionDef:
+def _define_action(cx: Context, action: ActionValue, arguments: list[ast.Expression | None]) -> DeclaredAction:
     d = action.declaration
-    definition = ir.ActionDef(action.name, [], [], annotations=d.annotations, span=d.span)
+    definition = DeclaredAction(action.name, annotations=d.annotations, span=d.span)
     frame = Frame(action.frame, action.name)
     back: list[tuple[Value, Value]] = []
-    with cx.apart() as definition.body:
+    with cx.apart() as body:
         for info, argument in zip(action.symbol.parameters, arguments, strict=True):
             if info.direction and argument is not None:
                 storage, place = copied(cx, argument, info, f"{action.name}.{info.name}")
@@ -106,9 +108,13 @@ def _define_action(cx: Context, action: ActionValue, arguments: list[ast.Express
             t = strip(info.type)
             index = len(definition.parameters)
             definition.parameters.append((info.name, info.type, info.declaration.annotations))
-            frame.bind(info.symbol, ir.ActionData(index, info.name, t))
+            frame.bind(info.symbol, Scalar(Local(index), t))
         inlined(cx, d.body, frame, back, d.span)
-    cx.program.actions.append(definition)
+    parameters = tuple(Parameter(name, width(strip(t)) or 1) for name, t, _ in definition.parameters)
+    steps = flatten(body, cx.diagnostics.source)
+    definition.action = Action(action.name, len(cx.program.actions), parameters, steps)
+    cx.program.actions.append(definition.action)
+    cx.program.declared_actions.append(definition)
     return definition
 
 
@@ -120,8 +126,8 @@ def action_name(cx: Context, label: ast.Name, call: ast.Call) -> str:
     return value.actions[label.name].name
 
 
-def _selector(table: ir.TableDef, profile: ir.ActionProfile) -> None:
-    inputs = [k.target for k in table.all_keys if k.match == "selector"]
+def _selector(table: DeclaredTable, profile: DeclaredProfile) -> None:
+    inputs = [k.target for k in table.all_keys if k.match == "selector" and isinstance(k.target, FieldRef)]
     if not inputs:
         raise RefusalError(f"table {table.name} uses a selector but has no key of match kind selector", table.span)
     if profile.inputs and profile.inputs != inputs:
@@ -130,7 +136,7 @@ def _selector(table: ir.TableDef, profile: ir.ActionProfile) -> None:
     profile.inputs = inputs
 
 
-def _table_properties(cx: Context, d: ast.TableDecl, table: ir.TableDef) -> None:
+def _table_properties(cx: Context, d: ast.TableDecl, table: DeclaredTable) -> None:
     for p in d.properties.values():
         if p.name == "size":
             table.size = int(p.value.value)
@@ -142,7 +148,7 @@ def _table_properties(cx: Context, d: ast.TableDecl, table: ir.TableDef) -> None
             _attach(cx, table, value, p)
 
 
-def _made_in_place(cx: Context, table: ir.TableDef, p: ast.Property) -> Value:
+def _made_in_place(cx: Context, table: DeclaredTable, p: ast.Property) -> Value:
     """`implementation = action_profile(…)`: the object takes its name from `@name` before the property."""
     made = p.value
     assert isinstance(made, ast.Call)
@@ -158,27 +164,27 @@ def _made_in_place(cx: Context, table: ir.TableDef, p: ast.Property) -> Value:
     return extern_object(cx, d, callee.returns, callee, name)
 
 
-def _attach(cx: Context, table: ir.TableDef, value: ExternValue, p: ast.Property) -> None:
+def _attach(cx: Context, table: DeclaredTable, value: ExternValue, p: ast.Property) -> None:
     assert cx.pipeline is not None
-    if isinstance(value.object, ir.ActionProfile):
+    if isinstance(value.object, DeclaredProfile):
         table.profile = value.object
         value.object.tables.append(table)
         if value.object not in cx.pipeline.profiles:
             cx.pipeline.profiles.append(value.object)
         return
-    assert isinstance(value.object, ir.Counter | ir.Meter)
+    assert isinstance(value.object, DeclaredCounter | DeclaredMeter)
     if value.object.table is not None:
         raise RefusalError(
             f"{value.name} is attached to two tables, {value.object.table.name} and {table.name}", p.span
         )
     value.object.table = table
-    if isinstance(value.object, ir.Counter):
+    if isinstance(value.object, DeclaredCounter):
         table.counter = value.object
     else:
         table.meter = value.object
 
 
-def no_action(cx: Context) -> ir.ActionDef:
+def no_action(cx: Context) -> DeclaredAction:
     symbol = cx.checked.scope.names["NoAction"]
     action = find_action(cx, symbol)
     assert isinstance(action, ActionValue)

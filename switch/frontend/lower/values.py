@@ -1,4 +1,4 @@
-"""Values that names and expressions stand for while a program is lowered: scalars are `ir.Expr`, the rest is here."""
+"""Values that names and expressions stand for while a program is lowered, besides scalars (`scalar.py`)."""
 
 from __future__ import annotations
 
@@ -6,31 +6,30 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
-from switch.frontend import ir
 from switch.frontend.check.scope import Symbol
-from switch.frontend.check.types import Composite, Extern, Stack, Type
+from switch.frontend.check.types import Composite, Extern, Type
+from switch.frontend.check.types import Stack as StackType
+from switch.frontend.declared import DeclaredAction, DeclaredTable
 from switch.frontend.parse import ast
+from switch.frontend.scalar import Scalar
+from switch.model.expressions import AccessField, Expression, FieldRef, StackElement
+from switch.model.headers import Header, Stack, Union, UnionStack
 from switch.records import Mutable
 
 
 class HeaderValue(Mutable):
     """A header instance."""
 
-    name: str
+    header: Header
     type: Composite
 
 
 class StackValue(Mutable):
     """A stack of headers or of header unions."""
 
-    name: str
-    type: Stack
+    stack: Stack | UnionStack
+    type: StackType
     elements: list[HeaderValue] | list[UnionValue]
-
-    @property
-    def kind(self) -> str:
-        """BMv2's word for such a stack."""
-        return "header_stack" if self.type.element.kind == "header" else "header_union_stack"
 
     @property
     def headers(self) -> list[HeaderValue]:
@@ -41,7 +40,7 @@ class StackValue(Mutable):
 
 
 class UnionValue(Mutable):
-    name: str
+    union: Union
     type: Composite
     members: dict[str, HeaderValue]
 
@@ -50,8 +49,26 @@ class ElementValue(Mutable):
     """A stack element whose index is known at run time only."""
 
     stack: StackValue
-    index: ir.Expr
+    index: Scalar
     type: Composite
+
+    @property
+    def expression(self) -> StackElement:
+        assert isinstance(self.stack.stack, Stack)  # of unions, elements are taken by constant index only
+        return StackElement(self.stack.stack, self.index.operand)
+
+    def field(self, name: str, t: Type) -> Scalar:
+        element = self.expression
+        found = element.stack.type.field(name)
+        assert found is not None
+        return ElementField(AccessField(element, found), t, self, name)
+
+
+class ElementField(Scalar):
+    """A field of such an element."""
+
+    element: ElementValue = field(compare=False)
+    name: str = field(compare=False)
 
 
 class NextValue(Mutable):
@@ -78,7 +95,7 @@ class Record(Mutable):
 
 
 class ExternValue(Mutable):
-    """An extern object; `object` is its IR definition, or None for packet_in and packet_out."""
+    """An extern object; `object` is what was declared (`declared.py`), or None for packet_in and packet_out."""
 
     type: Extern
     name: str
@@ -110,9 +127,9 @@ class TableValue(Mutable):
     declaration: ast.TableDecl
     name: str
     frame: Frame
-    table: ir.TableDef | None = None
-    actions: dict[str, ir.ActionDef] = field(default_factory=dict)  # by the name in its action list
-    prepared: list[tuple[ir.FieldRef, ast.Expression]] = field(default_factory=list)
+    table: DeclaredTable | None = None
+    actions: dict[str, DeclaredAction] = field(default_factory=dict)  # by the name in its action list
+    prepared: list[tuple[Scalar, ast.Expression]] = field(default_factory=list)
 
 
 class ActionValue(Mutable):
@@ -122,11 +139,11 @@ class ActionValue(Mutable):
     declaration: ast.Action
     name: str
     frame: Frame
-    definition: ir.ActionDef | None = None  # without arguments bound in an action list
+    definition: DeclaredAction | None = None  # without arguments bound in an action list
 
 
 Value = (
-    ir.Expr
+    Scalar
     | HeaderValue
     | StackValue
     | UnionValue
@@ -177,33 +194,27 @@ def storage_names(value: Value) -> set[str]:
     names: set[str] = set()
     for leaf in leaves(value):
         if isinstance(leaf, HeaderValue):
-            names.add(leaf.name)
+            names.add(leaf.header.name)
         elif isinstance(leaf, StackValue):
-            names.update(h.name for h in leaf.headers)
-            names.add(leaf.name)
+            names.update(h.header.name for h in leaf.headers)
+            names.add(leaf.stack.name)
         elif isinstance(leaf, UnionValue):
-            names.update(h.name for h in leaf.members.values())
+            names.update(h.header.name for h in leaf.members.values())
         elif isinstance(leaf, ElementValue | NextValue | LastValue):
-            names.update(h.name for h in leaf.stack.headers)
-        elif isinstance(leaf, ir.Expr):
-            names.update(_expression_names(leaf))
+            names.update(h.header.name for h in leaf.stack.headers)
+        elif isinstance(leaf, Scalar):
+            names.update(_expression_names(leaf.of))
     return names
 
 
-def _expression_names(e: ir.Expr) -> Iterator[str]:
-    if isinstance(e, ir.FieldRef):
-        # Scalars are fields of one instance: each counts by itself.
-        yield f"{e.header}.{e.field}" if e.header in ("scalars", "standard_metadata") else e.header
-    elif isinstance(e, ir.Valid):
-        yield e.header
-    elif isinstance(e, ir.LastField | ir.LastIndex | ir.ElementField | ir.ElementHeader):
-        yield e.stack
-        if not isinstance(e, ir.LastField | ir.LastIndex):
-            yield from _expression_names(e.index)
-    elif isinstance(e, ir.Operation):
-        for operand in e.operands:
-            yield from _expression_names(operand)
-    elif isinstance(e, ir.SliceOf):
-        yield from _expression_names(e.base)
-    elif isinstance(e, ir.HeadersEqual):
-        yield from (e.left, e.right)
+def _expression_names(e: Expression) -> Iterator[str]:
+    match e:
+        case FieldRef():
+            # Scalars are fields of one instance: each counts by itself.
+            own = e.header.name in ("scalars", "standard_metadata")
+            yield f"{e.header.name}.{e.field.name}" if own else e.header.name
+        case Header() | Stack() | Union() | UnionStack():
+            yield e.name
+        case _:
+            for part in e.parts:
+                yield from _expression_names(part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from switch.model.actions import Action, Argument, Parameter, Primitive, SourceInfo, Text, Vector
+from switch.model.actions import Action, Argument, Parameter, Primitive, Text, Vector
 from switch.model.expressions import AccessField, Const, FieldRef, Kind, LastField, ValidBit
 from switch.model.externs import Counter, FieldList, Meter
 from switch.model.loading.cursor import Cursor
@@ -62,7 +62,7 @@ def _primitive(at: Cursor, scope: Scope, locals_count: int) -> Primitive:
     if len(given) != len(signature):
         at.fail(f"{op} takes {len(signature)} parameters, not {len(given)}")
     args = tuple(_argument(word, p, scope, locals_count) for word, p in zip(signature, given, strict=True))
-    return Primitive(op, args, source_of(at))
+    return Primitive(op, args, at.source())
 
 
 def _argument(word: str, at: Cursor, scope: Scope, locals_count: int) -> Argument:
@@ -130,12 +130,3 @@ def _field_list(at: Cursor, scope: Scope) -> FieldList:
     if number.value == 0:
         at.fail("simple_switch takes field list 0 for no resubmit or recirculate at all: ids must start at 1")
     return scope.field_lists[number.value]
-
-
-def source_of(at: Cursor) -> SourceInfo | None:
-    info = at.find("source_info")
-    if info is None:
-        return None
-    line, column = (info.get_or(key, Cursor.integer, 0) for key in ("line", "column"))
-    filename, fragment = (info.get_or(key, Cursor.text, "") for key in ("filename", "source_fragment"))
-    return SourceInfo(filename, line, column, fragment)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from switch.model.errors import ModelError, UnsupportedError
+from switch.model.source import SourceInfo
 
 _HEX = re.compile(r"-?(0[xX])?[0-9a-fA-F]+")
 _SHOWN = 60  # characters of an offending value
@@ -77,6 +78,15 @@ class Cursor:
         """The items of the array `key`; none when it is missing or null."""
         array = self.find(key)
         return [] if array is None else array.items()
+
+    def source(self) -> SourceInfo | None:
+        """The object's `source_info`, if it has one."""
+        info = self.find("source_info")
+        if info is None:
+            return None
+        line, column = (info.get_or(key, Cursor.integer, 0) for key in ("line", "column"))
+        filename, fragment = (info.get_or(key, Cursor.text, "") for key in ("filename", "source_fragment"))
+        return SourceInfo(filename, line, column, fragment)
 
     # --- leaves ---
 

@@ -44,12 +44,13 @@ def _direct_table(at: Cursor) -> str | None:
 def _counter(at: Cursor, scope: Scope, name: str) -> externs.Counter:
     table = _direct_table(at)
     size = at.get("size").integer(maximum=_MAX_ARRAY) if table is None else 0
-    return externs.Counter(name, len(scope.counters), size, table)
+    return externs.Counter(name, len(scope.counters), size, table, at.source())
 
 
 def _meter(at: Cursor, scope: Scope, name: str) -> externs.Meter:
     table = _direct_table(at)
-    size = at.get("size").integer(maximum=_MAX_ARRAY) if table is None else 0
+    read_size = partial(Cursor.integer, maximum=_MAX_ARRAY)
+    size = read_size(at.get("size")) if table is None else at.get_or("size", read_size, 0)
     unit = at.get("type").text()
     if unit not in ("bytes", "packets"):
         at.fail(f"a meter counts 'bytes' or 'packets', not {unit!r}")
@@ -57,16 +58,17 @@ def _meter(at: Cursor, scope: Scope, name: str) -> externs.Meter:
     if rates != 2:
         at.unsupported(f"a meter with {rates} rates; only two-rate three-colour meters are supported")
     result = None if table is None else scope.stored_field(at.get("result_target"))
-    return externs.Meter(name, len(scope.meters), size, unit == "bytes", table, result)
+    return externs.Meter(name, len(scope.meters), size, unit == "bytes", table, result, at.source())
 
 
 def _register(at: Cursor, scope: Scope, name: str) -> Register:
     size = at.get("size").integer(maximum=_MAX_ARRAY)
-    return Register(name, len(scope.registers), size, at.get("bitwidth").integer(minimum=1))
+    return Register(name, len(scope.registers), size, at.get("bitwidth").integer(minimum=1), at.source())
 
 
 def _calculation(at: Cursor, scope: Scope, name: str) -> externs.Calculation:
-    return externs.Calculation(name, len(scope.calculations), algorithm(at), calculation_inputs(at, scope))
+    inputs = calculation_inputs(at, scope)
+    return externs.Calculation(name, len(scope.calculations), algorithm(at), inputs, at.source())
 
 
 def algorithm(at: Cursor) -> str:
@@ -126,6 +128,7 @@ def read_checksums(root: Cursor, scope: Scope) -> tuple[externs.Checksum, ...]:
                 None if condition is None else kinded(condition, scope, Kind.BOOL),
                 at.get_or("verify", Cursor.boolean, True),
                 at.get_or("update", Cursor.boolean, True),
+                at.source(),
             )
         )
     return tuple(checksums)

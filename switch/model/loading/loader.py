@@ -68,6 +68,7 @@ def _program(value: dict[str, Any], name: str) -> Program:
         unions=tuple(scope.unions.values()),
         union_stacks=tuple(scope.union_stacks.values()),
         intrinsics=read_intrinsics(root, scope),
+        aliases=dict(scope.aliases),
         errors=dict(scope.errors),
         enums=read_enums(root),
         parser=parser,

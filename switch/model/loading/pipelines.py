@@ -8,12 +8,21 @@ from switch.entries import ActionCall, Entry, Exact, Lpm, Match, Range, Ternary
 from switch.model.actions import Action
 from switch.model.expressions import Kind, ValidBit
 from switch.model.externs import Calculation, Counter, Meter
-from switch.model.loading.actions import source_of
 from switch.model.loading.cursor import Cursor
 from switch.model.loading.expressions import kinded
 from switch.model.loading.externs import algorithm, calculation_inputs
 from switch.model.loading.scope import Scope, declare, named, numbered
-from switch.model.pipelines import ActionCallNode, ActionProfile, Conditional, DefaultAction, Key, Node, Pipeline, Table
+from switch.model.pipelines import (
+    ActionCallNode,
+    ActionProfile,
+    Conditional,
+    DefaultAction,
+    InitialEntry,
+    Key,
+    Node,
+    Pipeline,
+    Table,
+)
 
 _LOOSENESS = ("exact", "lpm", "ternary", "range")
 _HIT, _MISS = "__HIT__", "__MISS__"
@@ -24,8 +33,10 @@ def read_pipeline(root: Cursor, name: str, scope: Scope) -> Pipeline:
     if len(found) != 1:
         root.fail(f"pipelines must hold exactly one called {name!r}, as simple_switch expects")
     at = found[0]
-    for profile in at.list_of("action_profiles"):
+    profiles = tuple(
         declare(scope.profiles, profile, "action profile", partial(_profile, profile, scope))
+        for profile in at.list_of("action_profiles")
+    )
     sections = (*at.list_of("tables"), *at.list_of("conditionals"), *at.list_of("action_calls"))
     names = {node.get("name").text() for node in sections}
     nodes: dict[str, Node] = {}
@@ -35,7 +46,7 @@ def read_pipeline(root: Cursor, name: str, scope: Scope) -> Pipeline:
         declare(nodes, item, "node", partial(_conditional, i, item, names, scope))
     for i, item in enumerate(at.list_of("action_calls")):
         declare(nodes, item, "node", partial(_action_call, i, item, names, scope))
-    return Pipeline(name, _next(at.find("init_table"), names), nodes)
+    return Pipeline(name, _next(at.find("init_table"), names), nodes, profiles, at.source())
 
 
 def _next(at: Cursor | None, names: set[str]) -> str | None:
@@ -49,7 +60,7 @@ def _next(at: Cursor | None, names: set[str]) -> str | None:
 def _conditional(index: int, at: Cursor, names: set[str], scope: Scope, name: str) -> Conditional:
     condition = kinded(at.get("expression"), scope, Kind.BOOL)
     if_true, if_false = _next(at.find("true_next"), names), _next(at.find("false_next"), names)
-    return Conditional(name, index, condition, if_true, if_false, source_of(at))
+    return Conditional(name, index, condition, if_true, if_false, at.source())
 
 
 def _action_call(index: int, at: Cursor, names: set[str], scope: Scope, name: str) -> ActionCallNode:
@@ -64,7 +75,7 @@ def _profile(at: Cursor, scope: Scope, name: str) -> ActionProfile:
     selector_at = at.find("selector")
     if selector_at is not None:
         selector = Calculation(f"{name}.selector", -1, algorithm(selector_at), calculation_inputs(selector_at, scope))
-    return ActionProfile(name, len(scope.profiles), at.get("max_size").integer(), selector)
+    return ActionProfile(name, len(scope.profiles), at.get("max_size").integer(), selector, at.source())
 
 
 def _table(at: Cursor, names: set[str], scope: Scope, name: str) -> Table:
@@ -101,7 +112,7 @@ def _table(at: Cursor, names: set[str], scope: Scope, name: str) -> Table:
         actions=actions,
         max_size=len(entries) if size is None else max(size.integer(), len(entries)),
         default=_default(at.find("default_entry"), actions, scope),
-        entries=entries,
+        initial=entries,
         const_entries=entries_at is not None,
         profile=profile,
         counter=_direct_counter(name, at, scope),
@@ -112,6 +123,7 @@ def _table(at: Cursor, names: set[str], scope: Scope, name: str) -> Table:
         next_miss=next_miss,
         next_by_action=by_action,
         next_without_action=next_miss if by_hit else _next(at.find("base_default_next"), names),
+        source=at.source(),
     )
     scope.table_count += 1
     return table
@@ -198,12 +210,12 @@ def _default(at: Cursor | None, actions: tuple[Action, ...], scope: Scope) -> De
     return DefaultAction(action, _arguments(at.get("action_data"), action), any(const))
 
 
-def _entries(at: Cursor, keys: tuple[Key, ...], actions: tuple[Action, ...]) -> tuple[Entry, ...]:
+def _entries(at: Cursor, keys: tuple[Key, ...], actions: tuple[Action, ...]) -> tuple[InitialEntry, ...]:
     items = at.items()
     # In the JSON the smaller number wins; in P4Runtime and here the larger one does.
     numbers = [item.get_or("priority", Cursor.integer, 0) for item in items]
     top = max(numbers, default=0) + 1
-    entries: list[Entry] = []
+    entries: list[InitialEntry] = []
     for item, number in zip(items, numbers, strict=True):
         match_at = item.get("match_key").items(len(keys))
         matches = tuple(_match(m, k) for m, k in zip(match_at, keys, strict=True))
@@ -212,8 +224,9 @@ def _entries(at: Cursor, keys: tuple[Key, ...], actions: tuple[Action, ...]) -> 
         action = numbered(by_id, action_at.get("action_id"), "action of this table")
         call = ActionCall(action.name, _arguments(action_at.get("action_data"), action))
         looser = any(k.match in ("ternary", "range") for k in keys)
-        entries.append(Entry(matches, call, top - number if looser else 0))
-    seen = {(e.matches, e.priority) for e in entries}
+        entry = Entry(matches, call, top - number if looser else 0)
+        entries.append(InitialEntry(entry, number, item.source()))
+    seen = {(initial.entry.matches, initial.entry.priority) for initial in entries}
     if len(seen) != len(entries):
         at.fail("two initial entries match the same keys with the same priority")
     return tuple(entries)

@@ -28,7 +28,7 @@ class Scope:
         self.unions: dict[str, Union] = {}
         self.unions_by_id: dict[int, Union] = {}
         self.union_stacks: dict[str, UnionStack] = {}
-        self.aliases: dict[str, tuple[str, str]] = {}
+        self.aliases: dict[str, FieldRef | ValidBit] = {}
         self.errors: dict[str, int] = {}
         self.registers: dict[str, Register] = {}
         self.counters: dict[str, Counter] = {}
@@ -43,7 +43,9 @@ class Scope:
         """A field reference: `[header, field]`."""
         header_at, field_at = at.items(2)
         header_name, field_name = header_at.text(), field_at.text()
-        header_name, field_name = self.aliases.get(f"{header_name}.{field_name}", (header_name, field_name))
+        alias = self.aliases.get(f"{header_name}.{field_name}")
+        if alias is not None:
+            return alias
         header = self.headers.get(header_name)
         if header is None:
             at.fail(f"no header is called {header_name!r}; {choices(self.headers)}")

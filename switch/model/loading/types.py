@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from switch.model.headers import Field, Header, HeaderType, Stack, Union, UnionStack
-from switch.model.intrinsics import NAMES, REQUIRED, Intrinsics
+from switch.model.errors import ModelError
+from switch.model.headers import Field, Header, HeaderType, Stack, Union, UnionStack, add_field
+from switch.model.intrinsics import Intrinsics, find_intrinsics
 from switch.model.loading.cursor import Cursor
 from switch.model.loading.scope import Scope, declare, named, numbered
 from switch.model.program import CORE_ERRORS
@@ -22,9 +23,7 @@ def read_types(root: Cursor, scope: Scope) -> None:
     _read_unions(root, scope)
     for at in root.list_of("field_aliases"):
         alias, target = at.items(2)
-        header, field = (part.text() for part in target.items(2))
-        scope.field(target)  # must exist
-        scope.aliases[alias.text()] = (header, field)
+        scope.aliases[alias.text()] = scope.field(target)
     for at in root.list_of("errors"):
         name, value = at.items(2)
         scope.errors[name.text()] = value.integer()
@@ -35,21 +34,19 @@ def read_types(root: Cursor, scope: Scope) -> None:
 
 def _header_type(at: Cursor, name: str) -> HeaderType:
     fields: list[Field] = []
-    offset = 0
-    for i, field_at in enumerate(at.get("fields").items()):
+    for field_at in at.get("fields").items():
         parts = field_at.items()
         if not 2 <= len(parts) <= 4:
             field_at.fail("a field is [name, width], [name, width, signed] or [name, width, signed, saturating]")
         varbit = parts[1].value == "*"
-        width = 0 if varbit else parts[1].integer(minimum=1)
+        bits = None if varbit else parts[1].integer(minimum=1)
         signed = len(parts) > 2 and _flag(parts[2])
         saturating = len(parts) > 3 and _flag(parts[3])
         if varbit and (signed or saturating):
             field_at.fail("a varbit field can be neither signed nor saturating")
         if varbit and any(f.varbit for f in fields):
             field_at.fail("a header type may have one varbit field only")
-        fields.append(Field(parts[0].text(), i, width, offset, signed, saturating, varbit))
-        offset += width
+        add_field(fields, parts[0].text(), bits, signed, saturating)
     if at.find("length_exp") is not None:
         at.unsupported("length_exp (P4_14 variable-length headers): use extract_VL, as P4_16 compilers do")
     return HeaderType(name, tuple(fields), at.get_or("max_length", Cursor.integer, 0))
@@ -97,11 +94,13 @@ def _read_unions(root: Cursor, scope: Scope) -> None:
             members.append((name.text(), named(scope.header_types, type_at, "header type")))
         union_types[at.get("name").text()] = members
     for at in root.list_of("header_unions"):
-        members = named(union_types, at.get("union_type"), "header union type")
+        type_name = at.get("union_type")
+        members = named(union_types, type_name, "header union type")
         headers = tuple(numbered(scope.headers_by_id, h, "header") for h in at.get("header_ids").items())
         if len(headers) != len(members) or any(h.type is not m[1] for h, m in zip(headers, members, strict=True)):
             at.fail("the headers do not agree with the members of the union type")
-        make = partial(Union, index=len(scope.unions), members=tuple(m[0] for m in members), headers=headers)
+        names = tuple(name for name, _ in members)
+        make = partial(Union, index=len(scope.unions), type_name=type_name.text(), members=names, headers=headers)
         scope.unions_by_id[at.get("id").integer()] = declare(scope.unions, at, "header union", make)
     for at in root.list_of("header_union_stacks"):
         unions = tuple(numbered(scope.unions_by_id, u, "header union") for u in at.get("header_union_ids").items())
@@ -120,13 +119,7 @@ def read_enums(root: Cursor) -> dict[str, dict[str, int]]:
 
 
 def read_intrinsics(root: Cursor, scope: Scope) -> Intrinsics:
-    found = {}
-    for attribute, name in NAMES.items():
-        header_name, field_name = scope.aliases.get(name, tuple(name.split(".")))
-        header = scope.headers.get(header_name)
-        field = header.type.field(field_name) if header is not None else None
-        if header is not None and field is not None:
-            found[attribute] = scope.stored_field(Cursor([header_name, field_name], root.path))
-        elif attribute in REQUIRED:
-            root.fail(f"the field {name} is required by simple_switch, but the program has none")
-    return Intrinsics(**found)
+    try:
+        return find_intrinsics(scope.headers, scope.aliases)
+    except ModelError as missing:
+        root.fail(str(missing))

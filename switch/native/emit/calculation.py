@@ -71,7 +71,7 @@ class Calculations:
                     lines += self._put_header(header)
         lines.append("size_t bytes = (bits + 7) / 8;")
         if with_payload:
-            lines.append("bytes += put_payload(p, input + bytes);")
+            lines.append("bytes += put_payload(d, p, input + bytes);")
         lines.append(f"return {algorithm}(input, bytes);")
         return lines
 

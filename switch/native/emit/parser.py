@@ -33,7 +33,7 @@ class Parsers:
             "{",
             "    struct headers *h = HEADERS(p);",
             "    const u8 *b = p->data;",
-            "    u32 at = 0, end = p->length, error = 0, entered = 0;",
+            "    u32 at = 0, end = p->stored, error = 0, entered = 0;",
             "    (void)d; (void)now_ns; (void)b; (void)end; (void)entered;",
             f"    {self._go(parser.init_state)}",
         ]
@@ -50,7 +50,8 @@ class Parsers:
         return f"goto {self._label(name)};" if name else "goto done;"
 
     def _fail(self, error: str) -> str:
-        return f"PARSER_ERROR({self.program.errors[error]});"
+        macro = "PACKET_TOO_SHORT" if error == "PacketTooShort" else "PARSER_ERROR"
+        return f"{macro}({self.program.errors[error]});"
 
     def _state(self, state: State) -> list[str]:
         lines = [f"{self._label(state.name)}:"]
@@ -229,6 +230,7 @@ class Parsers:
             "    p->data += p->parsed;",
             "    p->data -= size;",
             "    p->length = p->length - p->parsed + size;",
+            "    p->stored = p->stored - p->parsed + size;",
             "    p->parsed = size;",
             "    u8 *b = p->data;",
             "    (void)b;",

@@ -2,8 +2,8 @@
 #ifndef MRCLAB_EMITTED_H
 #define MRCLAB_EMITTED_H
 
-#include "device.h"
-#include "hash.h"
+#include "device/device.h"
+#include "program/hash.h"
 
 #define HEADERS(p) ((struct headers *)(void *)(p)->headers)
 
@@ -11,6 +11,13 @@
     do {                                                                                                               \
         error = (code);                                                                                                \
         goto done;                                                                                                     \
+    } while (0)
+
+/* The parser wants bytes that are not there. In a frame whose payload is counted they would be payload. */
+#define PACKET_TOO_SHORT(code)                                                                                         \
+    do {                                                                                                               \
+        d->wants_payload |= p->stored < p->length;                                                                     \
+        PARSER_ERROR(code);                                                                                            \
     } while (0)
 
 /* Two-word action arguments and register cells, least significant word first. */
@@ -108,14 +115,19 @@ static inline bool numbers_equal(const u8 *a, size_t a_bytes, const u8 *b, size_
 }
 
 /* The bytes behind the parsed headers, cut to the packet's truncation. */
-static inline size_t put_payload(const struct packet *p, u8 *input)
+static inline size_t put_payload(struct device *d, const struct packet *p, u8 *input)
 {
     u32 bytes = p->length - p->parsed;
     if (bytes > p->limit)
         bytes = p->limit;
     if (bytes > FRAME_MAX)
         bytes = FRAME_MAX;
-    memcpy(input, p->data + p->parsed, bytes);
+    u32 stored = p->stored - p->parsed;
+    if (bytes > stored) {
+        d->wants_payload = true;
+        memset(input + stored, 0, bytes - stored);
+    }
+    memcpy(input, p->data + p->parsed, AT_MOST(bytes, stored));
     return bytes;
 }
 

@@ -241,7 +241,7 @@ def session(transport: str = "mrc") -> tuple[Session, Any]:
     nic: Any = factory.make(transport, profile, 1, {}, 0)
     limits = door.Limits(memory_bytes=1 << 16, regions=4, cqs=4, cqe=64, qps=4)
     return Session(
-        nic, hosts=["h1"], about=dict, make_memory=make_shared, make_channel=make_channel, limits=limits
+        nic, hosts={"h1": "fd00:1::1"}, about=dict, make_memory=make_shared, make_channel=make_channel, limits=limits
     ), nic
 
 

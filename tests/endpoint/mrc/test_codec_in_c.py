@@ -98,9 +98,9 @@ def exactly(data: bytes) -> memoryview:
     return memoryview(array.array("B", data))
 
 
-def read(native: ModuleType, data: bytes) -> tuple[Any, ...] | None:
+def read(native: ModuleType, data: bytes, counted: bool = False) -> tuple[Any, ...] | None:
     bits = sum(1 << dscp for dscp in TRIMMED)
-    arguments = (HERE, PORT_ADDRESS + HERE, bits, UDP_PORT)
+    arguments = (HERE, PORT_ADDRESS + HERE, bits, UDP_PORT, counted)
     found: tuple[Any, ...] | None = native.read(data, *arguments)
     assert native.read(exactly(data), *arguments) == found
     return found
@@ -148,6 +148,40 @@ def test_it_writes_the_plain_codecs_frame(
     memory = exactly(bytes(start) + payload + bytes(behind))
     expected = written(immediate + payload, 0xC7, flags, psn, va, traffic_class=traffic_class, outer=outer)
     assert native.write(headers(0, outer=outer), *fields, memory, start, len(payload), immediate) == expected
+
+
+COUNTED_SIZES = st.integers(1, 2000).map(lambda words: 4 * words)
+
+
+@given(COUNTED_SIZES, st.sampled_from([0xC6, 0xC7, 0xC8, 0xC9, 0xCA, 0xCB]))
+def test_a_counted_write_is_the_frame_without_its_payload(native: ModuleType, size: int, opcode: int) -> None:
+    immediate = b"imm." if opcode in (0xC9, 0xCB) else b""
+    fields = (1, opcode, 0, 0xFF000123, 5, 7 << 16 | 9, 1 << 40, 0xABCD, 1 << 20)
+    whole = native.write(headers(0), *fields, bytearray(size), 0, size, immediate)
+    counted = native.write(headers(0), *fields, None, 0, size, immediate)
+    assert counted[:-4] == whole[: len(whole) - 4 - size]
+    assert frame.left_out(counted) == size
+    assert frame.left_out(whole) == frame.left_out(whole[:-1]) == frame.left_out(counted[:-1]) == 0
+    assert read(native, counted, counted=True) == read(native, whole, counted=True) == read(native, whole) is not None
+    assert read(native, counted) is None  # a NIC that carries payload sees a frame that was cut
+
+
+@given(COUNTED_SIZES, st.integers(0, 138 * 8 - 1))
+def test_a_counted_write_with_any_bit_flipped_is_read_by_both_or_by_neither(
+    native: ModuleType, size: int, bit: int
+) -> None:
+    counted = native.write(headers(0), *WRITE_FIELDS, None, 0, size, b"")
+    broken = bytearray(counted)
+    broken[bit // 8] ^= 1 << bit % 8
+    if frame.left_out(broken) == 0:  # the ICRC says so, or there is no such length
+        assert read(native, bytes(broken), counted=True) is None
+
+
+def test_a_counted_write_of_no_frame_is_refused(native: ModuleType) -> None:
+    with pytest.raises(OverflowError, match="no IPv6 packet has room"):
+        native.write(headers(0), *WRITE_FIELDS, None, 0, 65500, b"")
+    with pytest.raises(TypeError):
+        native.write(headers(0), *WRITE_FIELDS, None, 0, -1, b"")
 
 
 @given(st.binary(min_size=5, max_size=300), st.integers(0, 0xFF), st.sampled_from([PORT_ADDRESS, None]))
@@ -286,7 +320,7 @@ def test_a_short_frame_with_a_right_icrc_is_no_usual_frame(native: ModuleType, o
 
 def test_only_whole_addresses_are_those_of_a_host(native: ModuleType) -> None:
     data, addresses = written(b"payload!", 0xC6, 0, 5, 1 << 40), LIST + PORT_ADDRESS
-    found = [size for size in range(33) if native.read(data, HERE, addresses[:size], 0, UDP_PORT) is not None]
+    found = [size for size in range(33) if native.read(data, HERE, addresses[:size], 0, UDP_PORT, False) is not None]
     assert found == [32]
 
 
@@ -297,7 +331,8 @@ def test_a_frame_cut_at_any_byte_is_no_usual_frame(native: ModuleType) -> None:
 
 @given(st.binary(max_size=300), st.binary(max_size=48), st.integers(0, 2**64 - 1))
 def test_any_bytes_are_taken(native: ModuleType, data: bytes, addresses: bytes, bits: int) -> None:
-    assert native.read(exactly(data), HERE, addresses, bits, UDP_PORT) is None
+    assert native.read(exactly(data), HERE, addresses, bits, UDP_PORT, False) is None
+    assert native.read(exactly(data), HERE, addresses, bits, UDP_PORT, True) is None
     assert read(native, data) is None
 
 
@@ -338,13 +373,13 @@ def test_wrong_arguments_raise_and_touch_nothing(native: ModuleType) -> None:
             native.seal(front, traffic_class, b"12345")
     with pytest.raises(ValueError, match="4 bytes are no transport packet"):
         native.seal(front, 0, b"1234")
-    for arguments in ((), (b"", b"", b"", 0, 0), (b"", HERE, "", 0, 0), ("text", HERE, HERE, 0, 0)):
+    for arguments in ((), (b"", b"", b"", 0, 0, 0), (b"", HERE, "", 0, 0, 0), ("text", HERE, HERE, 0, 0, 0)):
         with pytest.raises(TypeError):
             native.read(*arguments)
     with pytest.raises(BufferError):
-        native.read(memoryview(bytes(400))[::2], HERE, HERE, 0, 0)
+        native.read(memoryview(bytes(400))[::2], HERE, HERE, 0, 0, False)
     with pytest.raises(OverflowError):
-        native.read(bytes(200), HERE, HERE, 1 << 64, 0)
+        native.read(bytes(200), HERE, HERE, 1 << 64, 0, False)
     with pytest.raises(TypeError):
         native.crc32()
 

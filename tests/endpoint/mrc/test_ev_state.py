@@ -330,6 +330,27 @@ def test_the_answer_to_a_probe_from_before_the_loss_proves_nothing() -> None:
     assert victim.state is G
 
 
+def test_time_in_which_the_host_did_not_run_does_not_pass_for_a_path_that_is_out() -> None:
+    evs, _ = make_set(planes=2, evs_per_plane=4)
+    victim = evs.planes[0].active[0]
+    evs.signal(victim, EvCause.LOSS, 1000)
+    evs.due_probes(1000, 8)
+    evs.host_was_late(500, 1600)
+    assert (victim.left_ns, evs.next_probe_ns()) == (1500, 2500)
+    evs.host_was_late(5000, 6600)
+    assert (victim.left_ns, evs.next_probe_ns()) == (6500, 7500)
+    evs.host_was_late(500, 6600)
+    assert victim.left_ns == 6600  # never later than now
+
+
+def test_a_path_that_is_taken_out_is_probed_at_once() -> None:
+    bench = Bench(evs_per_plane=8)
+    victim = next(iter(bench.qp_a.evs.paths.values()))
+    bench.qp_a.evs.signal(victim, EvCause.LOSS, bench.now_ns)
+    bench.timers()
+    assert [probe.ev for probe in bench.out(bench.a, Opcode.PROBE)] == [victim.ev]
+
+
 def test_losses_from_before_the_probes_do_not_take_out_again_what_the_probes_brought_back() -> None:
     """A hunt found a path that came back and was given up in the same instant, for a packet of the outage before."""
     evs, _ = make_set(planes=2, evs_per_plane=4)

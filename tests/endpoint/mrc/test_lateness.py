@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from endpoint.mrc.flight import Flight
-from endpoint.mrc.recovery import ReorderRule
+from endpoint.mrc.loss.reorder import ReorderRule
 from endpoint.nic.rtt import RttEstimator
 from tests.helpers.transport.bench import Bench
 
@@ -86,7 +86,7 @@ class Pair:
             known = index < 0 or (flight.acked | flight.lost) >> index & 1 or index in expected
             if not known and walk.sent_ns[psn] == sent_ns:
                 expected.append(index)
-        assert flight.overdue() == expected
+        assert flight.rule.overdue(flight, 0) == expected
         for index in expected:
             path, _, sent_ns = flight.lose(index, proved=True)
             psn = flight.una + index

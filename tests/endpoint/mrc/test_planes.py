@@ -452,6 +452,17 @@ def test_a_whole_plane_of_dead_switches_is_left_and_comes_back() -> None:
     assert [plane.number for plane in flow.qp.evs.live] == [0, 1, 2, 3]
 
 
+def test_an_answer_goes_back_as_its_packet_came_until_a_way_back_is_confirmed() -> None:
+    bench = Bench(evs_per_plane=8)
+    reverse = bench.qp_b.reverse
+    port = bench.b.ports[0]
+    guess = reverse.routes[port.number]
+    came, confirmed = [route for route in bench.qp_b.peer.routes if route.port is port and route is not guess][:2]
+    assert reverse.choose(port, came.ev) is came
+    reverse.confirm(confirmed)
+    assert reverse.choose(port, came.ev) is confirmed
+
+
 def test_a_qp_that_only_receives_keeps_its_reverse_evs_fresh_by_probes() -> None:
     wire = Wire()
     flow = Flow(wire)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from endpoint.mrc.flight import Flight
-from endpoint.mrc.recovery import ReorderRule
+from endpoint.mrc.loss.reorder import ReorderRule
 from endpoint.mrc.retry import RetryTimer
 from endpoint.nic.rtt import RttEstimator
 from endpoint.transport import QPState

@@ -10,10 +10,11 @@ import pytest
 
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
+from endpoint.mrc.algorithms import find_selection
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.mrc.paths.ev_set import EvSet
 from endpoint.mrc.paths.ev_state import EvCause, EvState
-from endpoint.mrc.paths.selection import find_selection, next_after_loss
+from endpoint.mrc.paths.selection import next_after_loss
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
 
@@ -32,7 +33,7 @@ def make(name: str) -> tuple[Any, EvSet]:
         probe_interval_ns=1000,
         on_change=lambda *_: None,
     )
-    return find_selection(name)(evs, Random(3)), evs
+    return find_selection(name)(evs, Random(3), {}), evs
 
 
 def test_mrc_takes_every_plane_once_a_round_even_when_ports_are_busy_at_times() -> None:
@@ -80,7 +81,7 @@ def few_evs(rest_packets: int = 0) -> Any:
         on_change=lambda *_: None,
     )
     assert len(evs.planes[0].active) == 2
-    return find_selection("mrc")(evs, Random(3)), evs, *evs.planes[0].active
+    return find_selection("mrc")(evs, Random(3), {}), evs, *evs.planes[0].active
 
 
 def test_a_marked_ev_is_passed_over_for_the_good_one_also_where_a_scan_ends() -> None:
@@ -144,9 +145,8 @@ def test_a_packet_sent_again_goes_by_a_port_whose_pause_ends_now() -> None:
     for plane in others:
         plane.port.paused_ns = 1001
     pausing.port.paused_ns = 1000
-    found = next_after_loss(selection, evs, ALL, blamed, 1000)
-    assert found is not None
-    assert found.plane is pausing
+    found = [next_after_loss(selection, evs, ALL, blamed, 1000) for _ in range(8)]  # by chance, once is no proof
+    assert {path.plane for path in found if path is not None} == {pausing}
 
 
 def goodput(selection: str, seed: int = 1) -> tuple[float, Flow]:

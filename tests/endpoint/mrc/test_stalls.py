@@ -6,8 +6,8 @@ import pytest
 
 from endpoint.mrc.congestion.cc_profile import NsccConfig, PathTraits
 from endpoint.mrc.congestion.nscc import Nscc
+from endpoint.mrc.loss.reorder import ReorderRule
 from endpoint.mrc.paths.ev_state import EvState
-from endpoint.mrc.recovery import ReorderRule
 from endpoint.roce.endpoint import Endpoint as RoceEndpoint
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire

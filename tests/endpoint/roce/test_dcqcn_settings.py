@@ -89,3 +89,19 @@ def test_the_settings_are_the_published_numbers_where_there_are_some() -> None:
 def test_a_setting_that_does_not_exist_is_refused_with_the_names() -> None:
     with pytest.raises(ConfigError, match="dcqcn_setting is 'wild'; valid: default, aggressive, most_aggressive"):
         make_settings({"dcqcn_setting": "wild"})
+
+
+def test_the_published_constants_are_times_and_rates_whatever_the_link() -> None:
+    for line_bps, rtt_ns in ((40_000_000_000, 10_000), (400_000_000_000, 14_480)):
+        dcqcn = Dcqcn(line_bps, rtt_ns, line_bps * rtt_ns // 8_000_000_000, dcqcn_setting("published"))
+        dcqcn.on_cnp(0)
+        dcqcn.on_cnp(0)
+        expected = line_bps / 4
+        dcqcn.advance(54_999)
+        assert dcqcn.rate_bps == expected
+        for step in range(1, 6):
+            expected = (expected + line_bps / 2) / 2
+            dcqcn.advance(step * 55_000)
+            assert dcqcn.rate_bps == pytest.approx(expected)
+        dcqcn.advance(6 * 55_000)  # the target rises by R_AI, 40 Mb/s
+        assert dcqcn.rate_bps == pytest.approx((expected + line_bps / 2 + 40e6) / 2)

@@ -102,6 +102,24 @@ def test_a_lost_packet_sends_everything_behind_it_again() -> None:
     assert requester.timeouts == 0
 
 
+@pytest.mark.parametrize("repair_ns", [0, 500_000])
+def test_a_nic_takes_its_time_to_go_back_after_a_nak(repair_ns: int) -> None:
+    wire_ = roce_wire(repair_ns=repair_ns)
+    flow = Flow(wire_)
+    flow.post(400_000)
+    wire_.run(wire_.base_rtt_ns)
+    link = next(link for key, link in wire_.links.items() if link.data_packets and isinstance(key[0], int))
+    link.faults = Faults(loss=1.0)
+    wire_.run(wire_.now_ns + 2_000)
+    link.faults = Faults()
+    began_ns = wire_.now_ns
+    run(wire_, flow)
+    flow.check()
+    assert flow.qp.requester.naks >= 1
+    assert (wire_.now_ns - began_ns > 500_000) == bool(repair_ns)
+    assert wire_.now_ns - began_ns < 500_000 + 20 * wire_.base_rtt_ns
+
+
 def test_a_dead_path_ends_the_qp_when_the_retries_run_out() -> None:
     wire_ = roce_wire()
     flow = Flow(wire_)

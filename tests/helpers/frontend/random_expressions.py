@@ -90,6 +90,15 @@ class RandomExpressions:
             made.append((value << self.spare).to_bytes(self.in_bytes, "big"))
         return made
 
+    def values(self, frame: bytes) -> dict[str, int]:
+        """The fields of a frame."""
+        rest = int.from_bytes(frame, "big") >> self.spare
+        found = {}
+        for name, width, signed in reversed(self.fields):
+            value, rest = rest & (1 << width) - 1, rest >> width
+            found[name] = value - (1 << width) if signed and value >> width - 1 else value
+        return found
+
     # --- expressions -----------------------------------------------------------------------------------------------
 
     def _literal(self, width: int, signed: bool) -> str:

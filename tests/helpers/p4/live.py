@@ -12,11 +12,11 @@ from typing import Any, Self
 
 import grpc
 from google.protobuf import text_format
-from p4.config.v1 import p4info_pb2
-from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 from switch.engine import CounterValue, MeterConfig, PortConfig, Transmitted
 from switch.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, MemberRef
+from switch.p4rt.bindings import p4info_pb2, p4runtime_pb2
+from tests.helpers.p4.stub import P4RuntimeStub
 from tests.helpers.p4.wires import Namespace, Wires
 
 DEVICE = 1
@@ -38,7 +38,7 @@ class LiveSwitch:
             self._close.callback(self.wires.close)
             channel = self._close.enter_context(grpc.insecure_channel(self._start(ports)))
             grpc.channel_ready_future(channel).result(timeout=20)
-            self.stub = p4runtime_pb2_grpc.P4RuntimeStub(channel)
+            self.stub = P4RuntimeStub(channel)
             self.become_primary()
             self.load()
         except BaseException:

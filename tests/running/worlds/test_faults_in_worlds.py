@@ -15,9 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from running.choices import Choices
 from running.directory import RunDirectory
 from running.rehearsal import rehearse
-from running.runner import Choices
+from running.spec import RunSpec
 from running.transport_choice import transport
 from running.worlds.emulated import EmulatedWorld
 from running.worlds.fabric import NIC_FIELDS
@@ -292,7 +293,7 @@ def test_what_is_refused_is_refused_in_the_same_words_as_on_paper(world: World) 
 
 def rehearsal_of(*timeline: TimedFault) -> None:
     scenario = Scenario("mine", "", "", "tiny", lambda s: [], lambda s: [], lambda s: timeline, phases=phases())
-    rehearse(scenario, Choices(transport("mrc"), TINY, seed=1))
+    rehearse(RunSpec(scenario, Choices(transport("mrc"), TINY, seed=1)))
 
 
 @pytest.mark.parametrize(

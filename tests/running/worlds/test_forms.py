@@ -21,7 +21,9 @@ from pathlib import Path
 from endpoint import FORM
 from scenarios import library
 from running.directory import RunDirectory
-from running.runner import Choices, Runner
+from running.choices import Choices
+from running.runner import Runner
+from running.spec import RunSpec
 from running.transport_choice import transport
 from running.worlds.simulated import SimulatedWorld
 from topo.planfile import load_plan
@@ -33,7 +35,7 @@ with tempfile.TemporaryDirectory() as folder:
     choices = Choices(
         transport(sys.argv[3]), load_plan(scenario.plan), seed=seed, world="simulated", time_factor=float(sys.argv[4])
     )
-    runner = Runner(scenario, choices, run, tell=lambda event: None)
+    runner = Runner(RunSpec(scenario, choices), run, tell=lambda event: None)
     plan = choices.running_plan
     runner.run(lambda: SimulatedWorld(plan, choices.transport, seed, run, runner.tell))
     digest, lines = hashlib.sha256(), 0

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from judging.measures import counters
 from judging.run import Run
+from running.choices import Choices
 from running.directory import RunDirectory
-from running.runner import Choices, Runner
+from running.runner import Runner
+from running.spec import RunSpec
 from running.transport_choice import TransportChoice, transport
 from running.worlds.simulated import SimulatedWorld
 from scenarios.scenario import Phase, Scenario, Workload
@@ -44,7 +46,7 @@ def incast(directory: Path, plan: Plan, chosen: TransportChoice, senders: int, s
     )
     run = RunDirectory.create(directory, "drawn", seed)
     choices = Choices(chosen, plan, seed=seed, world="simulated")
-    runner = Runner(scenario, choices, run, tell=lambda event: None)
+    runner = Runner(RunSpec(scenario, choices), run, tell=lambda event: None)
     built = choices.running_plan
     runner.run(lambda: SimulatedWorld(built, chosen, seed, run, runner.tell))
     seen = Run.open(run.path)

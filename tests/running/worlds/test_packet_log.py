@@ -125,7 +125,7 @@ def test_a_window_that_cannot_be_is_refused_with_an_example(
 ) -> None:
     words = ["run", "smoke", "--world", "simulated", "--runs", str(tmp_path), f"--record-packets={window}"]
     assert main(words) == 2
-    assert "START..END in seconds of the run is wanted, such as 5..5.5" in capsys.readouterr().err
+    assert "must be START..END in seconds of the run, such as 5..5.5" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

@@ -16,9 +16,11 @@ from judging.measures import goodput, steps
 from judging.measures.counters import qp_totals
 from judging.run import Run
 from judging.verdict import Verdict
+from running.choices import Choices
 from running.directory import RunDirectory
-from running.runner import Choices, Runner
+from running.runner import Runner
 from running.setting import setting_of
+from running.spec import RunSpec
 from running.transport_choice import transport
 from running.worlds.simulated import SimulatedWorld
 from scenarios import library
@@ -45,11 +47,11 @@ def simulate(
     chosen = transport(transport_name, scenario.settings)
     choices = Choices(chosen, plan, seed=seed, world="simulated", time_factor=time_factor, plan_source=source)
     run = RunDirectory.create(directory, name, seed)
-    runner = Runner(scenario, choices, run, tell=lambda event: None)
+    runner = Runner(RunSpec(scenario, choices), run, tell=lambda event: None)
     runner.run(lambda: SimulatedWorld(choices.running_plan, chosen, seed, run, runner.tell))
-    verdict = judge(run.path, list(scenario.checks(runner.setting)), scenario.story)
+    verdict = judge(run.path, runner.spec.checks(), scenario.story)
     again = setting_of(run.options(), run.plan())
-    assert again == runner.setting
+    assert again == runner.spec.setting
     return verdict, Run.open(run.path)
 
 

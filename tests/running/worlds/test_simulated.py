@@ -15,8 +15,10 @@ from judging.judge import judge
 from judging.run import Run
 from judging.verdict import Verdict
 from running.assessment import assessment
+from running.choices import Choices
 from running.directory import RunDirectory
-from running.runner import Choices, Runner
+from running.runner import Runner
+from running.spec import RunSpec
 from running.transport_choice import transport
 from running.worlds import simulated
 from running.worlds.simulated import SimulatedWorld
@@ -34,9 +36,9 @@ def simulate(name: str, tmp_path: Path, seed: int = 3, transport_name: str = "mr
         transport(transport_name, scenario.settings), load_plan(scenario.plan), seed=seed, world="simulated"
     )
     directory = RunDirectory.create(tmp_path, name, seed)
-    runner = Runner(scenario, choices, directory, tell=lambda event: None)
+    runner = Runner(RunSpec(scenario, choices), directory, tell=lambda event: None)
     runner.run(lambda: SimulatedWorld(choices.running_plan, choices.transport, seed, directory, runner.tell))
-    return judge(directory.path, list(scenario.checks(runner.setting)), scenario.story), directory.path
+    return judge(directory.path, runner.spec.checks(), scenario.story), directory.path
 
 
 def hosts_journal(path: Path) -> list[str]:
@@ -81,7 +83,7 @@ def test_switches_are_sampled_as_often_as_a_scenario_says_and_once_otherwise(tmp
         )
         choices = Choices(transport("mrc", scenario.settings), load_plan(scenario.plan), seed=3, world="simulated")
         directory = RunDirectory.create(tmp_path, f"smoke-{sampled}", 3)
-        runner = Runner(scenario, choices, directory, tell=lambda event: None)
+        runner = Runner(RunSpec(scenario, choices), directory, tell=lambda event: None)
         runner.run(lambda: SimulatedWorld(choices.running_plan, choices.transport, 3, directory, runner.tell))
         return [int(line["t_ns"]) for line in Run.open(directory.path).switch_samples["p0l0"]]
 

@@ -159,3 +159,34 @@ def test_ids_are_the_kind_and_the_hash_of_the_name() -> None:
     assert name_hash("a") == 0xCA2E9442
     assert name_hash("The quick brown fox jumps over the lazy dog") == 0x519E91F5
     assert (0x01 << 24) | (name_hash("NoAction") & 0xFFFFFF) == 21257015
+
+
+# --- stacks ---------------------------------------------------------------------------------------
+
+
+def test_a_field_behind_a_struct_in_an_element_chosen_at_run_time_is_that_field(tmp_path: Path) -> None:
+    """BMv2 counts the fields of the flattened header; the struct of two fields in front counts as two."""
+    source = tmp_path / "stack.p4"
+    source.write_text("""
+#include <core.p4>
+#include <v1model.p4>
+struct pair_t { bit<8> one; bit<8> two; }
+header part_t { pair_t pair; bit<8> wanted; }
+struct headers_t { part_t[2] parts; }
+struct meta_t { bit<8> index; }
+parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+    state start { packet.extract(hdr.parts.next); transition accept; }
+}
+control V(inout headers_t hdr, inout meta_t meta) { apply { } }
+control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+    apply { hdr.parts[meta.index].wanted = 7; }
+}
+control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
+control C(inout headers_t hdr, inout meta_t meta) { apply { } }
+control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+""")
+    made = compile_program(source, use_cache=False).json
+    fields = next(t["fields"] for t in made["header_types"] if t["name"] == "part_t")
+    written = next(p["parameters"][0] for a in made["actions"] for p in a["primitives"] if p["op"] == "assign")
+    assert fields[written["value"]["value"]["right"]][0] == "wanted"

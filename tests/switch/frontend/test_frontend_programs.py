@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from google.protobuf import text_format
-from p4.config.v1 import p4info_pb2
 
 from switch.engine import Engine
 from switch.frontend import Compiled
@@ -19,6 +18,7 @@ from switch.frontend.compilation import Compilation
 from switch.model import load
 from switch.model.errors import UnsupportedError
 from switch.native.engine import NativeEngine
+from switch.p4rt.bindings import p4info_pb2
 from switch.reference import ReferenceEngine
 from switch.stf import parse, run
 

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 from switch.engine import PortConfig
 from switch.frontend.compilation import Compilation
+from switch.frontend.parse import ast
 from switch.model import load
 from switch.reference import ReferenceEngine
+from tests.helpers.frontend.expression_meaning import meaning
 from tests.helpers.frontend.random_expressions import RandomExpressions
 from tests.helpers.frontend.random_parsers import RandomParser
 from tests.helpers.frontend.random_programs import SKELETON, RandomProgram
@@ -81,6 +83,28 @@ def test_both_compilers_make_the_same_of_random_typed_expressions(seed: int, tmp
     ours, theirs = both(program.text, tmp_path)
     frames = program.frames()
     assert outputs(ours, frames) == outputs(theirs, frames)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_typed_expressions_mean_what_the_specification_says(seed: int, tmp_path: Path) -> None:
+    program = RandomExpressions(seed)
+    source = tmp_path / "random.p4"
+    source.write_text(program.text)
+    compilation = Compilation(source)
+    document = compilation.run().json
+    assert compilation.program is not None
+    (ingress,) = (d for d in compilation.program.declarations if isinstance(d, ast.Control) and d.name == "I")
+    assert ingress.body is not None
+    assigned = [s for s in ingress.body.statements if isinstance(s, ast.Assignment)][1:]  # the first is egress_spec
+    assert len(assigned) == len(program.lines)
+    for frame, sent in zip(frames := program.frames(), outputs(document, frames), strict=True):
+        fields = program.values(frame)
+        expected, bits = 0, 0
+        for s in assigned:
+            width = s.target.type.width
+            expected = expected << width | meaning(s.value, fields) & ((1 << width) - 1)
+            bits += width
+        assert sent == [(2, frame + expected.to_bytes(bits // 8, "big"))]
 
 
 # --- expressions against arithmetic done here -----------------------------------------------------

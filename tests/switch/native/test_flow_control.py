@@ -118,6 +118,13 @@ def test_a_paused_priority_waits_until_its_quanta_are_over_or_it_is_let_go(engin
     assert counts(engine, 2, 2000, *names) == (2, 1, (3 * QUANTUM_US + 500) * US, 0, 0)
 
 
+def test_a_frame_that_ends_with_its_times_is_heeded(engine: Engine) -> None:
+    """14 bytes of Ethernet, opcode, vector and eight times: the padding is not looked at."""
+    engine.receive(2, pfc(1, 3)[:34], 0)
+    engine.receive(1, bytes(100), 0)
+    assert [t for t, _, _ in sent(engine, 1000)] == [3 * QUANTUM_US + 100]
+
+
 def test_a_packet_on_its_way_out_is_finished(engine: Engine) -> None:
     engine.receive(1, bytes(100), 0)
     engine.receive(1, bytes(100), 0)
@@ -161,6 +168,15 @@ def test_the_watchdog_counts_a_pause_that_outlasts_it_once(engine: Engine) -> No
     assert counts(engine, 2, 70_001, "pause_watchdog") == (2,)
 
 
+def test_a_pause_that_begins_as_another_ends_is_a_new_one(engine: Engine) -> None:
+    quanta = round(6_400 / QUANTUM_US)  # of a watchdog of 10 ms
+    for begin_us in (0, 6_400):
+        assert quanta * QUANTUM_US == 6_400
+        engine.receive(2, pfc(1, quanta), begin_us * US)
+        assert counts(engine, 2, begin_us, "pause_watchdog") == (0,)
+    assert counts(engine, 2, 20_000, "pause_watchdog", "paused_ns") == (0, 12_800 * US)
+
+
 def test_a_switch_that_is_stopped_forgets_what_it_held_and_says_nothing(engine: Engine) -> None:
     engine.receive(2, pfc(1, 65_535), 0)
     for _ in range(3):
@@ -181,6 +197,15 @@ def test_a_port_that_goes_down_forgets_its_pauses_and_frees_its_peers(engine: En
     engine.configure_port(2, LOSSLESS, 200 * US)
     engine.receive(1, bytes(100), 300 * US)
     assert [(t, frame) for t, _, frame in sent(engine, 1000)] == [(60, PAUSE), (160, RESUME), (400, bytes(100))]
+
+
+def test_a_changed_port_keeps_its_pauses_until_the_priority_is_no_longer_lossless(engine: Engine) -> None:
+    engine.receive(2, pfc(1, 65_535), 0)
+    engine.receive(1, bytes(100), 0)
+    engine.configure_port(2, replace(LOSSLESS, pfc_watchdog_ns=1), 100 * US)
+    assert sent(engine, 1000) == []
+    engine.configure_port(2, replace(LOSSLESS, pfc_classes=0), 1000 * US)
+    assert [(t, port) for t, port, _ in sent(engine, 2000)] == [(1100, 2)]
 
 
 @pytest.mark.parametrize(

@@ -14,17 +14,17 @@ import grpc
 import pytest
 from google.protobuf import text_format
 from google.rpc import status_pb2
-from p4.config.v1 import p4info_pb2
-from p4.v1 import p4runtime_pb2 as p4rt
-from p4.v1 import p4runtime_pb2_grpc
 
 from switch.config import DeviceConfig, PortSpec
 from switch.device import Devices, Lateness
 from switch.engine import CounterValue, EngineError, PortCounters
 from switch.entries import ActionCall, Entry, Exact
+from switch.p4rt.bindings import p4info_pb2
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.pipeline import PipelineCache
 from switch.p4rt.server import P4RuntimeServer
 from switch.p4rt.store import Store
+from tests.helpers.p4.stub import P4RuntimeStub
 
 P4INFO_TEXT = (Path(__file__).parent / "kinds.p4info.txtpb").read_text()
 WAIT_S = 10
@@ -235,7 +235,7 @@ class Client:
         self.channel = grpc.insecure_channel(
             f"127.0.0.1:{port}", options=[("grpc.max_metadata_size", 1 << 20), ("grpc.use_local_subchannel_pool", 1)]
         )
-        self.stub = p4runtime_pb2_grpc.P4RuntimeStub(self.channel)
+        self.stub = P4RuntimeStub(self.channel)
         self.streams = []
 
     def stream(self, *args, **kwargs):

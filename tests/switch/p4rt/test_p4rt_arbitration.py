@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from p4.v1 import p4runtime_pb2 as p4rt
 
 from switch.p4rt.arbitration import STREAMS_PER_ROLE_MAX, Arbitration
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError
 from switch.p4rt.streams import UNREAD_MAX, Streams
 

@@ -20,10 +20,10 @@ import grpc
 import pytest
 from google.protobuf import text_format
 from google.rpc import code_pb2, status_pb2
-from p4.v1 import p4runtime_pb2 as p4rt
-from p4.v1 import p4runtime_pb2_grpc
 
 from switch.frontend import compile_program
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
+from tests.helpers.p4.stub import P4RuntimeStub
 from tests.helpers.switch_process import ready_words
 
 PROGRAM = Path(__file__).parent / "everything.p4"
@@ -78,7 +78,7 @@ def converse(address, compiled, updates):
     """The code that each update is answered with."""
     requests: queue.Queue[Any] = queue.Queue()
     with grpc.insecure_channel(address) as channel:
-        stub = p4runtime_pb2_grpc.P4RuntimeStub(channel)
+        stub = P4RuntimeStub(channel)
         stream = stub.StreamChannel(iter(requests.get, None))
         request = p4rt.StreamMessageRequest()
         request.arbitration.device_id = 1

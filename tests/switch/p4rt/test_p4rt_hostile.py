@@ -5,9 +5,9 @@ import pytest
 from google.protobuf import text_format
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from p4.v1 import p4runtime_pb2 as p4rt
 
 from switch.p4rt import batch, wire
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import P4RuntimeError
 
 METHODS = ("Write", "Read", "SetForwardingPipelineConfig", "GetForwardingPipelineConfig", "Capabilities")

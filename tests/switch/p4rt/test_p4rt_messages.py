@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from google.protobuf import text_format
-from p4.v1 import p4runtime_pb2 as p4rt
 
 from switch.p4rt import batch
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.txt"))
 FORWARD = 'action { action_id: 16777217 params { param_id: 1 value: "\\001" } }'

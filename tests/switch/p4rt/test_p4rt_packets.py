@@ -2,9 +2,9 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from p4.v1 import p4runtime_pb2 as p4rt
 
 from switch.p4rt import packetio
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import encode
 from switch.p4rt.errors import Code
 from switch.p4rt.p4info import Field, PacketHeader

@@ -4,9 +4,10 @@ import gc
 
 import grpc
 import pytest
-from p4.v1 import p4runtime_pb2 as p4rt
 
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.pipeline import PipelineCache
+from switch.p4rt.store import loaded
 
 GET = p4rt.GetForwardingPipelineConfigRequest
 HOST = (
@@ -145,7 +146,9 @@ def test_devices_with_the_same_pipeline_share_one_program(harness):
     for device_id in (1, 2):
         client.primary(device_id)
         client.set_pipeline(device_id)
-    one, two = (harness.devices.find(device_id).store for device_id in (1, 2))
+    one, two = (loaded(harness.devices.find(device_id)) for device_id in (1, 2))
+    assert one is not None
+    assert two is not None
     assert one.pipeline is two.pipeline
     assert harness.data_plane.engines[1].program is harness.data_plane.engines[2].program
     client.write(HOST)

@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from switch.engine import FRAME_BYTES_MAX, EngineError, MeterConfig, PortConfig, QueueConfig, Replica
 from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm, MemberRef, Ternary
 from switch.model import Program
+from switch.model import expressions as ex
+from switch.model.headers import Field, Union
+from switch.packet_log import Fate
 from switch.reference import ReferenceEngine, Trace
+from switch.reference.expressions import fit
+from switch.reference.packet import Packet
 
 Compiled = Callable[[str], Program]
 METERED = ActionCall("In.metered", (7,))
@@ -211,6 +216,81 @@ def test_no_bytes_crash_the_programs(compiled: Compiled, frame: bytes, port: int
         assert trace.steps
 
 
+def test_an_entry_that_is_changed_takes_the_new_action(compiled: Compiled) -> None:
+    trace = Trace()
+    engine = engine_with(compiled("matching.p4"), trace)
+    frame = bytes.fromhex("01 0a010203 0001 07")
+    entry = Entry((Lpm(0x0A000000, 8), Exact(1)), ActionCall("In.set_value", (0x1234,)))
+    handle = engine.insert_entry("In.lpm_table", entry)
+    engine.modify_entry("In.lpm_table", handle, ActionCall("In.set_value", (0x4321,)))
+    engine.receive(1, frame, 0)
+    assert "action In.set_value(value=0x4321)" in trace.text()
+
+
+def test_an_entry_that_is_deleted_leaves_others_of_its_kind(compiled: Compiled) -> None:
+    trace = Trace()
+    engine = engine_with(compiled("matching.p4"), trace)
+    entries = [Entry((Lpm(net, 8), Exact(1)), ActionCall("In.set_value", (net >> 24,))) for net in (10 << 24, 11 << 24)]
+    gone, _ = (engine.insert_entry("In.lpm_table", entry) for entry in entries)
+    engine.delete_entry("In.lpm_table", gone)
+    for address in ("0a010203", "0b010203"):
+        engine.receive(1, bytes.fromhex(f"01 {address} 0001 07"), 0)
+    hits = [step.data["hit"] for step in trace.steps if step.kind == "table" and step.data["table"] == "In.lpm_table"]
+    assert hits == [False, True]
+
+
+def test_a_switch_holds_so_many_packets_however_deep_its_queues_are(
+    compiled: Compiled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("switch.reference.engine.WAITING_PACKETS_MAX", 3)
+    trace = Trace()
+    engine = engine_with(compiled("steer.p4"), trace)
+    for port in (5, 6):
+        engine.configure_port(port, PortConfig(rate_bps=8), 0)
+    for port in (5, 6, 5, 6, 5, 6, 6):  # one of each is on the wire
+        engine.receive(1, bytes.fromhex(f"00000{port}000000"), 0)
+    assert reasons(trace) == ["3 packets wait in the switch, the most it holds"] * 2
+    assert [engine.port_counters(port, 0).drop_queue_full for port in (5, 6)] == [0, 2]
+    assert [engine.port_counters(port, 0).queue_packets for port in (5, 6)] == [2, 1]
+
+
+def test_packets_are_recorded_once_when_asked_for(compiled: Compiled) -> None:
+    engine = engine_with(compiled("steer.p4"))
+    assert engine.take_records() == []
+    engine.record_packets(0, 10)
+    engine.receive(1, bytes.fromhex("000005000000"), 3)
+    engine.advance(3)
+    (record,) = engine.take_records()
+    assert (record.t_ns, record.port_in, record.port, record.length, record.fate) == (3, 1, 5, 60, Fate.SENT)  # padded
+    assert engine.take_records() == []
+
+
+@pytest.mark.parametrize(
+    ("signed", "saturating", "stored"),
+    [
+        (False, False, {255: 255, 256: 0, -1: 255}),
+        (True, False, {127: 127, 128: -128, -129: 127}),
+        (False, True, {255: 255, 256: 255, -1: 0}),
+        (True, True, {127: 127, 128: 127, -128: -128, -129: -128}),
+    ],
+)
+def test_a_field_of_eight_bits_stores_what_fits(signed: bool, saturating: bool, stored: dict[int, int]) -> None:
+    store = fit(Field("f", 0, 8, 0, signed, saturating))
+    assert {value: store(value) for value in stored} == stored
+
+
+def test_headers_and_unions_are_chosen_by_a_condition(compiled: Compiled) -> None:
+    """Our compiler refuses such a program, p4c may write one."""
+    program = compiled("choosing.p4")
+    runtime = engine_with(program).machine.runtime
+    packet = Packet(runtime.layout, 1, b"", 1)
+    headers = program.headers[:2]
+    unions = [Union(header.name, header.index, "one_t", ("only",), (header,)) for header in headers]
+    for chosen, header in zip((True, False), headers, strict=True):
+        assert runtime.expressions.header(ex.Ternary(ex.Bool(chosen), *headers))(packet) == header.index
+        assert runtime.expressions.union(ex.Ternary(ex.Bool(chosen), *unions))(packet) == (header.index,)
+
+
 # --- trace --------------------------------------------------------------------------------------------------------
 
 
@@ -248,7 +328,8 @@ def test_a_trace_tells_lookups_actions_and_effects(compiled: Compiled) -> None:
     assert "verdict.value = 0x1234" in told
     assert "sent on port 1" in told
     kinds = [step.kind for step in trace.steps]
-    assert kinds.index("extract") < kinds.index("table") < kinds.index("enqueue") < kinds.index("transmit")
+    order = [kinds.index(kind) for kind in ("extract", "table", "enqueue", "dequeue", "transmit")]
+    assert order == sorted(order)
 
 
 def test_a_trace_is_json_lines_too(compiled: Compiled) -> None:

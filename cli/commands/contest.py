@@ -1,0 +1,183 @@
+"""`mrclab contest`: algorithms against each other on the same seeds, in one table, one page and one CSV file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli import words
+from cli.commands.run import chosen
+from cli.commands.sweep import add_engine_options, make_engine, name_of, parse_seeds
+from cli.owner import handing_over
+from common.interrupts import sigterm_too
+from running.directory import RUNS
+from running.workers import WORKERS_MAX
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from studies.contest.algorithm import Algorithm
+    from studies.contest.report import Kept
+    from studies.contest.result import Match
+    from studies.sweeping.subject import Subject
+    from studies.sweeping.sweep import Sweep
+
+ALGORITHMS, SCENARIOS, SEEDS, TIME = "mrc,reps,oblivious", "collision,grey-link", "20", 0.25
+SMOKE = {"scenario": "smoke,grey-link", "seeds": "7"}
+
+DESCRIPTION = "Run algorithms on the same scenarios and seeds in virtual time; compare each with a reference, and rank."
+EXAMPLES = f"""examples:
+  ./lab contest --smoke
+  ./lab contest --algorithms mrc,reps,oblivious --scenario collision,grey-link --seeds 20
+  ./lab contest --algorithms mrc,mrc+congestion=swift,reps+congestion=dctcp --scenario incast
+  ./lab contest --algorithms mrc,mine.py:Mine --scenario grey-link        a class of yours: its code runs
+  ./lab contest --algorithms mrc,reps --scenario spray --set trimming.enabled=false --rate 400000
+without options: --algorithms {ALGORITHMS} --scenario {SCENARIOS} --seeds {SEEDS} --time {TIME:g}
+rows are kept in runs/sweeps: a contest that is broken off goes on from there, and more seeds add only what is new
+exit status: 0 every run was true or false, 3 some are unknown, 2 no contest"""
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    contest = words.add(subparsers, "contest", contest_command, EXAMPLES, DESCRIPTION)
+    contest.set_defaults(world="simulated")
+    add = contest.add_argument
+    add(
+        "--algorithms",
+        default=ALGORITHMS,
+        metavar="NAME,…",
+        help="selections, congestion=NAME, loss=NAME, FILE.py:CLASS, or several with + (docs/algorithms.md)",
+    )
+    add("--reference", metavar="NAME", help="the algorithm with which the others are compared (the first)")
+    add("--scenario", metavar="NAME,…", help="names from 'list', or paths of .py files of your own")
+    add("--seeds", metavar="N|A-B", help="1 to N, or A to B")
+    add("--smoke", action="store_true", help="a short contest: scenarios smoke and grey-link, seven seeds")
+    add("--time", type=float, default=TIME, metavar="FACTOR", help=f"stretch or shorten every phase ({TIME:g})")
+    add("--plan", default="", metavar="PLAN", help="another plan than the scenario's: a name or a .toml file")
+    add("--set", action="append", default=[], metavar="KEY=VALUE", help="change one key of the plan; repeatable")
+    add("--rate", type=float, metavar="MBPS", help="rate of a NIC port; without it the plan's")
+    add_engine_options(contest)
+    add("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs and rows are kept (runs/)")
+    add("--format", choices=("text", "json"), default="text", help="json: the rows of contest.csv, and nothing else")
+    add("--plain", action="store_true", help="print lines instead of the live table")
+
+
+@sigterm_too()
+def contest_command(arguments: argparse.Namespace) -> int:
+    from rich.console import Console  # late, like all below: the help needs none of them
+
+    from studies.contest import report, text
+    from studies.contest.algorithm import parse, variants
+    from studies.contest.result import HEAD, table
+    from studies.contest.worst import kept
+    from studies.sweeping.progress import Progress
+    from studies.sweeping.store import Store
+    from studies.sweeping.subject import subject
+    from studies.sweeping.sweep import Sweep
+
+    seeds = checked(arguments)
+    algorithms = parse(arguments.algorithms)
+    reference = reference_of(arguments, algorithms)
+    found = variants(algorithms, arguments.scenario.split(","), arguments.plan, others(arguments))
+    subjects = [subject(variant, chosen, seeds[0]) for row in found for variant in row]
+    told = arguments.format == "text"
+    console = Console(quiet=not told)
+    folder = arguments.runs / "sweeps"
+    titles = [*(one.variant.title for one in subjects), *others(arguments), reference]
+    place = arguments.runs / "contests" / name_of(subjects[0].variant.scenario, titles)
+    with ExitStack() as stack:
+        stack.enter_context(handing_over(arguments.runs, folder, place.parent, place))
+        sweep = Sweep(subjects, seeds, stack.enter_context(Store(folder)))
+        by_title = {one.variant.title: one for one in subjects}
+        find: Kept = lambda one, row: kept(place / "worst", by_title[one.variant.title].task(row.seed))  # noqa: E731
+        try:
+            if not sweep.decided:
+                with (
+                    make_engine(arguments, folder, subjects, console) as engine,
+                    Progress(console, sweep, engine, plain=arguments.plain) as progress,
+                ):
+                    sweep.run(engine, progress.tell)
+                console.print(progress.pace(), highlight=False)
+            keep_worst(arguments, sweep, place / "worst", console)
+        finally:
+            # The results so far are worth reading after a Ctrl-C.
+            matches = matches_of(sweep, algorithms, reference)
+            page = report.write(place, matches, find)
+    if told:
+        sys.stdout.write("\n" + text.summary(matches) + f"\npage: {page}\nCSV:  {place / 'contest.csv'}\n")
+    else:
+        sys.stdout.write(json.dumps([dict(zip(HEAD, row, strict=True)) for row in table(matches)], indent=1) + "\n")
+    return 3 if any(one.verdicts["unknown"].count for match in matches for one in match.statements) else 0
+
+
+def checked(arguments: argparse.Namespace) -> list[int]:
+    """The seeds; fills in what was not given. ValueError names the option that is wrong."""
+    defaults = SMOKE if arguments.smoke else {"scenario": SCENARIOS, "seeds": SEEDS}
+    for name, value in defaults.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, value)
+    if arguments.workers is not None and not 1 <= arguments.workers <= WORKERS_MAX:
+        raise ValueError(f"--workers must be between 1 and {WORKERS_MAX} (got {arguments.workers})")
+    if arguments.insecure and not arguments.cluster:
+        raise ValueError("--insecure: only with --cluster")
+    if arguments.cluster:
+        arguments.cluster.protect(insecure=arguments.insecure)
+    return parse_seeds(arguments.seeds)
+
+
+def reference_of(arguments: argparse.Namespace, algorithms: list[Algorithm]) -> str:
+    """The name of the reference. ValueError with the valid names."""
+    names = [one.name for one in algorithms]
+    if arguments.reference is None:
+        return names[0]
+    if arguments.reference not in names:
+        raise ValueError(f"--reference must be one of {', '.join(names)} (got {arguments.reference!r})")
+    return str(arguments.reference)
+
+
+def others(arguments: argparse.Namespace) -> list[str]:
+    """The words of `./lab run` that all runs share."""
+    found = ["--world", "simulated", "--time", f"{arguments.time:g}", "--payload", "counted"]
+    for text in arguments.set:
+        found += ["--set", text]
+    return found if arguments.rate is None else [*found, "--rate", f"{arguments.rate:g}"]
+
+
+def matches_of(sweep: Sweep, algorithms: list[Algorithm], reference: str) -> list[Match]:
+    """The rows of the sweep, by scenario."""
+    from studies.contest.result import Match
+    from studies.sweeping.statement import statements
+
+    found, names = statements(sweep), [one.name for one in algorithms]
+    return [
+        Match(found[first].variant.scenario, names, reference, found[first : first + len(names)])
+        for first in range(0, len(found), len(names))
+    ]
+
+
+def keep_worst(arguments: argparse.Namespace, sweep: Sweep, folder: Path, console: Console) -> None:
+    """Make the worst run of each algorithm and scenario again, with journal, report and replay, on this machine."""
+    from page.export import beside_report
+    from studies.contest import worst
+    from studies.sweeping.engine import Inline
+    from studies.sweeping.perform import perform
+    from studies.sweeping.statement import statements
+
+    wanted: list[tuple[Subject, int]] = [
+        (subject, row.seed)
+        for one, subject in zip(statements(sweep), sweep.subjects, strict=True)
+        for row in one.worst()[:1]
+    ]
+    if all(worst.kept(folder, subject.task(seed)) for subject, seed in wanted):
+        return
+    console.print("making the worst run of each again, to be kept with its replay", highlight=False, soft_wrap=True)
+    # A cluster's workers would keep the runs on their own machines.
+    own = Inline(partial(perform, chosen, "")) if arguments.cluster else None
+    with own or make_engine(arguments, arguments.runs / "sweeps", sweep.subjects, console) as engine:
+        failed = worst.keep(folder, wanted, engine, beside_report)
+    if failed:
+        console.print(f"{failed} of {len(wanted)} runs could not be kept: they were broken off", highlight=False)

@@ -1,0 +1,111 @@
+"""`mrclab launch`: one process per host, as the ranks of a job that use MRC, such as a PyTorch script."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from cli.root import need_root
+from cli.words import add
+from common import interrupts
+from common.scratch import Scratch
+from running import ranks
+from topo.address import host_address
+from topo.emulation import labname
+from topo.emulation.lab import Lab
+from topo.node import Host
+from topo.plan import Plan
+
+EXAMPLES = """examples:
+  ./lab launch --ranks h0..h7 -- python3 train.py
+  ./lab launch --ranks h0,h2,h4 -- python3 train.py --steps 100
+  ./lab launch --ranks h0..h3 -- python3 mrclab/torch/examples/ddp.py
+Each process finds RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT and what the backend mrc needs in its
+environment (mrclab/torch/README.md); everything else of it is yours, Python included. Lines of output begin with the
+rank's host. When one rank fails, the others are ended. The exit status is the worst of theirs."""
+ROOT = Path(__file__).resolve().parents[2]
+PORT = 29500  # PyTorch's usual one
+LIBRARY = ("mrclab", "common")
+"""The packages that a program imports; no other of the lab's is on its path."""
+_RANGE = re.compile(r"(h\d+)(?:\.\.(h\d+))?")
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    launch = add(subparsers, "launch", launch_command, EXAMPLES)
+    launch.add_argument("--ranks", required=True, metavar="HOSTS", help="such as h0..h7 or h0,h2,h4, rank 0 first")
+    launch.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND")
+    labname.add_option(launch)
+
+
+def launch_command(arguments: argparse.Namespace) -> int:
+    from running.traffic import Traffic
+
+    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    if not words or words[0].startswith("-"):
+        raise ValueError("launch --ranks HOSTS must be followed by a command, such as -- python3 train.py")
+    lab = Lab.attach()
+    hosts = parse_hosts(lab.plan, arguments.ranks)
+    need_root("launch enters network namespaces")
+    if shutil.which(words[0]) is None:
+        raise FileNotFoundError(f"launch: there is no command {words[0]!r} on PATH")
+    with Traffic(lab) as traffic:
+        traffic.ensure_agents(None, {}, 1)
+    with interrupts.sigterm_too(), job_folder() as folder:
+        return ranks.run(list(ranks_of(lab, hosts, folder)), words, _write)
+
+
+def parse_hosts(plan: Plan, text: str) -> list[Host]:
+    """The hosts that `h0..h3,h6` names. ValueError names the part that is wrong."""
+    found: list[Host] = []
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        if match is None:
+            raise ValueError(f"--ranks must be hosts such as h0..h7 or h0,h2,h4 (got {part!r})")
+        first = plan.host(match[1])
+        last = plan.host(match[2]) if match[2] else first
+        if last.index < first.index:
+            raise ValueError(f"--ranks: a range must go upwards (got {part!r})")
+        found += [Host(number) for number in range(first.index, last.index + 1)]
+    if twice := {host.name for host in found if found.count(host) > 1}:
+        raise ValueError(f"--ranks must name each host once (got {', '.join(sorted(twice))} more than once)")
+    return found
+
+
+def ranks_of(lab: Lab, hosts: Sequence[Host], folder: Path) -> Iterator[ranks.Rank]:
+    for number, host in enumerate(hosts):
+        environment = {
+            "RANK": str(number),
+            "LOCAL_RANK": "0",
+            "WORLD_SIZE": str(len(hosts)),
+            "MASTER_ADDR": str(host_address(lab.plan, hosts[0])),
+            "MASTER_PORT": str(PORT),
+            "MRCLAB_MEET": str(folder / "meet"),
+            "MRCLAB_RANKS": ",".join(host.name for host in hosts),
+            "PYTHONPATH": str(folder / "library"),
+        }
+        yield ranks.Rank(host.name, ["nsenter", f"--net={lab.netns(host)}"], environment)
+
+
+@contextmanager
+def job_folder() -> Iterator[Path]:
+    """A folder of the job's own: where its ranks meet, and the packages that programs may import."""
+    with Scratch("mrclab-launch-") as folder:
+        library = folder / "library"
+        about = library / "mrclab-launch.dist-info"
+        about.mkdir(parents=True)
+        for package in LIBRARY:
+            (library / package).symlink_to(ROOT / package)
+        # PyTorch 2.5 and newer looks for this entry point, so that a script need not import mrclab.torch.
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mrclab-launch\nVersion: 0\n")
+        (about / "entry_points.txt").write_text("[torch.backends]\nmrclab = mrclab.torch:autoload\n")
+        yield folder
+
+
+def _write(line: bytes) -> None:
+    sys.stdout.buffer.write(line)
+    sys.stdout.buffer.flush()

@@ -1,0 +1,111 @@
+"""`mrclab metrics`: the counters of the running lab for Prometheus, on a loopback port while the command runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import threading
+
+from cli.root import need_root
+from cli.words import add
+from common.interpreter import python
+from topo.emulation import labname
+from topo.emulation.lab import Lab
+from topo.emulation.state import LabError
+
+EXAMPLES = """examples:
+  ./lab metrics
+  ./lab metrics --port 9500 --every 15
+  ./lab metrics --once
+
+Prometheus reads http://127.0.0.1:9464/metrics until Ctrl-C, or until the lab is down; docs/grafana.json is a dashboard.
+Every local user can read the page. --once prints the text and ends, for node_exporter's textfile collector."""
+PORT = 9464
+EVERY_S = 5.0
+END_S = 5.0
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    metrics = add(subparsers, "metrics", metrics_command, EXAMPLES)
+    metrics.add_argument("--port", type=int, default=PORT, help=f"of 127.0.0.1; 0: any free one ({PORT})")
+    metrics.add_argument(
+        "--every", type=float, default=EVERY_S, metavar="S", help=f"read every S seconds ({EVERY_S:g})"
+    )
+    metrics.add_argument("--once", action="store_true", help="print the text instead")
+    labname.add_option(metrics)
+
+
+def metrics_command(arguments: argparse.Namespace) -> int:
+    if not 0 <= arguments.port <= 0xFFFF:
+        raise ValueError(f"--port must be between 0 and 65535 (got {arguments.port})")
+    if not 1 <= arguments.every <= 3600:
+        raise ValueError(f"--every must be between 1 and 3600 s (got {arguments.every:g})")
+    need_root("metrics asks agents, which run as root")
+    lab = Lab.attach()
+    if arguments.once:
+        sys.stdout.write(exposition(lab))
+        return 0
+    return serve(lab, arguments.port, arguments.every)
+
+
+def exposition(lab: Lab) -> str:
+    """The text of a lab that is up. LabError when its switches do not answer."""
+    from cli.commands.counters import chosen_ports, read
+    from cli.metrics.collecting import collect
+    from cli.metrics.exposition import text
+
+    chosen = chosen_ports(lab.plan, None)
+    return text(collect(lab, chosen, read(lab, chosen)["ports"]))
+
+
+def serve(lab: Lab, port: int, every_s: float) -> int:
+    """Serve until the lab is down or the command is interrupted. ValueError: the port cannot be had."""
+    from common.rights import ordinary_user
+
+    words = [str(number) for number in (port, *(ordinary_user() or ()))]
+    server = subprocess.Popen(
+        python("-m", "cli.metrics.serving", *words),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C is for this process, which then ends the server
+    )
+    assert server.stdout is not None
+    pause = threading.Event()
+    try:
+        said = server.stdout.readline().strip()
+        if not said.startswith("ready "):
+            raise ValueError(f"--port must be free on 127.0.0.1 (port {port}: {said or 'the server ended'})")
+        write(server, exposition(lab))
+        sys.stdout.write(f"metrics at http://127.0.0.1:{said.removeprefix('ready ')}/metrics until Ctrl-C\n")
+        sys.stdout.flush()
+        while not pause.wait(every_s) and lab.is_up():
+            write(server, exposition(lab))
+        sys.stdout.write("the lab is down\n")
+    except BrokenPipeError:
+        raise LabError("the process that serves metrics has ended; ./lab metrics starts another") from None
+    except (RuntimeError, OSError):
+        if lab.is_up(settled=True):
+            raise
+        sys.stdout.write("the lab is down\n")
+    finally:
+        end(server)
+    return 0
+
+
+def write(server: subprocess.Popen[str], text: str) -> None:
+    """Hand the server a new text. BrokenPipeError: it has ended."""
+    assert server.stdin is not None
+    server.stdin.write(json.dumps(text) + "\n")
+    server.stdin.flush()
+
+
+def end(server: subprocess.Popen[str]) -> None:
+    """End the server: its standard input ends."""
+    try:
+        server.communicate(timeout=END_S)
+    except (BrokenPipeError, subprocess.TimeoutExpired):
+        server.kill()
+        server.wait()

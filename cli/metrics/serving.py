@@ -1,0 +1,67 @@
+"""The process that answers Prometheus. It has no rights: its parent, which may ask the lab, writes it the text.
+
+Standard input brings one JSON string per line, each the whole text from then on. The process ends when the parent does,
+because standard input ends. It answers on the loopback address only, and asks nothing of the lab.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+from cli.metrics.exposition import CONTENT_TYPE
+from common.rights import drop_rights
+
+SILENT_S = 5.0  # in which a connection must have asked for something
+PATH = "/metrics"
+LOOPBACK = "127.0.0.1"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """A request. Only loopback names are answered, so that a web page cannot read the text by DNS rebinding."""
+
+    timeout = SILENT_S
+    server_version, sys_version = "mrclab", ""
+    text = ""
+
+    def do_GET(self) -> None:
+        host = self.headers.get("Host", "").partition(":")[0]
+        if self.path != PATH or host not in (LOOPBACK, "localhost"):
+            self.send_error(HTTPStatus.NOT_FOUND if host else HTTPStatus.BAD_REQUEST)
+            return
+        body = type(self).text.encode()
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", CONTENT_TYPE)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *_: object) -> None:
+        """Logs nothing: Prometheus asks every few seconds."""
+
+
+def main() -> None:
+    """Serves on the port given as the first argument, as the user and group given as the second and third, if any."""
+    port, *user = (int(word) for word in sys.argv[1:])
+    try:
+        server = HTTPServer((LOOPBACK, port), Handler)
+    except OSError as error:
+        sys.stdout.write(f"{error.strerror}\n")
+        return
+    if user:
+        drop_rights(user[0], user[1])
+    os.chdir("/")
+    sys.stdout.write(f"ready {server.server_port}\n")
+    sys.stdout.flush()
+    Handler.text = json.loads(sys.stdin.readline() or '""')
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    for line in sys.stdin:
+        Handler.text = json.loads(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Seeds: from the one number of a run to the start of each generator that draws for it.
+
+Every draw of the product begins here, so that this list says what chance decides, and from which number.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+
+class Purpose(Enum):
+    """A thing that is drawn. Each member says what its generator decides."""
+
+    TIMELINE = auto()  # a scenario's faults: when, where, for how long
+    ADDED_FAULT = auto()  # the losses of a fault of `--fault`
+    SWITCHES = auto()  # one seed for each switch's engine: losses, ECN marks, spraying
+    HOST = auto()  # a NIC's choices: first PSN, paths; for the name of the host
+    CONTENTS = auto()  # the bytes that messages carry
+    VECTORS = auto()  # the integers that a collective adds up
+    MIX = auto()  # the sizes of a mix of messages
+    COMPUTE = auto()  # how long a training step computes; for a rank
+    MODEL = auto()  # the first weights of the training example
+    PICTURES = auto()  # its data
+    BATCHES = auto()  # the order in which it sees them
+    HUNT = auto()  # the seeds of a hunt's tries
+    HUNTED_CASE = auto()  # the fabric, load and faults of one try
+    RESAMPLING = auto()  # the samples of a bootstrap interval
+    FIGURE = auto()  # the links that a figure of the paper breaks
+    PLACEMENT = auto()  # the hosts of the jobs of workload files
+    PATTERN = auto()  # a permutation that is written as a connection matrix
+    RANKS = auto()  # which host has which rank of a figure's collective
+
+
+_TEXTS = {
+    Purpose.HOST: "{seed} {name}",
+    Purpose.CONTENTS: "contents {seed}",
+    Purpose.MIX: "mix {seed}",
+    Purpose.COMPUTE: "compute {seed} {name}",
+    Purpose.HUNT: "hunt of {seed}",
+    Purpose.PLACEMENT: "placement {seed}",
+    Purpose.PATTERN: "permutation {seed}",
+    Purpose.HUNTED_CASE: "hunt {seed}",
+}
+FAULT_SEEDS = 1 << 32
+
+
+def derive(seed: int, purpose: Purpose, name: object = "") -> int | str:
+    """The start of the generator for a purpose, as `random.Random` takes it; an integer where there is no text.
+
+    `name` is that of the host or rank for which HOST and COMPUTE draw. Seeds without a text of their own begin the same
+    stream: numbers of two such purposes are equal, and each purpose draws them for something else.
+    """
+    if purpose is Purpose.ADDED_FAULT:
+        return seed % FAULT_SEEDS
+    text = _TEXTS.get(purpose)
+    return seed if text is None else text.format(seed=seed, name=name)

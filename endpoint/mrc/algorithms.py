@@ -1,0 +1,122 @@
+"""The algorithms that a setting may name, for each of the three seams; and making them for a queue pair.
+
+A class from a file of the user's (`endpoint.outside`) is behind a guard: it is asked through Python, and its errors
+name the file, the line and the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+from endpoint.mrc.congestion.cc_profile import CcProfile, PathTraits
+from endpoint.mrc.congestion.congestion import Congestion
+from endpoint.mrc.congestion.dctcp import Dctcp
+from endpoint.mrc.congestion.fixed_window import FixedWindow
+from endpoint.mrc.congestion.nscc import Nscc
+from endpoint.mrc.congestion.swift import Swift
+from endpoint.mrc.guards import USERS, GuardedCongestion, GuardedLossDetection, GuardedSelection
+from endpoint.mrc.loss.loss_detection import LossDetection
+from endpoint.mrc.loss.reorder import ReorderRule
+from endpoint.mrc.parameter import checked
+from endpoint.mrc.paths.ev_set import EvSet
+from endpoint.mrc.paths.select_bitmap import BitmapSelection
+from endpoint.mrc.paths.select_mixed import MixedSelection
+from endpoint.mrc.paths.select_mrc import MrcSelection
+from endpoint.mrc.paths.select_oblivious import ObliviousSelection
+from endpoint.mrc.paths.select_reps import RepsSelection
+from endpoint.mrc.paths.select_round_robin import RoundRobinSelection
+from endpoint.mrc.paths.select_single_path import SinglePathSelection
+from endpoint.mrc.paths.select_two_choices import TwoChoicesSelection
+from endpoint.mrc.paths.selection import Selection
+from endpoint.nic.config import ConfigError, Settings
+
+SELECTIONS: dict[str, type[Selection]] = {
+    "mrc": MrcSelection,
+    "oblivious": ObliviousSelection,
+    "single_path": SinglePathSelection,
+    "reps": RepsSelection,
+    "bitmap": BitmapSelection,
+    "mixed": MixedSelection,
+    "round_robin": RoundRobinSelection,
+    "two_choices": TwoChoicesSelection,
+}
+CONGESTIONS: dict[str, type[Congestion]] = {"nscc": Nscc, "fixed_window": FixedWindow, "dctcp": Dctcp, "swift": Swift}
+LOSSES: dict[str, type[LossDetection]] = {"reorder": ReorderRule}
+SEAMS: dict[str, dict[str, Any]] = {"selection": SELECTIONS, "congestion": CONGESTIONS, "loss": LOSSES}
+"""By setting."""
+
+
+def find_selection(name: str) -> type[Selection]:
+    """The path selection of that name. Raises `ConfigError`."""
+    if name not in SELECTIONS:
+        raise ConfigError(f"there is no path selection {name!r}; valid: {', '.join(SELECTIONS)}")
+    return SELECTIONS[name]
+
+
+def find_congestion(name: str) -> type[Congestion]:
+    """The congestion control of that name. Raises `ConfigError`."""
+    if name not in CONGESTIONS:
+        raise ConfigError(f"there is no congestion control {name!r}; valid: {', '.join(CONGESTIONS)}")
+    return CONGESTIONS[name]
+
+
+def find_loss(name: str) -> type[LossDetection]:
+    """The loss rule of that name. Raises `ConfigError`."""
+    if name not in LOSSES:
+        raise ConfigError(f"there is no loss rule {name!r}; valid: {', '.join(LOSSES)}")
+    return LOSSES[name]
+
+
+class Chosen:
+    """The algorithms that the settings of a NIC choose, with the checked values of their parameters.
+
+    Raises `ConfigError` for a name, a parameter or a value that cannot be.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._selection = settings.selection
+        self._loss = settings.loss
+        self._patience_ns = settings.loss_patience_ns
+        self._values: dict[str, dict[str, Any]] = {}
+        given = settings.parameters or {}
+        classes: Mapping[str, Any] = {
+            "selection": find_selection(settings.selection),
+            "congestion": find_congestion(settings.congestion),
+            "loss": find_loss(settings.loss),
+        }
+        for word in given:
+            if word.partition(".")[0] not in classes:
+                raise ConfigError(f"there is no setting {word!r}; parameters belong to {', '.join(classes)}")
+        for seam, kind in classes.items():
+            own = {word.partition(".")[2]: value for word, value in given.items() if word.startswith(f"{seam}.")}
+            self._values[seam] = checked(seam, getattr(settings, seam), kind.parameters, own)
+        values = self._values["congestion"]
+        self.cc_profile = CcProfile(settings.congestion, {**(settings.nscc or {}), **values})
+        self._shared: dict[str, Any] = {}
+
+    def selection(self, name: str, evs: EvSet, rng: Random) -> Selection:
+        """The path selection of a QP; parameters count for the one that the settings name."""
+        kind = find_selection(name)
+        values = (
+            self._values["selection"] if name == self._selection else checked("selection", name, kind.parameters, {})
+        )
+        return GuardedSelection(kind, evs, rng, values) if kind in USERS else kind(evs, rng, values)
+
+    def congestion(self, profile: CcProfile, path: PathTraits) -> Congestion:
+        """The congestion control of a QP by its profile."""
+        kind = find_congestion(profile.algorithm)
+        if kind in USERS:
+            return GuardedCongestion(kind, path, profile.values, self._shared)
+        return kind.make(path, profile.values, self._shared)
+
+    def loss(self, base_rtt_ns: int, jitter_ns: int) -> LossDetection:
+        """The loss rule of a QP."""
+        kind, values = find_loss(self._loss), self._values["loss"]
+        if kind in USERS:
+            found: LossDetection = GuardedLossDetection(kind, base_rtt_ns, jitter_ns, values)
+        else:
+            found = kind(base_rtt_ns, jitter_ns, values)
+        found.be_patient(self._patience_ns)
+        return found

@@ -1,0 +1,237 @@
+"""Guards around algorithms of a user's own: an error of theirs ends the run, and names file and line.
+
+The endpoint may be compiled while the user's file is interpreted, so each guard calls the user's object through Python
+and copies what the endpoint reads of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from endpoint.mrc.congestion.cc_profile import PathTraits
+from endpoint.mrc.congestion.congestion import Congestion
+from endpoint.mrc.loss.loss_detection import LossDetection
+from endpoint.mrc.loss.packet_window import PacketWindow
+from endpoint.mrc.parameter import Values
+from endpoint.mrc.paths.ev_set import EvPath, EvSet
+from endpoint.mrc.paths.selection import Selection
+from endpoint.mrc.paths.signals import Signals, overrides
+from endpoint.nic.config import AlgorithmError
+
+RAISED = (Exception, SystemExit, GeneratorExit)
+"""Exceptions of a user's code that are told; only Ctrl-C passes through."""
+USERS: dict[type[Any], Callable[[BaseException], str]] = {}
+"""The classes from files of the user's own; each with what tells an exception of its file by file and line."""
+BYTES_MAX = 1 << 48
+BPS_MAX = 1 << 50
+
+
+class Guarded:
+    """One object of a user's class. Every call and every value that comes back goes through here."""
+
+    def __init__(self, kind: type[Any], seam: str, *arguments: Any) -> None:
+        self.kind = kind
+        self.seam = seam
+        self.object: Any = None
+        self.object = self.call(lambda: kind(*arguments), "__init__")
+
+    def call(self, work: Callable[[], Any], method: str) -> Any:
+        """What `work` returns. Raises `AlgorithmError` with the line that raised."""
+        try:
+            return work()
+        except AlgorithmError:
+            raise
+        except RAISED as error:
+            told = USERS[self.kind](error)
+            raise AlgorithmError(f"{told} (in {self.seam} {self.kind.__name__}.{method})") from error
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        """The answer of one of the object's methods."""
+        return self.call(lambda: getattr(self.object, method)(*arguments), method)
+
+    def integer(self, name: str, low: int, high: int, default: int | None = None) -> int:
+        """An attribute that must be an integer in a range; with a default, an object may lack it."""
+        value = getattr(self.object, name, default)
+        if type(value) is not int or not low <= value <= high:
+            raise self.broken("__init__", f"{name} must be an integer from {low} to {high} (got {value!r})")
+        return value
+
+    def broken(self, method: str, rule: str) -> AlgorithmError:
+        """The error of a class that breaks a rule of its seam; the line is that of the method."""
+        code = getattr(getattr(self.kind, method, None), "__code__", None)
+        line = f"{code.co_filename}:{code.co_firstlineno}: " if code is not None else ""
+        return AlgorithmError(f"{line}{self.seam} {self.kind.__name__}.{method}: {rule}")
+
+
+class GuardedSignals(Signals):
+    """The ears of a user's object: it is told, and `after` looks at what the object made of it."""
+
+    def __init__(self, guarded: Guarded, after: Callable[[], None]) -> None:
+        self._guarded = guarded
+        self._after = after
+
+    def hears(self, name: str) -> bool:
+        return overrides(self._guarded.kind, name)
+
+    def _tell(self, method: str, *arguments: Any) -> None:
+        self._guarded.ask(method, *arguments)
+        self._after()
+
+    def on_packet_sent(self, now_ns: int, path: EvPath, size: int) -> None:
+        self._tell("on_packet_sent", now_ns, path, size)
+
+    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
+        self._tell("on_packet_acked", now_ns, path, size, rtt_ns, marked)
+
+    def on_packet_trimmed(self, now_ns: int, path: EvPath, size: int, last_hop: bool) -> None:
+        self._tell("on_packet_trimmed", now_ns, path, size, last_hop)
+
+    def on_packet_lost(self, now_ns: int, path: EvPath, size: int, proved: bool) -> None:
+        self._tell("on_packet_lost", now_ns, path, size, proved)
+
+    def on_retransmission_timeout(self, now_ns: int) -> None:
+        self._tell("on_retransmission_timeout", now_ns)
+
+    def on_ports_changed(self, now_ns: int, ports: int) -> None:
+        self._tell("on_ports_changed", now_ns, ports)
+
+    def on_probe_answered(self, now_ns: int, path: EvPath, rtt_ns: int, marked: bool) -> None:
+        self._tell("on_probe_answered", now_ns, path, rtt_ns, marked)
+
+
+class GuardedSelection(Selection):
+    """A user's path selection."""
+
+    def __init__(self, kind: type[Any], evs: EvSet, rng: Random, values: Values) -> None:
+        super().__init__(evs, rng, values)
+        self._guarded = Guarded(kind, "selection", evs, rng, values)
+        self.heeds = bool(kind.heeds_signals)
+        wanted = getattr(self._guarded.object, "wanted_probes", None)
+        if isinstance(wanted, list):
+            self.wanted_probes = wanted
+
+    def next(self, usable: int) -> EvPath | None:
+        found = self._guarded.ask("next", usable)
+        if found is None:
+            return None
+        if not isinstance(found, EvPath):
+            raise self._guarded.broken("next", f"it must return an EvPath of evs, or None (got {found!r})")
+        if not found.active or not found.plane.wanted:
+            rule = f"EV {found.ev:#x} is not in rotation; take one of plane.active of a plane of evs.live"
+            raise self._guarded.broken("next", rule)
+        if not found.port.bit & usable:
+            rule = (
+                f"EV {found.ev:#x} leaves by port {found.port.number}, which may not send now (usable is {usable:#b})"
+            )
+            raise self._guarded.broken("next", rule)
+        return found
+
+    def listener(self) -> Signals:
+        return GuardedSignals(self._guarded, self._check_probes)
+
+    def _check_probes(self) -> None:
+        wanted: list[Any] = list(self.wanted_probes)
+        for path in wanted:
+            if not isinstance(path, EvPath):
+                raise self._guarded.broken("__init__", f"wanted_probes must hold EvPaths of evs (got {path!r})")
+
+
+class GuardedCongestion(Congestion):
+    """A user's congestion control."""
+
+    def __init__(self, kind: type[Any], path: PathTraits, values: Values, shared: dict[str, Any]) -> None:
+        super().__init__(path, values, shared)
+        self._guarded = Guarded(kind, "congestion", path, values, shared)
+        self._copy()
+
+    def _copy(self) -> None:
+        self.window_bytes = self._guarded.integer("window_bytes", 0, BYTES_MAX)
+        self.pacing_bps = self._guarded.integer("pacing_bps", 0, BPS_MAX, 0)
+        self.ports_open = self._guarded.integer("ports_open", -1, BYTES_MAX, -1)
+
+    def _tell(self, method: str, *arguments: Any) -> None:
+        self._guarded.ask(method, *arguments)
+        self._copy()
+
+    def on_ack(self, now_ns: int, acked_bytes: int, rtt_ns: int | None, marked: bool, inflight_bytes: int) -> None:
+        self._tell("on_ack", now_ns, acked_bytes, rtt_ns, marked, inflight_bytes)
+
+    def on_trim(self, now_ns: int, size: int, inflight_bytes: int) -> None:
+        self._tell("on_trim", now_ns, size, inflight_bytes)
+
+    def on_loss(self, now_ns: int, size: int, inflight_bytes: int) -> None:
+        self._tell("on_loss", now_ns, size, inflight_bytes)
+
+    def on_timeout(self, now_ns: int, lost_bytes: int) -> None:
+        self._tell("on_timeout", now_ns, lost_bytes)
+
+    def host_was_late(self, late_ns: int, now_ns: int) -> None:
+        self._tell("host_was_late", late_ns, now_ns)
+
+    def on_penalty(self, penalty: int) -> None:
+        self._tell("on_penalty", penalty)
+
+    def listener(self) -> Signals:
+        return GuardedSignals(self._guarded, self._copy)
+
+
+class GuardedLossDetection(LossDetection):
+    """A user's loss rule."""
+
+    def __init__(self, kind: type[Any], base_rtt_ns: int, jitter_ns: int, values: Values) -> None:
+        super().__init__(base_rtt_ns, jitter_ns, values)
+        self._guarded = Guarded(kind, "loss", base_rtt_ns, jitter_ns, values)
+        self._guarded.call(self._share_log, "__init__")
+        self._copy()
+
+    def _share_log(self) -> None:
+        self.log = self._guarded.object.log
+
+    def _copy(self) -> None:
+        self.window_ns = self._guarded.integer("window_ns", 1, BYTES_MAX)
+        self.slowest_ns = self._guarded.integer("slowest_ns", 0, BYTES_MAX)
+        self.longest_ns = self._guarded.integer("longest_ns", 0, BYTES_MAX)
+
+    def _tell(self, method: str, *arguments: Any) -> None:
+        self._guarded.object.newest_ns = self.newest_ns
+        self._guarded.ask(method, *arguments)
+        self._copy()
+
+    def overdue(self, flight: PacketWindow, window_bytes: int) -> list[int]:
+        self._guarded.object.newest_ns = self.newest_ns
+        found = self._guarded.ask("overdue", flight, window_bytes)
+        self._copy()
+        length, known = flight.nxt - flight.una, flight.acked | flight.lost
+        if not isinstance(found, list):
+            raise self._guarded.broken("overdue", f"it must return a list of offsets from flight.una (got {found!r})")
+        for index in found:
+            if type(index) is not int or not 0 <= index < length or known >> index & 1:
+                rule = f"each offset must be of a packet under way, from 0 to {length - 1}, once (got {index!r})"
+                raise self._guarded.broken("overdue", rule)
+            known |= 1 << index
+        self.prune(flight)
+        return found
+
+    def be_patient(self, patience_ns: int) -> None:
+        self.patience_ns = patience_ns
+        self._tell("be_patient", patience_ns)
+
+    def rtt_sample(self, plane: int, rtt_ns: int) -> None:
+        self._tell("rtt_sample", plane, rtt_ns)
+
+    def late_rtt(self, plane: int, rtt_ns: int) -> None:
+        self._tell("late_rtt", plane, rtt_ns)
+
+    def late_arrival(self) -> None:
+        self._tell("late_arrival")
+
+    def true_loss(self) -> None:
+        self._tell("true_loss")
+
+    def forget_plane(self, plane: int) -> None:
+        self._tell("forget_plane", plane)
+
+    def listener(self) -> Signals:
+        return GuardedSignals(self._guarded, self._copy)

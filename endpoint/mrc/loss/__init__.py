@@ -1,0 +1,1 @@
+"""Loss detection: when a packet counts as lost."""

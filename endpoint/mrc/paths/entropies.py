@@ -1,0 +1,61 @@
+"""A base of selections that know paths as numbers from 0 on, as policies of packet simulators do.
+
+Such a policy decides alone which path is good: MRC's states of EVs stay out of it. A number whose plane is down,
+or whose EV a controller denies, is drawn again.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import ClassVar
+
+from endpoint.mrc.parameter import Values
+from endpoint.mrc.paths.ev_set import EvPath, EvSet
+from endpoint.mrc.paths.selection import Selection
+
+DRAWS_MAX = 4
+
+
+class EntropySelection(Selection):
+    """`size` is the number of paths: a power of two, as the reference's policies need, unless there are fewer than two.
+    A packet whose port cannot send yet waits for it."""
+
+    heeds_signals: ClassVar[bool] = False
+
+    def __init__(self, evs: EvSet, rng: Random, values: Values) -> None:
+        super().__init__(evs, rng, values)
+        self.rng = rng
+        table = [path for plane in evs.planes for path in plane.active]
+        rng.shuffle(table)
+        self.size = 1 << (len(table).bit_length() - 1)
+        self.table = table[: self.size]
+        self.numbers = {path.ev: number for number, path in enumerate(self.table)}
+        self._waiting: EvPath | None = None
+
+    def choose(self) -> int:
+        """The number of the next packet's path."""
+        raise NotImplementedError
+
+    def draw(self) -> int:
+        """A random number of a path."""
+        return self.rng.randrange(self.size)
+
+    def next(self, usable: int) -> EvPath | None:
+        path = self._waiting
+        if path is None or not path.plane.wanted or not path.active:
+            path = self._fresh()
+            if path is None:
+                return None
+        if path.port.bit & usable:
+            self._waiting = None
+            return path
+        self._waiting = path
+        return None
+
+    def _fresh(self) -> EvPath | None:
+        for _ in range(DRAWS_MAX * self.size):
+            path = self.table[self.choose()]
+            if path.plane.wanted and path.active:
+                return path
+        live = self.evs.live
+        return live[0].active[0] if live else None

@@ -1,0 +1,121 @@
+"""Completion times of the messages of schedules: when each began at its sender and was whole at its receiver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from judging.arrays import np
+from judging.run import SECOND_NS, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One message. Times are the journal's; `line` is its place in the file, and `ideal_ns` what it takes alone."""
+
+    workload: str
+    source: str
+    target: str
+    line: int
+    bytes: int
+    start_ns: int
+    acknowledged_ns: int
+    received_ns: int | None
+    ideal_ns: float
+
+    @property
+    def sender_ns(self) -> int:
+        """Until the sender had the last acknowledgement, which is when simulators say that a flow has finished."""
+        return self.acknowledged_ns - self.start_ns
+
+    @property
+    def took_ns(self) -> int:
+        """Until the receiver had every byte; where its line is missing, until the sender knew."""
+        return (self.acknowledged_ns if self.received_ns is None else self.received_ns) - self.start_ns
+
+    @property
+    def slowdown(self) -> float:
+        """How many times longer it took than alone."""
+        return self.took_ns / self.ideal_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Completion times of one workload's messages, ns. `last_ns` counts from the first message's start."""
+
+    workload: str
+    count: int
+    bytes: int
+    median_ns: float
+    p99_ns: float
+    longest_ns: int
+    last_ns: int
+    sender_median_ns: float
+    sender_p99_ns: float
+    sender_last_ns: int
+    slowdown_median: float
+    slowdown_p99: float
+
+
+def completions(run: Run) -> list[Completion]:
+    """All messages that their senders completed, in that order."""
+    received = {
+        (line.get("workload"), line["peer"], line["node"], line["message"]): int(line["end_ns"])
+        for line in run.kind("message")
+        if line.get("state") == "received"
+    }
+    found = []
+    for line in run.kind("message"):
+        if line.get("state") != "sent":
+            continue
+        key = (line.get("workload"), line["node"], line["peer"], line["message"])
+        size = int(line["bytes"])
+        times = int(line["start_ns"]), int(line["end_ns"]), received.get(key)
+        where = str(line.get("workload")), str(line["node"]), str(line["peer"]), int(line.get("line", 0))
+        found.append(Completion(*where, size, *times, ideal(run, where[1], where[2], size)))
+    return found
+
+
+def ideal(run: Run, source: str, target: str, size: int) -> float:
+    """The completion time of a message that meets no other, ns, without headers.
+
+    Its bytes leave by all ports of the host together; its last packet crosses the other links one after the other.
+    """
+    options = run.options
+    rate_bps, port_bps = float(options.get("host_rate_bps") or 1), float(options.get("port_rate_bps") or 1)
+    per_leaf = int(options.get("hosts") or 1) // int((options.get("fabric") or {}).get("leaves") or 1)
+    local = int(source[1:]) // per_leaf == int(target[1:]) // per_leaf
+    delay_ns = float((options.get("delay_ns") or {}).get("local" if local else "fabric") or 0)
+    last_bytes = min(size, int(options.get("pmtu_bytes") or size))
+    further = 1 if local else 3
+    return max(1.0, delay_ns + (size / rate_bps + further * last_bytes / port_bps) * 8 * SECOND_NS)
+
+
+def times(run: Run) -> list[Times]:
+    """The figures of each workload that has messages."""
+    by_workload: dict[str, list[Completion]] = {}
+    for one in completions(run):
+        by_workload.setdefault(one.workload, []).append(one)
+    return [summed(name, own) for name, own in by_workload.items()]
+
+
+def summed(workload: str, own: Sequence[Completion]) -> Times:
+    """The figures of these messages."""
+    took = [one.took_ns for one in own]
+    sender = [one.sender_ns for one in own]
+    slowdowns = [one.slowdown for one in own]
+    begin_ns = min(one.start_ns for one in own)
+    return Times(
+        workload,
+        len(own),
+        sum(one.bytes for one in own),
+        float(np.percentile(took, 50)),
+        float(np.percentile(took, 99)),
+        max(took),
+        max(one.start_ns + one.took_ns for one in own) - begin_ns,
+        float(np.percentile(sender, 50)),
+        float(np.percentile(sender, 99)),
+        max(one.acknowledged_ns for one in own) - begin_ns,
+        float(np.percentile(slowdowns, 50)),
+        float(np.percentile(slowdowns, 99)),
+    )

@@ -1,0 +1,99 @@
+"""Completion times of messages in a report: a table, two distributions, rows for a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from judging.arrays import np
+from judging.measures import completions
+from judging.measures.completions import Completion
+from judging.reports import page, plots
+from judging.run import Run
+
+NOTE = (
+    "From the moment a message may be sent until its receiver holds every byte. A slowdown is that time over the time"
+    " of a message without headers that meets no other: the delay of the path, and its bytes at the rate of all ports."
+)
+HEAD = ("workload", "messages", "bytes", "median", "p99", "longest", "last after", "slowdown median", "p99")
+CSV_HEAD = (
+    "workload",
+    "line",
+    "source",
+    "target",
+    "bytes",
+    "start_ns",
+    "acknowledged_ns",
+    "received_ns",
+    "completion_ns",
+    "slowdown",
+)
+
+
+def rows(run: Run) -> list[list[str]]:
+    """Per workload: count, bytes, completion times, and slowdowns."""
+    return [
+        [
+            one.workload,
+            f"{one.count:,}",
+            f"{one.bytes:,}",
+            told(one.median_ns),
+            told(one.p99_ns),
+            told(one.longest_ns),
+            told(one.last_ns),
+            f"{one.slowdown_median:.2f}",
+            f"{one.slowdown_p99:.2f}",
+        ]
+        for one in completions.times(run)
+    ]
+
+
+def figures(run: Run) -> list[dict[str, Any]]:
+    """The same, and times at senders, as numbers for programs."""
+    return [asdict(one) for one in completions.times(run)]
+
+
+def csv_rows(run: Run) -> Iterable[Sequence[Any]]:
+    """A row per message; times since the first phase began."""
+    for one in completions.completions(run):
+        received_ns = "" if one.received_ns is None else one.received_ns - run.start_ns
+        began_ns, acknowledged_ns = one.start_ns - run.start_ns, one.acknowledged_ns - run.start_ns
+        where = (one.workload, one.line, one.source, one.target, one.bytes)
+        yield (*where, began_ns, acknowledged_ns, received_ns, one.took_ns, f"{one.slowdown:.4f}")
+
+
+def section(run: Run) -> list[str]:
+    """What the report shows; nothing where no schedule ran."""
+    table = rows(run)
+    return [page.paragraph(NOTE, soft=True), distributions(run), page.table(HEAD, table)] if table else []
+
+
+def distributions(run: Run) -> str:
+    """The share of messages that had completed after a time, and the slowdown of each by its size."""
+    by_workload: dict[str, list[Completion]] = {}
+    for one in completions.completions(run):
+        by_workload.setdefault(one.workload, []).append(one)
+    drawing, (left, right) = plots.pair(3.4)
+    for index, (name, own) in enumerate(by_workload.items()):
+        colour = plots.RUNS[index % len(plots.RUNS)]
+        took_us = np.sort(np.array([one.took_ns for one in own])) / 1e3
+        left.step(took_us, np.arange(1, len(own) + 1) / len(own), where="post", color=colour, linewidth=1.4, label=name)
+        sizes, slowdowns = [max(1, one.bytes) for one in own], [one.slowdown for one in own]
+        right.plot(sizes, slowdowns, ".", markersize=4, color=colour, label=name)
+    left.set_xlabel("completion time, µs")
+    left.set_ylabel("share of messages")
+    left.set_ylim(0, 1.02)
+    left.set_xscale("log")
+    right.set_xlabel("message, bytes")
+    right.set_ylabel("slowdown")
+    right.set_xscale("log")
+    right.set_ylim(0, right.get_ylim()[1] * 1.1)
+    if len(by_workload) > 1:
+        left.legend(loc="lower right")
+    return plots.svg(drawing, "Completion times and slowdowns of messages")
+
+
+def told(ns: float) -> str:
+    """Microseconds; milliseconds from 10 on."""
+    return f"{ns / 1e3:,.1f} µs" if ns < 1e7 else f"{ns / 1e6:,.1f} ms"

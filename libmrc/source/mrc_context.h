@@ -1,0 +1,22 @@
+/* What mrc.h and mrc_ctl.h share. */
+#ifndef MRCLAB_MRC_CONTEXT_H
+#define MRCLAB_MRC_CONTEXT_H
+
+#include <errno.h>
+
+#include "nic.h"
+
+struct mrc_context {
+    struct nic *nic;
+};
+
+/* The API has two ways to report an error: errno's value as the result, as verbs have it, or -1 with errno set. Headers
+ * and docs/libmrc.md say which function has which. */
+static inline int failed(int error)
+{
+    if (error)
+        errno = error;
+    return error ? -1 : 0;
+}
+
+#endif

@@ -1,0 +1,236 @@
+/* Work requests: lists of them by ibv_post_send, or built call by call (ibv_wr_*). */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nic.h"
+
+/* Work requests on their way into one message. */
+struct batch {
+    struct head head;
+    struct request_row rows[ROWS_MAX];
+};
+
+static int flush(struct nic *nic, struct batch *batch, uint32_t id)
+{
+    if (!batch->head.rows)
+        return 0;
+    batch->head.kind = KIND_POST;
+    batch->head.id = id;
+    int error = door_send(nic, batch, sizeof batch->head + batch->head.rows * sizeof *batch->rows);
+    batch->head.rows = 0;
+    return error;
+}
+
+static int check_send(const struct mrc_qp *qp, const struct ibv_send_wr *wr)
+{
+    if (qp->verbs.state != IBV_QPS_RTS && qp->verbs.state != IBV_QPS_ERR)
+        return refuse(EINVAL, "a write on a queue pair in state %d: writes can be posted in RTS only", qp->verbs.state);
+    if (wr->opcode != IBV_WR_RDMA_WRITE && wr->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)
+        return refuse(EOPNOTSUPP, "opcode %d of a work request: MRC carries RDMA writes, with and without immediate", wr->opcode);
+    if (wr->send_flags & ~(unsigned int)(IBV_SEND_SIGNALED | IBV_SEND_SOLICITED))
+        return refuse(EINVAL, "send flags %#x: SIGNALED and SOLICITED are offered (no INLINE, no FENCE)", wr->send_flags);
+    if (wr->num_sge != 1 || !wr->sg_list->length)
+        return refuse(EINVAL, "a write takes one range of at least one byte (%d ranges given)", wr->num_sge);
+    if (qp->sends >= qp->made.cap.max_send_wr)
+        return ENOMEM;
+    return 0;
+}
+
+static int add_send(struct nic *nic, struct mrc_qp *qp, const struct ibv_send_wr *wr, struct batch *batch)
+{
+    int error = check_send(qp, wr);
+    if (error)
+        return error;
+    struct region *region = region_of(nic, wr->sg_list->lkey);
+    if (!region)
+        return refuse(EINVAL, "lkey %#x is not registered", wr->sg_list->lkey);
+    if (wr->wr.rdma.remote_addr + (wr->sg_list->length - 1) < wr->wr.rdma.remote_addr)
+        return refuse(EINVAL, "remote address and length do not fit 64 bits");
+    if ((error = region_load(region, wr->sg_list->addr, wr->sg_list->length)))
+        return error;
+    bool signaled = wr->send_flags & IBV_SEND_SIGNALED || qp->made.sq_sig_all;
+    bool immediate = wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+    batch->rows[batch->head.rows++] = (struct request_row){
+        .wr_id = wr->wr_id,
+        .offset = wr->sg_list->addr - region->iova,
+        .remote_addr = wr->wr.rdma.remote_addr,
+        .qpn = qp->verbs.qp_num,
+        .length = wr->sg_list->length,
+        .lkey = region->mr.lkey,
+        .rkey = wr->wr.rdma.rkey,
+        .imm_data = immediate ? ntohl(wr->imm_data) : 0,
+        .opcode = immediate ? OP_WRITE_WITH_IMM : OP_WRITE,
+        .flags = (uint8_t)((signaled ? 0 : FLAG_UNSIGNALED) |
+                           (immediate && wr->send_flags & IBV_SEND_SOLICITED ? FLAG_SOLICITED : 0)),
+    };
+    qp->sends++;
+    return 0;
+}
+
+int pair_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    struct nic *nic = nic_of(verbs->context);
+    struct batch batch = {.head = {0}};
+    int error = 0;
+    pthread_mutex_lock(&nic->lock);
+    if (nic->fd < 0)
+        error = EIO;
+    for (; wr && !error; wr = wr->next) {
+        if ((error = add_send(nic, pair_of(verbs), wr, &batch)))
+            break;
+        if (batch.head.rows == ROWS_MAX)
+            error = flush(nic, &batch, 0);
+    }
+    int unsent = flush(nic, &batch, 0);
+    pthread_mutex_unlock(&nic->lock);
+    if (error && bad)
+        *bad = wr;
+    return error ? error : unsent;
+}
+
+/* MRC has no RNR: a receive must be in force before the peer is told that it may write, so this waits until it is. */
+int pair_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    struct nic *nic = nic_of(verbs->context);
+    struct mrc_qp *qp = pair_of(verbs);
+    struct batch batch = {.head = {0}};
+    uint32_t last = 0;
+    int error = 0;
+    pthread_mutex_lock(&nic->lock);
+    if (nic->fd < 0)
+        error = EIO;
+    else if (qp->verbs.state == IBV_QPS_RESET)
+        error = refuse(EINVAL, "a receive on a queue pair in RESET: it can be posted from INIT on");
+    for (; wr && !error; wr = wr->next) {
+        if (qp->receives >= qp->made.cap.max_recv_wr) {
+            error = ENOMEM;
+            break;
+        }
+        batch.rows[batch.head.rows++] = (struct request_row){.wr_id = wr->wr_id, .qpn = verbs->qp_num, .opcode = OP_RECV};
+        qp->receives++;
+        if (batch.head.rows == ROWS_MAX)
+            error = flush(nic, &batch, last = door_id(nic));
+    }
+    int unsent = 0;
+    if (batch.head.rows)
+        unsent = flush(nic, &batch, last = door_id(nic));
+    if (last && !unsent)
+        unsent = door_await(nic, last, "post_recv");
+    pthread_mutex_unlock(&nic->lock);
+    if (error && bad)
+        *bad = wr;
+    return error ? error : unsent;
+}
+
+/* --- the requests that ibv_wr_* build: kept until ibv_wr_complete posts them ------------------------------------- */
+
+static void start(struct ibv_qp_ex *extended)
+{
+    struct mrc_qp *qp = pair_of(&extended->qp_base);
+    pthread_mutex_lock(&qp->verbs.mutex); /* until it is completed or aborted */
+    qp->built_count = 0;
+    qp->built_error = 0;
+}
+
+static void leave(struct ibv_qp_ex *extended)
+{
+    pthread_mutex_unlock(&extended->qp_base.mutex);
+}
+
+static void build(struct ibv_qp_ex *extended, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t remote_addr, __be32 imm)
+{
+    struct mrc_qp *qp = pair_of(&extended->qp_base);
+    if (qp->built_count == qp->built_room) {
+        unsigned int room = qp->built_room ? 2 * qp->built_room : 16;
+        struct ibv_send_wr *wrs = realloc(qp->built_wrs, room * sizeof *wrs);
+        if (wrs)
+            qp->built_wrs = wrs;
+        struct ibv_sge *sges = wrs ? realloc(qp->built_sges, room * sizeof *sges) : NULL;
+        if (sges)
+            qp->built_sges = sges;
+        if (!wrs || !sges) {
+            qp->built_error = ENOMEM;
+            return;
+        }
+        qp->built_room = room;
+    }
+    qp->built_sges[qp->built_count] = (struct ibv_sge){0};
+    qp->built_wrs[qp->built_count++] = (struct ibv_send_wr){
+        .wr_id = extended->wr_id,
+        .opcode = opcode,
+        .send_flags = extended->wr_flags,
+        .imm_data = imm,
+        .wr.rdma = {remote_addr, rkey},
+    };
+}
+
+static void build_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr)
+{
+    build(qp, IBV_WR_RDMA_WRITE, rkey, remote_addr, 0);
+}
+
+static void build_write_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, __be32 imm)
+{
+    build(qp, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, remote_addr, imm);
+}
+
+static void set_sge(struct ibv_qp_ex *extended, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+    struct mrc_qp *qp = pair_of(&extended->qp_base);
+    if (qp->built_count && !qp->built_error)
+        qp->built_sges[qp->built_count - 1] = (struct ibv_sge){addr, length, lkey};
+}
+
+static void set_sge_list(struct ibv_qp_ex *extended, size_t count, const struct ibv_sge *list)
+{
+    if (count == 1)
+        set_sge(extended, list->lkey, list->addr, list->length);
+    else
+        pair_of(&extended->qp_base)->built_error = refuse(EINVAL, "a write takes one range (%zu given)", count);
+}
+
+static void set_inline(struct ibv_qp_ex *extended, void *addr, size_t length)
+{
+    (void)addr;
+    pair_of(&extended->qp_base)->built_error = refuse(EINVAL, "%zu bytes of inline data: there is none", length);
+}
+
+static void set_inline_list(struct ibv_qp_ex *extended, size_t count, const struct ibv_data_buf *list)
+{
+    (void)list;
+    set_inline(extended, NULL, count);
+}
+
+static int complete(struct ibv_qp_ex *extended)
+{
+    struct mrc_qp *qp = pair_of(&extended->qp_base);
+    struct ibv_send_wr *bad;
+    for (unsigned int at = 0; at < qp->built_count; at++) {
+        qp->built_wrs[at].sg_list = &qp->built_sges[at];
+        qp->built_wrs[at].num_sge = 1;
+        qp->built_wrs[at].next = at + 1 < qp->built_count ? &qp->built_wrs[at + 1] : NULL;
+    }
+    int error = qp->built_error;
+    if (!error && qp->built_count)
+        error = pair_post_send(&qp->verbs, qp->built_wrs, &bad);
+    leave(extended);
+    return error;
+}
+
+void pair_extend(struct mrc_qp *qp, uint64_t send_ops_flags)
+{
+    struct ibv_qp_ex *extended = &qp->extended;
+    extended->wr_start = start;
+    extended->wr_complete = complete;
+    extended->wr_abort = leave;
+    extended->wr_set_sge = set_sge;
+    extended->wr_set_sge_list = set_sge_list;
+    extended->wr_set_inline_data = set_inline;
+    extended->wr_set_inline_data_list = set_inline_list;
+    if (send_ops_flags & IBV_QP_EX_WITH_RDMA_WRITE)
+        extended->wr_rdma_write = build_write;
+    if (send_ops_flags & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+        extended->wr_rdma_write_imm = build_write_imm;
+}

@@ -1,0 +1,25 @@
+/* JSON as the agent writes it: values found by their path, in a text that nothing is assumed of. */
+#ifndef MRCLAB_TEXT_H
+#define MRCLAB_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The value under a path of keys such as "result.lkey"; NULL if there is none, or the text is no JSON up to there. */
+const char *text_find(const char *json, const char *path);
+
+/* The first element of an array, or the element behind `item`; NULL at the end. */
+const char *text_first(const char *array);
+const char *text_next(const char *item);
+
+/* Each returns whether the value is of this type and fits. A string without its escapes' meaning, cut at `size`. */
+bool text_integer(const char *value, uint64_t *found); /* negative numbers as two's complement */
+bool text_number(const char *value, double *found);
+bool text_string(const char *value, char *found, size_t size);
+bool text_true(const char *value);
+
+/* A string as JSON writes it, with its quotation marks; cut where it does not fit. */
+void text_quote(const char *plain, char *quoted, size_t size);
+
+#endif

@@ -1,0 +1,240 @@
+"""An engine: runs the coroutines of collectives as the network allows, in a thread or in the caller's.
+
+On real links a separate thread owns the NIC, so that collectives go on while the program computes. In virtual time
+the lab waits for the program: time passes only inside `finish`, in the caller's thread, so that a seed repeats a run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import threading
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from mrclab.context import Context
+from mrclab.mesh.mesh import Mesh, Step
+
+T = TypeVar("T")
+
+QUIET_S = 2.0
+"""Lab time without news after which an engine that waits asks the other ranks for a sign of life."""
+GOODBYE_S = 10.0
+"""Lab time that a rank which leaves gives the others to leave as well."""
+
+
+class JobFailedError(RuntimeError):
+    """This rank cannot go on; the message says why."""
+
+
+class Task:
+    """A coroutine under way. `done` is called once, by the thread that runs the engine, with the failure or None."""
+
+    def __init__(self, name: str, step: Step, deadline_ns: int | None, done: Callable[[BaseException | None], None]):
+        self.name = name
+        self.step = step
+        self.deadline_ns = deadline_ns
+        self.failure: BaseException | None = None
+        self.finished = threading.Event()
+        self._done = done
+
+    def end(self, failure: BaseException | None) -> None:
+        self.failure = failure
+        self._done(failure)
+        self.finished.set()
+
+
+class Engine(ABC):
+    """Runs tasks in the order in which they were started; each is advanced whenever something has arrived."""
+
+    def __init__(self, context: Context, rank: int) -> None:
+        self.mesh = Mesh(context, rank)
+        self.context = context
+        self.failure: BaseException | None = None
+        self._tasks: deque[Task] = deque()
+        self._news_ns = context.now_ns()
+        self._busy_ns = self._busy_since_ns = 0
+
+    def busy_ns(self) -> int:
+        """Lab time during which at least one task was under way."""
+        return self._busy_ns + (self.context.now_ns() - self._busy_since_ns if self._tasks else 0)
+
+    def start(
+        self, name: str, step: Step, timeout_s: float | None, done: Callable[[BaseException | None], None]
+    ) -> Task:
+        """Begin a task; the name is for messages. `timeout_s` is in lab time."""
+        now_ns = self.context.now_ns()
+        task = Task(name, step, None if timeout_s is None else now_ns + round(timeout_s * 1e9), done)
+        self._admit(task)
+        return task
+
+    @abstractmethod
+    def _admit(self, task: Task) -> None: ...
+
+    @abstractmethod
+    def finish(self, task: Task, timeout_s: float | None = None) -> None:
+        """Wait for a task. Raises what made it fail, or TimeoutError after `timeout_s` seconds."""
+
+    @abstractmethod
+    def call(self, function: Callable[[], T]) -> T:
+        """What a function returns that is called while no task runs."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Say goodbye to the other ranks, and close the NIC."""
+
+    def _add(self, task: Task) -> None:
+        if not self._tasks:
+            self._busy_since_ns = self.context.now_ns()
+        self._tasks.append(task)
+
+    def _remove(self, task: Task) -> None:
+        self._tasks.remove(task)
+        if not self._tasks:
+            self._busy_ns += self.context.now_ns() - self._busy_since_ns
+
+    def _turn(self) -> None:
+        """Advance everything as far as it goes without waiting. Raises what ends the engine."""
+        moved = True
+        while moved:
+            moved = self.mesh.take(self.mesh.cq.poll(64))
+            if moved:
+                self._news_ns = self.context.now_ns()
+            for task in list(self._tasks):
+                if next(task.step, self) is self:  # a coroutine yields None until it has ended
+                    self._remove(task)
+                    task.end(None)
+                    moved = True
+            moved = moved or self.mesh.cq.ready > 0  # posting reads what the agent says while its socket is full
+        self._look_at_clock()
+
+    def _look_at_clock(self) -> None:
+        now_ns = self.context.now_ns()
+        for task in self._tasks:
+            if task.deadline_ns is not None and now_ns > task.deadline_ns:
+                raise TimeoutError(f"{task.name} has not ended within its timeout")
+        if self._tasks and now_ns - self._news_ns > QUIET_S * 1e9:
+            self._news_ns = now_ns
+            self.mesh.ping(now_ns)
+
+    def _fail(self, error: BaseException) -> None:
+        """This rank cannot go on: every task ends, and the other ranks see its queue pairs go."""
+        self.failure = error
+        while self._tasks:
+            self._tasks.popleft().end(error)
+        self.context.close()
+
+    def _goodbye(self) -> Task:
+        return self.start("goodbye", self.mesh.goodbye(), GOODBYE_S, lambda failure: None)
+
+
+class SteppedEngine(Engine):
+    """In virtual time."""
+
+    def _admit(self, task: Task) -> None:
+        if self.failure is not None:
+            task.end(self.failure)
+            return
+        self._add(task)
+        self._guarded(self._turn)
+
+    def finish(self, task: Task, timeout_s: float | None = None) -> None:
+        deadline_ns = None if timeout_s is None else self.context.now_ns() + round(timeout_s * 1e9)
+        while not task.finished.is_set():
+            if deadline_ns is not None and self.context.now_ns() > deadline_ns:
+                raise TimeoutError(f"{task.name} has not ended within {timeout_s:g} s")
+            self._guarded(self._wait)
+        if task.failure is not None:
+            raise _failed(task)
+
+    def call(self, function: Callable[[], T]) -> T:
+        return function()
+
+    def close(self) -> None:
+        if self.failure is None:
+            with contextlib.suppress(JobFailedError):
+                self.finish(self._goodbye())
+        self.context.close()
+
+    def _wait(self) -> None:
+        self.mesh.take(self.mesh.cq.wait(QUIET_S))
+        self._turn()
+
+    def _guarded(self, function: Callable[[], None]) -> None:
+        try:
+            function()
+        except Exception as error:  # of any kind: tasks must not wait for ever
+            self._fail(error)
+
+
+class ThreadedEngine(Engine):
+    """On real links: a daemon thread owns the context."""
+
+    def __init__(self, context: Context, rank: int) -> None:
+        super().__init__(context, rank)
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._calls: deque[Callable[[], None]] = deque()
+        self._stop = False
+        self._thread = threading.Thread(target=self._run, name="mrclab", daemon=True)
+        self._thread.start()
+
+    def _admit(self, task: Task) -> None:
+        self._post(lambda: task.end(self.failure) if self.failure else self._add(task))
+
+    def finish(self, task: Task, timeout_s: float | None = None) -> None:
+        if not task.finished.wait(timeout_s):
+            raise TimeoutError(f"{task.name} has not ended within {timeout_s:g} s")
+        if task.failure is not None:
+            raise _failed(task)
+
+    def call(self, function: Callable[[], T]) -> T:
+        found: list[Any] = []
+        called = threading.Event()
+
+        def run() -> None:
+            try:
+                found.extend((function(), None))
+            except Exception as error:  # it is the caller's
+                found.extend((None, error))
+            called.set()
+
+        self._post(run)
+        called.wait()
+        if found[1] is not None:
+            raise found[1]
+        return found[0]  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        if self.failure is None:
+            with contextlib.suppress(JobFailedError):
+                self.finish(self._goodbye())
+        self._stop = True
+        os.eventfd_write(self._wake, 1)
+        self._thread.join()
+        self.context.close()
+
+    def _post(self, function: Callable[[], None]) -> None:
+        self._calls.append(function)
+        os.eventfd_write(self._wake, 1)
+
+    def _run(self) -> None:
+        while not self._stop:
+            while self._calls:
+                self._calls.popleft()()
+            waits = [self._wake]
+            if self.failure is None:
+                try:
+                    self._turn()
+                    waits.append(self.context.fileno())
+                except Exception as error:  # of any kind: tasks must not wait for ever
+                    self._fail(error)
+            select.select(waits, [], [], QUIET_S if self._tasks else None)
+            with contextlib.suppress(BlockingIOError):
+                os.eventfd_read(self._wake)
+
+
+def _failed(task: Task) -> JobFailedError:
+    return JobFailedError(f"{task.name}: {task.failure}")

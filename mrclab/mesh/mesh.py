@@ -1,0 +1,176 @@
+"""The links of a rank, by the number of the other rank, and what has arrived on them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from mrclab.context import Context
+from mrclab.cq import WC
+from mrclab.mesh.link import PAYLOAD_BYTES, Link, LinkError, Tag
+
+Sink = Callable[[int, memoryview], None]
+"""Takes the offset of a chunk in its message, in bytes, and its bytes, which are valid only during the call."""
+Fill = Callable[[int, memoryview], None]
+"""Writes the bytes of a message from an offset on into a view."""
+Step = Iterator[None]
+"""A coroutine that yields while it waits for what the network does next."""
+
+GOODBYE = Tag(0xFFFFFFFF, 0)
+SILENT_S = 20.0
+"""Lab time in which the NIC of a rank that lives acknowledges a ping, under any fault that the lab can undo."""
+_CQE = 32_768
+
+
+class PeerError(RuntimeError):
+    """Another rank is gone, or sends what does not fit; the message names the rank."""
+
+
+class Arrival:
+    """A message that is expected."""
+
+    def __init__(self, total: int, sink: Sink) -> None:
+        self.total = total
+        self.taken = 0
+        self.done = False
+        self._sink = sink
+
+    def take(self, total: int, chunk: memoryview) -> None:
+        """The next bytes. Raises ValueError if the message has another length than expected."""
+        if total != self.total or self.taken + len(chunk) > total:
+            raise ValueError(f"a message of {total} bytes arrived where one of {self.total} bytes was expected")
+        if len(chunk):
+            self._sink(self.taken, chunk)
+        self.taken += len(chunk)
+        self.done = self.taken == total
+
+
+class Mesh:
+    """The links of one rank. Like its context it is for one thread at a time."""
+
+    def __init__(self, context: Context, rank: int) -> None:
+        self.rank = rank
+        self.context = context
+        self.cq = context.create_cq(_CQE)
+        self._links: dict[int, Link] = {}
+        self._by_qp: dict[int, int] = {}
+        self._expected: dict[tuple[int, Tag], Arrival] = {}
+        self._early: dict[tuple[int, Tag], deque[tuple[int, bytearray]]] = {}
+        self.sent_bytes = 0
+        """Payload of all messages so far."""
+        self._gone: set[int] = set()  # ranks that have said goodbye
+        self._lost: set[int] = set()  # those of them whose queue pairs have ended since
+
+    def add(self, peer: int) -> dict[str, Any]:
+        """A new link to a rank; the value is for that rank's `connect`."""
+        link = Link(self.context, self.cq, lambda tag, total, chunk: self._deliver(peer, tag, total, chunk))
+        self._links[peer] = link
+        for number in link.numbers:
+            self._by_qp[number] = peer
+        return link.info()
+
+    def connect(self, peer: int, info: Mapping[str, Any]) -> None:
+        self._links[peer].connect(info)
+
+    def __contains__(self, peer: int) -> bool:
+        return peer in self._links
+
+    @property
+    def idle(self) -> bool:
+        """Whether every write to a rank that can still be reached has been acknowledged."""
+        return all(link.idle for peer, link in self._links.items() if peer not in self._lost)
+
+    def take(self, completions: Iterable[WC]) -> bool:
+        """Take in completions; whether there were any. Raises `PeerError`."""
+        some = False
+        for completion in completions:
+            some = True
+            peer = self._by_qp[completion.qp_num]
+            try:
+                self._links[peer].completed(completion)
+            except LinkError as error:
+                if peer not in self._gone:
+                    raise PeerError(f"rank {peer} cannot be reached any more: {error}") from None
+                self._lost.add(peer)  # it had all it needed, and has closed its end
+            except ValueError as error:
+                raise PeerError(f"rank {peer}: {error}") from None
+        return some
+
+    def ping(self, now_ns: int) -> None:
+        """Ask every rank for a sign of life. Raises `PeerError` if one has given none for `SILENT_S`.
+
+        MRC retries for as long as its queue pair is told to, which may be for ever: only the time tells.
+        """
+        for peer, link in self._links.items():
+            if link.pinged_ns is not None and now_ns - link.pinged_ns > SILENT_S * 1e9 and peer not in self._gone:
+                raise PeerError(f"rank {peer} has not answered for {SILENT_S:g} s")
+            if peer not in self._gone:
+                link.ping(now_ns)
+
+    # --- messages ----------------------------------------------------------------------------------------------
+
+    def send(self, peer: int, tag: Tag, total: int, fill: Fill) -> Step:
+        """Send a message of `total` bytes. When this ends, all of it is posted and its memory may change."""
+        link = self._links[peer]
+        offset = 0
+        while True:
+            while not link.room():
+                self._check(peer)
+                yield
+            length = min(PAYLOAD_BYTES, total - offset)
+            if length:
+                with link.payload()[:length] as place:
+                    fill(offset, place)
+            link.post(tag, total, length)
+            self.sent_bytes += length
+            offset += length
+            if offset == total:
+                return
+
+    def expect(self, peer: int, tag: Tag, total: int, sink: Sink) -> Arrival:
+        """Say where a message of `total` bytes goes; parts that came before are handed over at once."""
+        arrival = Arrival(total, sink)
+        for length, chunk in self._early.pop((peer, tag), ()):
+            self._hand(peer, arrival, length, memoryview(chunk))
+        if not arrival.done:
+            self._expected[peer, tag] = arrival
+        return arrival
+
+    def wait(self, peer: int, arrival: Arrival) -> Step:
+        """Until the message is there. Raises `PeerError` if its sender has left."""
+        while not arrival.done:
+            self._check(peer)
+            yield
+
+    def _check(self, peer: int) -> None:
+        if peer in self._gone:
+            raise PeerError(f"rank {peer} has left the job")
+
+    def _deliver(self, peer: int, tag: Tag, total: int, chunk: memoryview) -> None:
+        if tag == GOODBYE:
+            self._gone.add(peer)
+            return
+        arrival = self._expected.get((peer, tag))
+        if arrival is None:
+            self._early.setdefault((peer, tag), deque()).append((total, bytearray(chunk)))
+            return
+        self._hand(peer, arrival, total, chunk)
+        if arrival.done:
+            del self._expected[peer, tag]
+
+    def _hand(self, peer: int, arrival: Arrival, total: int, chunk: memoryview) -> None:
+        try:
+            arrival.take(total, chunk)
+        except ValueError as error:
+            raise PeerError(f"rank {peer}: {error}") from None
+
+    def goodbye(self) -> Step:
+        """Tell every rank that is still there that this one leaves, and wait until all have acknowledged it."""
+        for peer, link in self._links.items():
+            while peer not in self._lost and not link.room():
+                yield
+            if peer not in self._lost:
+                link.post(GOODBYE, 0, 0)
+        while not self.idle or self._gone != set(self._links):
+            yield

@@ -1,0 +1,320 @@
+"""The process group of backend `mrc`: PyTorch's collectives of CPU tensors over MRC.
+
+It is a subclass of `ProcessGroup`, which PyTorch has taken from Python since 1.13; newer releases call some methods by
+other names, which stand beside the older ones.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from mrclab.mesh.mesh import Step
+from mrclab.torch import collectives, nic
+from mrclab.torch.collectives import Team, Tensor
+from mrclab.torch.reduction import reduction
+from mrclab.torch.work import Work
+
+_numbers = itertools.count()
+
+
+class MrcProcessGroup(dist.ProcessGroup):
+    """The ranks of one group. `store` is the group's own; every rank has to make its group at the same time."""
+
+    def __init__(self, store: Any, rank: int, size: int, timeout: timedelta) -> None:
+        super().__init__(rank, size)
+        self._timeout_s = timeout.total_seconds()
+        self._sequence = 0
+        self._messages: Counter[tuple[str, int, int]] = Counter()
+        me = int(os.environ.get("RANK", rank))
+        nic.context()
+        self._engine = nic.engine(me)
+        self._team = self._engine.call(lambda: self._join(store, me, rank, size))
+
+    def _join(self, store: Any, me: int, rank: int, size: int) -> Team:
+        """Meet the other ranks in the store, and link up with those that no earlier group has linked."""
+        mesh = self._engine.mesh
+        device = mesh.context.query_device()
+        figures = device.base_rtt_ns / 1e9, sum(port.rate_bps for port in device.ports) / 8
+        about = {"rank": me, "number": me << 16 | next(_numbers), "figures": figures}
+        abouts = _swap(store, "about", rank, size, about)
+        ranks = tuple(int(other["rank"]) for other in abouts)
+        infos = {other: mesh.add(other) for other in sorted(ranks) if other != me and other not in mesh}
+        for other, theirs in zip(ranks, _swap(store, "links", rank, size, infos), strict=True):
+            if other in infos:
+                mesh.connect(other, theirs[str(me)])
+        _swap(store, "ready", rank, size, None)  # no rank writes to one that is not connected
+        return Team(mesh, abouts[0]["number"], rank, ranks, *abouts[0]["figures"])
+
+    # --- what every collective does --------------------------------------------------------------------------------
+
+    def _begin(self, name: str, step: Callable[[int], Step], result: Any) -> Work:
+        self._sequence += 1
+        return Work(self._engine, name, step(self._sequence), result, self._timeout_s)
+
+    def _point(self, name: str, peer: int, tag: int, step: Callable[[int], Step], result: Any) -> Work:
+        """A message from one rank to another, counted per peer and tag."""
+        _rule("peer", peer, peer != self.rank(), "must be another rank")
+        _rule("tag", tag, 0 <= tag < 1 << 31, "must be from 0 to 2^31 - 1")
+        key = (name, peer, tag)
+        self._messages[key] += 1
+        return Work(self._engine, f"{name} of rank {peer}", step(self._messages[key]), result, self._timeout_s)
+
+    # --- collectives -----------------------------------------------------------------------------------------------
+
+    def allreduce(self, tensors: Sequence[Tensor], opts: Any = None) -> Work:
+        return self.allreduce_coalesced(tensors, opts)
+
+    def allreduce_coalesced(self, tensors: Sequence[Tensor], opts: Any = None) -> Work:
+        buffers = [Buffer(tensor) for tensor in tensors]
+        combines = [reduction(_op(opts), tensor.dtype, self.size()) for tensor in tensors]
+
+        def step(sequence: int) -> Step:
+            for part, (buffer, combine) in enumerate(zip(buffers, combines, strict=True)):
+                yield from collectives.all_reduce(self._team, sequence << 16 | part, buffer.flat, combine.into)
+                combine.end(buffer.flat)
+                buffer.store()
+
+        return self._begin("all-reduce", step, list(tensors))
+
+    def reduce(self, tensors: Sequence[Tensor], opts: Any) -> Work:
+        (tensor,) = tensors
+        buffer, combine = (
+            Buffer(tensor, copy=self.rank() != opts.rootRank),
+            reduction(_op(opts), tensor.dtype, self.size()),
+        )
+
+        def step(sequence: int) -> Step:
+            yield from collectives.tree_reduce(self._team, sequence << 16, buffer.flat, opts.rootRank, combine.into)
+            if self.rank() == opts.rootRank:
+                combine.end(buffer.flat)
+                buffer.store()
+
+        return self._begin("reduce", step, list(tensors))
+
+    def broadcast(self, tensors: Sequence[Tensor], opts: Any) -> Work:
+        buffers = [Buffer(tensor) for tensor in tensors]
+
+        def step(sequence: int) -> Step:
+            for part, buffer in enumerate(buffers):
+                yield from collectives.broadcast(self._team, sequence << 16 | part, buffer.flat, opts.rootRank)
+                buffer.store()
+
+        return self._begin("broadcast", step, list(tensors))
+
+    def allgather(self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any = None) -> Work:
+        buffers = [[Buffer(tensor) for tensor in places] for places in outputs]
+        own = [Buffer(tensor).flat for tensor in inputs]
+
+        def step(sequence: int) -> Step:
+            for part, (places, mine) in enumerate(zip(buffers, own, strict=True)):
+                places[self.rank()].flat.copy_(mine)
+                flats = [place.flat for place in places]
+                yield from collectives.ring_gather(self._team, sequence << 16 | part, flats)
+                for place in places:
+                    place.store()
+
+        return self._begin("all-gather", step, list(outputs))
+
+    def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        """`outputs` has a list per rank here, where `allgather` has a list per tensor."""
+        return self.allgather([list(places) for places in zip(*outputs, strict=True)], inputs, opts)
+
+    def _allgather_base(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
+        return self.allgather_into_tensor_coalesced([output], [input], opts)
+
+    def allgather_into_tensor_coalesced(
+        self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
+    ) -> Work:
+        buffers = [Buffer(tensor) for tensor in outputs]
+        own = [Buffer(tensor).flat for tensor in inputs]
+        for buffer, mine in zip(buffers, own, strict=True):
+            _rule(
+                "output",
+                buffer.flat.numel(),
+                buffer.flat.numel() == mine.numel() * self.size(),
+                "must have an input's items per rank",
+            )
+
+        def step(sequence: int) -> Step:
+            for part, (buffer, mine) in enumerate(zip(buffers, own, strict=True)):
+                places = collectives.pieces(buffer.flat, self.size())
+                places[self.rank()].copy_(mine)
+                yield from collectives.ring_gather(self._team, sequence << 16 | part, places)
+                buffer.store()
+
+        return self._begin("all-gather", step, list(outputs))
+
+    def reduce_scatter(self, outputs: Sequence[Tensor], inputs: Sequence[Sequence[Tensor]], opts: Any = None) -> Work:
+        copies = [[Buffer(tensor, copy=True).flat for tensor in parts] for parts in inputs]
+        return self._reduce_scatter(outputs, copies, opts)
+
+    def _reduce_scatter_base(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
+        return self.reduce_scatter_tensor_coalesced([output], [input], opts)
+
+    def reduce_scatter_tensor_coalesced(
+        self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
+    ) -> Work:
+        for place, tensor in zip(outputs, inputs, strict=True):
+            _rule(
+                "input",
+                tensor.numel(),
+                tensor.numel() == place.numel() * self.size(),
+                "must have an output's items per rank",
+            )
+        copies = [collectives.pieces(Buffer(tensor, copy=True).flat, self.size()) for tensor in inputs]
+        return self._reduce_scatter(outputs, copies, opts)
+
+    def _reduce_scatter(self, outputs: Sequence[Tensor], copies: Sequence[Sequence[Tensor]], opts: Any) -> Work:
+        buffers = [Buffer(tensor) for tensor in outputs]
+        combines = [reduction(_op(opts), tensor.dtype, self.size()) for tensor in outputs]
+
+        def step(sequence: int) -> Step:
+            for part, (buffer, parts, combine) in enumerate(zip(buffers, copies, combines, strict=True)):
+                yield from collectives.ring_reduce(self._team, sequence << 16 | part, parts, combine.into)
+                buffer.flat.copy_(parts[self.rank()])
+                combine.end(buffer.flat)
+                buffer.store()
+
+        return self._begin("reduce-scatter", step, list(outputs))
+
+    def alltoall(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None) -> Work:
+        buffers = [Buffer(tensor) for tensor in outputs]
+        outgoing = [Buffer(tensor).flat for tensor in inputs]
+
+        def step(sequence: int) -> Step:
+            yield from collectives.exchange(self._team, sequence << 16, outgoing, [buffer.flat for buffer in buffers])
+            for buffer in buffers:
+                buffer.store()
+
+        return self._begin("all-to-all", step, list(outputs))
+
+    def alltoall_base(
+        self, output: Tensor, input: Tensor, output_sizes: Sequence[int], input_sizes: Sequence[int], opts: Any = None
+    ) -> Work:
+        buffer, outgoing = Buffer(output), Buffer(input).flat
+
+        def step(sequence: int) -> Step:
+            incoming = _split(output, buffer.flat, output_sizes, self.size())
+            parts = _split(input, outgoing, input_sizes, self.size())
+            yield from collectives.exchange(self._team, sequence << 16, parts, incoming)
+            buffer.store()
+
+        return self._begin("all-to-all", step, [output])
+
+    def gather(self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any) -> Work:
+        (tensor,) = inputs
+        places = [Buffer(place) for place in outputs[0]] if self.rank() == opts.rootRank else None
+
+        def step(sequence: int) -> Step:
+            flats = None if places is None else [place.flat for place in places]
+            yield from collectives.gather(self._team, sequence << 16, Buffer(tensor).flat, flats, opts.rootRank)
+            for place in places or ():
+                place.store()
+
+        return self._begin("gather", step, list(outputs))
+
+    def scatter(self, outputs: Sequence[Tensor], inputs: Sequence[Sequence[Tensor]], opts: Any) -> Work:
+        (tensor,) = outputs
+        buffer = Buffer(tensor)
+        parts = [Buffer(part).flat for part in inputs[0]] if self.rank() == opts.rootRank else None
+
+        def step(sequence: int) -> Step:
+            yield from collectives.scatter(self._team, sequence << 16, buffer.flat, parts, opts.rootRank)
+            buffer.store()
+
+        return self._begin("scatter", step, list(outputs))
+
+    def barrier(self, opts: Any = None) -> Work:
+        return self._begin("barrier", lambda sequence: collectives.barrier(self._team, sequence << 16), [])
+
+    # --- messages --------------------------------------------------------------------------------------------------
+
+    def send(self, tensors: Sequence[Tensor], dstRank: int, tag: int = 0) -> Work:  # noqa: N803 (PyTorch's name)
+        (tensor,) = tensors
+        flat = Buffer(tensor).flat
+        return self._point(
+            "send", dstRank, tag, lambda count: collectives.send(self._team, dstRank, count, tag, flat), list(tensors)
+        )
+
+    def recv(self, tensors: Sequence[Tensor], srcRank: int, tag: int = 0) -> Work:  # noqa: N803 (PyTorch's name)
+        (tensor,) = tensors
+        buffer = Buffer(tensor)
+
+        def step(count: int) -> Step:
+            yield from collectives.receive(self._team, srcRank, count, tag, buffer.flat)
+            buffer.store()
+
+        return self._point("recv", srcRank, tag, step, list(tensors))
+
+    def recv_anysource(self, tensors: Sequence[Tensor], tag: int = 0) -> Work:
+        raise NotImplementedError("backend mrc: recv must name its source rank; messages from any rank are not offered")
+
+    # --- names of newer releases -----------------------------------------------------------------------------------
+
+    all_gather_single = _allgather_base
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+    reduce_scatter_single = _reduce_scatter_base
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+    all_to_all_single = alltoall_base
+
+    def getBackendName(self) -> str:  # noqa: N802 (PyTorch's name)
+        return "mrc"
+
+    def getGroupName(self) -> str:  # noqa: N802
+        return self._group_name
+
+    def setGroupName(self, name: str) -> None:  # noqa: N802
+        self._group_name = name
+
+    _group_name = ""
+
+
+class Buffer:
+    """A tensor as contiguous flat memory: its own where it is contiguous, else a copy that `store` writes back."""
+
+    def __init__(self, tensor: Tensor, copy: bool = False) -> None:
+        _rule("tensor", tensor.device, tensor.device.type == "cpu", "must be on the CPU")
+        _rule("tensor", tensor.layout, tensor.layout == torch.strided, "must be dense")
+        self._tensor = tensor.detach()
+        # A single item counts as contiguous with any stride, but cannot be viewed as bytes then.
+        self._own = tensor.is_contiguous() and tensor.numel() > 1 and not copy
+        self.flat = (self._tensor if self._own else self._tensor.clone(memory_format=torch.contiguous_format)).reshape(
+            -1
+        )
+
+    def store(self) -> None:
+        """Write a copy back; the tensor's own memory has the result already."""
+        if not self._own:
+            self._tensor.copy_(self.flat.view(self._tensor.shape))
+
+
+def _split(tensor: Tensor, flat: Tensor, sizes: Sequence[int], count: int) -> list[Tensor]:
+    """The pieces per rank of an all-to-all: `sizes` count rows of the first dimension; none: all alike."""
+    row = flat.numel() // tensor.shape[0] if tensor.dim() and tensor.shape[0] else 0
+    rows = list(sizes) or [tensor.shape[0] // count] * count
+    _rule("split sizes", rows, sum(rows) == tensor.shape[0], f"must add up to {tensor.shape[0]}")
+    return list(torch.split(flat, [size * row for size in rows]))
+
+
+def _op(opts: Any) -> Any:
+    return dist.ReduceOp.SUM if opts is None else opts.reduceOp
+
+
+def _rule(name: str, value: Any, holds: bool, rule: str) -> None:
+    if not holds:
+        raise ValueError(f"backend mrc: {name} {rule} (got {value})")
+
+
+def _swap(store: Any, name: str, rank: int, size: int, mine: Any) -> list[Any]:
+    """Each rank's value, in order of rank."""
+    store.set(f"mrc/{name}/{rank}", json.dumps(mine))
+    return [json.loads(bytes(store.get(f"mrc/{name}/{other}"))) for other in range(size)]

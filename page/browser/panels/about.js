@@ -1,0 +1,63 @@
+// What the panel says of a chosen node or cable, and of the whole run when nothing is chosen.
+
+import { element, table } from "./element.js";
+import { dropped, load, queue } from "../run/look.js";
+import { counted, goodput, portRate } from "../run/fold.js";
+import { SHAPES } from "../drawing/shapes.js";
+import { rate, span } from "../words.js";
+
+export function aboutNode(scene, state, node) {
+  const rows = [["kind", node.tier === 0 ? "host" : `${node.tier === 1 ? "leaf" : "spine"}, ${scene.kinds[node.name]}`],
+    ["uSID", `0x${node.usid.toString(16)}${node.tier ? "" : " (of the NIC, at its leaves)"}`]];
+  const pair = (node.tier ? state.switches : state.samples).get(node.name);
+  if (state.states.has(node.name)) rows.push(["state", state.states.get(node.name)]);
+  if (pair && node.tier === 0) {
+    for (const [field, words] of [["trims", "trimmed"], ["ecn", "marked"], ["retransmits", "sent again"], ["rto", "timeouts"], ["nacks", "NACKs"]]) {
+      rows.push([words, `${counted(pair, field)} since the sample before`]);
+    }
+    for (const qp of pair[1].qps) rows.push([`QP ${qp.qp} → ${qp.peer ?? "?"}`, `cwnd ${qp.cwnd_bytes ?? "?"} B, in flight ${qp.inflight_bytes ?? "?"} B, RTT ${span(qp.rtt_ns ?? 0)}`]);
+  }
+  if (pair) for (const port of pair[1].ports) rows.push([`port ${port.port}`, `sends ${rate(portRate(pair, port.port, "tx_bytes") ?? 0)}, receives ${rate(portRate(pair, port.port, "rx_bytes") ?? 0)}`]);
+  else rows.push(["counters", "none journalled up to here"]);
+  return [element("h2", {}, node.name), plain(rows)];
+}
+
+export function aboutCable(scene, state, cable) {
+  const carried = load(scene, state, cable), filled = queue(scene, state, cable), lost = dropped(state, cable);
+  return [element("h2", {}, cable.name), plain([
+    ["load", carried === null ? "not measured here" : `${(carried * 100).toFixed(0)} % of ${rate(cable.edge ? scene.plan.host_rate_bps : scene.plan.fabric_rate_bps)}`],
+    ["queue", filled === null ? "not measured here" : `${(filled * 100).toFixed(0)} % of the length that trims`],
+    ["dropped", lost ? `${lost.count} since the sample before` : "none"],
+    ["ports", `${cable.a}:${cable.aPort} ↔ ${cable.b}:${cable.bPort}`],
+  ])];
+}
+
+export function aboutRun(lane, state) {
+  const { record, scene } = lane, options = { ...scene.options, ...record.options };
+  const rows = [["plan", `${scene.plan.name}: ${scene.plan.planes} plane${scene.plan.planes > 1 ? "s" : ""} × ${scene.plan.leaves} leaves × ${scene.plan.spines} spines, ${scene.hosts.length} hosts`]];
+  if (options.scenario) rows.push(["scenario", `${options.scenario}, ${options.transport}, seed ${options.seed}`], ["world", options.world === "simulated" ? "virtual time" : "real links"]);
+  let left = 0;
+  for (const line of state.evs.values()) left += line.new !== "good" && line.new !== "skip";
+  const now = goodput(state);
+  if (now !== null) rows.push(["goodput", rate(now)]);
+  if (record.lines.length) rows.push(["phase", state.phase ?? "—"], ["steps", `${state.steps} ranks' steps done`], ["paths left", String(left)]);
+  const faults = [...state.faults.values()].map((line) => `${line.verb} ${line.target}${line.by_hand ? " (by hand)" : ""}`);
+  rows.push(["faults", faults.length ? faults.join(", ") : "none in force"]);
+  if (state.error) rows.push(["error", state.error.message]);
+  return [element("h2", {}, lane.title), plain(rows)];
+}
+
+export function legend(colours, draw) {
+  const shapes = Object.keys(SHAPES).map((kind) => {
+    const canvas = element("canvas", { width: 22, height: 22, className: "sign" });
+    canvas.style.cssText = "width:1.1em;height:1.1em;display:inline-block;vertical-align:-.2em";
+    draw(canvas.getContext("2d"), kind, 11, 11, 6, colours);
+    return element("span", {}, canvas, ` ${SHAPES[kind].name} `);
+  });
+  return [element("h2", {}, "signs"), element("div", { className: "row" }, shapes),
+    element("p", { className: "why" }, "Numbers at hosts: since the sample before. Lines: thicker and bluer with load; ✕ dead, % lossy, … late, ▾ slow, ■ stopped, ⊘ drained. ● data and ○ answers on their way: one in 8 of the packet log; elsewhere, in a ring, those that both ends sampled, on the path that the EV names.")];
+}
+
+function plain(rows) {
+  return table([], rows.map(([name, value]) => element("tr", {}, element("td", { className: "soft" }, name), element("td", {}, value))));
+}

@@ -1,0 +1,96 @@
+"""The ablation: each rule of the lab off by itself, and all of them off, over the shipped scenarios in virtual time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from endpoint.mrc.presets import RULES, Rule
+from paper.report.document import rows, wrapped
+from scenarios import library
+from studies.sweeping.statement import Contrast, Statement, contrasts
+from studies.sweeping.subject import Subject, subject
+from studies.sweeping.task import Choose
+from studies.sweeping.variant import Variant
+
+LAB, STRICT = "mrc", "mrc-strict"
+METRIC = "goodput_kept"
+TITLE = "# The lab's rules, one by one\n"
+INTRODUCTION = (
+    "`./lab reproduce --ablate` made this page. MRC here has rules that neither the paper nor the OCP API has. Each row"
+    " takes one of them off, the last row takes all of them off (`--transport mrc-strict`). A cell counts the seeds for"
+    " which the scenario's checks were true."
+)
+DIFFERENCES = (
+    "What each rule buys: the goodput kept with the rule less that without it, seed by seed, with 95 % intervals. Only"
+    " differences whose interval excludes zero are listed."
+)
+SOURCES = "Where each rule's alternative comes from, and what the rule is for:"
+
+
+def variants(short: bool) -> list[Variant]:
+    """The lab's MRC, the same without each rule, and strict MRC, for each scenario whose traffic is the hosts' own."""
+    return [
+        Variant(scenario, transport, settings=settings, others=others(scenario, short))
+        for scenario in library.NAMES
+        for transport, settings in [(LAB, ()), *((LAB, (without(rule),)) for rule in RULES), (STRICT, ())]
+    ]
+
+
+def others(scenario: str, short: bool) -> tuple[str, ...]:
+    """The words that all variants of a scenario share; not every scenario has a short form."""
+    return ("--world", "simulated", *(["--short"] if short and library.find(scenario).short else []))
+
+
+def without(rule: Rule) -> tuple[str, str]:
+    """The setting that takes a rule off, in the words of a command line."""
+    return rule.setting, rule.strict if isinstance(rule.strict, str) else json.dumps(rule.strict)
+
+
+def subjects(choose: Choose, seed: int, short: bool) -> list[Subject]:
+    """The variants, checked."""
+    return [subject(variant, choose, seed) for variant in variants(short)]
+
+
+def markdown(found: Sequence[Statement]) -> str:
+    """The page: seeds that were true by rule and scenario, each rule's gain, and its source."""
+    kinds: list[tuple[str, Callable[[Variant], bool]]] = [
+        ("all rules", lambda one: one.transport == LAB and not one.settings),
+        *((f"without `{rule.setting}`", lambda one, rule=rule: without(rule) in one.settings) for rule in RULES),
+        ("none of them", lambda one: one.transport == STRICT),
+    ]
+    by_scenario = [one for name in library.NAMES for one in found if one.variant.scenario == name]
+    counted = [[title, *(cell(one) for one in by_scenario if of(one.variant))] for title, of in kinds]
+    parts = [TITLE, wrapped(INTRODUCTION), rows(["MRC with", *library.NAMES], counted), wrapped(DIFFERENCES)]
+    parts += [rows(["scenario", "rule", "goodput kept, with less without"], gains(found))]
+    sources = [[f"`{rule.setting}`", f"{rule.lab}: {rule.gain}", f"{rule.strict}: {rule.source}"] for rule in RULES]
+    parts += [wrapped(SOURCES), rows(["setting", "the lab", "strict"], sources)]
+    return "\n".join(parts)
+
+
+def cell(one: Statement) -> str:
+    """True seeds of all, and how many were unknown."""
+    true, unknown = one.verdicts["true"].count, one.verdicts["unknown"].count
+    return f"{true} of {len(one.rows)}" + (f", {unknown} unknown" if unknown else "")
+
+
+def gains(found: Sequence[Statement]) -> list[list[str]]:
+    """A row per scenario and rule that makes a difference."""
+    settings = {without(rule) for rule in RULES}
+    told = []
+    for one in contrasts(found):
+        off = one.second if one.second.settings else one.first
+        if METRIC not in one.metrics or len(off.settings) != 1 or off.settings[0] not in settings:
+            continue
+        told += [[off.scenario, f"`{off.settings[0][0]}`", text] for text in shown(one, off)]
+    return told
+
+
+def shown(one: Contrast, off: Variant) -> list[str]:
+    """The difference with its interval, if it is one; a contrast is second less first."""
+    kept = one.metrics[METRIC]
+    if kept.low is None or kept.high is None or not kept.clear:
+        return []
+    sign = -100 if off is one.second else 100
+    low, high = sorted((sign * kept.low, sign * kept.high))
+    return [f"{sign * kept.mean:+.2f} % ({low:+.2f} to {high:+.2f})".replace("-", "−")]

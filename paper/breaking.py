@@ -1,0 +1,56 @@
+"""Experiments that must make a figure's quantities fail: the same run with one thing broken.
+
+Each function takes a run of a figure and gives the broken one, under its name with an ending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from paper.figure import Failing, Part
+
+SINGLE_PATH, OBLIVIOUS, KEPT, WHOLE = "single-path", "oblivious", "kept", "whole"
+KNOBS: Mapping[str, str] = {
+    SINGLE_PATH: "each queue pair on one path",
+    OBLIVIOUS: "no signal of a path is heeded",
+    KEPT: "what broke stays broken",
+    WHOLE: "nothing breaks",
+}
+
+
+def single_path(part: Part) -> Part:
+    """MRC that does not spray: a queue pair stays on one path until that path fails."""
+    return setting(part, SINGLE_PATH, {"selection": "single_path"})
+
+
+def oblivious(part: Part) -> Part:
+    """MRC that sprays without looking at losses, marks or trims."""
+    return setting(part, OBLIVIOUS, {"selection": "oblivious"})
+
+
+def kept(part: Part) -> Part:
+    """Faults that do not end."""
+    return _named(replace(part, faults=[replace(fault, for_s=None) for fault in part.faults]), KEPT)
+
+
+def whole(part: Part) -> Part:
+    """No faults."""
+    return _named(replace(part, faults=()), WHOLE)
+
+
+def setting(part: Part, name: str, settings: Mapping[str, Any]) -> Part:
+    """Other settings of the transport, under a name."""
+    usual = part.transport
+    changed = replace(usual, name=f"{usual.name}-{name}", settings={**usual.settings, **settings})
+    return _named(replace(part, transport=changed), name)
+
+
+def fails(name: str, broken: str, part: str = "mrc") -> Failing:
+    """The number `name` of the broken run of `part`, with the words for what was broken."""
+    return Failing(KNOBS[broken], f"{part}-{broken}:{name}")
+
+
+def _named(part: Part, ending: str) -> Part:
+    return replace(part, name=f"{part.name}-{ending}")

@@ -1,0 +1,61 @@
+"""Device profiles: what the hosts and NICs of a cluster cost beside the network, and the rows that these were set from.
+
+A profile is a TOML file in `profiles/`: options of collectives, settings of the MRC and of the RoCE endpoints, and by
+figure the rows of the paper to which the values were set. Those rows count for nothing; every other row of the
+cluster's figures is a prediction.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from running.transport_choice import TransportChoice
+from topo.plan import Plan
+
+FOLDER = Path(__file__).parent / "profiles"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One cluster's devices; `collective` are options of workloads, `mrc` and `roce` settings of endpoints."""
+
+    name: str
+    cluster: str
+    what: str
+    collective: Mapping[str, Any]
+    mrc: Mapping[str, Any]
+    roce: Mapping[str, Any]
+    set_from: Mapping[str, Sequence[str]]
+
+    def transport(self, choice: TransportChoice) -> TransportChoice:
+        """The choice with this NIC's settings, which go before its own."""
+        own = self.mrc if choice.agent == "mrc" else self.roce
+        return replace(choice, settings={**choice.settings, **own})
+
+    def calibrates(self, figure: str, quantity: str) -> bool:
+        """Whether a value was set from this row."""
+        return quantity in self.set_from.get(figure, ())
+
+    def check(self, plan: Plan) -> None:
+        """Raises ValueError where the profile is another cluster's."""
+        if plan.name != self.cluster:
+            raise ValueError(f"the profile {self.name} is for {self.cluster} (got {plan.name})")
+
+
+@cache
+def load(name: str) -> Profile:
+    """The profile of this name. Raises ValueError with the names there are."""
+    path = FOLDER / f"{name}.toml"
+    if not path.is_file():
+        raise ValueError(f"the profile must be one of {', '.join(known())} (got {name!r})")
+    return Profile(name=name, **tomllib.loads(path.read_text()))
+
+
+def known() -> list[str]:
+    """The names of all profiles."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))

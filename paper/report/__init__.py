@@ -1,0 +1,1 @@
+"""Outcomes as tables, a page, Markdown, JSON and text for a terminal."""

@@ -1,0 +1,97 @@
+"""`reproduction.md`: the same as the page, without pictures."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from paper.outcome import TIE, Outcome
+from paper.report import table
+
+INTRODUCTION = (
+    "Figures of Araujo et al., “Resilient AI Supercomputer Networking using MRC and SRv6” (arXiv:2605.04333), run here"
+    " in virtual time at the paper's own rates, beside the paper's numbers. A quantity counts only if an experiment"
+    " makes it fail, and if it set nothing of the model. A quantity that is more than 15 % off keeps its row, with what"
+    " experiments (one knob at a time) or the paper say of the reason. `reproduction.json` has the same for programs."
+)
+POWER = (
+    "Each quantity names an experiment: a broken transport, a fault that stays, a rule that is off. If ours is still"
+    " within 15 % of the paper's there, or inside the interval, the quantity says nothing of the transport."
+)
+REACH = "No setting of the transport could give the paper's number here, so these do not count either."
+SET = "The model, or a device profile, was set to these numbers of the paper."
+ORDER = (
+    f"The paper's comparisons, before any size: how many times the second number the first one is. An order agrees if"
+    f" the same one is ahead here, or if both are ties, within {TIE:.0%}."
+)
+ONE_SET = (
+    "One set for all figures. No figure has a parameter of its own but its cluster, transport, workload and faults."
+)
+KNOBS = "Experiments, one knob at a time:"
+WIDTH = 150
+
+
+def markdown(outcomes: Sequence[Outcome]) -> str:
+    """The whole document."""
+    parts = [
+        "# The paper, figure by figure\n",
+        "`./lab reproduce` made this page; edits by hand are lost.\n",
+        wrapped(INTRODUCTION),
+        wrapped(table.verdict(outcomes)),
+        "## Summary\n",
+        rows(table.SUMMARY_HEAD, table.summary(outcomes)),
+    ]
+    if orders := table.orders(outcomes):
+        parts += ["## Order before size\n", wrapped(ORDER), rows(table.ORDER_HEAD, orders)]
+    if whys := table.whys(outcomes):
+        parts += ["## What differs, and why\n"]
+        parts += [wrapped(f"- **{figure}: {names}.** {why}", "  ") for figure, names, why in whys]
+    for outcome in outcomes:
+        parts += section(outcome)
+    for title, text, _, body in apart(outcomes):
+        parts += [f"## {title}\n", wrapped(text), *listed(body)]
+    parts += ["## Parameters of the model\n", wrapped(ONE_SET), rows(table.PARAMETER_HEAD, table.parameters())]
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def apart(outcomes: Sequence[Outcome]) -> list[tuple[str, str, list[str], table.Rows]]:
+    """The tables of rows that do not count: title, text, head and rows of each."""
+    found = [
+        ("Rows that calibrate", SET, table.CALIBRATION_HEAD, table.calibrating(outcomes)),
+        ("Rows without power", POWER, table.POWERLESS_HEAD, table.powerless(outcomes)),
+        ("Rows out of reach", REACH, table.UNREACHABLE_HEAD, table.unreachable(outcomes)),
+    ]
+    return [one for one in found if one[3]]
+
+
+def listed(body: table.Rows) -> list[str]:
+    """Rows as a list, those of one figure and one reason together; a reason is too long for a table of Markdown."""
+    named: dict[tuple[str, str], list[str]] = {}
+    for figure, name, unit, theirs, ours, *reason in body:
+        numbers = f"{theirs}, here {ours} {unit}".rstrip()
+        named.setdefault((figure, " ".join(reason)), []).append(f"{name} ({numbers})")
+    return [wrapped(f"- **{figure}: {'; '.join(names)}.** {why}", "  ") for (figure, why), names in named.items()]
+
+
+def section(outcome: Outcome) -> list[str]:
+    """A figure."""
+    figure, experiments = outcome.figure, table.experiments(outcome)
+    return [
+        f"## {figure.name}: {figure.title}\n",
+        wrapped(figure.caption),
+        wrapped(figure.compression),
+        *([rows(table.QUANTITY_HEAD, judged)] if (judged := table.quantities(outcome)) else []),
+        *([wrapped(KNOBS), rows(table.EXPERIMENT_HEAD, experiments)] if experiments else []),
+        *(wrapped(note) for note in figure.notes),
+    ]
+
+
+def rows(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(cells).strip() + " |" for cells in (head, ["---"] * len(head), *body)]
+    return "\n".join(lines) + "\n"
+
+
+def wrapped(text: str, hanging: str = "") -> str:
+    """A paragraph in lines of at most WIDTH characters; `hanging` begins every line but the first."""
+    return textwrap.fill(text, WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False) + "\n"

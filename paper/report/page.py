@@ -1,0 +1,65 @@
+"""`reproduction.html`: one page that needs nothing else, with every figure drawn and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from judging.reports import page
+from paper.outcome import BEYOND, INSIDE, WITHIN_FAR, WITHIN_NEAR, Outcome
+from paper.report import table
+from paper.report.document import INTRODUCTION, KNOBS, ONE_SET, ORDER, apart
+from paper.report.picture import draw
+from paper.report.table import QUANTITY_HEAD
+
+WHERE = "Where the paper has each quantity, and how it is measured here"
+MARKS = {WITHIN_NEAR: "true", WITHIN_FAR: "unknown", INSIDE: "unknown", BEYOND: "false"}
+VERDICT = QUANTITY_HEAD.index("verdict")
+
+
+def html(outcomes: Sequence[Outcome]) -> str:
+    """The whole page."""
+    title = "The MRC paper, figure by figure"
+    whys, orders = table.whys(outcomes), table.orders(outcomes)
+    return page.page(
+        title,
+        f"<h1>{page.text(title)}</h1>",
+        page.paragraph(INTRODUCTION, soft=True),
+        page.paragraph(table.verdict(outcomes)),
+        page.section("Summary", page.table(table.SUMMARY_HEAD, table.summary(outcomes))),
+        page.section(
+            "Order before size", *((page.paragraph(ORDER), page.table(table.ORDER_HEAD, orders)) if orders else ())
+        ),
+        page.section("What differs, and why", page.table(table.WHY_HEAD, whys) if whys else None),
+        *(section(outcome) for outcome in outcomes),
+        *(
+            page.section(title, page.paragraph(text), page.table(head, rows))
+            for title, text, head, rows in apart(outcomes)
+        ),
+        page.section(
+            "Parameters of the model", page.paragraph(ONE_SET), page.table(table.PARAMETER_HEAD, table.parameters())
+        ),
+    )
+
+
+def section(outcome: Outcome) -> str:
+    """A figure: charts, table, caption, how each quantity is measured."""
+    figure, experiments = outcome.figure, table.experiments(outcome)
+    charts = [draw(outcome, chart, index) for index, chart in enumerate(figure.charts)]
+    rows: list[list[str]] = []
+    for row in table.quantities(outcome):
+        verdict = row[VERDICT]
+        mark = page.Raw(f'<span class="mark {MARKS.get(verdict, "")}">{page.text(verdict)}</span>')
+        rows.append([*row[:VERDICT], mark, *row[VERDICT + 1 :]])
+    measured = page.table(table.SOURCE_HEAD, table.sources(outcome))
+    return page.section(
+        f"{figure.name}: {figure.title}",
+        *charts,
+        page.paragraph(figure.caption),
+        page.paragraph(figure.compression, soft=True),
+        *(page.paragraph(f"Broken off: {error}") for error in outcome.errors),
+        page.table(table.QUANTITY_HEAD, rows),
+        *([page.paragraph(KNOBS), page.table(table.EXPERIMENT_HEAD, experiments)] if experiments else []),
+        *(page.paragraph(note) for note in figure.notes),
+        f"<details><summary>{WHERE}</summary>{measured}</details>",
+        page.paragraph(f"The paper's points: {figure.source}.", soft=True),
+    )

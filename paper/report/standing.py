@@ -1,0 +1,118 @@
+"""How the figures stand together: the numbers at the top of the page and of `reproduction.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from paper.outcome import (
+    BEYOND,
+    CALIBRATION,
+    IMPOSSIBLE,
+    INSIDE,
+    JUDGED,
+    NOT_RUN,
+    POWERLESS,
+    UNREACHABLE,
+    WITHIN_FAR,
+    WITHIN_NEAR,
+    Comparison,
+    Outcome,
+    count,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Counts of quantities of the paper by verdict, and of its orders; each quantity is in one of the first eight."""
+
+    within_5: int
+    within_15: int
+    inside: int
+    beyond: int
+    calibrating: int
+    without_power: int
+    out_of_reach: int
+    not_run: int
+    order_compared: int
+    order_agree: int
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome]) -> Standing:
+        """The counts of these figures together."""
+        found = count(outcomes)
+        orders = [one.agrees for outcome in outcomes for one in outcome.orders if one.agrees is not None]
+        return cls(
+            within_5=found[WITHIN_NEAR],
+            within_15=found[WITHIN_FAR],
+            inside=found[INSIDE],
+            beyond=found[BEYOND],
+            calibrating=found[CALIBRATION],
+            without_power=found[POWERLESS],
+            out_of_reach=found[UNREACHABLE] + found[IMPOSSIBLE],
+            not_run=found[NOT_RUN],
+            order_compared=len(orders),
+            order_agree=sum(orders),
+        )
+
+    @property
+    def judged(self) -> int:
+        """Quantities that count."""
+        return self.within_5 + self.within_15 + self.inside + self.beyond
+
+
+def document(outcomes: Sequence[Outcome]) -> str:
+    """`reproduction.json`: the counts, then every row and every order."""
+    standing = Standing.of(outcomes)
+    content = {
+        "judged": standing.judged,
+        "within_5": standing.within_5,
+        "within_15_or_interval": standing.within_5 + standing.within_15 + standing.inside,
+        "calibrating": standing.calibrating,
+        "without_power": standing.without_power,
+        "out_of_reach": standing.out_of_reach,
+        "not_run": standing.not_run,
+        "order_compared": standing.order_compared,
+        "order_agree": standing.order_agree,
+        "rows": [row(outcome, one) for outcome in outcomes for one in outcome.comparisons],
+        "orders": [
+            {
+                "figure": outcome.figure.name,
+                "first": one.order.first,
+                "second": one.order.second,
+                "paper": rounded(one.paper),
+                "ours": rounded(one.ours),
+                "agrees": one.agrees,
+            }
+            for outcome in outcomes
+            for one in outcome.orders
+        ],
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def row(outcome: Outcome, one: Comparison) -> dict[str, Any]:
+    """A quantity as `reproduction.json` has it; numbers that there are not are null."""
+    quantity = one.quantity
+    return {
+        "figure": outcome.figure.name,
+        "quantity": quantity.name,
+        "unit": quantity.unit,
+        "paper": rounded(quantity.paper),
+        "reading_error": quantity.error,
+        "source": quantity.source or outcome.figure.source,
+        "ours": rounded(one.ours),
+        "interval": None if one.interval is None else [rounded(value) for value in one.interval],
+        "difference": rounded(one.difference),
+        "verdict": one.verdict,
+        "counts": one.of_paper and one.verdict in JUDGED,
+        "fails_with": None if quantity.fails is None else quantity.fails.knob,
+        "fails_at": rounded(one.failing),
+    }
+
+
+def rounded(value: float | None) -> float | None:
+    """Six digits, which is more than a run or a reading has."""
+    return None if value is None else float(f"{value:.6g}")

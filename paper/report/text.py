@@ -1,0 +1,30 @@
+"""What a terminal says: each quantity of figures that were asked for by name, or a line a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from common.columns import aligned
+from paper.outcome import Outcome
+from paper.report import table
+
+
+def quantities(outcomes: Sequence[Outcome]) -> str:
+    """A line a quantity: the paper's number, ours, the difference, how near that is."""
+    lines = []
+    for outcome in outcomes:
+        rows = [
+            [name, paper, ours, unit, one.difference_shown, one.verdict]
+            for one in outcome.comparisons
+            for name, unit, paper, ours in [table.own(one)]
+        ]
+        lines += [
+            f"{outcome.figure.name}: {outcome.figure.title}",
+            *(f"  {line}" for line in aligned([["", "paper", "here", "", "", ""], *rows])),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """A line a figure: how many quantities are how near."""
+    return "\n".join(aligned([["figure", *table.SUMMARY_HEAD[1:]], *table.summary(outcomes)])) + "\n"

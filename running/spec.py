@@ -1,0 +1,151 @@
+"""A run as a description: what it is made of and what follows from that, without a world, a folder or a clock.
+
+Estimates, rehearsals, sweeps, hunts, races, calibration and the paper's figures read it; a runner carries it out.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from judging.checks import Check
+from running import identity
+from running.added import words
+from running.choices import Choices
+from scenarios.scenario import Phase, Program, Scenario, Setting, TimedFault, Workload, carried_out
+from topo.plan import Plan
+from topo.show import switch_kinds
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """A scenario and the choices of one run of it. Reading it has no side effect."""
+
+    scenario: Scenario
+    choices: Choices
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that is built: for the baseline, the single-plane equivalent of the chosen one."""
+        return self.choices.running_plan
+
+    @property
+    def seed(self) -> int:
+        """The number from which every draw of the run follows."""
+        return self.choices.seed
+
+    @cached_property
+    def phases(self) -> tuple[Phase, ...]:
+        """The scenario's phases, stretched or shortened as chosen, in seconds of lab time."""
+        factor = self.choices.time_factor
+        return tuple(replace(phase, seconds=phase.seconds * factor) for phase in self.scenario.phases)
+
+    @property
+    def seconds(self) -> float:
+        """The length of all phases together, in seconds of lab time."""
+        last = self.phases[-1]
+        return self.starts_s[last.name] + last.seconds
+
+    @cached_property
+    def starts_s(self) -> dict[str, float]:
+        """The start of each phase, in seconds of lab time from the first one."""
+        result, at_s = {}, 0.0
+        for phase in self.phases:
+            result[phase.name] = at_s
+            at_s += phase.seconds
+        return result
+
+    def phase_at(self, at_s: float) -> Phase:
+        """The last phase that has begun at an instant, in seconds of lab time, and takes time."""
+        return [phase for phase in self.phases if phase.seconds > 0 and self.starts_s[phase.name] <= at_s][-1]
+
+    @property
+    def lengths_s(self) -> dict[str, float]:
+        """The length of each phase, in seconds of lab time."""
+        return {phase.name: phase.seconds for phase in self.phases}
+
+    @cached_property
+    def setting(self) -> Setting:
+        """What the scenario's functions are given."""
+        choices, transport = self.choices, self.choices.transport
+        return Setting(
+            choices.plan,
+            transport.name,
+            choices.seed,
+            self.lengths_s,
+            transport.queue_pairs,
+            transport.single_plane,
+            choices.pace,
+        )
+
+    def workloads(self) -> list[Workload]:
+        """The workloads of the agents."""
+        return list(self.scenario.workloads(self.setting))
+
+    def programs(self) -> list[Program]:
+        """The ordinary processes in hosts."""
+        return list(self.scenario.programs(self.setting))
+
+    def checks(self) -> list[Check]:
+        """The checks by which the run is judged."""
+        return list(self.scenario.checks(self.setting))
+
+    def faults(self) -> list[TimedFault]:
+        """The scenario's timeline and the added faults: drawn for the usual lengths of phases, then scaled."""
+        usual = replace(self.setting, phases={phase.name: phase.seconds for phase in self.scenario.phases})
+        faults: Sequence[TimedFault] = [*self.scenario.timeline(usual), *self.choices.added]
+        return carried_out(self.setting, [scaled(fault, self.choices.time_factor) for fault in faults])
+
+    def options(self) -> dict[str, Any]:
+        """All choices of the run and everything that follows from them, as journalled and stored."""
+        choices, plan = self.choices, self.plan
+        source = choices.source or self.scenario.name
+        options = {
+            "scenario": self.scenario.name,
+            "source": source,
+            "plan": choices.plan.name,
+            "plan_source": choices.plan_source or choices.plan.name,
+            "transport": choices.transport.name,
+            "settings": dict(choices.transport.settings),
+            "setting_changes": dict(choices.settings),
+            "queue_pairs": choices.transport.queue_pairs,
+            "world": choices.world,
+            "payload": choices.transport.payload,
+            "single_plane": choices.transport.single_plane,
+            "priority_flow_control": plan.pfc.enabled,
+            "seed": choices.seed,
+            "time_factor": choices.time_factor,
+            "pace": choices.pace,
+            "until_s": choices.until_s,
+            "record_packets_s": choices.record_s,
+            "short": choices.short,
+            "reconvergence_s": choices.reconvergence_s,
+            "phases": self.lengths_s,
+            "overrides": dict(choices.overrides),
+            "added_faults": [words(fault) for fault in choices.added],
+            "calibration": dict(choices.calibration),
+            "port_rate_bps": plan.links.host_rate_bps,
+            "host_rate_bps": plan.links.host_rate_bps * plan.planes,
+            "hardware_rate_bps": plan.links.hardware_rate_bps,
+            "base_rtt_ns": plan.base_rtt_ns,
+            "delay_ns": {way: plan.delay_ns(local=way == "local") for way in ("local", "fabric")},
+            "pmtu_bytes": plan.packets.pmtu_bytes,
+            "fabric": {"planes": plan.planes, "leaves": plan.leaves, "spines": plan.spines},
+            "hosts": plan.host_count,
+            "switches": plan.switch_count,
+            "switch_kind": switch_kinds(plan),
+            "python": sys.version.split()[0],
+            "cpus": os.cpu_count(),
+            "version": identity.version(),
+            "hashes": identity.hashes(source, choices.plan, choices.transport.settings),
+        }
+        return {**options, "key": identity.key(options)}
+
+
+def scaled(fault: TimedFault, factor: float) -> TimedFault:
+    """A fault at a stretched or shortened time."""
+    return replace(fault, at_s=fault.at_s * factor, for_s=None if fault.for_s is None else fault.for_s * factor)

@@ -1,0 +1,1 @@
+"""Workloads that others wrote: connection matrices of htsim and GOAL programs, read into one form and written again."""

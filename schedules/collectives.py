@@ -1,0 +1,149 @@
+"""The collectives of the lab as GOAL programs: the same messages, in the same order, waiting for the same things.
+
+`endpoint/workloads/ring.py` and `all_to_all.py` are the other way of saying so; a run of either gives the same packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+
+from schedules.errors import ScheduleError
+
+ITEM_BYTES = 4
+"""Collectives count in int32, so a rank's share is rounded up to whole ones."""
+RANKS_MAX = 4096
+SIZE_MAX = 1 << 32
+ROUNDS_MAX = 10_000
+COMPUTE_NS_MAX = 1 << 50
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """What to write. `size` is nccl-tests': the larger of a rank's send and receive buffers, in bytes.
+
+    A message has at most `segment` bytes; each rank computes for `compute_ns` before each round.
+    """
+
+    ranks: int
+    size: int = 1 << 20
+    segment: int = 65_536
+    rounds: int = 1
+    compute_ns: int = 0
+
+    def check(self) -> None:
+        """ScheduleError for a number out of its range."""
+        ranges = (
+            ("ranks", self.ranks, 2, RANKS_MAX),
+            ("size", self.size, ITEM_BYTES * max(1, self.ranks), SIZE_MAX),
+            ("segment", self.segment, ITEM_BYTES, SIZE_MAX),
+            ("rounds", self.rounds, 1, ROUNDS_MAX),
+            ("compute", self.compute_ns, 0, COMPUTE_NS_MAX),
+        )
+        for name, value, low, high in ranges:
+            if not low <= value <= high:
+                raise ScheduleError(f"--{name} must be between {low} and {high} (got {value})")
+        if self.segment % ITEM_BYTES:
+            raise ScheduleError(f"--segment must be a multiple of {ITEM_BYTES} bytes (got {self.segment})")
+
+    def pieces(self) -> list[int]:
+        """The bytes of each message that a rank's share is cut into."""
+        items = -(-self.size // ITEM_BYTES // self.ranks)
+        chunk = items * ITEM_BYTES
+        return [min(self.segment, chunk - start) for start in range(0, chunk, self.segment)]
+
+
+def all_reduce(what: Collective) -> Iterator[str]:
+    """A ring all-reduce: reduce-scatter, then all-gather."""
+    yield from program(what, lambda rank: ring(what, rank, 2 * (what.ranks - 1)))
+
+
+def all_gather(what: Collective) -> Iterator[str]:
+    """A ring all-gather."""
+    yield from program(what, lambda rank: ring(what, rank, what.ranks - 1))
+
+
+def all_to_all(what: Collective) -> Iterator[str]:
+    """Every rank sends a share to each other rank, beginning with its neighbour."""
+    yield from program(what, lambda rank: exchange(what, rank))
+
+
+KINDS: dict[str, Callable[[Collective], Iterator[str]]] = {
+    "all_reduce": all_reduce,
+    "all_gather": all_gather,
+    "all_to_all": all_to_all,
+}
+
+
+def program(what: Collective, block: Callable[[int], Iterator[str]]) -> Iterator[str]:
+    """The lines of a program whose ranks have these blocks."""
+    yield f"num_ranks {what.ranks}"
+    for rank in range(what.ranks):
+        yield ""
+        yield f"rank {rank} {{"
+        yield from block(rank)
+        yield "}"
+
+
+def ring(what: Collective, rank: int, steps: int) -> Iterator[str]:
+    """In each step a rank passes on what the step before brought."""
+    right, left = (rank + 1) % what.ranks, (rank - 1) % what.ranks
+    pieces = list(enumerate(what.pieces()))
+    for number in range(what.rounds):
+        begun = yield from computing(what, number)
+        for step in range(steps):
+            for piece, size in pieces:
+                tag = (number * steps + step) * len(pieces) + piece
+                send, before = f"s{number}_{step}_{piece}", f"r{number}_{step - 1}_{piece}" if step else begun
+                yield f"{send}: send {size}b to {right} tag {tag}"
+                receive = f"r{number}_{step}_{piece}"
+                yield f"{receive}: recv {size}b from {left} tag {tag}"
+                yield from required(send, before)
+                yield from required(receive, begun)  # what comes early from a neighbour waits for this rank's round
+        ends = [f"{kind}{number}_{step}_{piece}" for step in range(steps) for piece, _ in pieces for kind in "sr"]
+        yield from ending(what, number, ends)
+
+
+def exchange(what: Collective, rank: int) -> Iterator[str]:
+    """Receives first, in the order of ranks, because a NIC makes its queue pairs in the order of the file."""
+    pieces = list(enumerate(what.pieces()))
+    others = [other for other in range(what.ranks) if other != rank]
+    for number in range(what.rounds):
+        begun = yield from computing(what, number)
+        ends = []
+        for other in others:
+            for piece, size in pieces:
+                ends.append(f"r{number}_{other}_{piece}")
+                yield f"{ends[-1]}: recv {size}b from {other} tag {number * len(pieces) + piece}"
+                yield from required(ends[-1], begun)
+        for piece, size in pieces:
+            for distance in range(1, what.ranks):
+                other = (rank + distance) % what.ranks
+                ends.append(f"s{number}_{other}_{piece}")
+                yield f"{ends[-1]}: send {size}b to {other} tag {number * len(pieces) + piece}"
+                yield from required(ends[-1], begun)
+        yield from ending(what, number, ends)
+
+
+def computing(what: Collective, number: int) -> Generator[str, None, str]:
+    """The calculation before a round. Its value is the label that the round's first sends require, "" for none."""
+    before = f"e{number - 1}" if number else ""
+    if not what.compute_ns:
+        return before
+    yield f"c{number}: calc {what.compute_ns}"
+    yield from required(f"c{number}", before)
+    return f"c{number}"
+
+
+def ending(what: Collective, number: int, ends: list[str]) -> Iterator[str]:
+    """The end of a round, for which the next one waits."""
+    if number + 1 < what.rounds:
+        yield f"e{number}: calc 0"
+        for end in ends:
+            yield f"e{number} requires {end}"
+
+
+def required(after: str, before: str) -> Iterator[str]:
+    """A dependency, if there is one."""
+    if before:
+        yield f"{after} requires {before}"

@@ -1,0 +1,33 @@
+"""The lines of a file, read as they are needed, and the numbers in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from schedules.errors import ScheduleError, at
+
+LINE_CHARACTERS_MAX = 65_536
+
+
+def lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 text file, without their ends. ScheduleError when it cannot be read or is no text."""
+    number = 0
+    try:
+        with path.open(encoding="utf-8", newline=None) as file:
+            while line := file.readline(LINE_CHARACTERS_MAX):
+                number += 1
+                if len(line) >= LINE_CHARACTERS_MAX:
+                    raise at(str(path), number, f"a line must have fewer than {LINE_CHARACTERS_MAX} characters")
+                yield line.rstrip("\n")
+    except OSError as error:
+        raise ScheduleError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    except UnicodeDecodeError as error:
+        raise at(str(path), number + 1, f"the file must be UTF-8 text ({error.reason})") from error
+
+
+def whole(text: str, what: str, low: int, high: int) -> int:
+    """A whole number in its range. ValueError names `what`, the range and the text."""
+    if text.isascii() and text.isdigit() and len(text) < 20 and low <= int(text) <= high:
+        return int(text)
+    raise ValueError(f"{what} must be a whole number from {low} to {high} (got {text!r})")

@@ -1,0 +1,1 @@
+"""Algorithms against each other on the same seeds: `./lab contest`."""

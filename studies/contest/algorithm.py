@@ -1,0 +1,99 @@
+"""The contestants: what `--algorithms` names, as settings of the transport."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+from common import user_code
+from endpoint import outside
+from endpoint.mrc.algorithms import SEAMS
+from studies.sweeping.variant import Variant, split
+
+OPTION = "--algorithms"
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """`name` is what the user wrote, without folders; `settings` are those of `./lab run --setting`."""
+
+    name: str
+    settings: tuple[tuple[str, str], ...]
+
+
+def parse(text: str) -> list[Algorithm]:
+    """The algorithms of a list such as `mrc,reps+congestion=swift,my.py:Mine`.
+
+    ValueError names the word that is wrong and the valid choices. A user's file is loaded: its code runs.
+    """
+    words = [word.strip() for word in split(text)]
+    if len(words) < 2 or not all(words):
+        raise ValueError(f"{OPTION} must name at least two algorithms with commas between them (got {text!r})")
+    found = [Algorithm(_short(word), _settings(word)) for word in words]
+    for one, other in combinations(range(len(found)), 2):
+        same = outside.absolute(dict(found[one].settings)) == outside.absolute(dict(found[other].settings))
+        if same or found[one].name == found[other].name:
+            raise ValueError(f"{OPTION} must name different algorithms (got {words[one]} and {words[other]})")
+    return found
+
+
+def variants(
+    found: Sequence[Algorithm], scenarios: Sequence[str], plan: str, others: Sequence[str]
+) -> list[list[Variant]]:
+    """For each scenario one variant per algorithm. ValueError for a scenario that is named twice, or not at all."""
+    if not scenarios or not all(scenarios) or len(set(scenarios)) < len(scenarios):
+        raise ValueError(
+            f"--scenario must name different scenarios with commas between them (got {','.join(scenarios)!r})"
+        )
+    return [
+        [Variant(scenario, "mrc", plan, (), one.settings, tuple(others)) for one in found] for scenario in scenarios
+    ]
+
+
+def _settings(word: str) -> tuple[tuple[str, str], ...]:
+    settings: dict[str, str] = {}
+    for part in word.split("+"):
+        name, equals, value = part.partition("=")
+        if not equals or name.partition(".")[0] not in SEAMS:
+            name, value = (_seam(part) if outside.is_outside(part) else "selection"), part
+        if name in settings:
+            raise ValueError(f"{OPTION}: {word!r} must choose {name} once")
+        shipped = [known for known in SEAMS.get(name, {}) if not outside.is_outside(known)]
+        if name in SEAMS and not outside.is_outside(value) and value not in shipped:
+            raise ValueError(f"{OPTION}: there is no {name} {value!r} (in {word!r}): {choices()}")
+        settings[name] = value
+    return tuple(settings.items())
+
+
+def choices() -> str:
+    """The words that `--algorithms` takes."""
+    shipped = {seam: ", ".join(name for name in known if not outside.is_outside(name)) for seam, known in SEAMS.items()}
+    return (
+        f"valid are {shipped['selection']}; congestion= with {shipped['congestion']}; loss= with {shipped['loss']};"
+        " a class of yours as FILE.py:CLASS; and several of these with + between them"
+    )
+
+
+def _seam(value: str) -> str:
+    """The setting that the class in a user's file is for."""
+    path_text, _, class_name = value.rpartition(":")
+    path = Path(path_text)
+    module = user_code.load(path, f"outside_{path.stem}", ValueError, OPTION)
+    found = getattr(module, class_name, None)
+    seams = [seam for seam, (base, _) in outside.KINDS.items() if inspect.isclass(found) and issubclass(found, base)]
+    if len(seams) != 1:
+        bases = ", ".join(base.__name__ for base, _ in outside.KINDS.values())
+        raise ValueError(f"{OPTION}: {path} must have a class {class_name!r} that derives from one of {bases}")
+    return seams[0]
+
+
+def _short(word: str) -> str:
+    """Without the folders of files."""
+    parts = []
+    for part in word.split("+"):
+        before, equals, value = part.rpartition("=") if outside.is_outside(part) else ("", "", part)
+        parts.append(before + equals + (Path(value).name if outside.is_outside(value) else value))
+    return "+".join(parts)

@@ -1,0 +1,93 @@
+"""The result of a contest: each metric of each algorithm, its difference to the reference, and its rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from studies.contest.rank import Rank, ranks
+from studies.sweeping.metric import METRICS, Metric
+from studies.sweeping.paired import Difference, difference
+from studies.sweeping.statement import Statement
+
+TRUE = Metric("true_share", "true verdicts", "share of runs", "high", lambda run: None)  # of verdicts: `values` below
+MEASURES: Mapping[str, Metric] = {TRUE.name: TRUE, **METRICS}
+"""By name, in the order of tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A metric of an algorithm in a scenario. `runs` have the metric; `mean` is theirs, in the metric's unit.
+
+    `difference` is that to the reference, seed by seed: None for the reference. `rank` is None where no seed has the
+    metric for all algorithms.
+    """
+
+    metric: Metric
+    algorithm: str
+    runs: int
+    mean: float
+    difference: Difference | None
+    rank: Rank | None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """All algorithms in one scenario. `statements` are in the order of `algorithms`."""
+
+    scenario: str
+    algorithms: Sequence[str]
+    reference: str
+    statements: Sequence[Statement]
+
+    def results(self, metric: Metric) -> list[Result]:
+        """A result per algorithm that has the metric, in the order of algorithms."""
+        own = {name: values(one, metric) for name, one in zip(self.algorithms, self.statements, strict=True)}
+        own = {name: numbers for name, numbers in own.items() if numbers}
+        places, base = ranks(own, metric.better), own.get(self.reference, {})
+        return [
+            Result(
+                metric,
+                name,
+                len(numbers),
+                sum(numbers.values()) / len(numbers),
+                None if name == self.reference else difference(base, numbers),
+                places.get(name),
+            )
+            for name, numbers in own.items()
+        ]
+
+    def all_results(self) -> list[Result]:
+        """Those of all metrics that a run has."""
+        return [result for metric in MEASURES.values() for result in self.results(metric)]
+
+
+def values(one: Statement, metric: Metric) -> dict[int, float]:
+    """A metric by seed; runs without it are left out."""
+    if metric is TRUE:
+        return {row.seed: float(row.passed) for row in one.rows}
+    return one.values(metric.name)
+
+
+HEAD = [
+    "scenario", "metric", "unit", "better", "algorithm", "runs", "mean", "reference", "pairs", "difference", "low",
+    "high", "rank", "rank_low", "rank_high",
+]  # fmt: skip
+
+
+def table(matches: Sequence[Match]) -> list[list[str]]:
+    """Rows under `HEAD`: a line per scenario, metric and algorithm, in the metrics' own units; "" for no number."""
+    rows = []
+    for match in matches:
+        for one in match.all_results():
+            gap, rank, metric = one.difference, one.rank, one.metric
+            numbers = [None] * 3 if gap is None else [gap.mean, gap.low, gap.high]
+            places = ["", "", ""] if rank is None else [str(rank.place), str(rank.low), str(rank.high)]
+            rows.append(
+                [
+                    match.scenario, metric.name, metric.unit, metric.better, one.algorithm, str(one.runs),
+                    f"{one.mean:.9g}", match.reference, "" if gap is None else str(gap.pairs),
+                    *("" if value is None else f"{value:.9g}" for value in numbers), *places,
+                ]
+            )  # fmt: skip
+    return rows

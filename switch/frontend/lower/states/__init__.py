@@ -1,0 +1,1 @@
+"""Parsers: states, and what happens in them."""

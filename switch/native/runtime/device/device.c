@@ -1,0 +1,482 @@
+#include "device/device.h"
+
+#include <stdlib.h>
+
+#include "device/cells.h"
+#include "device/traffic.h"
+
+/* --- program and state ------------------------------------------------------------------------------------ */
+
+static struct extra extra_of(const struct device *d)
+{
+    return (struct extra){d->program->headers_size, d->program->headroom};
+}
+
+static void drop_waiting(struct device *d)
+{
+    for (u32 number = 0; number < PORTS; number++)
+        if (d->port[number])
+            traffic_flush(d, d->port[number], &d->port[number]->counters.drop_wiped, FATE_WIPED);
+    for (u32 number = 0; d->lossless && number < PORTS; number++)
+        if (d->port[number])
+            pfc_forget(d->port[number], d->now_ns);
+    while (d->again_head) {
+        struct packet *p = d->again_head;
+        d->again_head = p->next;
+        pool_give(d->pool, p);
+        d->waiting--;
+    }
+    d->again_tail = NULL;
+    d->services.count = 0;
+}
+
+static void replication_close(struct replication *r)
+{
+    for (u32 i = 0; i < r->count; i++)
+        free(r->list[i].replica);
+    free(r->list);
+    *r = (struct replication){0};
+}
+
+static void unload(struct device *d)
+{
+    const struct program *program = d->program;
+    drop_waiting(d);
+    replication_close(&d->multicast);
+    replication_close(&d->sessions);
+    if (!program)
+        return;
+    for (u32 i = 0; d->tables && i < program->tables; i++)
+        table_close(&d->tables[i]);
+    for (u32 i = 0; d->profiles && i < program->profiles; i++)
+        profile_close(&d->profiles[i]);
+    cells_close(d);
+    free(d->tables);
+    free(d->profiles);
+    d->tables = NULL;
+    d->profiles = NULL;
+    d->program = NULL;
+}
+
+int device_load(struct device *d, const struct program *program)
+{
+    unload(d);
+    if (!program) {
+        d->random = d->seed;
+        return 0;
+    }
+    d->program = program;
+    d->tables = calloc(program->tables + 1, sizeof *d->tables);
+    d->profiles = calloc(program->profiles + 1, sizeof *d->profiles);
+    bool ok = d->tables && d->profiles && cells_open(d);
+    for (u32 i = 0; ok && i < program->tables; i++)
+        table_open(&d->tables[i], &program->table[i]);
+    for (u32 i = 0; ok && i < program->profiles; i++)
+        profile_open(&d->profiles[i], program->profile_args_words[i]);
+    if (!ok)
+        unload(d);
+    return ok ? 0 : -1;
+}
+
+struct device *device_create(u64 seed, struct pool *pool)
+{
+    struct device *d = calloc(1, sizeof *d);
+    if (!d)
+        return NULL;
+    d->seed = seed;
+    d->random = seed;
+    d->running = true;
+    d->pool = pool;
+    return d;
+}
+
+void device_destroy(struct device *d)
+{
+    unload(d);
+    if (d->joint)
+        d->joint->device = NULL;
+    while (d->leaving.count)
+        pool_give(d->pool, heap_pop(&d->leaving).what);
+    heap_close(&d->leaving);
+    heap_close(&d->services);
+    for (u32 number = 0; number < PORTS; number++)
+        free(d->port[number]);
+    free(d);
+}
+
+void device_record(struct device *d, struct recorder *r, u32 number)
+{
+    d->recorder = r;
+    d->number = number;
+}
+
+void device_set_running(struct device *d, bool running)
+{
+    if (!running)
+        drop_waiting(d);
+    d->running = running;
+}
+
+/* --- ports ------------------------------------------------------------------------------------------------- */
+
+int device_configure_port(struct device *d, u32 number, const struct port_config *config, u64 now_ns)
+{
+    if (number >= DROP_PORT)
+        return -1;
+    device_advance(d, now_ns);
+    struct port *port = d->port[number];
+    if (!port) {
+        port = calloc(1, sizeof *port);
+        if (!port)
+            return -1;
+        port->number = (u16)number;
+        port->service_ns = NEVER;
+        port->index = -1;
+        pfc_init(port);
+        d->port[number] = port;
+    }
+    port->up = config->up;
+    port->rate_bps = config->rate_bps;
+    port->rate_pps = config->rate_pps;
+    port->delay_ns = config->delay_ns;
+    port->overhead_bytes = config->overhead_bytes;
+    if (port->loss != config->loss || port->loss_seed != config->loss_seed) {
+        port->loss = config->loss;
+        port->loss_seed = config->loss_seed;
+        port->random = config->loss_seed;
+    }
+    for (u32 i = 0; i < PRIORITIES; i++) {
+        u64 depth_packets = config->queue[i].depth_packets;
+        port->queue[i].depth_packets = depth_packets < UINT32_MAX ? (u32)depth_packets : UINT32_MAX;
+        port->queue[i].depth_bytes = config->queue[i].depth_bytes;
+        port->queue[i].rate_pps = config->queue[i].rate_pps;
+    }
+    if (!port->up)
+        traffic_flush(d, port, &port->counters.drop_port_down, FATE_PORT_DOWN);
+    pfc_configure(d, port, config, d->now_ns);
+    traffic_reschedule(d, port, now_ns);
+    if (d->joint)
+        *d->joint->changed = true;
+    return 0;
+}
+
+int device_port_counters(struct device *d, u32 number, u64 now_ns, struct port_counters *out)
+{
+    device_advance(d, now_ns);
+    struct port *port = device_port(d, number);
+    if (!port)
+        return -1;
+    pfc_settle(port, d->now_ns);
+    *out = port->counters;
+    return 0;
+}
+
+/* --- passes ------------------------------------------------------------------------------------------------ */
+
+static void begin_pass(struct packet *p)
+{
+    p->parsed = 0;
+    p->clone = false;
+    p->resubmit = false;
+    p->recirculate = false;
+    p->multicast_group = 0;
+    p->egress_spec = 0;
+}
+
+/* May this packet have descendants? Bounds, with the copies of its family, what a program that loops can cost. */
+static bool may_descend(struct device *d, const struct packet *p)
+{
+    if (p->passes < PASSES_MAX)
+        return true;
+    traffic_spent(d, p);
+    return false;
+}
+
+/* May this packet go round? */
+static bool may_pass_again(struct device *d, struct packet *p)
+{
+    if (!may_descend(d, p))
+        return false;
+    if (pool_count_copy(p))
+        return true;
+    traffic_spent(d, p);
+    return false;
+}
+
+/* A copy of the frame with zeroed headers, one pass further. */
+static struct packet *fresh_copy(struct device *d, const struct packet *p)
+{
+    struct packet *copy = pool_copy(d->pool, p, extra_of(d));
+    if (!copy)
+        return NULL;
+    memset(copy->headers, 0, d->program->headers_size);
+    begin_pass(copy);
+    copy->passes++;
+    copy->limit = NO_LIMIT;
+    copy->rid = 0;
+    return copy;
+}
+
+static void pass_again(struct device *d, struct packet *p)
+{
+    p->next = NULL;
+    if (d->again_tail)
+        d->again_tail->next = p;
+    else
+        d->again_head = p;
+    d->again_tail = p;
+    d->waiting++;
+}
+
+static void clone_ingress(struct device *d, struct packet *p, u64 now_ns)
+{
+    const struct replica_list *session = traffic_replicas(&d->sessions, p->clone_session);
+    if (!session || !session->count || !may_descend(d, p))
+        return;
+    struct packet *copy = fresh_copy(d, p);
+    if (!copy)
+        return;
+    copy->instance_type = INGRESS_CLONE;
+    d->program->arrive(copy, now_ns);
+    d->program->parse(d, copy, now_ns);
+    copy->priority = 0;
+    d->program->preserve(copy, p, p->clone_list);
+    traffic_replicate(d, copy, session, now_ns);
+    pool_give(d->pool, copy);
+}
+
+static void clone_egress(struct device *d, struct packet *p, u64 now_ns)
+{
+    const struct replica_list *session = traffic_replicas(&d->sessions, p->clone_session);
+    if (!session || !session->count || !may_descend(d, p))
+        return;
+    struct packet *copy = pool_copy(d->pool, p, extra_of(d));
+    if (!copy)
+        return;
+    u32 parsed = copy->parsed;
+    begin_pass(copy);
+    copy->parsed = parsed;
+    copy->passes++;
+    copy->instance_type = EGRESS_CLONE;
+    copy->priority = 0;
+    d->program->preserve(copy, p, p->clone_list);
+    traffic_replicate(d, copy, session, now_ns);
+    pool_give(d->pool, copy);
+}
+
+/* Owns the packet. */
+static void ingress_pass(struct device *d, struct packet *p, u64 now_ns)
+{
+    const struct program *program = d->program;
+    program->parse(d, p, now_ns);
+    program->ingress(d, p, now_ns);
+    if (p->clone)
+        clone_ingress(d, p, now_ns);
+    if (p->resubmit) {
+        if (may_pass_again(d, p)) {
+            struct packet *copy = fresh_copy(d, p);
+            if (copy) {
+                copy->instance_type = RESUBMITTED;
+                program->preserve(copy, p, p->resubmit_list);
+                pass_again(d, copy);
+            }
+        }
+    } else if (p->multicast_group) {
+        const struct replica_list *group = traffic_replicas(&d->multicast, p->multicast_group);
+        p->instance_type = REPLICATED;
+        if (group)
+            traffic_replicate(d, p, group, now_ns);
+    } else if (p->egress_spec != DROP_PORT) {
+        p->instance_type = NORMAL;
+        p->rid = 0;
+        traffic_enqueue(d, p, p->egress_spec, now_ns);
+        return;
+    } else if (d->recorder) {
+        p->priority = 0; /* the program chose none that counts */
+        traffic_note(d, p, FATE_DROPPED, NO_PORT, &(struct queue){0}, now_ns);
+    }
+    pool_give(d->pool, p);
+}
+
+/* Cut the frame to what the program or the session leaves of it. */
+static void cut(struct packet *p)
+{
+    if (p->length <= p->limit)
+        return;
+    p->length = p->limit;
+    p->stored = p->stored < p->length ? p->stored : p->length;
+    p->counted = false;
+}
+
+static void egress_pass(struct device *d, struct port *port, u64 t_ns)
+{
+    if (port->control_ns <= t_ns) {
+        pfc_send(d, port, t_ns);
+        return;
+    }
+    const struct program *program = d->program;
+    struct packet *p = traffic_dequeue(d, port, t_ns);
+    p->clone = false;
+    p->recirculate = false;
+    program->egress(d, p, t_ns);
+    if (p->clone)
+        clone_egress(d, p, t_ns);
+    if (p->egress_spec != DROP_PORT) {
+        program->deparse(d, p, t_ns);
+        if (!p->recirculate)
+            cut(p);
+        if (p->length > FRAME_MAX) {
+            traffic_spent(d, p);
+        } else if (!p->recirculate) {
+            traffic_transmit(d, port, p, t_ns);
+            return;
+        } else if (may_pass_again(d, p)) {
+            struct packet *copy = fresh_copy(d, p);
+            if (copy) {
+                copy->ingress_length = copy->packet_length = copy->length;
+                copy->instance_type = RECIRCULATED;
+                program->preserve(copy, p, p->recirculate_list);
+                pass_again(d, copy);
+            }
+        }
+    } else if (d->recorder) {
+        traffic_note(d, p, FATE_DROPPED, port->number, NULL, t_ns);
+    }
+    pool_give(d->pool, p);
+    traffic_idle(d, port, t_ns);
+}
+
+/* --- time ------------------------------------------------------------------------------------------------------ */
+
+static void work(struct device *d, u64 now_ns)
+{
+    u64 t_ns = now_ns;
+    for (;;) {
+        struct packet *p = d->again_head;
+        if (p) {
+            d->again_head = p->next;
+            if (!d->again_head)
+                d->again_tail = NULL;
+            d->waiting--;
+            ingress_pass(d, p, t_ns);
+            continue;
+        }
+        struct port *port = traffic_due(d, now_ns, &t_ns);
+        if (!port)
+            return;
+        egress_pass(d, port, t_ns);
+    }
+}
+
+void device_advance(struct device *d, u64 now_ns)
+{
+    if (now_ns > d->now_ns)
+        d->now_ns = now_ns;
+    if (d->services.count)
+        work(d, d->now_ns);
+}
+
+/* Work until now_ns, then the port that takes a frame, or NULL when the frame ends here, which is counted. */
+static struct port *open_port(struct device *d, u32 number, const u8 *frame, u32 stored, u32 length, u64 now_ns)
+{
+    struct port *port = device_port(d, number);
+    device_advance(d, now_ns);
+    if (!port)
+        return NULL;
+    if (!port->up) {
+        port->counters.drop_port_down++;
+        if (d->recorder)
+            traffic_note_refused(d, number, FATE_PORT_DOWN, frame, stored, length);
+        return NULL;
+    }
+    if (!d->program || !d->running) {
+        port->counters.drop_no_program++;
+        if (d->recorder)
+            traffic_note_refused(d, number, FATE_NO_PROGRAM, frame, stored, length);
+        return NULL;
+    }
+    if (d->lossless && pfc_receive(d, port, frame, length)) {
+        work(d, d->now_ns);
+        return NULL;
+    }
+    return port;
+}
+
+/* Owns the packet, which holds the frame that was received. */
+static void enter(struct device *d, struct port *port, struct packet *p)
+{
+    u64 now_ns = d->now_ns;
+    u32 length = p->length;
+    port->counters.rx_packets++;
+    port->counters.rx_bytes += length;
+    memset(p->headers, 0, d->program->headers_size);
+    begin_pass(p);
+    p->ingress_length = p->packet_length = length;
+    p->limit = NO_LIMIT;
+    p->port_in = port->number;
+    p->priority = 0;
+    p->passes = 0;
+    p->rid = 0;
+    p->instance_type = NORMAL;
+    d->program->arrive(p, now_ns);
+    ingress_pass(d, p, now_ns);
+    work(d, now_ns);
+}
+
+void device_receive(struct device *d, u32 number, const u8 *frame, u32 length, u64 now_ns)
+{
+    struct port *port = open_port(d, number, frame, length, length, now_ns);
+    if (!port)
+        return;
+    struct packet *p = pool_take(d->pool, length, extra_of(d));
+    if (!p) {
+        port->counters.drop_socket++;
+        return;
+    }
+    memcpy(p->data, frame, length);
+    enter(d, port, p);
+}
+
+void device_accept(struct device *d, u32 number, struct packet *p, u64 now_ns)
+{
+    struct port *port = open_port(d, number, p->data, p->stored, p->length, now_ns);
+    if (!port) {
+        pool_give(d->pool, p);
+        return;
+    }
+    struct extra extra = extra_of(d);
+    if (!pool_fits(p, extra)) {
+        struct extra *least = &d->pool->least;
+        least->headers = extra.headers > least->headers ? extra.headers : least->headers;
+        least->headroom = extra.headroom > least->headroom ? extra.headroom : least->headroom;
+        struct packet *roomy = pool_copy(d->pool, p, extra);
+        if (!roomy)
+            port->counters.drop_socket++;
+        pool_give(d->pool, p);
+        if (!roomy)
+            return;
+        p = roomy;
+    }
+    pool_leave_family(p);
+    enter(d, port, p);
+}
+
+struct packet *device_take(struct device *d, u64 now_ns)
+{
+    if (!d->leaving.count || d->leaving.item[0].t_ns > now_ns)
+        return NULL;
+    return heap_pop(&d->leaving).what;
+}
+
+u64 device_next_event_ns(struct device *d)
+{
+    while (d->services.count) {
+        struct heap_item *item = &d->services.item[0];
+        if (((struct port *)item->what)->service_ns == item->t_ns)
+            break;
+        heap_pop(&d->services);
+    }
+    u64 service_ns = d->services.count ? d->services.item[0].t_ns : NEVER;
+    u64 leaving_ns = d->leaving.count ? d->leaving.item[0].t_ns : NEVER;
+    return service_ns < leaving_ns ? service_ns : leaving_ns;
+}

@@ -1,0 +1,480 @@
+#include "driver/driver.h"
+
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "driver/gate.h"
+#include "driver/outbox.h"
+#include "driver/senders.h"
+
+enum {
+    EVENTS = 64,
+    BATCHES_A_TURN = 4,  /* of one interface before the others have theirs */
+    DUE_SLACK_NS = 5000, /* what is due so soon is sent with what is due now: less than a sleep takes */
+};
+
+struct interface {
+    struct wire wire;
+    struct device *device;
+    struct port *port;
+};
+
+struct slot {
+    struct device *device;
+    u64 id;
+    u64 next_ns; /* as in the heap; NEVER: not in it */
+};
+
+/* Frames to be sent in one system call. */
+struct outgoing {
+    u32 count;
+    int fd;
+    struct mmsghdr message[BATCH];
+    struct iovec part[BATCH];
+    struct sockaddr_ll address[BATCH];
+    struct packet *packet[BATCH];
+    struct port *port[BATCH];
+};
+
+struct driver {
+    struct gate gate;
+    struct pool *pool;
+    int epoll_fd, wake_fd;
+    pthread_t thread;
+    clockid_t cpu_clock;
+    bool started;
+    _Atomic bool stopping;
+    _Atomic u64 sleeps_until_ns;
+    struct slot *slot;
+    u32 slots;
+    struct interface **interface;
+    u32 interfaces;
+    struct senders senders;
+    int *closing; /* receiving sockets of removed ports */
+    u32 closing_count;
+    struct heap due; /* (time, slot) of devices; stale when the slot's next_ns is another */
+    struct lateness late;
+    struct outgoing out;
+    struct wire_batch batch;
+
+    struct outbox outbox; /* frames for the control plane */
+};
+
+u64 driver_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (u64)t.tv_sec * 1000000000u + (u64)t.tv_nsec;
+}
+
+/* --- leaving ---------------------------------------------------------------------------------------------------- */
+
+static void flush(struct driver *d)
+{
+    struct outgoing *out = &d->out;
+    u32 sent = 0;
+    while (sent < out->count) {
+        int done = sendmmsg(out->fd, out->message + sent, out->count - sent, MSG_DONTWAIT);
+        if (done > 0) {
+            sent += (u32)done;
+        } else if (errno != EINTR) {
+            /* The interface is down or gone, or the frame is too long for it. A port whose cable has been pulled takes
+             * no frames any more (ENOBUFS), and those that were still propagating die with it. */
+            struct port *port = out->port[sent];
+            if (!port->up || errno == ENETDOWN || errno == ENXIO || errno == ENODEV)
+                port->counters.drop_port_down++;
+            else
+                port->counters.drop_socket++;
+            sent++;
+        }
+    }
+    for (u32 i = 0; i < out->count; i++)
+        pool_give(d->pool, out->packet[i]);
+    out->count = 0;
+}
+
+/* A frame for the control plane. */
+static void hand_over(struct driver *d, struct device *device, struct packet *p)
+{
+    p->order = d->slot[device->driver_slot].id;
+    if (!outbox_put(&d->outbox, p)) {
+        device_port(device, p->port_out)->counters.drop_socket++;
+        pool_give(d->pool, p);
+    }
+}
+
+static void send_due(struct driver *d, struct device *device, u64 now_ns)
+{
+    struct outgoing *out = &d->out;
+    struct packet *p;
+    while ((p = device_take(device, now_ns))) {
+        struct port *port = device_port(device, p->port_out);
+        if (port->index < 0) {
+            hand_over(d, device, p);
+            continue;
+        }
+        const struct wire *wire = &d->interface[port->index]->wire;
+        if (out->count == BATCH || (out->count && out->fd != wire->send_fd))
+            flush(d);
+        u32 i = out->count++;
+        out->fd = wire->send_fd;
+        out->packet[i] = p;
+        out->port[i] = port;
+        out->part[i] = (struct iovec){p->data, p->length};
+        out->address[i] = (struct sockaddr_ll){.sll_family = AF_PACKET, .sll_ifindex = wire->ifindex};
+        out->message[i].msg_hdr = (struct msghdr){
+            .msg_name = &out->address[i],
+            .msg_namelen = sizeof out->address[i],
+            .msg_iov = &out->part[i],
+            .msg_iovlen = 1,
+        };
+    }
+}
+
+static void reschedule(struct driver *d, struct device *device)
+{
+    struct slot *slot = &d->slot[device->driver_slot];
+    u64 next_ns = device_next_event_ns(device);
+    if (next_ns == slot->next_ns)
+        return;
+    slot->next_ns = next_ns;
+    if (next_ns != NEVER && !heap_push(&d->due, next_ns, device->driver_slot, NULL))
+        slot->next_ns = NEVER;
+}
+
+static void work_off(struct driver *d, u64 now_ns)
+{
+    u64 sent_ns = now_ns - DUE_SLACK_NS;
+    while (d->due.count && d->due.item[0].t_ns <= now_ns) {
+        struct heap_item item = heap_pop(&d->due);
+        struct slot *slot = &d->slot[item.order];
+        if (!slot->device || slot->next_ns != item.t_ns)
+            continue;
+        slot->next_ns = NEVER;
+        if (item.t_ns < sent_ns)
+            lateness_note(&d->late, item.t_ns, sent_ns);
+        device_advance(slot->device, now_ns);
+        send_due(d, slot->device, now_ns);
+        reschedule(d, slot->device);
+    }
+}
+
+/* --- arriving --------------------------------------------------------------------------------------------------- */
+
+static void receive(struct driver *d, struct interface *from)
+{
+    for (int turn = 0; turn < BATCHES_A_TURN; turn++) {
+        int count = wire_receive(&from->wire, &d->batch);
+        u64 now_ns = driver_now_ns();
+        for (int i = 0; i < count; i++) {
+            u32 length;
+            const u8 *frame = wire_frame(&d->batch, i, &length);
+            if (frame)
+                device_receive(from->device, from->port->number, frame, length, now_ns);
+            else
+                from->port->counters.drop_socket++;
+        }
+        if (count) {
+            send_due(d, from->device, now_ns);
+            reschedule(d, from->device);
+        }
+        if (count < BATCH)
+            return;
+    }
+}
+
+static int wait_until(struct driver *d, u64 deadline_ns, struct epoll_event *events)
+{
+    u64 now_ns = driver_now_ns();
+    struct timespec timeout = {0}, *limit = NULL;
+    if (deadline_ns != NEVER) {
+        u64 left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+        timeout = (struct timespec){(time_t)(left_ns / 1000000000u), (long)(left_ns % 1000000000u)};
+        limit = &timeout;
+    }
+    return (int)syscall(SYS_epoll_pwait2, d->epoll_fd, events, EVENTS, limit, NULL, 0);
+}
+
+static u64 next_deadline_ns(struct driver *d)
+{
+    while (d->due.count) {
+        struct heap_item *item = &d->due.item[0];
+        struct slot *slot = &d->slot[item->order];
+        if (slot->device && slot->next_ns == item->t_ns)
+            return item->t_ns;
+        heap_pop(&d->due);
+    }
+    return NEVER;
+}
+
+static void *run(void *argument)
+{
+    struct driver *d = argument;
+    struct epoll_event events[EVENTS];
+    gate_enter(&d->gate);
+    while (!d->stopping) {
+        u64 deadline_ns = next_deadline_ns(d);
+        d->sleeps_until_ns = deadline_ns;
+        gate_leave(&d->gate);
+        int ready = wait_until(d, deadline_ns, events);
+        gate_enter(&d->gate);
+        d->sleeps_until_ns = 0;
+        for (int i = 0; i < ready; i++) {
+            u64 number = events[i].data.u64;
+            if (number < d->interfaces && d->interface[number]) {
+                receive(d, d->interface[number]);
+            } else if (number == NEVER) {
+                u64 woken;
+                (void)!read(d->wake_fd, &woken, sizeof woken);
+            }
+        }
+        work_off(d, driver_now_ns() + DUE_SLACK_NS);
+        flush(d);
+    }
+    gate_leave(&d->gate);
+    return NULL;
+}
+
+/* --- control ---------------------------------------------------------------------------------------------------- */
+
+static bool start_thread(struct driver *d)
+{
+    /* Signals are for the Python threads. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    d->started = !pthread_create(&d->thread, NULL, run, d);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return d->started && !pthread_getcpuclockid(d->thread, &d->cpu_clock);
+}
+
+static void wake(struct driver *d)
+{
+    u64 one = 1;
+    (void)!write(d->wake_fd, &one, sizeof one);
+}
+
+struct driver *driver_create(void)
+{
+    struct driver *d = calloc(1, sizeof *d);
+    if (!d)
+        return NULL;
+    gate_open(&d->gate);
+    outbox_open(&d->outbox);
+    d->pool = pool_create();
+    d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    d->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    wire_batch_prepare(&d->batch);
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = NEVER};
+    if (!d->pool || d->epoll_fd < 0 || d->wake_fd < 0 || epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, d->wake_fd, &event) ||
+        !start_thread(d)) {
+        driver_destroy(d);
+        return NULL;
+    }
+    return d;
+}
+
+void driver_destroy(struct driver *d)
+{
+    d->stopping = true;
+    driver_end_takes(d);
+    if (d->started) {
+        wake(d);
+        pthread_join(d->thread, NULL);
+    }
+    driver_close_sockets(d);
+    for (struct packet *p; (p = outbox_take(&d->outbox));)
+        pool_give(d->pool, p);
+    if (d->epoll_fd >= 0)
+        close(d->epoll_fd);
+    if (d->wake_fd >= 0)
+        close(d->wake_fd);
+    senders_close(&d->senders);
+    free(d->slot);
+    free(d->interface);
+    heap_close(&d->due);
+    if (d->pool)
+        pool_destroy(d->pool);
+    outbox_close(&d->outbox);
+    gate_close(&d->gate);
+    free(d);
+}
+
+struct pool *driver_pool(struct driver *d)
+{
+    return d->pool;
+}
+
+void driver_enter(struct driver *d)
+{
+    gate_enter(&d->gate);
+}
+
+void driver_leave(struct driver *d, struct device *device)
+{
+    if (device && device->driver_slot < d->slots && d->slot[device->driver_slot].device == device) {
+        reschedule(d, device);
+        if (d->slot[device->driver_slot].next_ns < d->sleeps_until_ns)
+            wake(d);
+    }
+    gate_leave(&d->gate);
+}
+
+u64 driver_cpu_ns(struct driver *d)
+{
+    struct timespec t = {0};
+    clock_gettime(d->cpu_clock, &t);
+    return (u64)t.tv_sec * 1000000000u + (u64)t.tv_nsec;
+}
+
+u32 driver_lateness(struct driver *d, u64 *total, u64 *span)
+{
+    gate_enter(&d->gate);
+    u32 count = lateness_take(&d->late, total, span);
+    gate_leave(&d->gate);
+    return count;
+}
+
+int driver_add(struct driver *d, struct device *device, u64 id)
+{
+    u32 free_slot = 0;
+    while (free_slot < d->slots && d->slot[free_slot].device)
+        free_slot++;
+    if (free_slot == d->slots) {
+        struct slot *slots = realloc(d->slot, (d->slots + 1) * sizeof *slots);
+        if (!slots)
+            return -ENOMEM;
+        d->slot = slots;
+        d->slots++;
+    }
+    d->slot[free_slot] = (struct slot){.device = device, .id = id, .next_ns = NEVER};
+    device->driver_slot = free_slot;
+    return 0;
+}
+
+static int free_interface(struct driver *d)
+{
+    for (u32 i = 0; i < d->interfaces; i++)
+        if (!d->interface[i])
+            return (int)i;
+    struct interface **interfaces = realloc(d->interface, (d->interfaces + 1) * sizeof *interfaces);
+    if (!interfaces)
+        return -1;
+    d->interface = interfaces;
+    interfaces[d->interfaces] = NULL;
+    return (int)d->interfaces++;
+}
+
+static void close_later(struct driver *d, struct wire *w)
+{
+    int *closing = realloc(d->closing, (d->closing_count + 1) * sizeof *closing);
+    if (!closing) {
+        wire_close(w);
+        return;
+    }
+    d->closing = closing;
+    closing[d->closing_count++] = w->receive_fd;
+}
+
+void driver_close_sockets(struct driver *d)
+{
+    gate_enter(&d->gate);
+    int *closing = d->closing;
+    u32 count = d->closing_count;
+    d->closing = NULL;
+    d->closing_count = 0;
+    gate_leave(&d->gate);
+    wire_close_many(closing, count);
+    free(closing);
+}
+
+static void detach(struct driver *d, struct port *port)
+{
+    struct interface *from = d->interface[port->index];
+    epoll_ctl(d->epoll_fd, EPOLL_CTL_DEL, from->wire.receive_fd, NULL);
+    senders_release(&d->senders, from->wire.send_fd);
+    close_later(d, &from->wire);
+    free(from);
+    d->interface[port->index] = NULL;
+    port->index = -1;
+}
+
+int driver_attach(struct driver *d, struct device *device, u32 number, const char *interface, const char *netns,
+                  const char **what)
+{
+    struct port *port = device_port(device, number);
+    struct interface *made = calloc(1, sizeof *made);
+    int index = free_interface(d);
+    *what = "attach the port";
+    if (!port || !made || index < 0 || port->index >= 0) {
+        free(made);
+        return !port || (made && index >= 0) ? -EINVAL : -ENOMEM;
+    }
+    int result = wire_open(&made->wire, interface, netns, what);
+    if (!result) {
+        int fd = senders_get(&d->senders, &made->wire, netns, what);
+        result = fd < 0 ? fd : 0;
+        made->wire.send_fd = fd;
+    }
+    if (result) {
+        wire_close(&made->wire);
+        free(made);
+        return result;
+    }
+    made->device = device;
+    made->port = port;
+    d->interface[index] = made;
+    port->index = index;
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = (u64)index};
+    if (epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, made->wire.receive_fd, &event)) {
+        result = -errno;
+        *what = "wait for frames of the interface";
+        detach(d, port);
+    }
+    return result;
+}
+
+void driver_remove(struct driver *d, struct device *device)
+{
+    flush(d);
+    for (u32 number = 0; number < PORTS; number++)
+        if (device->port[number] && device->port[number]->index >= 0)
+            detach(d, device->port[number]);
+    /* A device that could not be added has no slot. */
+    if (device->driver_slot < d->slots && d->slot[device->driver_slot].device == device)
+        d->slot[device->driver_slot].device = NULL;
+}
+
+void driver_count_drops(struct driver *d, struct device *device, u32 number)
+{
+    struct port *port = device_port(device, number);
+    if (port && port->index >= 0)
+        port->counters.drop_socket += wire_drops(&d->interface[port->index]->wire);
+}
+
+long driver_take(struct driver *d, u64 *id, u32 *port, u8 *frame, u32 room)
+{
+    struct packet *p = outbox_take(&d->outbox);
+    if (!p)
+        return -1;
+    long length = p->length < room ? p->length : room;
+    memcpy(frame, p->data, (size_t)length);
+    *id = p->order;
+    *port = p->port_out;
+    gate_enter(&d->gate);
+    pool_give(d->pool, p);
+    gate_leave(&d->gate);
+    return length;
+}
+
+void driver_end_takes(struct driver *d)
+{
+    outbox_end(&d->outbox);
+}

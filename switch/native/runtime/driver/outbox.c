@@ -1,0 +1,56 @@
+#include "driver/outbox.h"
+
+void outbox_open(struct outbox *o)
+{
+    *o = (struct outbox){0};
+    pthread_mutex_init(&o->mutex, NULL);
+    pthread_cond_init(&o->filled, NULL);
+}
+
+void outbox_close(struct outbox *o)
+{
+    pthread_cond_destroy(&o->filled);
+    pthread_mutex_destroy(&o->mutex);
+}
+
+bool outbox_put(struct outbox *o, struct packet *p)
+{
+    pthread_mutex_lock(&o->mutex);
+    bool room = o->count < OUTBOX_MAX && !o->ended;
+    if (room) {
+        p->next = NULL;
+        if (o->tail)
+            o->tail->next = p;
+        else
+            o->head = p;
+        o->tail = p;
+        o->count++;
+        pthread_cond_signal(&o->filled);
+    }
+    pthread_mutex_unlock(&o->mutex);
+    return room;
+}
+
+struct packet *outbox_take(struct outbox *o)
+{
+    pthread_mutex_lock(&o->mutex);
+    while (!o->head && !o->ended)
+        pthread_cond_wait(&o->filled, &o->mutex);
+    struct packet *p = o->head;
+    if (p) {
+        o->head = p->next;
+        if (!o->head)
+            o->tail = NULL;
+        o->count--;
+    }
+    pthread_mutex_unlock(&o->mutex);
+    return p;
+}
+
+void outbox_end(struct outbox *o)
+{
+    pthread_mutex_lock(&o->mutex);
+    o->ended = true;
+    pthread_cond_broadcast(&o->filled);
+    pthread_mutex_unlock(&o->mutex);
+}

@@ -1,0 +1,28 @@
+/* Packets that wait for another thread to take them. */
+#ifndef MRCLAB_OUTBOX_H
+#define MRCLAB_OUTBOX_H
+
+#include <pthread.h>
+
+#include "program/packet.h"
+
+enum { OUTBOX_MAX = 4096 };
+
+struct outbox {
+    pthread_mutex_t mutex;
+    pthread_cond_t filled;
+    struct packet *head, *tail;
+    u32 count;
+    bool ended;
+};
+
+void outbox_open(struct outbox *o);
+void outbox_close(struct outbox *o);
+/* False when the outbox is full or ended: the packet stays the caller's. */
+bool outbox_put(struct outbox *o, struct packet *p);
+/* Waits for a packet; NULL once the outbox has ended and is empty. */
+struct packet *outbox_take(struct outbox *o);
+/* Nothing more is put; whoever waits is woken. */
+void outbox_end(struct outbox *o);
+
+#endif

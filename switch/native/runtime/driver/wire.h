@@ -1,0 +1,52 @@
+/* Packet sockets (packet(7)): one receives for each interface, one sends for each network namespace. */
+#ifndef MRCLAB_WIRE_H
+#define MRCLAB_WIRE_H
+
+#include <linux/if_packet.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "program/packet.h"
+
+enum { BATCH = 64, RECEIVE_BUFFER_BYTES = 8 << 20 };
+enum { FRAME_ROOM = FRAME_MAX + 8 }; /* a VLAN tag that the kernel took out goes back in */
+
+/* The sockets of one interface. */
+struct wire {
+    int receive_fd;
+    int send_fd; /* shared by the interfaces of a namespace; not owned */
+    int ifindex;
+    u64 namespace_device, namespace_inode;
+};
+
+/* Frames received in one system call. */
+struct wire_batch {
+    struct mmsghdr message[BATCH];
+    struct iovec part[BATCH][2];
+    u8 offload[BATCH][16];
+    union {
+        struct cmsghdr header;
+        u8 bytes[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+    } control[BATCH];
+    u8 frame[BATCH][FRAME_ROOM];
+};
+
+/* Open the receiving socket of `interface` in the namespace at path `netns` (NULL: this process's own).
+ * Returns 0, or -errno with what could not be done in *what. */
+int wire_open(struct wire *w, const char *interface, const char *netns, const char **what);
+/* A socket that sends on any interface of the namespace, or -errno. */
+int wire_open_sender(const struct wire *w, const char *netns, const char **what);
+void wire_close(struct wire *w);
+/* Close many sockets at once: the kernel waits for a grace period at each, which threads can share. */
+void wire_close_many(const int *fds, u32 count);
+
+void wire_batch_prepare(struct wire_batch *batch);
+/* Receive up to BATCH frames; 0 when there are none. */
+int wire_receive(const struct wire *w, struct wire_batch *batch);
+/* The frame of message i, checksum completed and VLAN tag put back; NULL when it cannot be one frame on a wire
+ * (a segmentation-offload aggregate, or longer than FRAME_MAX). */
+u8 *wire_frame(struct wire_batch *batch, int i, u32 *length);
+/* Frames that the kernel dropped because nobody read them in time, since the last call. */
+u32 wire_drops(const struct wire *w);
+
+#endif

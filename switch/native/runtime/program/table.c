@@ -1,0 +1,323 @@
+#include "program/table.h"
+
+#include <stdlib.h>
+
+void table_open(struct table *t, const struct table_info *info)
+{
+    *t = (struct table){.info = info, .free = NO_ENTRY};
+    size_t size = sizeof(struct entry) + (2 * (size_t)info->key_words + info->args_words) * sizeof(u64);
+    t->stride = (u32)size;
+}
+
+void table_close(struct table *t)
+{
+    for (u32 handle = 0; handle < t->used; handle++)
+        free(table_entry(t, handle)->meter);
+    for (u32 g = 0; g < t->group_count; g++) {
+        free(t->groups[g].mask);
+        free(t->groups[g].first);
+    }
+    free(t->groups);
+    free(t->ranked);
+    free(t->storage);
+    free(t->fallback);
+    *t = (struct table){.info = t->info, .stride = t->stride, .free = NO_ENTRY};
+}
+
+static struct entry *allocate(struct table *t)
+{
+    if (t->free == NO_ENTRY && t->used == t->capacity) {
+        u32 capacity = t->capacity ? 2 * t->capacity : 8;
+        u8 *storage = realloc(t->storage, (size_t)capacity * t->stride);
+        if (!storage)
+            return NULL;
+        t->storage = storage;
+        if (t->info->kind == TABLE_SCAN) {
+            u32 *ranked = realloc(t->ranked, capacity * sizeof *ranked);
+            if (!ranked)
+                return NULL;
+            t->ranked = ranked;
+        }
+        t->capacity = capacity;
+    }
+    u32 handle = t->free != NO_ENTRY ? t->free : t->used++;
+    struct entry *e = table_entry(t, handle);
+    if (handle == t->free)
+        t->free = e->next;
+    memset(e, 0, t->stride);
+    e->handle = handle;
+    e->live = true;
+    return e;
+}
+
+static void release(struct table *t, struct entry *e)
+{
+    free(e->meter);
+    e->meter = NULL;
+    e->live = false;
+    e->next = t->free;
+    t->free = e->handle;
+}
+
+static bool group_resize(struct table *t, struct hash_group *g, u32 buckets)
+{
+    u32 *first = malloc(buckets * sizeof *first);
+    if (!first)
+        return false;
+    for (u32 i = 0; i < buckets; i++)
+        first[i] = NO_ENTRY;
+    for (u32 i = 0; i < g->buckets; i++) {
+        u32 handle = g->first[i];
+        while (handle != NO_ENTRY) {
+            struct entry *e = table_entry(t, handle);
+            u32 *head = &first[key_hash(e->words, t->info->key_words) & (buckets - 1)];
+            handle = e->next;
+            e->next = *head;
+            *head = e->handle;
+        }
+    }
+    free(g->first);
+    g->first = first;
+    g->buckets = buckets;
+    return true;
+}
+
+/* The group of this mask, made when it is new; groups stay ordered by falling prefix length. */
+static struct hash_group *group_of(struct table *t, const u64 *mask, u32 prefix_len)
+{
+    u32 at = 0;
+    while (at < t->group_count && t->groups[at].prefix_len > prefix_len)
+        at++;
+    if (at < t->group_count && t->groups[at].prefix_len == prefix_len)
+        return &t->groups[at];
+    u32 words = t->info->key_words;
+    struct hash_group fresh = {.prefix_len = prefix_len, .mask = malloc((words + 1) * sizeof(u64))};
+    struct hash_group *groups = realloc(t->groups, (t->group_count + 1) * sizeof *groups);
+    if (groups)
+        t->groups = groups;
+    if (!groups || !fresh.mask || !group_resize(t, &fresh, 8)) {
+        free(fresh.mask);
+        return NULL;
+    }
+    memcpy(fresh.mask, mask, words * sizeof(u64));
+    memmove(&groups[at + 1], &groups[at], (t->group_count - at) * sizeof *groups);
+    groups[at] = fresh;
+    t->group_count++;
+    return &groups[at];
+}
+
+static void group_drop(struct table *t, struct hash_group *g)
+{
+    free(g->mask);
+    free(g->first);
+    u32 at = (u32)(g - t->groups);
+    t->group_count--;
+    memmove(g, g + 1, (t->group_count - at) * sizeof *g);
+}
+
+static long insert_hashed(struct table *t, const u64 *key, const u64 *mask, u32 prefix_len, struct entry **made)
+{
+    u32 words = t->info->key_words;
+    u64 masked[words + 1];
+    for (u32 i = 0; i < words; i++)
+        masked[i] = key[i] & mask[i];
+    struct hash_group *g = group_of(t, mask, prefix_len);
+    if (!g)
+        return TABLE_NO_MEMORY;
+    if (group_find(t, g, masked, words))
+        return TABLE_DUPLICATE;
+    if (g->entries >= g->buckets && !group_resize(t, g, 2 * g->buckets))
+        return TABLE_NO_MEMORY;
+    struct entry *e = allocate(t);
+    if (!e)
+        return TABLE_NO_MEMORY;
+    memcpy(e->words, masked, words * sizeof(u64));
+    e->prefix_len = prefix_len;
+    u32 *head = &g->first[key_hash(masked, words) & (g->buckets - 1)];
+    e->next = *head;
+    *head = e->handle;
+    g->entries++;
+    *made = e;
+    return e->handle;
+}
+
+static long insert_ranked(struct table *t, const u64 *key, const u64 *mask, int priority, struct entry **made)
+{
+    u32 words = t->info->key_words;
+    for (u32 i = 0; i < t->entries; i++) {
+        struct entry *e = table_entry(t, t->ranked[i]);
+        if (e->priority == priority && key_equal(e->words, key, words) && key_equal(e->words + words, mask, words))
+            return TABLE_DUPLICATE;
+    }
+    struct entry *e = allocate(t);
+    if (!e)
+        return TABLE_NO_MEMORY;
+    memcpy(e->words, key, words * sizeof(u64));
+    memcpy(e->words + words, mask, words * sizeof(u64));
+    e->priority = priority;
+    u32 at = t->entries;
+    while (at > 0 && table_entry(t, t->ranked[at - 1])->priority < priority) {
+        t->ranked[at] = t->ranked[at - 1];
+        at--;
+    }
+    t->ranked[at] = e->handle;
+    *made = e;
+    return e->handle;
+}
+
+long table_insert(struct table *t, const u64 *key, const u64 *mask, u32 prefix_len, int priority, u32 target, u32 action,
+                  const u64 *args)
+{
+    if (t->entries >= t->info->max_entries)
+        return TABLE_FULL;
+    struct entry *e = NULL;
+    long handle = t->info->kind == TABLE_SCAN ? insert_ranked(t, key, mask, priority, &e)
+                                              : insert_hashed(t, key, mask, prefix_len, &e);
+    if (handle < 0)
+        return handle;
+    e->order = t->inserted++;
+    e->target = target;
+    e->action = action;
+    memcpy(entry_args(t, e), args, t->info->args_words * sizeof(u64));
+    t->entries++;
+    return handle;
+}
+
+static struct entry *live_entry(struct table *t, u32 handle)
+{
+    return handle < t->used && table_entry(t, handle)->live ? table_entry(t, handle) : NULL;
+}
+
+int table_modify(struct table *t, u32 handle, u32 target, u32 action, const u64 *args)
+{
+    struct entry *e = live_entry(t, handle);
+    if (!e)
+        return TABLE_NO_SUCH;
+    e->target = target;
+    e->action = action;
+    memcpy(entry_args(t, e), args, t->info->args_words * sizeof(u64));
+    return 0;
+}
+
+int table_delete(struct table *t, u32 handle)
+{
+    struct entry *e = live_entry(t, handle);
+    if (!e)
+        return TABLE_NO_SUCH;
+    if (t->info->kind == TABLE_SCAN) {
+        u32 at = 0;
+        while (t->ranked[at] != handle)
+            at++;
+        memmove(&t->ranked[at], &t->ranked[at + 1], (t->entries - at - 1) * sizeof *t->ranked);
+    } else {
+        struct hash_group *g = t->groups;
+        while (g->prefix_len != e->prefix_len)
+            g++;
+        u32 *link = &g->first[key_hash(e->words, t->info->key_words) & (g->buckets - 1)];
+        while (*link != handle)
+            link = &table_entry(t, *link)->next;
+        *link = e->next;
+        if (--g->entries == 0)
+            group_drop(t, g);
+    }
+    t->entries--;
+    release(t, e);
+    return 0;
+}
+
+int table_set_default(struct table *t, u32 action, const u64 *args)
+{
+    if (!t->fallback) {
+        t->fallback = calloc(1, t->stride);
+        if (!t->fallback)
+            return TABLE_NO_MEMORY;
+    }
+    t->fallback->action = action;
+    t->fallback->target = TARGET_ACTION;
+    memcpy(entry_args(t, t->fallback), args, t->info->args_words * sizeof(u64));
+    return 0;
+}
+
+void profile_open(struct profile *p, u32 args_words)
+{
+    *p = (struct profile){.args_words = args_words};
+}
+
+void profile_close(struct profile *p)
+{
+    for (u32 i = 0; i < p->members; i++)
+        free(p->member[i].args);
+    for (u32 i = 0; i < p->groups; i++)
+        free(p->group[i].part);
+    free(p->member);
+    free(p->group);
+    profile_open(p, p->args_words);
+}
+
+long profile_member(struct profile *p, u32 id)
+{
+    for (u32 slot = 0; slot < p->members; slot++)
+        if (p->member[slot].id == id)
+            return slot;
+    struct member *members = realloc(p->member, (p->members + 1) * sizeof *members);
+    if (!members)
+        return TABLE_NO_MEMORY;
+    p->member = members;
+    u64 *args = calloc(p->args_words + 1, sizeof *args);
+    if (!args)
+        return TABLE_NO_MEMORY;
+    members[p->members] = (struct member){.id = id, .action = NO_ACTION, .args = args};
+    return p->members++;
+}
+
+long profile_group(struct profile *p, u32 id)
+{
+    for (u32 slot = 0; slot < p->groups; slot++)
+        if (p->group[slot].id == id)
+            return slot;
+    struct selector_group *groups = realloc(p->group, (p->groups + 1) * sizeof *groups);
+    if (!groups)
+        return TABLE_NO_MEMORY;
+    p->group = groups;
+    groups[p->groups] = (struct selector_group){.id = id};
+    return p->groups++;
+}
+
+int profile_set_member(struct profile *p, u32 id, u32 action, const u64 *args)
+{
+    long slot = profile_member(p, id);
+    if (slot < 0)
+        return (int)slot;
+    p->member[slot].action = action;
+    if (args)
+        memcpy(p->member[slot].args, args, p->args_words * sizeof(u64));
+    return 0;
+}
+
+int profile_set_group(struct profile *p, u32 id, const u32 *ids, const u32 *weights, u32 count)
+{
+    long slot = profile_group(p, id);
+    if (slot < 0)
+        return (int)slot;
+    struct group_part *parts = malloc((count + 1) * sizeof *parts);
+    if (!parts)
+        return TABLE_NO_MEMORY;
+    u64 end = 0;
+    for (u32 i = 0; i < count; i++) {
+        long member = profile_member(p, ids[i]);
+        if (member < 0) {
+            free(parts);
+            return (int)member;
+        }
+        end += weights[i];
+        if (!weights[i] || end > UINT32_MAX) {
+            free(parts);
+            return TABLE_WEIGHTS;
+        }
+        parts[i] = (struct group_part){.member = (u32)member, .end = (u32)end};
+    }
+    free(p->group[slot].part);
+    p->group[slot].part = parts;
+    p->group[slot].parts = count;
+    return 0;
+}

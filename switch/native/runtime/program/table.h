@@ -1,0 +1,185 @@
+/* Match-action tables. A key is a vector of 64-bit words: each match field takes as many words as it needs, least
+ * significant first. Look-ups are inline so that the compiler can unroll them for a table's key. */
+#ifndef MRCLAB_TABLE_H
+#define MRCLAB_TABLE_H
+
+#include "program/extern.h"
+#include "program/program.h"
+
+enum { NO_ENTRY = UINT32_MAX, NO_ACTION = UINT32_MAX };
+enum target_kind { TARGET_ACTION, TARGET_MEMBER, TARGET_GROUP };
+
+/* What an entry, or an action profile's member, does. */
+struct entry {
+    u32 handle;
+    u32 next;       /* in its hash bucket, or in the free list */
+    u32 action;     /* number in the program; for a member or group its slot in the profile */
+    u32 target;     /* enum target_kind */
+    u32 prefix_len; /* names its hash group */
+    int priority;   /* larger wins */
+    u64 order;      /* of insertion: earlier wins between equal priorities */
+    struct counter count;
+    struct meter *meter;
+    bool live;
+    u64 words[]; /* key, then mask (or high end of a range), then action data */
+};
+
+/* Entries whose keys have the same mask: all of an exact table, or one prefix length of an LPM table. */
+struct hash_group {
+    u64 *mask;
+    u32 prefix_len;
+    u32 entries;
+    u32 buckets; /* a power of two */
+    u32 *first;
+};
+
+struct table {
+    const struct table_info *info;
+    u8 *storage;
+    u32 stride;
+    u32 capacity;
+    u32 used; /* slots handed out so far */
+    u32 free;
+    u32 entries;
+    u64 inserted;
+    struct hash_group *groups; /* longest prefix first */
+    u32 group_count;
+    u32 *ranked; /* TABLE_SCAN: the handles, best first */
+    struct entry *fallback; /* the default action */
+};
+
+static inline struct entry *table_entry(const struct table *t, u32 handle)
+{
+    return (struct entry *)(void *)(t->storage + (size_t)handle * t->stride);
+}
+
+static inline u64 *entry_args(const struct table *t, struct entry *e)
+{
+    return e->words + 2 * t->info->key_words;
+}
+
+static inline u32 key_hash(const u64 *key, u32 words)
+{
+    u64 h = 0;
+    for (u32 i = 0; i < words; i++) {
+        h = (h ^ key[i]) * 0x9E3779B97F4A7C15u;
+        h ^= h >> 29;
+    }
+    return (u32)(h >> 32 ^ h);
+}
+
+static inline bool key_equal(const u64 *a, const u64 *b, u32 words)
+{
+    u64 difference = 0;
+    for (u32 i = 0; i < words; i++)
+        difference |= a[i] ^ b[i];
+    return difference == 0;
+}
+
+static inline struct entry *group_find(const struct table *t, const struct hash_group *g, const u64 *key, u32 words)
+{
+    u32 handle = g->first[key_hash(key, words) & (g->buckets - 1)];
+    while (handle != NO_ENTRY) {
+        struct entry *e = table_entry(t, handle);
+        if (key_equal(e->words, key, words))
+            return e;
+        handle = e->next;
+    }
+    return NULL;
+}
+
+static inline struct entry *table_exact(const struct table *t, const u64 *key, u32 words)
+{
+    return t->group_count ? group_find(t, t->groups, key, words) : NULL;
+}
+
+static inline struct entry *table_lpm(const struct table *t, const u64 *key, u32 words)
+{
+    for (u32 g = 0; g < t->group_count; g++) {
+        u64 masked[words];
+        for (u32 i = 0; i < words; i++)
+            masked[i] = key[i] & t->groups[g].mask[i];
+        struct entry *e = group_find(t, &t->groups[g], masked, words);
+        if (e)
+            return e;
+    }
+    return NULL;
+}
+
+/* The first entry in rank that `matches(key, entry words, entry masks)`. */
+static inline struct entry *table_scan(const struct table *t, const u64 *key,
+                                       bool (*matches)(const u64 *, const u64 *, const u64 *))
+{
+    for (u32 i = 0; i < t->entries; i++) {
+        struct entry *e = table_entry(t, t->ranked[i]);
+        if (matches(key, e->words, e->words + t->info->key_words))
+            return e;
+    }
+    return NULL;
+}
+
+/* Action profiles: members and groups live in slots, which entries refer to. */
+struct member {
+    u32 id;
+    u32 action; /* NO_ACTION: not defined */
+    u64 *args;
+};
+
+struct group_part {
+    u32 member; /* slot */
+    u32 end;    /* sum of the weights up to and with this one */
+};
+
+struct selector_group {
+    u32 id;
+    u32 parts; /* 0: empty or not defined */
+    struct group_part *part;
+};
+
+struct profile {
+    u32 args_words;
+    u32 members, groups;
+    struct member *member;
+    struct selector_group *group;
+};
+
+/* The member that a hash selects, or NULL when the group is empty. */
+static inline const struct member *group_select(const struct profile *p, u32 slot, u64 hash)
+{
+    const struct selector_group *g = &p->group[slot];
+    if (!g->parts)
+        return NULL;
+    u64 index = hash % g->part[g->parts - 1].end;
+    u32 low = 0, high = g->parts - 1;
+    while (low < high) {
+        u32 middle = (low + high) / 2;
+        if (index < g->part[middle].end)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return &p->member[g->part[low].member];
+}
+
+void table_open(struct table *t, const struct table_info *info);
+void table_close(struct table *t);
+/* Returns the new entry's handle, or one of the negative codes. */
+enum { TABLE_FULL = -1, TABLE_DUPLICATE = -2, TABLE_NO_MEMORY = -3, TABLE_NO_SUCH = -4,
+       TABLE_WEIGHTS = -5 };
+long table_insert(struct table *t, const u64 *key, const u64 *mask, u32 prefix_len, int priority, u32 target, u32 action,
+                  const u64 *args);
+int table_modify(struct table *t, u32 handle, u32 target, u32 action, const u64 *args);
+int table_delete(struct table *t, u32 handle);
+/* action NO_ACTION: a miss runs nothing. */
+int table_set_default(struct table *t, u32 action, const u64 *args);
+
+void profile_open(struct profile *p, u32 args_words);
+void profile_close(struct profile *p);
+/* The slot of a member or group, made when the id is new; negative when memory is out. */
+long profile_member(struct profile *p, u32 id);
+long profile_group(struct profile *p, u32 id);
+int profile_set_member(struct profile *p, u32 id, u32 action, const u64 *args);
+/* TABLE_WEIGHTS: a weight is 0, or they do not add up to 32 bits; the group is then as it was. */
+int profile_set_group(struct profile *p, u32 id, const u32 *ids, const u32 *weights, u32 count);
+
+#endif

@@ -1,0 +1,33 @@
+"""The benchmark of virtual time: a comparison is of at least five turns, and says when it is of fewer."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.simulation import best_and_median
+
+PROGRAM = Path(__file__).parents[2] / "benchmarks/simulation.py"
+
+
+def test_five_turns_have_a_best_and_a_median() -> None:
+    assert best_and_median([5.0, 1.0, 4.0, 2.0, 3000.0]) == "best 3,000, median 4"
+
+
+def test_fewer_turns_say_so() -> None:
+    assert best_and_median([5.0, 1.0]).endswith("2 of the 5 turns that a comparison takes")
+
+
+def test_the_permutation_moves_the_same_packets_with_and_without_payload() -> None:
+    found = []
+    for payload in ("counted", "real"):
+        words = ["--hosts", "64", "--bytes", "70000", "--turns", "1", "--round-trips", "1", "--payload", payload]
+        done = subprocess.run(
+            [sys.executable, str(PROGRAM), *words], capture_output=True, text=True, check=True, cwd=PROGRAM.parents[1]
+        )
+        line = next(line for line in done.stdout.splitlines() if line.startswith("our permutation"))
+        found.append(line.split()[2:4])
+        assert re.search(r"packet-hops a second, ours: best [\d,]+, median", done.stdout)
+    assert found[0] == found[1]

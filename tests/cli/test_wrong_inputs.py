@@ -1,0 +1,217 @@
+"""Wrong inputs that an outside trial found: one or two clear lines, status 2 (or 3, unknown), never a trace-back."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from cli.main import main
+
+LIMIT_S = 60
+WORDS = ("--world", "simulated", "--seed", "3", "--time", "0.2", "--plain")
+SWEEP = ("sweep", "smoke", "--seeds", "1", "--time", "0.2", "--workers", "1", "--plain")
+Case = Callable[[Path], list[str]]
+
+
+@contextmanager
+def bounded(seconds: int) -> Iterator[None]:
+    """TimeoutError when the block takes longer: a command that hangs is a failure, too."""
+
+    def give_up(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError(f"the command did not end within {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of runs with one short run, and one sweep."""
+    runs = tmp_path_factory.mktemp("made") / "runs"
+    assert main(["run", "smoke", *WORDS, "--runs", str(runs)]) in (0, 3)
+    assert main(
+        ["sweep", "smoke", "--seeds", "1", "--time", "0.2", "--workers", "1", "--plain", "--runs", str(runs)]
+    ) in (0, 1, 3)
+    return runs
+
+
+def run_of(runs: Path) -> Path:
+    return (runs / "latest").resolve()
+
+
+def options(text: str) -> Case:
+    def damage(runs: Path) -> list[str]:
+        (run_of(runs) / "options.json").write_text(text)
+        return ["report", "--runs", str(runs)]
+
+    return damage
+
+
+def line(**fields: object) -> Case:
+    """A run whose first host has one more line, of the sort that another release or a damaged disk may leave."""
+
+    def damage(runs: Path) -> list[str]:
+        with (run_of(runs) / "journal" / "h0.jsonl").open("a") as file:
+            file.write(json.dumps({"t_ns": 10**15, "node": "h0", **fields}) + "\n")
+        return ["report", "--runs", str(runs)]
+
+    return damage
+
+
+def raw(text: str, name: str = "journal/h0.jsonl", mode: str = "a") -> Case:
+    def damage(runs: Path) -> list[str]:
+        with (run_of(runs) / name).open(mode) as file:
+            file.write(text)
+        return ["report", "--runs", str(runs)]
+
+    return damage
+
+
+def rows(statement: str) -> Case:
+    """A store of rows after somebody has edited it."""
+
+    def damage(runs: Path) -> list[str]:
+        with sqlite3.connect(runs / "sweeps" / "rows.sqlite") as store:
+            store.execute(statement)
+        store.close()
+        return [*SWEEP, "--runs", str(runs)]
+
+    return damage
+
+
+def store(make: Callable[[Path], object]) -> Case:
+    def damage(runs: Path) -> list[str]:
+        path = runs / "sweeps" / "rows.sqlite"
+        path.unlink()
+        make(path)
+        return [*SWEEP, "--runs", str(runs)]
+
+    return damage
+
+
+def words(*given: str) -> Case:
+    return lambda runs: [word.format(runs=runs) for word in given]
+
+
+def written(name: str, text: str | bytes, *given: str) -> Case:
+    def write(runs: Path) -> list[str]:
+        (runs / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+        return [word.format(runs=runs, file=runs / name) for word in given]
+
+    return write
+
+
+def lost(what: str) -> Case:
+    def damage(runs: Path) -> list[str]:
+        if what == "latest":
+            (runs / "latest").unlink()
+            (runs / "latest").symlink_to("gone")
+        else:
+            (run_of(runs) / what).unlink()
+        return ["report", "--runs", str(runs)]
+
+    return damage
+
+
+DEEP = "[" * 5000
+CASES: dict[str, tuple[Case, str]] = {
+    "a port beyond all": (words("view", "--port", "99999", "tiny"), "--port"),
+    "a port below all": (words("view", "--port", "-1", "tiny"), "--port"),
+    "options without anything": (options("{}"), "options.json"),
+    "options that are a list": (options("[]"), "options.json"),
+    "options without a source": (options('{"source": null}'), "options.json"),
+    "empty options": (options(""), "options.json"),
+    "options cut off": (options('{"scenario": "smo'), "options.json"),
+    "options nested too deep": (options('{"a": ' + DEEP), "options.json"),
+    "a sample without its queue pair": (line(kind="sample", ports=[], qps=[{"peer": "h1"}]), ""),
+    "queue pairs that are a number": (line(kind="sample", ports=[], qps=5), ""),
+    "an EV without its number": (line(kind="ev", qp=1, peer="h1", old="good", new="lost"), ""),
+    "a fault without its target": (line(kind="fault", verb="link-down", state="begin"), ""),
+    "a line nested too deep": (raw(DEEP + "\n"), ""),
+    "a line that is no UTF-8": (raw("\udcff\n".encode("utf-8", "surrogateescape").decode("latin-1")), ""),
+    "a plan nested too deep": (raw("a = " + DEEP, "plan.toml", "w"), "plan.toml"),
+    "a plan that is none": (raw("planes = 'many'", "plan.toml", "w"), "plan.toml"),
+    "a run without options": (lost("options.json"), "{runs}"),
+    "a latest run that is gone": (lost("latest"), "latest"),
+    "a row that is cut off": (rows("UPDATE rows SET row = substr(row, 1, 20)"), "rows.sqlite"),
+    "a row that is a list": (rows("UPDATE rows SET row = '[]'"), "rows.sqlite"),
+    "a row with another verdict": (rows("""UPDATE rows SET row = json_set(row, '$.verdict', 'fine')"""), "rows.sqlite"),
+    "a row without fields": (rows("UPDATE rows SET row = '{}'"), "rows.sqlite"),
+    "a store that is a folder": (store(Path.mkdir), "rows.sqlite"),
+    "a store that is something else": (store(lambda path: path.write_text("no database " * 500)), "rows.sqlite"),
+    "a store with another table": (
+        store(lambda path: sqlite3.connect(path).execute("CREATE TABLE rows (other)").connection.commit()),
+        "rows.sqlite",
+    ),
+    "an export onto a folder": (words("view", "latest", "--runs", "{runs}", "--export", "{runs}"), "{runs}"),
+    "runs where nothing can be written": (words("run", "smoke", *WORDS, "--runs", "/proc/nope"), "/proc/nope"),
+    "a picture where nothing can be written": (words("topo", "draw", "tiny", "-o", "/proc/x.svg"), "/proc/x.svg"),
+    "addresses that are no UTF-8": (
+        written("bad", b'{"p0l0": "\xff"}', "controller", "show", "p0l0", "--plan", "tiny", "--addresses", "{file}"),
+        "bad",
+    ),
+    "a plan that is no UTF-8": (written("bad.toml", b"\xff\xfe", "topo", "show", "{file}"), "bad.toml"),
+    "a plan of brackets": (written("deep.toml", "a = " + DEEP, "topo", "show", "{file}"), "deep.toml"),
+    "an unknown option of compile": (words("compile", "--bogus"), "--bogus"),
+    "a cluster of nonsense": (words("sweep", "smoke", "--cluster", "nonsense://x"), "--cluster"),
+    "a scenario that leaves as a success": (
+        written("leave.py", "import sys\nsys.exit(0)\n", "run", "{file}", *WORDS),
+        "leave.py",
+    ),
+    "a scenario that leaves with a word": (
+        written("bye.py", "raise SystemExit('bye')\n", "run", "{file}", *WORDS),
+        "bye.py",
+    ),
+    "a seed that is none": (words("run", "smoke", "--seed", "-1"), "--seed"),
+    "a rate that is no number": (words("run", "smoke", "--rate", "nan"), "--rate"),
+    "an unknown scenario": (words("run", "smok"), "smok"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_wrong_input_ends_in_one_or_two_clear_lines(
+    name: str, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case, named = CASES[name]
+    runs = tmp_path / "runs"
+    shutil.copytree(made, runs, symlinks=True)
+    given = case(runs)
+    with bounded(LIMIT_S):
+        try:
+            status = main(given)
+        except SystemExit as error:  # argparse
+            status = int(error.code or 0)
+    out, err = capsys.readouterr()
+    assert "Traceback" not in out + err
+    if status == 3:
+        assert "unknown" in out, "an unknown verdict says so"
+        return
+    assert status == 2, (status, out, err)
+    told = [text for text in err.splitlines() if text and not text.startswith("usage:") and not text.startswith(" ")]
+    assert 1 <= len(told) <= 2, err
+    assert named.format(runs=runs) in err, err
+    assert not re.search(r"Errno|recursion|codec can't", err), err
+
+
+def test_the_cases_cover_what_the_debugging_variable_shows(
+    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """MRCLAB_DEBUG=1 shows where a complaint comes from: so the lines above come from exceptions that were caught."""
+    monkeypatch.setitem(os.environ, "MRCLAB_DEBUG", "1")
+    assert main(["run", "smoke", "--seed", "-1"]) == 2
+    assert "Traceback" in capsys.readouterr().err

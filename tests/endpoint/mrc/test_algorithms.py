@@ -1,0 +1,171 @@
+"""The shipped path selections against decisions of the reference, and windows against their published rules."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from benchmarks.rig.profiles import profile as profile_data
+from endpoint import profile as profiles
+from endpoint.mrc.algorithms import CONGESTIONS, SELECTIONS
+from endpoint.mrc.congestion.cc_profile import PathTraits
+from endpoint.mrc.congestion.dctcp import Dctcp
+from endpoint.mrc.congestion.swift import Swift
+from endpoint.mrc.endpoint import Endpoint
+from endpoint.mrc.parameter import checked
+from endpoint.mrc.paths.entropies import EntropySelection
+from endpoint.mrc.paths.ev_set import EvSet
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Wire
+
+RECORDED = sorted((Path(__file__).parent / "decisions").glob("*.json"))
+BDP = 150_000
+PATH = PathTraits(12_000, 12_000, 100_000_000_000, 1500)
+
+
+def ev_set(active: int) -> EvSet:
+    return EvSet(
+        Endpoint(profiles.parse(profile_data(0)), rng=Random(1)).peers.named("h1").routes,
+        Random(2),
+        active=active,
+        backup=0,
+        floor_share=0.25,
+        probes_needed=2,
+        probe_interval_ns=1000,
+        on_change=lambda *_: None,
+    )
+
+
+class Recorded(Random):
+    """A generator that gives back recorded draws."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.draws: list[int] = []
+
+    def randrange(self, *_: Any) -> int:
+        return self.draws.pop(0)
+
+
+@pytest.mark.parametrize("file", RECORDED, ids=[file.stem for file in RECORDED])
+def test_a_policy_decides_as_the_reference_does(file: Path) -> None:
+    recorded = json.loads(file.read_text())
+    kind, size = SELECTIONS[recorded["policy"]], recorded["paths"]
+    rng = Recorded()
+    rng.draws = recorded["first_draws"][1:]  # the first is of the upper bits of the reference's entropies
+    selection = kind(ev_set(size), rng, checked("selection", recorded["policy"], kind.parameters, {}))
+    assert isinstance(selection, EntropySelection)
+    assert (selection.size, rng.draws) == (size, [])
+    told = Counter(step[0] for step in recorded["steps"])
+    assert min(told[kind] for kind in ("next", "ack", "mark", "trim", "loss")) > 3
+    for number, (what, path, more) in enumerate(recorded["steps"]):
+        if what == "next":
+            rng.draws = more
+            assert (selection.choose(), rng.draws) == (path, []), f"step {number}"
+        elif what == "trim":
+            selection.on_packet_trimmed(more, selection.table[path], 4096, False)
+        elif what == "loss":
+            selection.on_packet_lost(more, selection.table[path], 4096, True)
+        else:
+            selection.on_packet_acked(more, selection.table[path], 4096, -1, what == "mark")
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_a_selection_delivers_every_byte_through_losses_and_a_dead_port(name: str) -> None:
+    wire = Wire(selection=name, seed=5)
+    flow = Flow(wire)
+    end_ns = 600 * wire.base_rtt_ns
+    flow.keep_posted(65_536, 8, end_ns)
+    wire.at(100 * wire.base_rtt_ns, lambda: wire.set_port("h0", 1, False))
+    wire.at(400 * wire.base_rtt_ns, lambda: wire.set_port("h0", 1, True))
+    wire.run(end_ns + 200 * wire.base_rtt_ns)
+    assert flow.finished
+    assert flow.done_bytes > 1 << 20
+    flow.check()
+
+
+@pytest.mark.parametrize("name", CONGESTIONS)
+def test_a_window_delivers_every_byte(name: str) -> None:
+    wire = Wire(congestion=name, seed=5)
+    flows = [Flow(wire), Flow(wire, seed=9)]
+    for flow in flows:
+        flow.keep_posted(65_536, 8, 300 * wire.base_rtt_ns)
+    wire.run(600 * wire.base_rtt_ns)
+    for flow in flows:
+        assert flow.finished
+        flow.check()
+
+
+@pytest.mark.parametrize("name", ["round_robin", "two_choices"])
+def test_a_selection_uses_ports_that_can_send_only(name: str) -> None:
+    kind = SELECTIONS[name]
+    evs = ev_set(32)
+    selection = kind(evs, Random(3), {})
+    for usable in [0b0001, 0b1010, 0b1111, 0b0100] * 20:
+        path = selection.next(usable)
+        assert path is not None
+        assert path.port.bit & usable
+    assert selection.next(0) is None
+
+
+def test_round_robin_takes_every_ev_equally_often() -> None:
+    evs = ev_set(32)
+    selection = SELECTIONS["round_robin"](evs, Random(3), {})
+    taken = Counter(path.ev for path in (selection.next(0b1111) for _ in range(32 * 5)) if path is not None)
+    assert set(taken.values()) == {5}
+
+
+def test_two_choices_keep_the_longest_queue_shorter_than_one_choice_does() -> None:
+    selection = SELECTIONS["two_choices"](ev_set(32), Random(3), {})
+    load: Counter[int] = Counter()
+    for _ in range(32 * 8):
+        path = selection.next(0b1111)
+        assert path is not None
+        selection.on_packet_sent(0, path, 1)
+        load[path.ev] += 1
+    rng = Random(3)
+    random_load = Counter(rng.randrange(32) for _ in range(32 * 8))
+    assert max(load.values()) <= 8 + 3  # log2 log2 64 above the mean, and one; a single choice is far above
+    assert max(random_load.values()) > max(load.values())
+
+
+def made(name: str) -> Any:
+    kind = CONGESTIONS[name]
+    return kind.make(PATH, checked("congestion", name, kind.parameters, {}), {})
+
+
+def test_dctcp_cuts_by_half_of_alpha_once_per_window() -> None:
+    cc: Dctcp = made("dctcp")
+    assert cc.window_bytes == BDP * 3 // 2
+    for _ in range(150):  # RFC 8257: with every byte marked alpha stays 1, and each window halves
+        cc.on_ack(0, 1500, None, True, 0)
+    assert (cc.alpha, cc.window_bytes) == (1.0, BDP * 3 // 4)
+    for _ in range(75):  # half of the next window is marked: alpha = 1 + (0.5 - 1) / 16
+        cc.on_ack(0, 750, None, True, 0)
+        cc.on_ack(0, 750, None, False, 0)
+    assert cc.alpha == pytest.approx(1 - 1 / 32, abs=1e-3)
+    assert cc.window_bytes == pytest.approx(BDP * 3 / 4 * (1 - cc.alpha / 2), rel=1e-3)
+    before, left = cc.window_bytes, cc.window_bytes
+    while left > 0:
+        cc.on_ack(0, 1500, None, False, 0)
+        left -= 1500
+    assert cc.window_bytes == before + 1500
+
+
+def test_swift_grows_by_a_packet_per_round_trip_and_cuts_by_the_excess_once_per_round_trip() -> None:
+    cc: Swift = made("swift")
+    cc.on_timeout(0, 0)
+    assert cc.window_bytes == 1500
+    cc.on_ack(1000, 1500, 12_000, False, 0)
+    assert cc.window_bytes == 3000
+    cc.on_ack(20_000, 3000, 36_000, False, 0)  # 0.8 * (36 - 18) / 36 = 0.4
+    assert cc.window_bytes == 1800
+    cc.on_ack(30_000, 1500, 36_000, False, 0)
+    assert cc.window_bytes == 1800  # once per round trip
+    cc.on_ack(500_000, 1500, 360_000, False, 0)  # 0.76, but never by more than half
+    assert cc.window_bytes == 1500

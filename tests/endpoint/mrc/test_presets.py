@@ -1,0 +1,117 @@
+"""The rules in which strict MRC and the lab's differ, each by itself."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from random import Random
+
+import pytest
+
+from benchmarks.rig.profiles import profile as profile_data
+from endpoint import profile as profiles
+from endpoint.mrc.algorithms import find_selection
+from endpoint.mrc.endpoint import Endpoint
+from endpoint.mrc.loss.reorder import ReorderRule
+from endpoint.mrc.paths.ev_set import EvSet
+from endpoint.mrc.paths.ev_state import EvCause, EvState
+from endpoint.mrc.paths.selection import next_after_loss
+from endpoint.mrc.presets import LAB, PRESETS, RULES, STRICT
+from endpoint.nic.config import ConfigError, Settings, derive, make_settings
+
+ALL = 0b1111
+
+
+def evs(active: int = 16, backup: int = 16, **rules: bool) -> EvSet:
+    endpoint = Endpoint(profiles.parse(profile_data(0)), rng=Random(1))
+    return EvSet(
+        endpoint.peers.named("h1").routes,
+        Random(2),
+        active=active,
+        backup=backup,
+        floor_share=0.25,
+        probes_needed=2,
+        probe_interval_ns=1000,
+        on_change=lambda *_: None,
+        **rules,
+    )
+
+
+def test_the_lab_preset_is_the_defaults_and_strict_differs_in_every_rule() -> None:
+    defaults = asdict(Settings())
+    assert {name: defaults[name] for name in LAB} == LAB
+    assert all(STRICT[name] != LAB[name] for name in LAB)
+    assert len({rule.setting for rule in RULES}) == len(RULES)
+    for preset in PRESETS.values():
+        derive(profiles.parse(profile_data(0)), make_settings(dict(preset)))
+
+
+@pytest.mark.parametrize("cause", [EvCause.ECN, EvCause.TRIM])
+def test_a_congested_ev_gives_its_place_to_a_backup_of_its_plane_where_it_is_swapped(cause: EvCause) -> None:
+    found = evs(swaps_congested=True)
+    plane = found.planes[1]
+    path, backups = plane.active[0], list(plane.backups)
+    assert backups
+    found.signal(path, cause, 0)
+    assert (path.active, path.state, path in plane.backups) == (False, EvState.GOOD, True)
+    assert plane.active[0] in backups
+    assert plane.active[0].active
+    assert len(plane.active) == plane.quota
+
+
+def test_a_congested_ev_rests_where_it_is_not_swapped_or_has_no_backup() -> None:
+    for found in (evs(), evs(backup=0, swaps_congested=True)):
+        path = found.planes[1].active[0]
+        found.signal(path, EvCause.ECN, 0)
+        assert (path.active, path.state) == (True, EvState.SKIP)
+
+
+def test_a_swapped_ev_that_is_lost_later_leaves_its_plane_whole() -> None:
+    found = evs(swaps_congested=True)
+    plane = found.planes[0]
+    path = plane.active[0]
+    found.signal(path, EvCause.ECN, 0)
+    found.signal(path, EvCause.LOSS, 0)
+    assert path not in plane.backups
+    assert path in plane.out
+    assert len(plane.active) == plane.quota
+
+
+@pytest.mark.parametrize("suspects", [True, False])
+def test_a_lossy_plane_is_left_as_a_whole_only_where_planes_are_suspected(suspects: bool) -> None:
+    found = evs(active=32, backup=0, suspects_planes=suspects)
+    plane = found.planes[2]
+    for sent_ns in range(8):  # eight silent losses in a row: two points each
+        path = plane.active[sent_ns % len(plane.active)]
+        found.lose(path, sent_ns, 1000 + sent_ns, proved=True)
+    assert (plane not in found.live) == suspects
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_what_was_lost_goes_by_another_plane_only_by_the_labs_rule(leaves: bool) -> None:
+    found = evs(leaves_plane=leaves)
+    selection = find_selection("mrc")(found, Random(3), {})
+    blamed = found.planes[0].active[0]
+    planes = {path.plane.number for _ in range(64) if (path := next_after_loss(selection, found, ALL, blamed, 0))}
+    assert planes == ({1, 2, 3} if leaves else {0, 1, 2, 3})
+
+
+def test_a_patient_nic_takes_a_packet_for_lost_that_much_later() -> None:
+    assert ReorderRule(100, 20, patience_ns=500).window_ns == ReorderRule(100, 20).window_ns + 500
+    patient = ReorderRule(100, 20, patience_ns=500)
+    patient.rtt_sample(0, 150)
+    patient.rtt_sample(1, 250)
+    assert patient.window_ns == 100 + 20 + 500 + 100
+
+
+@pytest.mark.parametrize(
+    ("setting", "rule"),
+    [
+        ({"congested_ev": "drop"}, "congested_ev is 'drop'; it must be one of skip, swap"),
+        ({"retransmit_plane": "same"}, "retransmit_plane is 'same'; it must be one of other, any"),
+        ({"loss_patience_ns": -1}, "loss_patience_ns is -1; it must be from 0"),
+        ({"timeout_rtts": 0}, "timeout_rtts is 0; it must be from 1"),
+    ],
+)
+def test_a_rule_that_there_is_not_is_refused_by_name(setting: dict[str, object], rule: str) -> None:
+    with pytest.raises(ConfigError, match=rule):
+        derive(profiles.parse(profile_data(0)), make_settings(setting))

@@ -1,0 +1,559 @@
+/* What a program may expect of libmrc: one case per run, with both ends in one process. Arguments: case, two devices. */
+#include <mrc.h>
+#include <mrc_ctl.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHECK(what)                                                              \
+    do {                                                                         \
+        if (!(what)) {                                                           \
+            fprintf(stderr, "line %d: %s (errno %d)\n", __LINE__, #what, errno); \
+            exit(1);                                                             \
+        }                                                                        \
+    } while (0)
+
+enum { PAGE = 4096, LENGTH = 64 * PAGE, DEPTH = 64 };
+
+struct end {
+    struct ibv_context *verbs;
+    struct mrc_context *context;
+    struct ibv_pd *pd;
+    struct mrc_comp_channel *channel;
+    struct mrc_cq *sent, *arrived;
+    struct mrc_qp *qp;
+    uint8_t *memory; /* unaligned, with a guard of 64 bytes on either side */
+    void *mapped;
+    struct ibv_mr *mr;
+    uint32_t psn;
+};
+
+static struct ibv_context *open_named(const char *name)
+{
+    int count = 0;
+    struct ibv_context *found = NULL;
+    struct ibv_device **list = ibv_get_device_list(&count);
+    for (int at = 0; at < count; at++)
+        if (!strcmp(ibv_get_device_name(list[at]), name))
+            found = ibv_open_device(list[at]);
+    ibv_free_device_list(list);
+    CHECK(found);
+    return found;
+}
+
+static struct mrc_qp *make_qp(struct end *end, int sq_sig_all)
+{
+    struct mrc_qp_init_attr attr = {.send_cq = end->sent,
+                                    .recv_cq = end->arrived,
+                                    .pd = end->pd,
+                                    .sq_sig_all = sq_sig_all,
+                                    .cap = {DEPTH, DEPTH, 1, 1, 0}};
+    struct mrc_qp *qp = mrc_create_qp(end->context, &attr);
+    CHECK(qp && attr.cap.max_send_wr == DEPTH && attr.cap.max_inline_data == 0);
+    return qp;
+}
+
+static void open_end(struct end *end, const char *name, uint32_t psn)
+{
+    end->verbs = open_named(name);
+    end->context = mrc_create_context(end->verbs, &(struct mrc_context_attr){0});
+    end->pd = ibv_alloc_pd(end->verbs);
+    CHECK(end->context && end->pd && !mrc_create_comp_channel(end->context, &end->channel));
+    end->sent = mrc_create_cq(end->context, DEPTH, NULL, NULL, 0);
+    end->arrived = mrc_create_cq(end->context, DEPTH, end, end->channel, 0);
+    CHECK(end->sent && end->arrived);
+    end->qp = make_qp(end, 0);
+    end->mapped = mmap(NULL, LENGTH + 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(end->mapped, 0xee, LENGTH + 2 * PAGE);
+    end->memory = (uint8_t *)end->mapped + PAGE + 13;
+    memset(end->memory, 0, LENGTH);
+    end->mr = ibv_reg_mr(end->pd, end->memory, LENGTH, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    CHECK(end->mr && end->mr->addr == end->memory);
+    end->psn = psn;
+}
+
+static void close_end(struct end *end)
+{
+    CHECK(ibv_dealloc_pd(end->pd) == EBUSY);
+    CHECK(mrc_destroy_cq(end->sent) == EBUSY);
+    CHECK(!mrc_destroy_qp(end->qp) && !mrc_destroy_cq(end->sent) && !mrc_destroy_cq(end->arrived));
+    CHECK(!mrc_destroy_comp_channel(end->channel) && !ibv_dereg_mr(end->mr) && !ibv_dealloc_pd(end->pd));
+    CHECK(!mrc_destroy_context(end->context) && !ibv_close_device(end->verbs));
+    munmap(end->mapped, LENGTH + 2 * PAGE);
+}
+
+static int step(struct mrc_qp *qp, enum ibv_qp_state state)
+{
+    return mrc_modify_qp(qp, &(struct ibv_qp_attr){.qp_state = state}, IBV_QP_STATE, NULL, 0);
+}
+
+static void connect_qp(struct mrc_qp *qp, const struct end *own, const struct end *peer, struct mrc_qp *peer_qp)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+    CHECK(!mrc_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX, NULL, 0));
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .rq_psn = peer->psn};
+    CHECK(!mrc_get_qpn(peer_qp, &attr.dest_qp_num));
+    attr.ah_attr.is_global = 1;
+    CHECK(!ibv_query_gid(peer->verbs, 1, 3, &attr.ah_attr.grh.dgid));
+    CHECK(!mrc_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_PATH_MTU, NULL, 0));
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .sq_psn = own->psn};
+    CHECK(!mrc_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN, NULL, 0));
+}
+
+static void connect_ends(struct end *ends)
+{
+    connect_qp(ends[0].qp, &ends[0], &ends[1], ends[1].qp);
+    connect_qp(ends[1].qp, &ends[1], &ends[0], ends[0].qp);
+}
+
+static int post(struct end *from, const struct end *to, uint64_t wr_id, uint64_t at, uint32_t length, int flags, int64_t imm)
+{
+    struct ibv_sge range = {(uintptr_t)from->memory + at, length, from->mr->lkey};
+    struct ibv_send_wr *bad, wr = {.wr_id = wr_id, .sg_list = &range, .num_sge = 1, .send_flags = (unsigned int)flags};
+    wr.opcode = imm < 0 ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_WRITE_WITH_IMM;
+    wr.imm_data = htonl((uint32_t)imm);
+    wr.wr.rdma.remote_addr = (uintptr_t)to->memory + at;
+    wr.wr.rdma.rkey = to->mr->rkey;
+    return mrc_post_send(from->qp, &wr, &bad);
+}
+
+static struct ibv_wc next(struct mrc_cq *cq)
+{
+    struct ibv_wc wc;
+    int found;
+    while (!(found = mrc_poll_cq(cq, 1, &wc)))
+        ;
+    CHECK(found == 1);
+    return wc;
+}
+
+static uint32_t number_of(struct mrc_qp *qp)
+{
+    uint32_t qpn = 0;
+    CHECK(!mrc_get_qpn(qp, &qpn));
+    return qpn;
+}
+
+static int post_receive(struct end *end, uint64_t wr_id)
+{
+    struct ibv_recv_wr *bad, wr = {.wr_id = wr_id};
+    return mrc_post_recv(end->qp, &wr, &bad);
+}
+
+static void fill(struct end *end, int seed)
+{
+    for (int at = 0; at < LENGTH; at++)
+        end->memory[at] = (uint8_t)(at * 31 + at / 251 + seed);
+}
+
+static void check_guards(const struct end *end)
+{
+    const uint8_t *first = end->mapped;
+    for (const uint8_t *at = first; at < first + LENGTH + 2 * PAGE; at++)
+        CHECK((at >= end->memory && at < end->memory + LENGTH) || *at == 0xee);
+}
+
+/* --- cases ------------------------------------------------------------------------------------------------------ */
+
+/* Whatever the length and the place, the bytes are there when the completion is, and no others are touched. */
+static void writes(struct end *ends)
+{
+    fill(&ends[0], 1);
+    for (uint32_t length = 1; length <= LENGTH; length = length * 3 + 1) {
+        uint32_t at = length % 7 * (length < LENGTH / 2);
+        memset(ends[1].memory, 0, LENGTH);
+        CHECK(!post(&ends[0], &ends[1], length, at, length, IBV_SEND_SIGNALED, -1));
+        struct ibv_wc wc = next(ends[0].sent);
+        CHECK(wc.status == IBV_WC_SUCCESS && wc.wr_id == length && wc.opcode == IBV_WC_RDMA_WRITE);
+        CHECK(wc.qp_num == number_of(ends[0].qp));
+        for (uint32_t byte = 0; byte < LENGTH; byte++)
+            CHECK(ends[1].memory[byte] == (byte >= at && byte < at + length ? ends[0].memory[byte] : 0));
+        check_guards(&ends[1]);
+    }
+}
+
+/* Two queues: an immediate completes in the receiver's, after all that was posted before it. */
+static void immediates(struct end *ends)
+{
+    struct ibv_wc wc;
+    fill(&ends[0], 2);
+    for (uint32_t number = 0; number < DEPTH; number++)
+        CHECK(!post_receive(&ends[1], 1000 + number));
+    CHECK(post_receive(&ends[1], 0) == -1 && errno == ENOMEM);
+    for (uint32_t number = 0; number < DEPTH; number++) {
+        CHECK(!post(&ends[0], &ends[1], number, 0, LENGTH / DEPTH * (number + 1), 0, 0xfffffff0 + number));
+        wc = next(ends[1].arrived);
+        CHECK(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.wr_id == 1000 + number);
+        CHECK(wc.wc_flags & IBV_WC_WITH_IMM && ntohl(wc.imm_data) == (uint32_t)(0xfffffff0 + number));
+        CHECK(wc.byte_len == LENGTH / DEPTH * (number + 1) && !memcmp(ends[1].memory, ends[0].memory, wc.byte_len));
+    }
+    CHECK(mrc_poll_cq(ends[0].sent, 1, &wc) == 0); /* they were not signaled */
+}
+
+/* The completion of a signaled write tells of all before it; a queue has room for as many as it was made for. */
+static void unsignaled(struct end *ends)
+{
+    for (int round = 0; round < 5; round++) {
+        for (int number = 0; number < DEPTH; number++)
+            CHECK(!post(&ends[0], &ends[1], (uint64_t)number, 0, 5000, number == DEPTH - 1 ? IBV_SEND_SIGNALED : 0, -1));
+        struct ibv_wc wc = next(ends[0].sent);
+        CHECK(wc.wr_id == DEPTH - 1 && wc.status == IBV_WC_SUCCESS);
+    }
+    int posted = 0;
+    while (!post(&ends[0], &ends[1], 0, 0, LENGTH, IBV_SEND_SIGNALED, -1))
+        posted++;
+    CHECK(posted >= DEPTH);
+    while (posted--)
+        CHECK(next(ends[0].sent).status == IBV_WC_SUCCESS);
+}
+
+static void channels(struct end *ends)
+{
+    struct mrc_cq *cq;
+    void *context;
+    int fd;
+    CHECK(!mrc_get_comp_channel_fd(ends[1].channel, &fd));
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    for (int number = 0; number < 8; number++)
+        CHECK(!post_receive(&ends[1], (uint64_t)number));
+    for (int number = 0; number < 8; number++) {
+        if (number % 2 == 0) /* it holds until there has been an event */
+            CHECK(!mrc_req_notify_cq(ends[1].arrived, 1));
+        CHECK(!post(&ends[0], &ends[1], 1, 0, 100, IBV_SEND_SIGNALED | (number % 2 ? IBV_SEND_SOLICITED : 0), number));
+        CHECK(next(ends[0].sent).status == IBV_WC_SUCCESS);
+        if (number % 2) {
+            CHECK(poll(&one, 1, 20000) == 1);
+            CHECK(!mrc_get_cq_event(ends[1].channel, &cq, &context) && cq == ends[1].arrived && context == &ends[1]);
+            CHECK(mrc_destroy_cq(ends[1].arrived) == EBUSY);
+            mrc_ack_cq_events(cq, 1);
+        } else {
+            CHECK(poll(&one, 1, 0) == 0);
+        }
+        CHECK(ntohl(next(ends[1].arrived).imm_data) == (uint32_t)number);
+    }
+}
+
+/* Outside of the region: an error at the writer, and not a byte. The queue pair lives again after a reset. */
+static void outside(struct end *ends)
+{
+    fill(&ends[0], 3);
+    ends[1].memory += 1; /* the last byte would lie behind the region */
+    CHECK(!post(&ends[0], &ends[1], 7, 0, LENGTH, IBV_SEND_SIGNALED, -1));
+    CHECK(!post(&ends[0], &ends[1], 8, 0, 10, IBV_SEND_SIGNALED, -1));
+    ends[1].memory -= 1;
+    struct ibv_wc wc = next(ends[0].sent);
+    CHECK(wc.wr_id == 7 && wc.status == IBV_WC_REM_ACCESS_ERR);
+    CHECK(next(ends[0].sent).status == IBV_WC_WR_FLUSH_ERR);
+    check_guards(&ends[1]);
+    struct ibv_qp_attr attr;
+    CHECK(!mrc_query_qp(ends[0].qp, &attr, IBV_QP_STATE, NULL, 0, NULL) && attr.qp_state == IBV_QPS_ERR);
+    for (int end = 0; end < 2; end++) {
+        CHECK(!step(ends[end].qp, IBV_QPS_RESET));
+        ends[end].psn += 0x400000;
+    }
+    connect_ends(ends);
+    writes(ends);
+}
+
+/* A wrong key, a wrong local range, a range that is not mapped any more. */
+static void unmapped(struct end *ends)
+{
+    struct ibv_wc wc;
+    CHECK(post(&ends[0], &ends[1], 1, LENGTH, 1, IBV_SEND_SIGNALED, -1) == EINVAL);
+    uint8_t *other = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct end hole = ends[1], source = ends[0];
+    hole.memory = source.memory = other;
+    hole.mr = ibv_reg_mr(ends[1].pd, other, 4 * PAGE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    source.mr = ibv_reg_mr(ends[0].pd, other, 4 * PAGE, IBV_ACCESS_LOCAL_WRITE);
+    CHECK(hole.mr && source.mr);
+    munmap(other + PAGE, PAGE);
+    CHECK(post(&source, &ends[1], 1, 0, 2 * PAGE, IBV_SEND_SIGNALED, -1) == EFAULT);
+    CHECK(!post(&ends[0], &ends[1], 1, 0, 1, IBV_SEND_SIGNALED, -1));
+    CHECK(next(ends[0].sent).status == IBV_WC_SUCCESS);
+    struct ibv_sge range = {(uintptr_t)ends[0].memory, 4 * PAGE, ends[0].mr->lkey};
+    struct ibv_send_wr *bad, wr = {.wr_id = 2, .sg_list = &range, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
+    wr.wr.rdma.remote_addr = (uintptr_t)other;
+    wr.wr.rdma.rkey = hole.mr->rkey;
+    CHECK(!mrc_post_send(ends[0].qp, &wr, &bad));
+    wc = next(ends[0].sent); /* it was not signaled, but it failed */
+    CHECK(wc.wr_id == 2 && wc.status == IBV_WC_REM_ACCESS_ERR);
+    CHECK(!ibv_dereg_mr(hole.mr) && !ibv_dereg_mr(source.mr));
+    munmap(other, PAGE);
+    munmap(other + 2 * PAGE, 2 * PAGE);
+}
+
+/* A child has no NIC; its parent's goes on, and what arrives is the parent's alone. */
+static void forks(struct end *ends)
+{
+    int status;
+    fill(&ends[0], 4);
+    pid_t child = fork();
+    if (!child) {
+        CHECK(post(&ends[0], &ends[1], 1, 0, 10, IBV_SEND_SIGNALED, -1) == EIO);
+        CHECK(!ibv_reg_mr(ends[0].pd, ends[0].memory, 10, IBV_ACCESS_LOCAL_WRITE) && errno == EIO);
+        usleep(300000);
+        CHECK(ends[1].memory[0] == 0 && ends[1].memory[LENGTH - 1] == 0);
+        _exit(0);
+    }
+    CHECK(child > 0 && !post(&ends[0], &ends[1], 1, 0, LENGTH, IBV_SEND_SIGNALED, -1));
+    CHECK(next(ends[0].sent).status == IBV_WC_SUCCESS && !memcmp(ends[0].memory, ends[1].memory, LENGTH));
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+/* Writes by the calls of ibv_wr_*. */
+static void built(struct end *ends)
+{
+    /* An MRC queue pair begins with the address of its verbs' one, as in other implementations. */
+    struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(*(struct ibv_qp **)ends[0].qp);
+    CHECK(qp);
+    fill(&ends[0], 5);
+    CHECK(!post_receive(&ends[1], 9));
+    ibv_wr_start(qp);
+    for (int number = 0; number < 20; number++) {
+        qp->wr_id = (uint64_t)number;
+        qp->wr_flags = IBV_SEND_SIGNALED;
+        uint64_t at = (uint64_t)number * 1000;
+        if (number < 19)
+            ibv_wr_rdma_write(qp, ends[1].mr->rkey, (uintptr_t)ends[1].memory + at);
+        else
+            ibv_wr_rdma_write_imm(qp, ends[1].mr->rkey, (uintptr_t)ends[1].memory + at, htonl(77));
+        ibv_wr_set_sge(qp, ends[0].mr->lkey, (uintptr_t)ends[0].memory + at, 1000);
+    }
+    CHECK(!ibv_wr_complete(qp) && ntohl(next(ends[1].arrived).imm_data) == 77);
+    CHECK(!memcmp(ends[0].memory, ends[1].memory, 20000) && !ends[1].memory[20000]);
+    for (int number = 0; number < 20; number++)
+        CHECK(next(ends[0].sent).status == IBV_WC_SUCCESS);
+    ibv_wr_start(qp);
+    ibv_wr_rdma_write(qp, ends[1].mr->rkey, (uintptr_t)ends[1].memory);
+    ibv_wr_abort(qp);
+    ibv_wr_start(qp);
+    ibv_wr_rdma_write(qp, ends[1].mr->rkey, (uintptr_t)ends[1].memory);
+    ibv_wr_set_inline_data(qp, ends[0].memory, 8);
+    CHECK(ibv_wr_complete(qp) == EINVAL);
+}
+
+static void *writer(void *given)
+{
+    struct end *ends = given;
+    for (int number = 0; number < 200; number++)
+        while (post(&ends[0], &ends[1], 1, 0, 3000, IBV_SEND_SIGNALED, -1) == ENOMEM)
+            sched_yield();
+    return NULL;
+}
+
+static void *reader(void *given)
+{
+    for (int number = 0; number < 400; number++)
+        CHECK(next(((struct end *)given)[0].sent).status == IBV_WC_SUCCESS);
+    return NULL;
+}
+
+static void threads(struct end *ends)
+{
+    void *(*const jobs[])(void *) = {writer, writer, reader};
+    pthread_t made[3];
+    for (int at = 0; at < 3; at++)
+        CHECK(!pthread_create(&made[at], NULL, jobs[at], ends));
+    for (int number = 0; number < 20; number++) {
+        struct ibv_mr *mr = ibv_reg_mr(ends[0].pd, ends[0].memory, 100, IBV_ACCESS_LOCAL_WRITE);
+        CHECK(mr && !ibv_dereg_mr(mr));
+    }
+    for (int at = 0; at < 3; at++)
+        pthread_join(made[at], NULL);
+}
+
+/* What is not offered says so. */
+static void refusals(struct end *ends)
+{
+    struct ibv_qp_init_attr attr = {.send_cq = ibv_create_cq(ends[0].verbs, 4, NULL, NULL, 0),
+                                    .cap = {4, 4, 1, 1, 0},
+                                    .qp_type = IBV_QPT_UD};
+    attr.recv_cq = attr.send_cq;
+    CHECK(!ibv_create_qp(ends[0].pd, &attr) && errno == EOPNOTSUPP);
+    CHECK(!ibv_create_srq(ends[0].pd, &(struct ibv_srq_init_attr){0}) && errno == EOPNOTSUPP);
+    struct ibv_qp_init_attr_ex sends = {.send_cq = attr.send_cq, .recv_cq = attr.recv_cq, .cap = attr.cap};
+    sends.qp_type = IBV_QPT_RC;
+    sends.pd = ends[0].pd;
+    sends.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    sends.send_ops_flags = IBV_QP_EX_WITH_SEND;
+    CHECK(!ibv_create_qp_ex(ends[0].verbs, &sends) && errno == EOPNOTSUPP);
+    sends.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE;
+    struct ibv_qp *qp = ibv_create_qp_ex(ends[0].verbs, &sends);
+    CHECK(qp && ibv_qp_to_qp_ex(qp) && !ibv_destroy_qp(qp) && !ibv_destroy_cq(attr.send_cq));
+    CHECK(!ibv_reg_mr(ends[0].pd, ends[0].memory, 8, IBV_ACCESS_REMOTE_WRITE) && errno == EINVAL);
+    CHECK(!ibv_reg_mr(ends[0].pd, ends[0].memory, (size_t)1 << 40, IBV_ACCESS_LOCAL_WRITE) && errno == EINVAL);
+    CHECK(!ibv_reg_mr(ends[0].pd, ends[0].memory, 0, IBV_ACCESS_LOCAL_WRITE) && errno == EINVAL);
+    struct ibv_sge range = {(uintptr_t)ends[0].memory, 8, ends[0].mr->lkey};
+    struct ibv_send_wr *bad, wr = {.sg_list = &range, .num_sge = 1, .opcode = IBV_WR_RDMA_READ};
+    CHECK(mrc_post_send(ends[0].qp, &wr, &bad) == EOPNOTSUPP && bad == &wr);
+    wr.opcode = IBV_WR_RDMA_WRITE;
+    wr.send_flags = IBV_SEND_INLINE;
+    CHECK(mrc_post_send(ends[0].qp, &wr, &bad) == EINVAL);
+    CHECK(mrc_get_async_event(ends[0].context, &(struct mrc_async_event){0}) == -1 && errno == EOPNOTSUPP);
+    struct mrc_qp_attr mrc = {.timeout = 25};
+    CHECK(mrc_modify_qp(ends[0].qp, NULL, 0, &mrc, MRC_QP_TIMEOUT) == EINVAL);
+    CHECK(mrc_modify_qp(ends[0].qp, NULL, 0, &mrc, MRC_QP_VENDOR_CFG) == EINVAL);
+    CHECK(step(ends[0].qp, IBV_QPS_SQD) == EINVAL);
+}
+
+static void attributes(struct end *ends)
+{
+    struct mrc_qp_attr attr = {.timeout = 17, .retry = {3, 4}}, found;
+    struct ibv_qp_attr verbs;
+    struct mrc_qp_init_attr made;
+    struct mrc_device_attr device;
+    int supported = 0;
+    CHECK(!mrc_query_device(ends[0].verbs, &device, &supported) && supported && device.wimm_attr.max_wimm == 0xffff);
+    CHECK(!mrc_modify_qp(ends[0].qp, NULL, 0, &attr, MRC_QP_TIMEOUT | MRC_QP_RETRY_CNT));
+    CHECK(!mrc_query_qp(ends[0].qp, &verbs, IBV_QP_STATE, &found, MRC_QP_TIMEOUT, &made));
+    CHECK(verbs.qp_state == IBV_QPS_RTS && verbs.sq_psn == ends[0].psn && verbs.rq_psn == ends[1].psn);
+    CHECK(found.timeout == 17 && found.retry.linear_cnt == 3 && found.retry.exp_cnt == 4 && found.wimm.max_wimm);
+    CHECK(made.send_cq == ends[0].sent && made.recv_cq == ends[0].arrived && made.pd == ends[0].pd);
+    struct mrc_qp_hint *hint = mrc_create_qp_hint(ends[0].context, &(struct mrc_qp_hint_init_attr){{.num_qps_per_peer = 8}});
+    struct mrc_qp_hint_attr told;
+    CHECK(hint && !mrc_query_qp_hint(hint, &told, 0) && told.num_qps_per_peer == 8);
+    told.num_qps_per_peer = 9;
+    CHECK(!mrc_modify_qp_hint(hint, &told, MRC_QP_HINT_NUM_QPS_PER_PEER));
+    CHECK(!mrc_query_qp_hint(hint, &told, 0) && told.num_qps_per_peer == 9 && !mrc_destroy_qp_hint(hint));
+    struct ibv_port_attr port;
+    struct ibv_device_attr whole;
+    CHECK(!ibv_query_port(ends[0].verbs, 1, &port) && port.state == IBV_PORT_ACTIVE && port.gid_tbl_len == 4);
+    CHECK(ibv_query_port(ends[0].verbs, 2, &port) == EINVAL);
+    CHECK(!ibv_query_device(ends[0].verbs, &whole) && whole.phys_port_cnt == 1 && whole.max_sge == 1);
+}
+
+enum { EVS = 64 };
+
+/* mrc_ctl.h: the array of the NIC's own profile, an explicit one of some of its EVs, and their states. */
+static void profiles(struct end *ends)
+{
+    struct mrc_context *context = ends[0].context;
+    static struct mrc_ctl_ev_op_entry entries[EVS], wanted[3];
+    struct mrc_ctl_device_attr device;
+    int supported = 0;
+    CHECK(!mrc_ctl_query_device_ex(ends[0].verbs, context, &device, &supported) && supported);
+    CHECK(device.ev.ev_max_width == 32 && device.phy_port_mask == 0x1e && !strcmp(device.cc.algorithms[0], "uet-1.0-nscc"));
+    struct mrc_ctl_ev_profile_attr attr = {.ev_op = {MRC_CTL_EV_OP_QUERY_EV_ARRAY, entries, 1}};
+    CHECK(mrc_ctl_query_ev_profile(context, 0, &attr, MRC_CTL_EV_PROFILE_EV_OP) == -1 && errno == E2BIG);
+    int present = attr.ev_op.entry_count;
+    CHECK(present > 3 && present <= EVS);
+    CHECK(!mrc_ctl_query_ev_profile(context, 0, &attr, MRC_CTL_EV_PROFILE_EV_OP));
+    CHECK(attr.profile_state == MRC_CTL_PROFILE_ONLINE && attr.ev_mode == MRC_CTL_EV_MODE_AUTO);
+    CHECK(entries[present - 1].state == MRC_CTL_EV_GOOD && entries[present - 1].ev.port);
+
+    attr = (struct mrc_ctl_ev_profile_attr){MRC_CTL_PROFILE_OFFLINE, .ev_mode = MRC_CTL_EV_MODE_EXP, .ev_count = 3};
+    int made = MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_MODE | MRC_CTL_EV_PROFILE_COUNT;
+    CHECK(!mrc_ctl_modify_ev_profile(context, 7, &attr, made));
+    for (int at = 0; at < 3; at++)
+        wanted[at] = (struct mrc_ctl_ev_op_entry){.ev = MRC_CTL_EV_UNPOPULATED, .ev_new = entries[at].ev};
+    attr.ev_op.entries = wanted;
+    attr.ev_op.entry_count = 3;
+    attr.ev_op.op = MRC_CTL_EV_OP_REPLACE_EV;
+    CHECK(!mrc_ctl_modify_ev_profile(context, 7, &attr, MRC_CTL_EV_PROFILE_EV_OP));
+    attr.profile_state = MRC_CTL_PROFILE_ONLINE;
+    CHECK(!mrc_ctl_modify_ev_profile(context, 7, &attr, MRC_CTL_EV_PROFILE_STATE));
+    wanted[1] = (struct mrc_ctl_ev_op_entry){.ev = entries[1].ev, .state = MRC_CTL_EV_DENIED};
+    attr.ev_op = (typeof(attr.ev_op)){MRC_CTL_EV_OP_MODIFY_EV_STATE, &wanted[1], 1};
+    CHECK(!mrc_ctl_modify_ev_profile(context, 7, &attr, MRC_CTL_EV_PROFILE_EV_OP));
+    for (int at = 0; at < 3; at++)
+        wanted[at] = (struct mrc_ctl_ev_op_entry){.ev = entries[at].ev};
+    attr.ev_op = (typeof(attr.ev_op)){MRC_CTL_EV_OP_QUERY_EV_STATE, wanted, 3};
+    CHECK(!mrc_ctl_query_ev_profile(context, 7, &attr, MRC_CTL_EV_PROFILE_EV_OP) && attr.ev_count == 3);
+    CHECK(wanted[0].state == MRC_CTL_EV_GOOD && wanted[1].state == MRC_CTL_EV_DENIED && wanted[2].state == MRC_CTL_EV_GOOD);
+    wanted[2].ev = entries[3].ev;
+    CHECK(mrc_ctl_query_ev_profile(context, 7, &attr, MRC_CTL_EV_PROFILE_EV_OP) == -1 && errno == ENOENT);
+    CHECK(mrc_ctl_modify_ev_fmt_profile(context, 0, NULL, 0) == -1 && errno == EOPNOTSUPP);
+}
+
+/* Ports, congestion control, probes, and events of EVs with and without a state. */
+static void controls(struct end *ends)
+{
+    struct mrc_context *context = ends[0].context;
+    struct mrc_ctl_port_attr port = {MRC_CTL_PORT_ADMIN_DISABLED};
+    CHECK(!mrc_ctl_modify_port(context, 2, &port, MRC_CTL_PORT_ADMIN_STATE));
+    CHECK(!mrc_ctl_query_port(context, 2, &port, 1) && port.port_admin_state == MRC_CTL_PORT_ADMIN_DISABLED);
+    port.port_admin_state = MRC_CTL_PORT_ADMIN_ENABLED;
+    CHECK(!mrc_ctl_modify_port(context, 2, &port, MRC_CTL_PORT_ADMIN_STATE));
+    CHECK(mrc_ctl_query_port(context, 99, &port, 1) == -1 && errno == EINVAL);
+
+    struct mrc_ctl_cc_nscc_cfg found, cfg = {0, 8192, 5000, 20000, 0.5f, 1, 0.25f, 0.8f, 0.5f, 1 << 20, 3, 7000, 9000};
+    struct mrc_ctl_cc_profile_attr cc = {.algorithm = "uet-1.0-nscc", .cc_config = &cfg};
+    int both = MRC_CTL_CC_PROFILE_ALGORITHM | MRC_CTL_CC_PROFILE_CONFIG;
+    CHECK(!mrc_ctl_modify_cc_profile(context, 3, &cc, both));
+    cc = (struct mrc_ctl_cc_profile_attr){.cc_config = &found};
+    CHECK(!mrc_ctl_query_cc_profile(context, 3, &cc, both) && !strcmp(cc.algorithm, "uet-1.0-nscc"));
+    CHECK(found.adjust_bytes_threshold == 8192 && found.gamma == 0.8f && found.max_cwnd == 1 << 20 && found.qa_gate == 3);
+    CHECK(found.target_delay == 9000 && found.eta == 0.5f && !found.disable_qa);
+
+    static struct mrc_ctl_ev_op_entry entries[EVS];
+    struct mrc_ctl_ev_profile_attr attr = {.ev_op = {MRC_CTL_EV_OP_QUERY_EV_ARRAY, entries, EVS}};
+    CHECK(!mrc_ctl_query_ev_profile(context, 0, &attr, MRC_CTL_EV_PROFILE_EV_OP));
+    struct mrc_ctl_ep_req requests[2] = {{.req_id = 11, .req_ev = entries[0].ev}, {.req_id = 12, .req_ev = entries[1].ev}};
+    struct mrc_ctl_ep_rsp responses[2];
+    int answered;
+    for (int at = 0; at < 2; at++)
+        CHECK(!ibv_query_gid(ends[1].verbs, 1, 0, &requests[at].dgid));
+    CHECK(!mrc_ctl_ep_batch_send_wait(context, 0, MRC_CTL_EP_OP_EV_PROBE, requests, 2, 4000000000u, responses, &answered));
+    CHECK(answered == 2 && responses[0].req_id + responses[1].req_id == 23 && responses[0].rtt && responses[0].port);
+
+    struct mrc_cq *events = mrc_ctl_create_ev_event_cq(context, 8, NULL, NULL, 0);
+    struct mrc_ctl_ev_event told[4];
+    struct mrc_ctl_device_attr device;
+    CHECK(events && mrc_ctl_poll_ev_event(events, 4, told) == 0);
+    for (int version = 0; version < 2; version++) {
+        CHECK(!(version ? mrc_ctl_query_device_ex(ends[0].verbs, context, &device, NULL)
+                        : mrc_ctl_query_device(ends[0].verbs, &device)));
+        attr.ev_op = (typeof(attr.ev_op)){MRC_CTL_EV_OP_MODIFY_EV_STATE, entries, 2};
+        for (int state = MRC_CTL_EV_DENIED; state; state = state == MRC_CTL_EV_DENIED ? MRC_CTL_EV_GOOD : 0) {
+            entries[0].state = entries[1].state = (enum mrc_ctl_ev_state)state;
+            CHECK(!mrc_ctl_modify_ev_profile(context, 0, &attr, MRC_CTL_EV_PROFILE_EV_OP));
+        }
+        memset(told, 0xaa, sizeof told);
+        CHECK(mrc_ctl_poll_ev_event(events, 4, told) == 2);
+        size_t size = version ? sizeof *told : offsetof(struct mrc_ctl_ev_event, state);
+        const struct mrc_ctl_ev_event *second = (void *)((char *)told + size);
+        int first = memcmp(&told[0].ev, &entries[0].ev, sizeof told[0].ev) != 0; /* they come in either order */
+        CHECK(!memcmp(&told[0].ev, &entries[first].ev, sizeof told[0].ev) && !told[0].drop_count);
+        CHECK(!memcmp(&second->ev, &entries[!first].ev, sizeof second->ev) && *((uint8_t *)told + 2 * size) == 0xaa);
+        CHECK(!version || (told[0].state == MRC_CTL_EV_GOOD && second->state == MRC_CTL_EV_GOOD));
+    }
+    CHECK(mrc_poll_cq(events, 1, &(struct ibv_wc){0}) == -1 && errno == EINVAL && !mrc_destroy_cq(events));
+}
+
+int main(int count, char **words)
+{
+    static const struct {
+        const char *name;
+        void (*run)(struct end *);
+    } cases[] = {
+        {"writes", writes},         {"immediates", immediates}, {"unsignaled", unsignaled}, {"channels", channels},
+        {"outside", outside},       {"unmapped", unmapped},     {"forks", forks},           {"built", built},
+        {"threads", threads},       {"refusals", refusals},     {"attributes", attributes},
+        {"profiles", profiles},     {"controls", controls},
+    };
+    static struct end ends[2];
+    CHECK(count == 4);
+    for (size_t at = 0; at < sizeof cases / sizeof *cases; at++)
+        if (!strcmp(words[1], cases[at].name)) {
+            open_end(&ends[0], words[2], 0x123456);
+            open_end(&ends[1], words[3], 0xfffffe); /* PSNs wrap */
+            connect_ends(ends);
+            cases[at].run(ends);
+            check_guards(&ends[0]);
+            check_guards(&ends[1]);
+            close_end(&ends[0]);
+            close_end(&ends[1]);
+            return 0;
+        }
+    return 2;
+}

@@ -1,0 +1,14 @@
+"""What tests of libmrc need of a machine."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+VERBS = any(Path(root, "infiniband/verbs.h").is_file() for root in ("/usr/include", "/usr/local/include"))
+REQUIREMENTS = [
+    pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc on this machine"),
+    pytest.mark.skipif(not VERBS, reason="no infiniband/verbs.h: apt-get install libibverbs-dev"),
+]

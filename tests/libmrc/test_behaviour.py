@@ -1,0 +1,105 @@
+"""Programs in C over the library and two NICs in memory: what arrives, what completes, what is refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli import sdk
+from endpoint.door.program_memory import ProgramMemory, Sink
+from switch.native.build import compiler
+from tests.helpers.door_rig import rig
+from tests.libmrc.requirements import REQUIREMENTS
+
+pytestmark = REQUIREMENTS
+SOURCE = Path(__file__).with_name("behaviour.c")
+SANITIZERS = ("-g", "-O1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+CASES = [
+    "writes", "immediates", "unsignaled", "channels", "outside", "unmapped", "forks", "built", "threads", "refusals",
+    "attributes", "profiles", "controls",
+]  # fmt: skip
+Run = Callable[[str], "subprocess.CompletedProcess[str]"]
+
+
+def build(folder: Path, *flags: str) -> Run:
+    """Compiles the program against the library, both with these flags; what runs one of its cases."""
+    library, program = sdk.library(*flags), folder / "behaviour"
+    words = ["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-pthread", *flags, f"-I{sdk.INCLUDE}"]
+    link = [f"-L{library}", f"-Wl,-rpath,{library}", "-lmrc"]
+    subprocess.run([*compiler(), *words, "-o", str(program), str(SOURCE), *link], check=True)
+
+    def run(case: str) -> subprocess.CompletedProcess[str]:
+        with rig() as made:
+            devices = [f"mrc_{name}" for name in made.names]
+            command = [str(program), case, *devices]
+            return subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return build(tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="module")
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return build(tmp_path_factory.mktemp("sanitized"), *SANITIZERS)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_program_finds_what_verbs_promise(case: str, sanitized: Run) -> None:
+    done = sanitized(case)
+    assert done.returncode == 0, done.stderr
+
+
+def test_threads_share_a_nic_without_a_race(tmp_path: Path) -> None:
+    done = build(tmp_path, "-g", "-O1", "-fsanitize=thread")("threads")
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_is_refused_is_logged_with_the_reason(plain: Run) -> None:
+    said = plain("refusals").stderr
+    assert "a queue pair of type 4: MRC has reliable connections only" in said
+    assert "opcode 4 of a work request: MRC carries RDMA writes" in said
+    assert "timeout is 25; it must be from 0 to 24" in said
+
+
+def lying(monkeypatch: pytest.MonkeyPatch, lie: Callable[[Sink], Sink]) -> None:
+    true_sink = ProgramMemory.sink
+    monkeypatch.setattr(ProgramMemory, "sink", lambda self, address, proof: lie(true_sink(self, address, proof)))
+
+
+def test_a_completion_before_the_bytes_is_caught(monkeypatch: pytest.MonkeyPatch, plain: Run) -> None:
+    lying(monkeypatch, lambda sink: lambda offset, data: offset > 4096 or sink(offset, data))
+    assert "ends[1].memory[byte] ==" in plain("writes").stderr
+
+
+def test_a_write_beside_its_place_is_caught(monkeypatch: pytest.MonkeyPatch, plain: Run) -> None:
+    lying(monkeypatch, lambda sink: lambda offset, data: sink(offset + 1, data))
+    assert plain("writes").returncode == 1
+
+
+def test_a_write_behind_the_region_is_caught(monkeypatch: pytest.MonkeyPatch, plain: Run) -> None:
+    lying(monkeypatch, lambda sink: lambda offset, data: sink(offset, data) and sink(64 * 4096 + 5, data[:1]))
+    assert "*at == 0xee" in plain("writes").stderr
+
+
+def test_a_program_outside_of_the_lab_finds_no_device_and_is_told(tmp_path: Path) -> None:
+    source = tmp_path / "list.c"
+    source.write_text(
+        "#include <infiniband/verbs.h>\nint n;\n"
+        "int main(void) { ibv_free_device_list(ibv_get_device_list(&n)); return n; }\n"
+    )
+    program = tmp_path / "list"
+    subprocess.run([*compiler(), "-o", str(program), str(source), "-libverbs"], check=True)
+    environment = {**os.environ, **sdk.environment(sdk.library())}
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0
+    assert "no NIC in this network namespace" in done.stderr
+    stepped = subprocess.run([str(program)], capture_output=True, text=True, env={**environment, "MRCLAB_DOOR": "5:h0"})
+    assert "cannot be stepped in virtual time" in stepped.stderr

@@ -1,0 +1,119 @@
+"""Programs of verbs in the hosts of a lab on real links: connected by name, and run through a fault."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli import sdk
+from switch.native.build import compiler
+from tests.helpers.waiting import eventually
+from tests.libmrc.requirements import REQUIREMENTS
+from topo.emulation import front_end, namespace, state
+from topo.emulation.lab import Lab
+
+pytestmark = [
+    *REQUIREMENTS,
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces"),
+]
+ROOT = Path(__file__).parents[2]
+
+
+def mrclab(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "cli", *words], capture_output=True, text=True, check=False, timeout=240
+    )
+
+
+def ran(*words: str) -> str:
+    done = mrclab(*words)
+    assert done.returncode == 0, f"{words}: {done.stdout[-1500:]}{done.stderr[-1500:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    if state.read_record(state.ROOT) is not None:
+        pytest.skip("a lab is running on this machine")
+    ran("up", "tiny")
+    ran("traffic", "agents")
+    yield Lab.attach()
+    ran("down")
+
+
+def beside(
+    lab: Lab, server: list[str], client: list[str], port: int, during: list[str] | None = None
+) -> tuple[str, str]:
+    """Output of a server in h1 and of a client in h0, which ends well; `during` is a command while both run."""
+    words = [sys.executable, "-m", "cli", "exec"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    started = [subprocess.Popen([*words, "h1", "--", *server], **pipes)]  # type: ignore[call-overload]
+    try:
+
+        def listens() -> bool:
+            with namespace.entered(lab.name.netns(lab.plan.host("h1"))):
+                tables = [Path(f"/proc/thread-self/net/{name}").read_text() for name in ("tcp", "tcp6")]
+            return f":{port:04X} " in "".join(tables)
+
+        eventually(listens, "the server listens", 60)
+        started.append(subprocess.Popen([*words, "h0", "--", *client], **pipes))  # type: ignore[call-overload]
+        if during:
+            ran(*during)
+        said = [one.communicate(timeout=200)[0] for one in started]
+        assert [one.returncode for one in started] == [0, 0], said
+        return said[0], said[1]
+    finally:
+        for one in started:
+            one.kill()
+
+
+@pytest.mark.skipif(shutil.which("ib_write_bw") is None, reason="no ib_write_bw: apt-get install perftest")
+def test_ib_write_bw_runs_between_hosts_by_their_names_through_a_cut(lab: Lab) -> None:
+    words = ["ib_write_bw", "-D", "6", "-s", "65536"]
+    try:
+        _, said = beside(lab, words, [*words, "h1"], 18515, ["fault", "link-down", "h0-p0l0"])
+    finally:
+        ran("undo", "all")
+    assert "BW average" in said
+    assert "mrc_h0" in said
+
+
+def test_hosts_reach_each_other_by_the_front_end_and_it_goes_with_the_lab(lab: Lab) -> None:
+    h0, h2 = lab.plan.host("h0"), lab.plan.host("h2")
+    for _ in range(2):
+        front_end.connect(h0, h2, lab.name.netns(h0), lab.name.netns(h2))
+    said = ran("exec", "h0", "--", "ping", "-c", "1", "-W", "5", front_end.address(h2))
+    assert "1 received" in said
+    assert "to-h2" in ran("exec", "h0", "--", "ip", "-br", "link")
+    assert "to-h" not in subprocess.run(["ip", "-br", "link"], capture_output=True, text=True, check=True).stdout
+
+
+def test_what_exec_is_not_given_is_asked_for() -> None:
+    assert "exec must be followed by a node and a command" in mrclab("exec").stderr
+    assert "exec --sdk takes no node" in mrclab("exec", "--sdk", "h0").stderr
+
+
+def test_ocps_example_runs_between_hosts(lab: Lab, tmp_path: Path) -> None:
+    if "MRCLAB_OCP" not in os.environ:
+        pytest.skip("MRCLAB_OCP names no checkout of OCP-Multipath-Reliable-Connection")
+    folder = Path(os.environ["MRCLAB_OCP"]) / "examples" / "benchmark"
+    program = str(tmp_path / "mrc_example")
+    sources = [str(folder / "mrc_example.c"), str(folder / "utils.c")]
+    include = f"-I{os.environ['MRCLAB_OCP']}"
+    subprocess.run([*compiler(), include, "-o", program, *sources, f"-L{sdk.library()}", "-lmrc", "-lm"], check=True)
+    words = [program, "-n", "5", "-w", "1", "-s", "262144", "--step-factor", "8"]
+    try:
+        server, client = beside(
+            lab, [*words, "-d", "mrc_h1"], [*words, "-d", "mrc_h0", "h1"], 18185, ["fault", "link-down", "h0-p1l0"]
+        )
+    finally:
+        ran("undo", "all")
+    assert "mismatch" not in server
+    assert "completed successfully" in client

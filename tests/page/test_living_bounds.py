@@ -1,0 +1,57 @@
+"""A lab that stays up for a week, in minutes: ten million lines of its hosts leave files and memory bounded."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.journal import Journal
+from page.feed import LIVE_LINES_MAX, Feed
+from running.traffic import JOURNAL_BYTES
+from topo.planfile import load_plan
+
+LINES = 10_000_000
+QP = {
+    "qp": 17,
+    "peer": "h3",
+    "acked_bytes": 1 << 40,
+    "cwnd_bytes": 1 << 16,
+    "inflight_bytes": 1 << 15,
+    "rtt_ns": 36_000_000,
+}
+PORT = {"port": 1, "tx_packets": 1 << 30, "tx_bytes": 1 << 40, "rx_packets": 1 << 30, "rx_bytes": 1 << 40}
+SAMPLE: dict[str, Any] = {"ports": [PORT] * 4, "qps": [QP] * 4}
+SECOND_NS = 1_000_000_000
+
+
+@pytest.mark.slow
+def test_ten_million_lines_of_a_living_lab_leave_files_and_memory_bounded(tmp_path: Path) -> None:
+    hosts = list(load_plan("lab").hosts())
+    (tmp_path / "run" / "journal").mkdir(parents=True)
+    (agents := tmp_path / "agents").mkdir()
+    now_ns = 0
+    journals = [
+        Journal(agents / f"{host}.jsonl", str(host), lambda: now_ns, bytes_max=JOURNAL_BYTES, lossy=True)
+        for host in hosts
+    ]
+    feed = Feed(tmp_path / "run", agents, LIVE_LINES_MAX)
+    written, most_lines, most_files = 0, 0, 0
+    grown_kb = []
+    while written < LINES:
+        for _ in range(50):  # seconds of the lab between two looks; a file turns over after some hundred lines
+            now_ns += SECOND_NS
+            for journal in journals:
+                journal.write("sample", **SAMPLE)
+        written += 50 * len(journals)
+        most_lines = max(most_lines, feed.poll())
+        most_files = max(most_files, sum(file.stat().st_size for file in agents.iterdir()))
+        grown_kb.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    feed.close()
+    assert most_lines <= LIVE_LINES_MAX
+    assert most_files <= 2 * JOURNAL_BYTES * len(hosts)
+    warm = grown_kb[len(grown_kb) // 10]  # a tenth of the lines fills the window many times over
+    assert grown_kb[-1] < 1.1 * warm
+    print(f"{written:,} lines, {most_lines:,} kept, {most_files >> 20} MiB of files, {grown_kb[-1] >> 10} MiB resident")

@@ -1,0 +1,57 @@
+"""One command as several ranks: output line by line, the worst status, and nothing that outlives the launcher."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from running.ranks import LINE_BYTES_MAX, Rank, run
+from tests.helpers.owner import living
+from tests.helpers.waiting import eventually
+
+TWO = [Rank(f"h{number}", [], {"RANK": str(number)}) for number in range(2)]
+
+
+def joined(script: str) -> tuple[int, list[str]]:
+    lines: list[bytes] = []
+    status = run(TWO, ["sh", "-c", script], lines.append)
+    return status, [line.decode() for line in lines]
+
+
+def test_lines_have_their_rank_in_front_also_the_last_without_an_end() -> None:
+    status, lines = joined("echo one; printf two >&2")
+    assert status == 0
+    assert sorted(lines) == ["h0: one\n", "h0: two\n", "h1: one\n", "h1: two\n"]
+
+
+def test_a_rank_that_fails_ends_the_others_and_its_status_is_the_answer() -> None:
+    assert joined("[ $RANK = 1 ] && exit 7; exec sleep 1000")[0] == 7
+    assert joined("[ $RANK = 1 ] && kill -9 $$; exec sleep 1000")[0] == 128 + signal.SIGKILL
+
+
+def test_a_rank_that_hears_no_sigterm_is_killed() -> None:
+    assert joined("trap '' TERM; [ $RANK = 1 ] && exit 3; while :; do sleep 1; done")[0] == 3
+
+
+def test_a_line_without_end_costs_no_memory() -> None:
+    status, lines = joined("head -c 300000 /dev/zero | tr '\\0' x")
+    assert status == 0
+    assert max(map(len, lines)) <= 2 * LINE_BYTES_MAX + 10
+    assert sum(line.count("x") for line in lines) == 600_000
+
+
+def test_no_rank_outlives_a_killed_launcher(tmp_path: Path) -> None:
+    script = (
+        "from running.ranks import Rank, run\n"
+        "run([Rank('h0', [], {})], ['sh', '-c', 'echo $$ > %s; exec sleep 1000'], lambda line: None)\n"
+    ) % (tmp_path / "pid")
+    launcher = subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parents[2])
+    eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "", "the rank runs")
+    group = int((tmp_path / "pid").read_text())
+    assert living(os.getpgid(group)) == [group]
+    launcher.kill()
+    launcher.wait()
+    eventually(lambda: living(group) == [], "the rank is gone")

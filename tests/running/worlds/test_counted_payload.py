@@ -1,0 +1,123 @@
+"""Runs whose frames leave payload out, against the same runs with it: the same journals and packet logs to the byte.
+
+Random plans, trim sizes, workloads, transports and faults. A run with payload finds wrong bytes by
+comparing them, a run without by where packets have been placed: bugs of placement are planted here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from endpoint import FORM
+from endpoint.mrc import responder
+from endpoint.mrc.endpoint import Endpoint
+from endpoint.nic import memory
+from endpoint.transport import MemoryRegion
+from running.directory import RunDirectory
+from running.transport_choice import transport
+from running.worlds.simulated import SimulatedWorld
+from scenarios.scenario import Workload
+from tests.helpers.random_run import RandomRun
+from topo.plan import Trimming
+
+KINDS: dict[str, dict[str, Any]] = {
+    "all_reduce": {"size": 60_000, "rounds": 3, "segment": 8192},
+    "all_gather": {"size": 50_004, "rounds": 2, "segment": 65_536},
+    "all_to_all": {"size": 40_000, "rounds": 3, "segment": 4096},
+    "training": {"size": 30_000, "steps": 2, "compute_ns": 100_000, "compute_jitter": 0.5, "segment": 8192},
+    "mix": {"sizes": [[1, 1], [63, 2], [4097, 2], [20_001, 1]], "messages": 60, "qps": 2},
+    "incast": {"size": 10_000, "messages": 12},
+}
+
+
+class CountedRun(RandomRun):
+    """As the random run, with one workload more, and trims that leave more or less of a packet."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        kind = self.random.choice(list(KINDS))
+        self.workloads.append(Workload(kind, KINDS[kind], name="other", phase="reference"))
+        size = self.random.choice((128, 134, 138, 142, 300, 512))
+        self.plan = replace(self.plan, trimming=Trimming(size_bytes=size))
+
+
+def compare(seed: int, directory: Path) -> int:
+    """Returns the bytes that receivers have verified in the run without payload."""
+    run = CountedRun(seed)
+    expected = run.journals(directory / "real", None)
+    got = run.journals(directory / "counted", None, counted=True)
+    assert got.keys() == expected.keys()
+    for name, lines in expected.items():
+        for place, line in enumerate(lines):
+            assert got[name][place : place + 1] == [line], f"seed {seed}: {name}, line {place + 1}"
+        assert len(got[name]) == len(lines), f"seed {seed}: {name} goes on"
+    return sum(int(total["result"]["bytes_verified"]) for total in run.totals)
+
+
+def test_random_runs_are_the_same_with_and_without_payload(tmp_path: Path) -> None:
+    assert sum(compare(seed, tmp_path / str(seed)) for seed in range(12)) > 1_000_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(10))
+def test_hundreds_of_random_runs_are_the_same_with_and_without_payload(block: int, tmp_path: Path) -> None:
+    assert sum(compare(seed, tmp_path / str(seed)) for seed in range(1000 + 100 * block, 1030 + 100 * block)) > 0
+
+
+PLACE = memory.place
+
+
+def beside(region: MemoryRegion, at: int, frame: bytes | memoryview, start: int, size: int) -> bool:
+    """Put one packet in sixteen a byte further than it belongs."""
+    return PLACE(region, at + (at >> 12 & 15 == 3 and at + size < region.length), frame, start, size)
+
+
+def at_the_start(region: MemoryRegion, at: int, frame: bytes | memoryview, start: int, size: int) -> bool:
+    """Forget of some packets how far into the message they are."""
+    return PLACE(region, 0 if at >> 12 & 15 == 3 else at, frame, start, size)
+
+
+def never(region: MemoryRegion, at: int, frame: bytes | memoryview, start: int, size: int) -> bool:
+    """Acknowledge some packets without placing them."""
+    return at >> 12 & 15 == 3 or PLACE(region, at, frame, start, size)
+
+
+@pytest.mark.parametrize("bug", [beside, at_the_start, never])
+@pytest.mark.parametrize("kind", ["permutation", "all_reduce", "all_to_all"])
+@pytest.mark.parametrize("counted", [False, True], ids=["real", "counted"])
+def test_packets_in_wrong_places_are_found_with_and_without_payload(
+    bug: Callable[..., bool], kind: str, counted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if FORM.compiled:
+        pytest.skip("a bug can only be planted into the interpreted form")
+    monkeypatch.setattr(responder, "place", bug)
+    run = RandomRun(3)
+    run.transport, run.faults = transport("mrc"), []
+    options = {"size": 200_000, "messages": 3} if kind == "permutation" else {"size": 400_000, "rounds": 2}
+    run.workloads = [Workload(kind, options, phase="reference")]
+    run.journals(tmp_path, None, record=False, counted=counted)
+    assert sum(int(total["result"]["bytes_wrong"]) for total in run.totals) > 0
+
+
+def test_memory_does_not_follow_the_size_of_messages(tmp_path: Path) -> None:
+    run = RandomRun(4)
+    directory = RunDirectory.create(tmp_path, "large", 1)
+    world = SimulatedWorld(run.plan, replace(transport("mrc"), payload="counted"), 1, directory, lambda text: None)
+    try:
+        hosts = list(world.clients)[:2]
+        for kind, options in (("all_to_all", {"size": 1 << 30, "segment": 1 << 20}), ("write_bw", {"size": 1 << 30})):
+            for host in hosts:
+                ident = world.clients[host].send("workload.prepare", name=kind, kind=kind, ranks=hosts, options=options)
+                offers = world.clients[host].result(ident)["offers"]
+                assert any(offer["length"] >= 1 << 30 for offer in offers.values()) or host == hosts[0]
+        nics = [client.nic.transport for client in world.clients.values()]
+        regions = [region for nic in nics if isinstance(nic, Endpoint) for region in nic.memory.writable.values()]
+        assert sum(region.length for region in regions) > 1 << 34
+        assert all(region.buffer is None for region in regions)
+    finally:
+        world.close()

@@ -1,0 +1,246 @@
+"""Contests: what takes part, intervals and ranks, files, and a contest that is broken off and goes on."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cli.commands import contest
+from cli.main import main
+from studies.contest.algorithm import parse
+from studies.contest.rank import Rank, ranks
+from studies.contest.result import HEAD
+from studies.sweeping.engine import Inline
+from studies.sweeping.paired import bootstrap, difference
+from studies.sweeping.proportion import share
+from studies.sweeping.row import Row
+from studies.sweeping.task import Task
+from tests.helpers.quick_sweep import write_quick
+
+ROOT = Path(__file__).parents[2]
+TEMPLATE = ROOT / "docs" / "templates" / "congestion.py"
+
+# --- intervals and ranks
+
+
+def test_a_paired_interval_is_that_of_the_binomial_distribution_where_one_pair_of_five_differs() -> None:
+    """Five times a resample's mean is binomial (5, 0.2): 0.9421 are at most 2, 0.9933 at most 3, 0.9997 at most 4."""
+    first, second = dict.fromkeys(range(5), 1.0), {0: 2.0, 1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 9: 50.0}
+    found = difference(first, second)
+    assert found is not None
+    assert found.mean == pytest.approx(0.2)
+    assert (found.pairs, found.low, found.high) == (5, 0.0, 0.6)
+    assert bootstrap([1.0, 0.0, 0.0, 0.0, 0.0], 0.99) == (0.0, 0.8)
+    wide = difference(first, second, 0.99)
+    assert wide is not None
+    assert (wide.low, wide.high) == (0.0, 0.8)
+
+
+def by_seed(*numbers: float) -> dict[int, float]:
+    return dict(enumerate(numbers, 1))
+
+
+UP_AND_DOWN = by_seed(*(1.0 + (-1) ** seed for seed in range(12)))
+MADE: Mapping[str, Mapping[int, float]] = {
+    "best": by_seed(*(5.0 for _ in range(12))),
+    "up and down": UP_AND_DOWN,
+    "in the middle": dict.fromkeys(UP_AND_DOWN, 1.01),
+}
+
+
+def test_only_clear_differences_order_algorithms() -> None:
+    assert ranks(MADE, "high") == {"best": Rank(1, 1, 1), "in the middle": Rank(2, 2, 3), "up and down": Rank(3, 2, 3)}
+    assert ranks(MADE, "low")["best"] == Rank(3, 3, 3)
+    assert (Rank(1, 1, 1).words(), Rank(2, 1, 3).words()) == ("1 (1)", "2 (1 to 3)")
+
+
+def test_equal_algorithms_share_a_place_and_any_rank_is_possible() -> None:
+    assert set(ranks({"a": UP_AND_DOWN, "b": UP_AND_DOWN, "c": UP_AND_DOWN}, "high").values()) == {Rank(1, 1, 3)}
+
+
+def test_too_few_seeds_order_nothing() -> None:
+    """Three algorithms are three pairs with 1.67 % of error each: of 6 coins 3.1 % fall alike, of 7 only 1.6 %."""
+
+    def of(count: int) -> Rank:
+        first = {name: {seed: own[seed] for seed in range(1, count + 1)} for name, own in MADE.items()}
+        return ranks(first, "high")["best"]
+
+    assert of(6) == Rank(1, 1, 3)
+    assert of(7) == Rank(1, 1, 1)
+
+
+def test_only_seeds_that_all_algorithms_have_count() -> None:
+    few = {**MADE, "best": {1: 5.0, 99: 7.0}}
+    assert ranks(few, "high")["best"] == Rank(1, 1, 3)
+    assert ranks({**MADE, "best": {99: 7.0}}, "high") == {}
+    assert ranks({}, "high") == {}
+
+
+def test_equal_algorithms_are_ordered_in_at_most_5_percent_of_contests() -> None:
+    chance, contests, mistaken = random.Random(5), 120, 0
+    for _ in range(contests):
+        made = {name: by_seed(*(chance.gauss(0, 1) for _ in range(20))) for name in "abc"}
+        mistaken += any((rank.low, rank.high) != (1, 3) for rank in ranks(made, "high").values())
+    assert share(mistaken, contests).low <= 0.05
+
+
+# --- what takes part
+
+
+def test_algorithms_are_settings() -> None:
+    found = parse(f"mrc,reps+congestion=swift,congestion=dctcp+congestion.gain=0.1,{TEMPLATE}:Mine,loss=reorder")
+    assert [one.settings for one in found] == [
+        (("selection", "mrc"),),
+        (("selection", "reps"), ("congestion", "swift")),
+        (("congestion", "dctcp"), ("congestion.gain", "0.1")),
+        (("congestion", f"{TEMPLATE}:Mine"),),
+        (("loss", "reorder"),),
+    ]
+    assert [one.name for one in found][1:4:2] == ["reps+congestion=swift", "congestion.py:Mine"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--algorithms", "mrc"], "--algorithms must name at least two algorithms"),
+        (["--algorithms", "mrc,,reps"], "--algorithms must name at least two algorithms"),
+        (["--algorithms", "mrc,swift"], "there is no selection 'swift' (in 'swift'): valid are mrc, oblivious"),
+        (["--algorithms", "mrc,congestion=mrc"], "there is no congestion 'mrc'"),
+        (["--algorithms", "mrc,reps+mixed"], "'reps+mixed' must choose selection once"),
+        (["--algorithms", "mrc,selection=mrc"], "must name different algorithms (got mrc and selection=mrc)"),
+        (["--algorithms", "mrc,nowhere.py:Mine"], "nowhere.py: no such file"),
+        (["--algorithms", f"mrc,{TEMPLATE}:Yours"], "must have a class 'Yours' that derives from one of Selection"),
+        (["--algorithms", "mrc,congestion=dctcp+congestion.gain=9"], "congestion.gain must be a number from"),
+        (["--reference", "mixed"], "--reference must be one of mrc, reps, oblivious (got 'mixed')"),
+        (["--scenario", "smoke,smoke"], "--scenario must name different scenarios"),
+        (["--scenario", "nowhere"], "no scenario 'nowhere': valid are smoke"),
+        (["--seeds", "9-3"], "the first not above the last"),
+        (["--time", "0"], "--time must be a factor above 0"),
+        (["--workers", "0"], "--workers must be between 1 and 256"),
+        (["--insecure"], "--insecure: only with --cluster"),
+    ],
+)
+def test_words_that_cannot_be_are_refused_before_anything_is_run(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["contest", *words, "--runs", str(tmp_path)]) == 2
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.glob("contests/*/*"))
+
+
+# --- what is written
+
+
+def made_up(task: Task) -> Row:
+    """REPS keeps 0.1 less goodput on every seed, and is false on seed 3."""
+    reps = "selection=reps" in task.words
+    metrics = {"goodput_kept": 0.9 - 0.1 * reps - task.seed / 1000, "p99_step": 2.0}
+    verdict = "false" if reps and task.seed == 3 else "true"
+    return Row(task.key, task.seed, verdict, {}, {"made up": "so it is"} if verdict == "false" else {}, metrics)
+
+
+class BrokenOff:
+    """Makes so many runs, then Ctrl-C comes."""
+
+    def __init__(self, runs: int) -> None:
+        self.left = self.runs = runs
+
+    def __call__(self, task: Task) -> Row:
+        if not self.left:
+            raise KeyboardInterrupt
+        self.left -= 1
+        return made_up(task)
+
+
+def held(folder: Path, seeds: int, monkeypatch: pytest.MonkeyPatch, perform=made_up, *words: str) -> int:
+    """A contest whose runs are made up; no run is kept whole."""
+    monkeypatch.setattr(contest, "make_engine", lambda *_: Inline(perform))
+    monkeypatch.setattr(contest, "keep_worst", lambda *_: None)
+    quick = write_quick(folder)
+    return main(
+        ["contest", "--algorithms", "mrc,reps", "--scenario", str(quick), "--seeds", str(seeds), "--plain",
+         "--runs", str(folder / "runs"), *words]
+    )  # fmt: skip
+
+
+def files(folder: Path) -> dict[str, str]:
+    (place,) = (folder / "runs" / "contests").iterdir()
+    return {path.name: path.read_text() for path in place.iterdir()}
+
+
+def test_the_files_say_what_the_rows_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert held(tmp_path, 10, monkeypatch) == 0
+    found = files(tmp_path)
+    head, *rows = csv.reader(found["contest.csv"].splitlines())
+    assert head == HEAD
+    kept = {row[4]: row for row in rows if row[1] == "goodput_kept"}
+    assert kept["mrc"][5:] == ["10", "0.8945", "mrc", "", "", "", "", "1", "1", "1"]
+    assert kept["reps"][5:] == ["10", "0.7945", "mrc", "10", "-0.1", "-0.1", "-0.1", "2", "2", "2"]
+    same = [row[-3:] for row in rows if row[1] == "p99_step"]
+    assert same == [["1", "1", "2"]] * 2
+    true = {row[4]: row[6] for row in rows if row[1] == "true_share"}
+    assert true == {"mrc": "1", "reps": "0.9"}
+    assert len(found["rows.csv"].splitlines()) == 21
+    page, printed = found["contest.html"], capsys.readouterr().out
+    assert page.count("<svg") == 1
+    assert "seed 3" in page
+    assert "--setting selection=reps" in page
+    for text in (page, printed):
+        assert "-10.00 points (-10.00 to -10.00), 10 pairs" in text
+        assert "made up: so it is" in text
+    capsys.readouterr()
+    assert held(tmp_path, 10, monkeypatch, BrokenOff(0), "--format", "json") == 0
+    assert [list(row.values()) for row in json.loads(capsys.readouterr().out)] == rows
+
+
+def test_a_contest_that_is_broken_off_goes_on_and_ends_as_if_it_had_not_been(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick, whole = tmp_path / "broken", tmp_path / "whole"
+    quick.mkdir()
+    whole.mkdir()
+    assert held(quick, 8, monkeypatch, BrokenOff(7)) == 130
+    assert len(files(quick)["rows.csv"].splitlines()) == 8
+    rest = BrokenOff(9)
+    assert held(quick, 8, monkeypatch, rest) == 0
+    assert rest.left == 0
+    assert held(whole, 8, monkeypatch) == 0
+    numbers = [[row[1:] for row in csv.reader(files(folder)["contest.csv"].splitlines())] for folder in (quick, whole)]
+    assert numbers[0] == numbers[1]
+
+
+def test_runs_that_an_error_ended_are_named_and_the_contest_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(task: Task) -> Row:
+        row = made_up(task)
+        return replace(row, verdict="unknown", metrics={}, error="OSError: no space") if task.seed == 2 else row
+
+    assert held(tmp_path, 6, monkeypatch, full) == 3
+    assert "2 runs were broken off" in files(tmp_path)["contest.html"]
+
+
+def test_the_worst_run_of_each_is_kept_with_its_replay_and_made_once(tmp_path: Path) -> None:
+    words = ["contest", "--algorithms", "mrc,reps", "--scenario", str(write_quick(tmp_path)), "--seeds", "1"]
+    words += ["--time", "1", "--workers", "1", "--plain", "--runs", str(tmp_path / "runs")]
+    assert main(words) in (0, 3)
+    replays = sorted(tmp_path.glob("runs/contests/*/worst/*/quick/*/replay.html"))
+    assert len(replays) == 2
+    page = next(tmp_path.glob("runs/contests/*/contest.html"))
+    for replay in replays:
+        assert f'href="{replay.relative_to(page.parent)}"' in page.read_text()
+        assert replay.with_name("report.html").exists()
+        replay.unlink()
+    replays[0].with_name("verdict.json").unlink()
+    assert main(words) in (0, 3)
+    again = sorted(tmp_path.glob("runs/contests/*/worst/*/quick/*/replay.html"))
+    assert len(again) == 2
+    assert replays[1] in again, "a run that lacks its replay alone is not made again"

@@ -1,0 +1,31 @@
+// A header that is chosen at run time, by an index that the packet carries.
+#include <core.p4>
+#include <v1model.p4>
+
+header ask_t { bit<8> index; }
+header item_t { bit<8> value; }
+struct headers_t { ask_t ask; item_t[3] items; item_t out_; }
+struct metadata_t { }
+
+parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    state start {
+        packet.extract(hdr.ask);
+        packet.extract(hdr.items.next);
+        packet.extract(hdr.items.next);
+        packet.extract(hdr.items.next);
+        transition accept;
+    }
+}
+control Verify(inout headers_t hdr, inout metadata_t meta) { apply { } }
+control In(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    apply {
+        hdr.out_ = hdr.items[hdr.ask.index];
+        standard.egress_spec = 1;
+    }
+}
+control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) { apply { } }
+control C(inout headers_t hdr, inout metadata_t meta) { apply { } }
+control D(packet_out packet, in headers_t hdr) {
+    apply { packet.emit(hdr.out_); }
+}
+V1Switch(P(), Verify(), In(), E(), C(), D()) main;
