@@ -12,7 +12,7 @@ from typing import Any
 
 from common.pairs import json_or_text, parse_pair
 from common.seeds import Purpose, derive
-from endpoint import outside
+from endpoint import plugins
 from running import calibration
 from running.added import parse
 from running.choices import Choices
@@ -51,7 +51,7 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
     if arguments.reconvergence is not None and not (chosen.single_plane and 0 <= arguments.reconvergence <= 60):
         raise ValueError("--reconvergence: 0 to 60 s, and only with a RoCE transport: MRC's tables never change")
     pairs = [parse_pair(text, "--setting", "selection=oblivious") for text in arguments.setting]
-    settings = outside.absolute({name: json_or_text(value) for name, value in pairs})
+    settings = plugins.absolute({name: json_or_text(value) for name, value in pairs})
     chosen = replace(chosen, settings={**chosen.settings, **settings}, payload=arguments.payload)
     simulated = arguments.world == "simulated"
     overrides = plan_overrides(arguments.set, simulated)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.seeds import Purpose, derive
-from endpoint import outside
+from endpoint import plugins
 from endpoint.profile import NicProfile
 from endpoint.transport import Transport
 
@@ -30,7 +30,7 @@ def make(
     if name not in _MODULES:
         raise TransportError(f"there is no transport {name!r}; valid: {', '.join(NAMES)}")
     if name == "mrc":
-        outside.add(settings)
+        plugins.add(settings)
     endpoint = importlib.import_module(_MODULES[name]).Endpoint
     rng = random.Random(derive(seed, Purpose.HOST, profile.host))
     made = endpoint(profile, rng=rng, now_ns=now_ns, **settings)

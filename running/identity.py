@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import controller
-from endpoint import outside
+from endpoint import plugins
 from scenarios import library
 from scenarios.replay import Source
 from topo.plan import Plan
@@ -77,7 +77,7 @@ def hashes(source: str, plan: Plan, settings: Mapping[str, Any] | None = None) -
     """
     file = library.file_of(source)
     workload = Source.parse(source).digest() if library.is_workload(source) else ""
-    own = "".join(digest(path.read_bytes()) for path in outside.files(settings or {}) if path.is_file())
+    own = "".join(digest(path.read_bytes()) for path in plugins.files(settings or {}) if path.is_file())
     code = {name: code_digest(places) for name, places in CODE.items()}
     if own:
         code["transport"] = digest((code["transport"] + own).encode())

@@ -114,10 +114,10 @@ def start_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
 
 
 def start_agents(traffic: Traffic, arguments: argparse.Namespace) -> None:
-    from endpoint import outside
+    from endpoint import plugins
 
     pairs = [parse_pair(text, "--setting", "selection=oblivious") for text in arguments.setting]
-    settings = outside.absolute({name: json_or_text(value) for name, value in pairs})
+    settings = plugins.absolute({name: json_or_text(value) for name, value in pairs})
     traffic.ensure_agents(arguments.transport, settings, arguments.seed)
 
 

@@ -1,6 +1,6 @@
 """The algorithms that a setting may name, for each of the three seams; and making them for a queue pair.
 
-A class from a file of the user's (`endpoint.outside`) is behind a guard: it is asked through Python, and its errors
+A class from a file of the user's (`endpoint.plugins`) is behind a guard: it is asked through Python, and its errors
 name the file, the line and the rule.
 """
 

@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 
 from common import user_code
-from endpoint import outside
+from endpoint import plugins
 from endpoint.mrc.algorithms import SEAMS
 from studies.sweeping.variant import Variant, split
 
@@ -34,7 +34,7 @@ def parse(text: str) -> list[Algorithm]:
         raise ValueError(f"{OPTION} must name at least two algorithms with commas between them (got {text!r})")
     found = [Algorithm(_short(word), _settings(word)) for word in words]
     for one, other in combinations(range(len(found)), 2):
-        same = outside.absolute(dict(found[one].settings)) == outside.absolute(dict(found[other].settings))
+        same = plugins.absolute(dict(found[one].settings)) == plugins.absolute(dict(found[other].settings))
         if same or found[one].name == found[other].name:
             raise ValueError(f"{OPTION} must name different algorithms (got {words[one]} and {words[other]})")
     return found
@@ -58,11 +58,11 @@ def _settings(word: str) -> tuple[tuple[str, str], ...]:
     for part in word.split("+"):
         name, equals, value = part.partition("=")
         if not equals or name.partition(".")[0] not in SEAMS:
-            name, value = (_seam(part) if outside.is_outside(part) else "selection"), part
+            name, value = (_seam(part) if plugins.is_plugin(part) else "selection"), part
         if name in settings:
             raise ValueError(f"{OPTION}: {word!r} must choose {name} once")
-        shipped = [known for known in SEAMS.get(name, {}) if not outside.is_outside(known)]
-        if name in SEAMS and not outside.is_outside(value) and value not in shipped:
+        shipped = [known for known in SEAMS.get(name, {}) if not plugins.is_plugin(known)]
+        if name in SEAMS and not plugins.is_plugin(value) and value not in shipped:
             raise ValueError(f"{OPTION}: there is no {name} {value!r} (in {word!r}): {choices()}")
         settings[name] = value
     return tuple(settings.items())
@@ -70,7 +70,7 @@ def _settings(word: str) -> tuple[tuple[str, str], ...]:
 
 def choices() -> str:
     """The words that `--algorithms` takes."""
-    shipped = {seam: ", ".join(name for name in known if not outside.is_outside(name)) for seam, known in SEAMS.items()}
+    shipped = {seam: ", ".join(name for name in known if not plugins.is_plugin(name)) for seam, known in SEAMS.items()}
     return (
         f"valid are {shipped['selection']}; congestion= with {shipped['congestion']}; loss= with {shipped['loss']};"
         " a class of yours as FILE.py:CLASS; and several of these with + between them"
@@ -81,11 +81,11 @@ def _seam(value: str) -> str:
     """The setting that the class in a user's file is for."""
     path_text, _, class_name = value.rpartition(":")
     path = Path(path_text)
-    module = user_code.load(path, f"outside_{path.stem}", ValueError, OPTION)
+    module = user_code.load(path, f"plugin_{path.stem}", ValueError, OPTION)
     found = getattr(module, class_name, None)
-    seams = [seam for seam, (base, _) in outside.KINDS.items() if inspect.isclass(found) and issubclass(found, base)]
+    seams = [seam for seam, (base, _) in plugins.KINDS.items() if inspect.isclass(found) and issubclass(found, base)]
     if len(seams) != 1:
-        bases = ", ".join(base.__name__ for base, _ in outside.KINDS.values())
+        bases = ", ".join(base.__name__ for base, _ in plugins.KINDS.values())
         raise ValueError(f"{OPTION}: {path} must have a class {class_name!r} that derives from one of {bases}")
     return seams[0]
 
@@ -94,6 +94,6 @@ def _short(word: str) -> str:
     """Without the folders of files."""
     parts = []
     for part in word.split("+"):
-        before, equals, value = part.rpartition("=") if outside.is_outside(part) else ("", "", part)
-        parts.append(before + equals + (Path(value).name if outside.is_outside(value) else value))
+        before, equals, value = part.rpartition("=") if plugins.is_plugin(part) else ("", "", part)
+        parts.append(before + equals + (Path(value).name if plugins.is_plugin(value) else value))
     return "+".join(parts)

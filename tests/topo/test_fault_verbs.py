@@ -39,7 +39,7 @@ OTHER_MEANINGS = {
     ("endpoint/mrc/paths/ev_state.py", "loss"): "why a path's state changed",
     ("endpoint/mrc/algorithms.py", "loss"): "the setting that names a loss rule",
     ("endpoint/mrc/guards.py", "loss"): "the setting that names a loss rule",
-    ("endpoint/outside.py", "loss"): "the setting that names a loss rule",
+    ("endpoint/plugins.py", "loss"): "the setting that names a loss rule",
 }
 
 

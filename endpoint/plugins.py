@@ -30,7 +30,7 @@ KINDS: Mapping[str, tuple[type[Any], str]] = {
 """By setting: the class to derive from, and the method that every algorithm has to have."""
 
 
-def is_outside(value: object) -> bool:
+def is_plugin(value: object) -> bool:
     """Whether a setting's value names a class in a file."""
     return isinstance(value, str) and ".py:" in value
 
@@ -39,7 +39,7 @@ def absolute(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings with whole paths: agents run in another folder."""
     found = dict(settings)
     for name, value in settings.items():
-        if name in KINDS and is_outside(value):
+        if name in KINDS and is_plugin(value):
             path, _, cls = str(value).rpartition(":")
             found[name] = f"{Path(path).resolve()}:{cls}"
     return found
@@ -47,13 +47,13 @@ def absolute(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def files(settings: Mapping[str, Any]) -> list[Path]:
     """The files that these settings name."""
-    return [Path(str(v).rpartition(":")[0]) for name, v in settings.items() if name in KINDS and is_outside(v)]
+    return [Path(str(v).rpartition(":")[0]) for name, v in settings.items() if name in KINDS and is_plugin(v)]
 
 
 def add(settings: Mapping[str, Any]) -> None:
     """Load what the settings name. ConfigError with the file, and the line where it broke."""
     for name, value in settings.items():
-        if name in KINDS and is_outside(value):
+        if name in KINDS and is_plugin(value):
             found = SEAMS[name][str(value)] = load(name, str(value))
             USERS[found] = partial(user_code.told, path=Path(str(value).rpartition(":")[0]))
 
@@ -62,7 +62,7 @@ def load(setting: str, value: str) -> type[Any]:
     """The class that a value names. Raises `ConfigError` unless it fits the seam."""
     path_text, _, class_name = value.rpartition(":")
     path = Path(path_text)
-    module = user_code.load(path, f"outside_{path.stem}", ConfigError, setting)
+    module = user_code.load(path, f"plugin_{path.stem}", ConfigError, setting)
     found = getattr(module, class_name, None)
     if not inspect.isclass(found):
         classes = [
