@@ -11,7 +11,7 @@ from running.choices import Choices
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios.scenario import Phase, Scenario, TimedFault, Workload
-from studies.hunting.hold import must_hold
+from studies.hunting.invariants import must_hold
 from topo.plan import Plan
 from topo.planfile import parse_document
 

@@ -19,7 +19,7 @@ Found by a hunt (its try {number}) and shrunk in {runs} runs. Repeat:
 
 from pathlib import Path
 
-from studies.hunting.hold import must_hold
+from studies.hunting.invariants import must_hold
 from scenarios.scenario import Phase, Scenario, TimedFault, Workload
 
 WORKLOADS = {workloads}

@@ -71,6 +71,8 @@ ROOMS: dict[str, Room] = {
         20,
     ),
     "invariants of the hunt": Room(
-        tuple(f"studies/hunting/{name}.py" for name in ("attempt", "fair", "hold")), ("tests/studies/test_hunt.py",), 10
+        tuple(f"studies/hunting/{name}.py" for name in ("attempt", "fair", "invariants")),
+        ("tests/studies/test_hunt.py",),
+        10,
     ),
 }

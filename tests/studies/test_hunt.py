@@ -27,7 +27,8 @@ from studies.hunting.case import Case
 from studies.hunting.crew import Crew
 from studies.hunting.draw import draw
 from studies.hunting.fair import OUTAGE_ROUND_TRIPS, RESPITE_ROUND_TRIPS, fair, longest_outage_s, paths_known
-from studies.hunting.hold import (
+from studies.hunting.hunt import Hunt
+from studies.hunting.invariants import (
     flows_move,
     must_hold,
     nothing_grows,
@@ -37,7 +38,6 @@ from studies.hunting.hold import (
     sound_paths_kept,
     workloads_end_well,
 )
-from studies.hunting.hunt import Hunt
 from studies.hunting.shrink import RUNS_MAX, Shrinker
 from tests.helpers.hunted import FOUND
 from tests.helpers.planted_bugs import BUGS
