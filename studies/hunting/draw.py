@@ -13,7 +13,7 @@ from typing import Any
 from common.seeds import Purpose, derive
 from scenarios.scenario import TimedFault, Workload
 from studies.hunting.case import Case
-from studies.hunting.fair import fair, paths_known
+from studies.hunting.survivable import paths_known, survivable
 from topo.fault import VERBS, targets
 from topo.plan import Plan
 
@@ -96,7 +96,7 @@ def timeline(rng: Random, plan: Plan, known: int, length_s: float) -> tuple[Time
     for _ in range(rng.randint(1, FAULTS_MAX)):
         for _ in range(DRAWS):
             entry = drawn(rng, plan, rng.choice(verbs), length_s - LAST_S)
-            if entry is not None and fair(plan, [*found, entry], known):
+            if entry is not None and survivable(plan, [*found, entry], known):
                 found.append(entry)
                 break
     return tuple(sorted(found, key=lambda entry: entry.at_s))
@@ -107,7 +107,7 @@ def churned(rng: Random, plan: Plan, known: int) -> tuple[TimedFault, ...]:
     while True:
         entries = [drawn(rng, plan, rng.choice(sorted(VERBS)), CHURN_EVERY_S / 2) for _ in range(rng.randint(1, 2))]
         found = tuple(entry for entry in entries if entry is not None)
-        if found and fair(plan, found, known):
+        if found and survivable(plan, found, known):
             return found
 
 

@@ -17,7 +17,7 @@ from judging.measures.counters import switch_drops
 from judging.run import Run, Span
 from judging.verdict import Finding
 from scenarios.scenario import Setting
-from studies.hunting.fair import OUTAGE_ROUND_TRIPS, RESPITE_ROUND_TRIPS
+from studies.hunting.survivable import OUTAGE_ROUND_TRIPS, RESPITE_ROUND_TRIPS
 from topo.plan import Queues, Trimming
 
 BACK_AT = 0.6  # of the reference's goodput, in the last part of the last phase

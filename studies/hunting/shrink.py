@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from scenarios.scenario import TimedFault, Workload
 from studies.hunting.attempt import Outcome
 from studies.hunting.case import Case
-from studies.hunting.fair import fair, paths_known
+from studies.hunting.survivable import paths_known, survivable
 from topo.planfile import PlanError
 
 T = TypeVar("T")
@@ -99,7 +99,7 @@ def possible(case: Case) -> bool:
     except (PlanError, ValueError):
         return False
     inside = all(entry.at_s + (entry.for_s or 0.0) <= case.faults_s for entry in case.faults)
-    return inside and bool(case.workloads) and fair(plan, case.faults, paths_known(plan, case.settings))
+    return inside and bool(case.workloads) and survivable(plan, case.faults, paths_known(plan, case.settings))
 
 
 def rounds(case: Case) -> Iterator[Case]:

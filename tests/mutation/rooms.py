@@ -71,7 +71,7 @@ ROOMS: dict[str, Room] = {
         20,
     ),
     "invariants of the hunt": Room(
-        tuple(f"studies/hunting/{name}.py" for name in ("attempt", "fair", "invariants")),
+        tuple(f"studies/hunting/{name}.py" for name in ("attempt", "survivable", "invariants")),
         ("tests/studies/test_hunt.py",),
         10,
     ),

@@ -26,7 +26,6 @@ from studies.hunting.attempt import SCRATCH, Outcome, attempt
 from studies.hunting.case import Case
 from studies.hunting.crew import Crew
 from studies.hunting.draw import draw
-from studies.hunting.fair import OUTAGE_ROUND_TRIPS, RESPITE_ROUND_TRIPS, fair, longest_outage_s, paths_known
 from studies.hunting.hunt import Hunt
 from studies.hunting.invariants import (
     flows_move,
@@ -39,6 +38,13 @@ from studies.hunting.invariants import (
     workloads_end_well,
 )
 from studies.hunting.shrink import RUNS_MAX, Shrinker
+from studies.hunting.survivable import (
+    OUTAGE_ROUND_TRIPS,
+    RESPITE_ROUND_TRIPS,
+    longest_outage_s,
+    paths_known,
+    survivable,
+)
 from tests.helpers.hunted import FOUND
 from tests.helpers.planted_bugs import BUGS
 from topo.planfile import load_plan
@@ -73,7 +79,7 @@ def test_a_seed_draws_the_same_case_and_other_seeds_other_ones() -> None:
 def test_every_case_that_is_drawn_can_be_run_and_leaves_every_pair_of_hosts_a_path(seed: int) -> None:
     case = draw(seed)
     rehearse(case.spec())
-    assert fair(case.plan, case.faults, paths_known(case.plan, case.settings))
+    assert survivable(case.plan, case.faults, paths_known(case.plan, case.settings))
 
 
 def test_an_outage_is_as_long_as_no_path_of_a_pair_is_sound() -> None:
@@ -83,9 +89,9 @@ def test_an_outage_is_as_long_as_no_path_of_a_pair_is_sound() -> None:
     stopped = [TimedFault(0.0, "switch-stop", f"p{plane}l0") for plane in range(2)]
     assert longest_outage_s(TINY, stopped, ALL) == float("inf")
     rtt_s = TINY.base_rtt_ns / 1e9
-    assert fair(TINY, [replace(one, for_s=(OUTAGE_ROUND_TRIPS - 1) * rtt_s) for one in cut], ALL)
-    assert not fair(TINY, [replace(one, for_s=(OUTAGE_ROUND_TRIPS + 1) * rtt_s) for one in cut], ALL)
-    assert not fair(TINY, [cut[0], replace(cut[0], at_s=0.5)], ALL)
+    assert survivable(TINY, [replace(one, for_s=(OUTAGE_ROUND_TRIPS - 1) * rtt_s) for one in cut], ALL)
+    assert not survivable(TINY, [replace(one, for_s=(OUTAGE_ROUND_TRIPS + 1) * rtt_s) for one in cut], ALL)
+    assert not survivable(TINY, [cut[0], replace(cut[0], at_s=0.5)], ALL)
 
 
 @pytest.mark.parametrize(("respite", "round_trips"), [(RESPITE_ROUND_TRIPS - 1, 31), (RESPITE_ROUND_TRIPS + 1, 7)])
@@ -98,7 +104,7 @@ def test_outages_that_leave_too_little_time_between_them_are_one(respite: int, r
         for plane in range(2)
     ]
     assert longest_outage_s(TINY, cuts, ALL) == pytest.approx(round_trips * rtt_s)
-    assert fair(TINY, cuts, ALL) is (round_trips <= OUTAGE_ROUND_TRIPS)
+    assert survivable(TINY, cuts, ALL) is (round_trips <= OUTAGE_ROUND_TRIPS)
 
 
 def test_a_queue_pair_of_few_paths_has_an_outage_when_as_many_are_bad() -> None:
@@ -150,7 +156,7 @@ def test_shrinking_is_deterministic_and_counts_its_runs() -> None:
 
 def test_shrinking_never_changes_what_breaks_nor_makes_a_case_that_need_not_be_survived() -> None:
     def other(case: Case) -> Outcome:
-        assert fair(case.plan, case.faults, paths_known(case.plan, case.settings))
+        assert survivable(case.plan, case.faults, paths_known(case.plan, case.settings))
         rehearse(case.spec())
         return Outcome({"made up" if len(case.faults) > 4 else "another": "it broke"})
 

@@ -103,7 +103,7 @@ def made(plan: Plan, timed: TimedFault) -> Fault:
     return make_fault(plan, timed.verb, timed.target, timed.value, timed.seed)
 
 
-def fair(plan: Plan, faults: Sequence[TimedFault], known: int) -> bool:
+def survivable(plan: Plan, faults: Sequence[TimedFault], known: int) -> bool:
     """Whether every entry is possible, ends, and no outage of a pair that has `known` paths is too long."""
     try:
         longest_s = longest_outage_s(plan, faults, known) if overlap_free(plan, faults) else float("inf")
