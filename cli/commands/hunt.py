@@ -48,7 +48,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def hunt_command(arguments: argparse.Namespace) -> int:
     from rich.console import Console  # late, like all below: the help needs none of them
 
-    from studies.hunting.crew import Crew
+    from studies.hunting.attempt_pool import AttemptPool
     from studies.hunting.hunt import Hunt
     from studies.hunting.progress import Progress
 
@@ -64,8 +64,8 @@ def hunt_command(arguments: argparse.Namespace) -> int:
     console = Console(quiet=arguments.format == "json")
     console.print(f"hunt of seed {seed}", highlight=False)
     workers = arguments.workers or len(os.sched_getaffinity(0))
-    with Progress(console, plain=arguments.plain) as progress, Crew(workers) as crew:
-        hunt = Hunt(seed, make=crew.outcomes, tell=progress.tell)
+    with Progress(console, plain=arguments.plain) as progress, AttemptPool(workers) as pool:
+        hunt = Hunt(seed, make=pool.outcomes, tell=progress.tell)
         progress.hunt = hunt
         try:
             hunt.run(arguments.tries, minutes * 60 if minutes is not None else None, arguments.output, arguments.go_on)

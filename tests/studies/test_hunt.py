@@ -23,8 +23,8 @@ from scenarios import library
 from scenarios.scenario import Setting, TimedFault, Workload
 from studies.hunting import found
 from studies.hunting.attempt import SCRATCH, Outcome, attempt
+from studies.hunting.attempt_pool import AttemptPool
 from studies.hunting.case import Case
-from studies.hunting.crew import Crew
 from studies.hunting.draw import draw
 from studies.hunting.hunt import Hunt
 from studies.hunting.invariants import (
@@ -302,16 +302,16 @@ def test_a_hunt_over_sound_code_finds_nothing_and_its_tries_follow_from_its_seed
 
 def test_a_hunt_of_two_processes_sees_what_one_process_sees_in_the_same_order() -> None:
     seeds = [seed for seed, _ in zip(Hunt(4).seeds(), range(6), strict=False)]
-    with Crew(2) as crew:
-        made = list(crew.outcomes(iter(seeds)))
+    with AttemptPool(2) as pool:
+        made = list(pool.outcomes(iter(seeds)))
     assert [case for case, _ in made] == [draw(seed) for seed in seeds]
     assert [outcome for _, outcome in made] == [attempt(draw(seed)) for seed in seeds]
 
 
 def test_a_worker_that_is_killed_costs_a_hunt_no_try() -> None:
     seeds = [seed for seed, _ in zip(Hunt(4).seeds(), range(6), strict=False)]
-    with Crew(2) as crew:
-        made = crew.outcomes(iter(seeds))
+    with AttemptPool(2) as pool:
+        made = pool.outcomes(iter(seeds))
         cases = [next(made)[0]]
         multiprocessing.active_children()[0].kill()
         cases += [case for case, _ in made]
@@ -369,7 +369,8 @@ def test_the_command_prints_its_seed_first_and_says_what_it_did(
 def test_what_a_killed_hunt_left_is_removed_by_the_next_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     own = (
-        "from studies.hunting.crew import Crew; import sys; Crew(1).__enter__(); print(1, flush=True); sys.stdin.read()"
+        "from studies.hunting.attempt_pool import AttemptPool; import sys; AttemptPool(1).__enter__();"
+        "print(1, flush=True); sys.stdin.read()"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(
@@ -380,7 +381,7 @@ def test_what_a_killed_hunt_left_is_removed_by_the_next_one(monkeypatch: pytest.
         (left,) = tmp_path.glob(f"{SCRATCH}*")
         killed.kill()
     assert left.exists()
-    with Crew(1):
+    with AttemptPool(1):
         assert left not in set(tmp_path.glob(f"{SCRATCH}*"))
     assert not list(tmp_path.glob(f"{SCRATCH}*"))
 

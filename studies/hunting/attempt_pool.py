@@ -20,7 +20,7 @@ AHEAD = 16  # tries for each worker that may be made before the hunt asks for th
 DEATHS_MAX = 3  # of workers, one after the other, without a try that ends
 
 
-class Crew:
+class AttemptPool:
     """A context manager: `workers` processes, which end with it."""
 
     def __init__(self, workers: int) -> None:
@@ -28,7 +28,7 @@ class Crew:
 
     def __enter__(self) -> Self:
         self._scratch = Scratch(SCRATCH)
-        self._workers = Workers(self._number, self._scratch.path / "crew")
+        self._workers = Workers(self._number, self._scratch.path / "pool")
         return self
 
     def __exit__(self, *_: object) -> None:
