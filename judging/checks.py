@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from common.journal import Line
-from judging import enough, evidence
+from judging import evidence, sample_size
 from judging.check import Check as Check
 from judging.check import check
 from judging.measures import counters, flows, goodput, paths, planes, recovery, stalls, steps
@@ -113,12 +113,12 @@ def planes_even(run: Run, limit: float = 0.05, phase: str = "reference") -> Find
     if not sum(sent.values()):
         return Finding("planes even", None, "no plane carried anything")
     off = planes.spread(sent)
-    error = enough.share_error(planes.packets_sent(run, sent), counters.queue_pairs(run))
+    error = sample_size.share_error(planes.packets_sent(run, sent), counters.queue_pairs(run))
     figures = {"spread": round(off, 4), "bytes": {str(plane): round(value) for plane, value in sent.items()}}
     reason = f"the farthest plane is {off:.1%} from the mean in phase {phase!r} (limit {limit:.0%})"
-    found = enough.holds(off, limit, error)
+    found = sample_size.holds(off, limit, error)
     doubted = stalls.told(run, span) or "few packets"
-    finding = Finding("planes even", found, reason + enough.doubt(found, error, doubted), figures)
+    finding = Finding("planes even", found, reason + sample_size.doubt(found, error, doubted), figures)
     return evidence.blamed(finding, evidence.behind(run, span))
 
 
@@ -206,12 +206,12 @@ def goodput_kept(run: Run, limit: float = 0.03, phase: str = "faults", hosts: Se
         emptied = span if not kept else reference
         return Finding("goodput kept", None, stalls.left_out_words(run, emptied, []))
     inside = [fault for fault in run.faults if any(piece.contains(fault.start_ns) for piece in kept)]
-    bursts = len(recovery.bursts(inside, enough.REPAIR_ROUND_TRIPS * enough.base_rtt_ns(run)))
-    each = enough.repair_round_trips(run)
-    repair = enough.repair_share(run, stalls.total_ns(kept), bursts, each)
+    bursts = len(recovery.bursts(inside, sample_size.REPAIR_ROUND_TRIPS * sample_size.base_rtt_ns(run)))
+    each = sample_size.repair_round_trips(run)
+    repair = sample_size.repair_share(run, stalls.total_ns(kept), bursts, each)
     allowed = max(limit, repair)
     error = steps.rate_error(run, reference) + steps.rate_error(run, span)
-    found = enough.holds(1 - share, limit, error, repair)
+    found = sample_size.holds(1 - share, limit, error, repair)
     if share > 1 + limit + error:
         found = None  # no phase can carry that much more: the reference was disturbed
     figures = {"reference_bps": round(before), "faults_bps": round(during), "share": round(share, 4)}
@@ -219,7 +219,7 @@ def goodput_kept(run: Run, limit: float = 0.03, phase: str = "faults", hosts: Se
     if repair > limit:
         least = f"at least {1 - allowed:.1%}: {bursts} faults may cost {each} round trips each"
     reason = f"goodput in phase {phase!r} is {share:.1%} of the reference phase's ({least})"
-    doubt = enough.doubt(found, error, stalls.told(run, reference) or stalls.told(run, span))
+    doubt = sample_size.doubt(found, error, stalls.told(run, reference) or stalls.told(run, span))
     finding = Finding("goodput kept", found, reason + doubt, figures)
     return evidence.blamed(finding, evidence.behind(run, reference, span))
 
@@ -237,17 +237,17 @@ def step_p99_within(run: Run, factor: float, phase: str = "faults") -> Finding:
         return Finding("step times", None, f"phases 'reference' and {phase!r} are both needed")
     before = steps.times(steps.unspoilt(run, steps.of_phase(all_steps, reference)))
     during = steps.times(steps.unspoilt(run, steps.of_phase(all_steps, span)))
-    if before is None or during is None or before.count < enough.STEPS_MIN:
-        return Finding("step times", None, f"too few training steps to compare ({enough.STEPS_MIN} are needed)")
+    if before is None or during is None or before.count < sample_size.STEPS_MIN:
+        return Finding("step times", None, f"too few training steps to compare ({sample_size.STEPS_MIN} are needed)")
     halted = steps.halt(all_steps, span)
     p99_ns = max(during.p99_ns, stalls.total_ns(stalls.pieces(run, halted)))
     share = p99_ns / before.p99_ns
     times = f"p99 step {brief(p99_ns)} against {brief(before.p99_ns)}"
     reason = f"{times}: {share:.2f} times (at most {factor:g})"
-    error = (before.slowest_ns - before.fastest_ns + enough.base_rtt_ns(run)) / before.median_ns
-    found = enough.holds(share - 1, factor - 1, error)
+    error = (before.slowest_ns - before.fastest_ns + sample_size.base_rtt_ns(run)) / before.median_ns
+    found = sample_size.holds(share - 1, factor - 1, error)
     why = "steps of the reference differ as much"
-    finding = Finding("step times", found, reason + enough.doubt(found, error, why), {"ratio": round(share, 3)})
+    finding = Finding("step times", found, reason + sample_size.doubt(found, error, why), {"ratio": round(share, 3)})
     return evidence.blamed(finding, evidence.behind(run, reference, span))
 
 
@@ -327,8 +327,8 @@ def flows_even(run: Run, workload: str, limit: float = 0.10, phase: str = "fault
         return Finding(name, None, f"{len(rates)} flows were measured")
     off = max(abs(rate - mean) for rate in rates.values()) / mean
     error = flows.error(run, later, workload)
-    found = enough.holds(off, limit, error)
-    doubt = enough.doubt(found, error, stalls.told(run, later))
+    found = sample_size.holds(off, limit, error)
+    doubt = sample_size.doubt(found, error, stalls.told(run, later))
     figures = {"mbps": {flow: round(rate / 1e6, 2) for flow, rate in rates.items()}, "spread": round(off, 4)}
     unit, unit_bps = run.rate_unit
     reason = f"{len(rates)} flows of {mean / unit_bps:.1f} {unit}, the farthest {off:.1%} off (limit {limit:.0%})"
@@ -350,10 +350,10 @@ def flow_kept(run: Run, workload: str, at_least: float = 0.95, phase: str = "fau
         return Finding(name, None, f"{workload} carried nothing in the reference phase")
     share = during / before
     error = flows.error(run, reference, workload) + flows.error(run, later, workload)
-    found = enough.holds(1 - share, 1 - at_least, error)
+    found = sample_size.holds(1 - share, 1 - at_least, error)
     figures = {"reference_mbps": round(before / 1e6, 2), "faults_mbps": round(during / 1e6, 2)}
     unit, unit_bps = run.rate_unit
     reason = f"{during / unit_bps:.1f} of {before / unit_bps:.1f} {unit}, {share:.1%} (at least {at_least:.0%})"
-    doubt = enough.doubt(found, error, stalls.told(run, reference) or stalls.told(run, later))
+    doubt = sample_size.doubt(found, error, stalls.told(run, reference) or stalls.told(run, later))
     finding = Finding(name, found, reason + doubt, figures)
     return evidence.blamed(finding, evidence.behind(run, reference, later))

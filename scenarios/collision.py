@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging import checks, enough, evidence
+from judging import checks, evidence, sample_size
 from judging.check import Check, check
 from judging.measures import planes, stalls
 from judging.run import Run
@@ -37,9 +37,9 @@ def at_line_rate(run: Run, setting: Setting, at_least: float = 0.90) -> Finding:
     share = sum(planes.bytes_sent_in(run, kept).values()) * 8e9
     share /= stalls.total_ns(kept) * rate_bps
     reason = f"hosts sent {share:.1%} of their line rate (at least {at_least:.0%})"
-    error = enough.pieces_error(run, kept)
-    found = enough.holds(1 - share, 1 - at_least, error)
-    doubt = enough.doubt(found, error, stalls.told(run, span))
+    error = sample_size.pieces_error(run, kept)
+    found = sample_size.holds(1 - share, 1 - at_least, error)
+    doubt = sample_size.doubt(found, error, stalls.told(run, span))
     finding = Finding("line rate", found, reason + doubt, {"share": round(share, 4)})
     return evidence.blamed(finding, evidence.behind(run, span, absolute=True))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging import checks, enough, evidence
+from judging import checks, evidence, sample_size
 from judging.check import Check, check
 from judging.measures import goodput, stalls
 from judging.run import Run, Span
@@ -50,7 +50,7 @@ def plateaus(run: Run, setting: Setting, name: str, phase: str, wanted: int, lim
     if reference is None or span is None:
         return Finding(name, None, f"phases 'reference' and {phase!r} are both needed")
     before = stalls.pieces(run, reference)
-    before_error = enough.pieces_error(run, before)
+    before_error = sample_size.pieces_error(run, before)
     normal = goodput.over_all(run, before)
     if normal <= 0:
         return Finding(name, None, "the reference phase carried nothing")
@@ -59,7 +59,7 @@ def plateaus(run: Run, setting: Setting, name: str, phase: str, wanted: int, lim
     for start_ns, stop_ns in zip(changes, [*changes[1:], span.stop_ns], strict=True):
         settled = Span("plateau", start_ns + SETTLE_ROUND_TRIPS * setting.plan.base_rtt_ns, stop_ns)
         kept = stalls.pieces(run, settled)
-        error = enough.pieces_error(run, kept) + before_error
+        error = sample_size.pieces_error(run, kept) + before_error
         if error > limit:
             continue
         errors.append(error)
@@ -73,8 +73,8 @@ def plateaus(run: Run, setting: Setting, name: str, phase: str, wanted: int, lim
     figures = {"plateaus": [{"ports_down": d, "share": round(g, 4), "expected": w} for d, g, w in rows]}
     shares = ", ".join(f"{got:.0%}" for _, got, _ in rows)
     reason = f"plateaus at {shares} of the reference; the farthest is {worst:.1%} of it off (limit {limit:.0%})"
-    found = enough.holds(worst, limit, max(errors))
-    finding = Finding(name, found, reason + enough.doubt(found, max(errors), stalls.told(run, span)), figures)
+    found = sample_size.holds(worst, limit, max(errors))
+    finding = Finding(name, found, reason + sample_size.doubt(found, max(errors), stalls.told(run, span)), figures)
     return evidence.blamed(finding, evidence.behind(run, reference, span))
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from common.journal import Line
-from judging import enough
+from judging import sample_size
 from judging.measures import stalls
 from judging.run import SECOND_NS, Run, Span
 
@@ -47,7 +47,7 @@ def rates(run: Run, span: Span, workload: str) -> dict[str, float]:
 
 
 def error(run: Run, span: Span, workload: str) -> float:
-    """To within which share the rates of a workload's flows are known (`judging.enough`).
+    """To within which share the rates of a workload's flows are known (`judging.sample_size`).
 
     Receivers count whole messages: a message more or less at either end is the largest line of the slowest flow.
     """
@@ -60,7 +60,7 @@ def error(run: Run, span: Span, workload: str) -> float:
             total[line["node"], line["peer"]] = total.get((line["node"], line["peer"]), 0) + int(line["bytes"])
     slowest = min(total.values(), default=0)
     edges = max(1, len(kept))
-    return edges * ((grain / slowest if slowest else 1.0) + enough.rate_error(run, stalls.total_ns(kept)))
+    return edges * ((grain / slowest if slowest else 1.0) + sample_size.rate_error(run, stalls.total_ns(kept)))
 
 
 def workloads(run: Run) -> list[str]:

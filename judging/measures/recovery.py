@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from common.journal import Line
-from judging import enough
+from judging import sample_size
 from judging.arrays import Bools, Floats, np
 from judging.measures import goodput, stalls, steps
 from judging.run import FaultSpan, Run, Span
@@ -63,7 +63,7 @@ def finest_ns(run: Run) -> int:
     """The shortest bin in which acknowledged bytes mean something: two round trips, and what agents sample."""
     samples = next(iter(run.agent_samples.values()), [])
     intervals = np.diff([int(line["t_ns"]) for line in samples]) if len(samples) > 1 else np.array([run.ns(BIN_S)])
-    return max(2 * enough.base_rtt_ns(run), int(np.median(intervals)))
+    return max(2 * sample_size.base_rtt_ns(run), int(np.median(intervals)))
 
 
 def communication(run: Run) -> list[Span] | None:
@@ -166,8 +166,8 @@ def last_path_abandoned(run: Run, span: Span) -> int | None:
 def fell_later(run: Run, span: Span, talking: Sequence[Span] | None, low_ns: int) -> bool:
     """Whether the rate first fell when the losses of the span's faults had been repaired: for another reason, then.
 
-    Repair takes `enough.REPAIR_ROUND_TRIPS` of communication, which may begin only some time after the fault. While
-    hosts say that they still repair, the rate fell for that.
+    Repair takes `sample_size.REPAIR_ROUND_TRIPS` of communication, which may begin only some time after the fault.
+    While hosts say that they still repair, the rate fell for that.
     """
     if any(int(line["sent_ns"]) <= low_ns <= int(line["t_ns"]) for line in repairs(run, span)):
         return False
@@ -175,7 +175,7 @@ def fell_later(run: Run, span: Span, talking: Sequence[Span] | None, low_ns: int
     if talking is not None:
         after = [at for at in talking if at.stop_ns > span.start_ns]
         begins_ns = max(begins_ns, after[0].start_ns) if after else begins_ns
-    return low_ns > begins_ns + enough.REPAIR_ROUND_TRIPS * enough.base_rtt_ns(run)
+    return low_ns > begins_ns + sample_size.REPAIR_ROUND_TRIPS * sample_size.base_rtt_ns(run)
 
 
 def repairs(run: Run, span: Span) -> list[Line]:

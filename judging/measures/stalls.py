@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from judging.enough import REPAIR_ROUND_TRIPS, base_rtt_ns
 from judging.run import SECOND_NS, Run, Span
+from judging.sample_size import REPAIR_ROUND_TRIPS, base_rtt_ns
 from judging.units import brief
 
 NOTHING = 0.25

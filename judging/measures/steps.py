@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from judging import enough
+from judging import sample_size
 from judging.arrays import np
 from judging.measures import stalls
 from judging.run import Run, Span
@@ -139,8 +139,8 @@ def rate_error(run: Run, phase: Span) -> float:
     """
     kept = pieces(run, phase)
     if len(of_phase(steps(run), phase)) > 1:
-        return enough.rate_error(run, stalls.total_ns(kept))
-    return enough.pieces_error(run, kept)
+        return sample_size.rate_error(run, stalls.total_ns(kept))
+    return sample_size.pieces_error(run, kept)
 
 
 def times(selected: Sequence[Step]) -> StepTimes | None:

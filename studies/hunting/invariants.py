@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from common.journal import Line
-from judging import checks, enough
+from judging import checks, sample_size
 from judging.check import Check, check
 from judging.measures import goodput, paths
 from judging.measures.counters import switch_drops
@@ -87,7 +87,7 @@ def probes_counted(run: Run) -> Finding:
     """A path that probes brought back was out for as long as that many probes take, one after the other."""
     needed = int(run.options.get("settings", {}).get("probes_to_resurrect", 2))
     # The first is sent at once.
-    least_ns = max(0, needed - 1) * PROBE_INTERVAL_RTTS * enough.base_rtt_ns(run)
+    least_ns = max(0, needed - 1) * PROBE_INTERVAL_RTTS * sample_size.base_rtt_ns(run)
     left: dict[tuple[object, ...], int] = {}
     for line in run.kind("ev"):
         key = (line["node"], line.get("qp"), line["ev"])
@@ -109,7 +109,7 @@ def tail(run: Run, phase: str) -> Span | None:
     if span is None:
         return None
     found = Span("tail", span.stop_ns - round(TAIL * span.length_ns), span.stop_ns)
-    return found if found.length_ns >= 10 * enough.base_rtt_ns(run) else None
+    return found if found.length_ns >= 10 * sample_size.base_rtt_ns(run) else None
 
 
 @check
@@ -148,7 +148,7 @@ def flows_back(run: Run, phase: str) -> Finding:
 def flows_move(run: Run) -> Finding:
     """No queue pair with something to send stands still for long, whatever fails: each always has a sound path, but for
     short outages. A queue pair without writes waits for its workload, which may wait for others."""
-    start_ns, limit_ns = run.start_ns, STILL_RTTS * enough.base_rtt_ns(run)
+    start_ns, limit_ns = run.start_ns, STILL_RTTS * sample_size.base_rtt_ns(run)
     reference = run.phases.get("reference")
     end_ns = max((span.stop_ns for span in run.phases.values()), default=0)
     for host, samples in run.agent_samples.items():
@@ -174,7 +174,7 @@ def paths_healed(run: Run) -> Finding:
     last of them: so shortly before the end that as many probes as a relapsed path needs have not come back yet.
     """
     beyond = switch_drops(run)["drop_trimmed_share"]
-    since_ns = run.end_ns - HEALING_RTTS * enough.base_rtt_ns(run)
+    since_ns = run.end_ns - HEALING_RTTS * sample_size.base_rtt_ns(run)
     return checks.paths_healed(lambda path: beyond > 0 and paths.histories(run)[path][-1].start_ns > since_ns)(run)
 
 
@@ -200,7 +200,7 @@ def sound_paths_kept(run: Run, trimming: bool) -> Finding:
             left[key] = line
         elif key in left and line.get("cause") == "late_ack":
             away_ns = int(line["t_ns"]) - int(left[key]["t_ns"])
-            if away_ns <= enough.base_rtt_ns(run):
+            if away_ns <= sample_size.base_rtt_ns(run):
                 del left[key]
                 forgiven += 1
     if left:

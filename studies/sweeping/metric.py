@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from judging import enough
+from judging import sample_size
 from judging.measures import counters, goodput, recovery, steps
 from judging.run import Run
 
@@ -51,7 +51,7 @@ def slowest_recovery(run: Run) -> float | None:
 
     A fault after which goodput was not back counts for as long as somebody looked: it took at least that long.
     """
-    rtt_ns = enough.base_rtt_ns(run)
+    rtt_ns = sample_size.base_rtt_ns(run)
     items = recovery.recoveries(run) if run.faults and rtt_ns else []
     times = [item.watched_ns if item.after_ns is None else item.after_ns for item in items]
     return max(times) / rtt_ns if times else None

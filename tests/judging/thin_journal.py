@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from common.journal import Line
-from judging import enough
+from judging import sample_size
 from judging.measures import stalls
 from judging.run import Run
 
@@ -29,7 +29,7 @@ def thin(run: Run) -> list[Line]:
     """The lines of a run that its verdict rests on."""
     kept: list[Line] = []
     last_ns: dict[tuple[str, str], int] = {}
-    rtt_ns = enough.base_rtt_ns(run)
+    rtt_ns = sample_size.base_rtt_ns(run)
     ends = {str(line["node"]): line for line in run.kind("sample")}
     for line in run.lines:
         kind, node, t_ns = line["kind"], str(line["node"]), int(line["t_ns"])

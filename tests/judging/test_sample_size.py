@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from judging import checks, enough
+from judging import checks, sample_size
 from judging.run import Run
 from running.calibration import stretch
 from running.choices import Choices
@@ -47,16 +47,16 @@ def with_phases(run: Run, **spans: tuple[float, float]) -> Run:
     ],
 )
 def test_a_figure_is_judged_with_its_error(off: float, limit: float, error: float, holds: bool | None) -> None:
-    assert enough.holds(off, limit, error) is holds
+    assert sample_size.holds(off, limit, error) is holds
 
 
 def test_a_rate_is_known_to_within_a_round_trip_of_its_span(made_up: Build) -> None:
     run = made_up()
-    assert enough.rate_error(run, 100 * BASE_RTT_NS) == pytest.approx(0.01)
-    assert enough.rate_error(run, 100 * BASE_RTT_NS, 50 * BASE_RTT_NS) == pytest.approx(0.03)
-    assert enough.rate_error(run, 0) == 1.0
-    assert enough.share_error(800, 8) == pytest.approx(0.01)
-    assert enough.share_error(0, 8) == 1.0
+    assert sample_size.rate_error(run, 100 * BASE_RTT_NS) == pytest.approx(0.01)
+    assert sample_size.rate_error(run, 100 * BASE_RTT_NS, 50 * BASE_RTT_NS) == pytest.approx(0.03)
+    assert sample_size.rate_error(run, 0) == 1.0
+    assert sample_size.share_error(800, 8) == pytest.approx(0.01)
+    assert sample_size.share_error(0, 8) == 1.0
 
 
 def test_goodput_of_a_few_round_trips_is_unknown_however_high_it_seems(made_up: Build) -> None:
@@ -169,15 +169,15 @@ def test_a_scenario_without_a_short_form_says_so() -> None:
 
 def test_an_empty_span_proves_nothing(made_up: Build) -> None:
     run = made_up()
-    assert enough.repair_share(run, 0, 1) == 1.0
-    assert enough.repair_share(run, 10**9, 2) == pytest.approx(0.3)
+    assert sample_size.repair_share(run, 0, 1) == 1.0
+    assert sample_size.repair_share(run, 10**9, 2) == pytest.approx(0.3)
 
 
 def test_a_fault_may_cost_two_round_trips_more_where_hosts_wait_for_the_last_packet(made_up: Build) -> None:
     run = made_up()
-    assert enough.repair_round_trips(run) == 5
+    assert sample_size.repair_round_trips(run) == 5
     streaming = Run([line for line in run.lines if line["kind"] != "step"])
-    assert enough.repair_round_trips(streaming) == 3
+    assert sample_size.repair_round_trips(streaming) == 3
 
 
 def test_a_run_lasts_as_many_round_trips_at_a_lower_rate() -> None:
