@@ -15,7 +15,7 @@ from common import plain_file
 from common.journal import Line
 from judging import units
 from judging.journal import merge
-from judging.shelf import Shelf, grouped
+from judging.stored_journal import StoredJournal, grouped
 
 SECOND_NS = 1_000_000_000
 LONG_BYTES = 128 << 20  # of journals: parsed, they take four times that
@@ -127,7 +127,7 @@ class Run:
         """Read the journals of a run directory; those of a long run stay on disk."""
         files = journal_files(directory)
         long = sum(path.lstat().st_size for path in files) > LONG_BYTES
-        return cls(Shelf.of(files) if long else merge(files), directory)
+        return cls(StoredJournal.of(files) if long else merge(files), directory)
 
     @cached_property
     def by_kind(self) -> dict[str, Sequence[Line]]:

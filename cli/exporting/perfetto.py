@@ -13,7 +13,7 @@ from cli.exporting import chrome_trace as trace
 from common.journal import Line
 from judging.journal import scan
 from judging.run import fault_spans
-from judging.shelf import mapped
+from judging.stored_journal import mapped
 from topo.node import Host, parse_node
 
 LAB = "lab"

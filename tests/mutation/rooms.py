@@ -46,7 +46,11 @@ ROOMS: dict[str, Room] = {
         ("judging/*.py", "judging/measures/*.py"),
         ("tests/judging",),
         60,
-        ("tests/judging/test_shelf.py", "tests/judging/test_labels.py", "tests/judging/test_report_in_browser.py"),
+        (
+            "tests/judging/test_stored_journal.py",
+            "tests/judging/test_labels.py",
+            "tests/judging/test_report_in_browser.py",
+        ),
     ),
     "plans and faults": Room(
         ("topo/*.py", "topo/fault/*.py"), ("tests/topo",), 50, ("topo/cli.py", "topo/draw.py", "topo/__main__.py")

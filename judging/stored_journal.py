@@ -17,7 +17,7 @@ from judging.arrays import Places, np
 from judging.journal import checked, scan
 
 
-class Shelf(Sequence[Line]):
+class StoredJournal(Sequence[Line]):
     """Lines by time, like `journal.merge`. Some forty bytes of memory a line, where a parsed line takes kilobytes."""
 
     def __init__(self, texts: Sequence[bytes | mmap.mmap], index: Places) -> None:
@@ -26,7 +26,7 @@ class Shelf(Sequence[Line]):
         self._index = index
 
     @classmethod
-    def of(cls, files: Iterable[Path]) -> Shelf:
+    def of(cls, files: Iterable[Path]) -> StoredJournal:
         """The lines of all files. Lines that cannot be read are error lines, as everywhere."""
         texts: list[bytes | mmap.mmap] = []
         times, rows = array("q"), array("q")
@@ -50,11 +50,11 @@ class Shelf(Sequence[Line]):
     def __getitem__(self, place: int) -> Line: ...
 
     @overload
-    def __getitem__(self, place: slice) -> Shelf: ...
+    def __getitem__(self, place: slice) -> StoredJournal: ...
 
-    def __getitem__(self, place: int | slice) -> Line | Shelf:
+    def __getitem__(self, place: int | slice) -> Line | StoredJournal:
         if isinstance(place, slice):
-            return Shelf(self._texts, self._index[place])
+            return StoredJournal(self._texts, self._index[place])
         text, start, length = (int(value) for value in self._index[place])
         return checked(json.loads(self._texts[text][start : start + length]))
 
@@ -67,7 +67,8 @@ class Shelf(Sequence[Line]):
             if (group := name(line)) is not None:
                 places[group].append(place)
         return {
-            group: Shelf(self._texts, self._index[np.frombuffer(found, np.int64)]) for group, found in places.items()
+            group: StoredJournal(self._texts, self._index[np.frombuffer(found, np.int64)])
+            for group, found in places.items()
         }
 
 
@@ -79,8 +80,8 @@ def mapped(path: Path) -> bytes | mmap.mmap:
 
 
 def grouped(lines: Sequence[Line], name: Callable[[Line], str | None]) -> dict[str, Sequence[Line]]:
-    """Lines by the name that each gets; a line without a name is left out. Lines on a shelf stay there."""
-    if isinstance(lines, Shelf):
+    """Lines by the name that each gets; lines without a name are left out. Those of a stored journal stay on disk."""
+    if isinstance(lines, StoredJournal):
         return lines.grouped(name)
     groups: dict[str, list[Line]] = defaultdict(list)
     for line in lines:

@@ -17,7 +17,7 @@ from judging import run as runs
 from judging.journal import merge
 from judging.judge import judge
 from judging.run import Run
-from judging.shelf import Shelf, grouped
+from judging.stored_journal import StoredJournal, grouped
 from running.setting import setting_of
 from scenarios import library
 from topo.plan import Plan
@@ -34,24 +34,24 @@ texts = st.lists(
 
 
 @given(files=st.lists(texts, max_size=3), torn=st.booleans())
-def test_a_shelf_holds_what_a_merged_journal_holds(
+def test_a_stored_journal_holds_what_a_merged_journal_holds(
     files: list[bytes], torn: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("journal")
     paths = [folder / f"{number}.jsonl" for number in range(len(files))]
     for path, text in zip(paths, files, strict=True):
         path.write_bytes(text if torn else text + b"\n")
-    shelf, merged = Shelf.of(paths), merge(paths)
-    assert list(shelf) == merged
-    assert list(shelf[1:3]) == merged[1:3]
-    assert not merged or shelf[-1] == merged[-1]
+    stored, merged = StoredJournal.of(paths), merge(paths)
+    assert list(stored) == merged
+    assert list(stored[1:3]) == merged[1:3]
+    assert not merged or stored[-1] == merged[-1]
     with pytest.raises(IndexError):
-        shelf[len(merged)]
+        stored[len(merged)]
 
     def name(line: Line) -> str | None:
         return None if line["kind"] == "y" else str(line["node"])
 
-    assert {node: list(found) for node, found in grouped(shelf, name).items()} == grouped(merged, name)
+    assert {node: list(found) for node, found in grouped(stored, name).items()} == grouped(merged, name)
 
 
 def plan_of(run: Run) -> Plan:
@@ -67,23 +67,24 @@ def test_a_long_run_is_judged_as_a_short_one_is(tmp_path: Path, monkeypatch: pyt
         (directory / "journal").mkdir(parents=True)
         (directory / "journal" / "all.jsonl").write_bytes(gzip.decompress(JOURNAL.read_bytes()))
         run = Run.open(directory)
-        assert isinstance(run.lines, Shelf) is (long_bytes == 0)
+        assert isinstance(run.lines, StoredJournal) is (long_bytes == 0)
         scenario = library.find(str(run.options["scenario"]))
         judge(directory, list(scenario.checks(setting_of(run.options, plan_of(run)))), scenario.story)
         pages.append([(directory / name).read_text() for name in ("verdict.json", "summary.txt", "journal.jsonl")])
     assert pages[0] == pages[1]
 
 
-def test_a_shelf_takes_a_fraction_of_the_memory_of_parsed_lines(tmp_path: Path) -> None:
+def test_a_stored_journal_takes_a_fraction_of_the_memory_of_parsed_lines(tmp_path: Path) -> None:
     """Two journals, one four times as long, each read in a process of its own."""
     line = {"t_ns": 1, "node": "a", "kind": "sample", "qps": [{"qp": n, "acked_bytes": n} for n in range(20)]}
     used = []
     for times in (10_000, 40_000):
         (tmp_path / "a.jsonl").write_text((json.dumps(line) + "\n") * times)
         read = (
-            "import sys, tracemalloc, numpy; from pathlib import Path; from judging.shelf import Shelf;"
-            "tracemalloc.start(); shelf = Shelf.of([Path(sys.argv[1])]);"
-            "groups = shelf.grouped(lambda line: line['kind']); print(tracemalloc.get_traced_memory()[1])"
+            "import sys, tracemalloc, numpy; from pathlib import Path;"
+            "from judging.stored_journal import StoredJournal; tracemalloc.start();"
+            "stored = StoredJournal.of([Path(sys.argv[1])]);"
+            "groups = stored.grouped(lambda line: line['kind']); print(tracemalloc.get_traced_memory()[1])"
         )
         words = [sys.executable, "-c", read, str(tmp_path / "a.jsonl")]
         used.append(int(subprocess.run(words, capture_output=True, text=True, check=True).stdout))
