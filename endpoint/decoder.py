@@ -1,4 +1,4 @@
-"""What the first bytes of a frame say, in the words of the transports: for packet logs and postcards."""
+"""What the first bytes of a frame say, in the words of the transports: for packet logs and sampled lines."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from common.fields import Fields
 from endpoint.census import census
 from endpoint.denylist import BY_REQUEST, CONTROL, OWNERS, PROBER, Denylist
 from endpoint.nic.config import NEVER
-from endpoint.postcards import Postcards
+from endpoint.packet_sampling import PacketSampler
 from endpoint.prober import Prober, ProberError
 from endpoint.profile import NicProfile
 from endpoint.transport import QueuePair, Transport
@@ -72,7 +72,7 @@ class Host:
         self.on_shutdown = on_shutdown
         self.on_sample: Callable[[int], None] = lambda now_ns: None
         self.guest: Guest | None = None
-        self.postcards: Postcards | None = None
+        self.sampler: PacketSampler | None = None
         """What samples packets, where somebody wants to see them (`sample_packets`)."""
         self._journal = journal
         self._transport_name = transport_name
@@ -117,8 +117,8 @@ class Host:
 
     def receive(self, port: int, frames: Sequence[bytes | memoryview], now_ns: int) -> bool:
         """True: the frames ask for nothing, as `Transport.receive` has it."""
-        if self.postcards is not None:
-            self.postcards.received(port, frames, now_ns)
+        if self.sampler is not None:
+            self.sampler.received(port, frames, now_ns)
         idle = self.transport.receive(port, frames, now_ns) and self.guest is None and self._prober is None
         if not idle:
             # A step for the frames of all ports together is soon enough: before timers, or sending.
@@ -182,8 +182,8 @@ class Host:
         if self._arrived:
             self._step(now_ns)
         frames = self.transport.packets_to_send(now_ns, limit)
-        if self.postcards is not None:
-            self.postcards.sent(frames, now_ns)
+        if self.sampler is not None:
+            self.sampler.sent(frames, now_ns)
         if self._prober is not None and (probes := self._prober.packets_to_send(now_ns)):
             frames = [*frames, *probes]
         return frames
@@ -212,10 +212,10 @@ class Host:
         self._step(now_ns)
 
     def sample_packets(self, dialect: str = "") -> None:
-        """Journal what is seen of one data packet in `endpoint.postcards.ONE_IN`, and memory that peers write to."""
-        if self.postcards is not None:
+        """Journal what is seen of one data packet in `ONE_IN`, and memory that peers write to."""
+        if self.sampler is not None:
             return
-        self.postcards = Postcards(self.profile, self._journal, dialect)
+        self.sampler = PacketSampler(self.profile, self._journal, dialect)
         for name, workload in self._workloads.items():
             self._tell_memory(name, {peer: link.offer() for peer, link in workload.links.items()})
             self._tell_pairs(workload)
@@ -320,16 +320,16 @@ class Host:
         except MemoryError as error:
             raise RequestError(f"there is not enough memory for workload {name!r} with {options}") from error
         offers = {peer: link.offer() for peer, link in workload.links.items()}
-        if self.postcards is not None:
+        if self.sampler is not None:
             self._tell_memory(name, offers)
         return {"offers": offers}
 
     def _tell_pairs(self, workload: Workload) -> None:
         """Which queue pairs belong together, for who looks at acknowledgements."""
-        if self.postcards is not None:
+        if self.sampler is not None:
             for peer, link in workload.links.items():
                 for own, qpn in link.pairs():
-                    self.postcards.joined(peer, own, qpn)
+                    self.sampler.joined(peer, own, qpn)
 
     def _tell_memory(self, name: str, offers: Mapping[str, Mapping[str, Any]]) -> None:
         """Where peers' payloads are placed."""

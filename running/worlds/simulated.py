@@ -168,7 +168,7 @@ class SimulatedWorld:
         return self.fabric.differences()
 
     def sample_packets(self) -> None:
-        """Have every host write postcards, as on real links they always do."""
+        """Have every host sample packets, as on real links they always do."""
         for simulated in self._hosts.values():
             simulated.nic.sample_packets(self._dialect_text)
 

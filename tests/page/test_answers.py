@@ -1,4 +1,4 @@
-"""What a receiver did: the packet log and both ends' postcards are written apart, and must tell the same."""
+"""What a receiver did: the packet log and both ends' sampled lines are written apart, and must tell the same."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from endpoint.postcards import ONE_IN
+from endpoint.packet_sampling import ONE_IN
 from judging.run import Run
 from page.answers import Answers, answer
 from running.directory import find
@@ -37,7 +37,9 @@ def log(incast: Path) -> list[Line]:
     return [line for line in lines if "packet" in line]
 
 
-def test_postcards_are_of_the_packets_that_the_log_has_at_the_times_of_the_log(incast: Path, log: list[Line]) -> None:
+def test_sampled_lines_are_of_the_packets_that_the_log_has_at_the_times_of_the_log(
+    incast: Path, log: list[Line]
+) -> None:
     begin_ns, end_ns = log[0]["t_ns"], log[-1]["t_ns"]
 
     def told(line: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -57,10 +57,10 @@ def test_a_run_whose_packets_are_recorded_is_the_same_run(seed: int, tmp_path: P
     plain = run.journals(tmp_path / "plain", NativeFabric, record=False)
     assert len(recorded.pop("packets")) > 100
     assert plain.pop("packets") == []
-    assert without_postcards(recorded) == without_postcards(plain) == plain
+    assert without_samples(recorded) == without_samples(plain) == plain
 
 
-def without_postcards(journals: dict[str, list[str]]) -> dict[str, list[str]]:
+def without_samples(journals: dict[str, list[str]]) -> dict[str, list[str]]:
     """What both runs journal: one whose packets are recorded also tells where receivers put some of them."""
     return {
         name: [line for line in lines if json.loads(line)["kind"] not in ("sampled", "memory")]

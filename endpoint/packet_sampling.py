@@ -1,4 +1,4 @@
-"""Postcards: what both ends of a connection saw of one data packet in so many, as `sampled` lines of the journal.
+"""Packet sampling: what both ends of a connection saw of one data packet in so many, as `sampled` lines of the journal.
 
 A host writes when it sends such a packet, when one arrives, and when its answer comes. Both ends choose by the PSN, so
 that they choose the same packets without a word; a byte of each frame is looked at, and nothing more. What happened
@@ -42,7 +42,7 @@ Journal = Callable[[int, str, Mapping[str, Any]], None]
 Buffer = bytes | memoryview
 
 
-class Postcards:
+class PacketSampler:
     """Looks at the frames of one host."""
 
     def __init__(self, profile: NicProfile, journal: Journal, dialect: str = "") -> None:

@@ -1,4 +1,4 @@
-"""What a frame says, read from frames that Scapy makes; and postcards, of whatever bytes arrive."""
+"""What a frame says, read from frames that Scapy makes; and sampled lines, of whatever bytes arrive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from benchmarks.rig.profiles import profile as example
 from endpoint.decoder import Decoder, acknowledges
 from endpoint.nic.dialect import DEFAULT
-from endpoint.postcards import LINES_MAX, ONE_IN, SECOND_NS, Postcards
+from endpoint.packet_sampling import LINES_MAX, ONE_IN, SECOND_NS, PacketSampler
 from endpoint.profile import NicProfile, parse
 
 pytest.importorskip("scapy", reason="needs the optional package scapy")
@@ -71,36 +71,36 @@ def test_a_range_that_crosses_the_end_of_the_psns_is_one_range() -> None:
     assert [psn for psn in (0xFFFFFE, 0xFFFFFF, 0, 1, 2) if acknowledges(told, psn)] == [0xFFFFFE, 0xFFFFFF, 0, 1]
 
 
-def card(profile: NicProfile) -> tuple[Postcards, list[tuple[int, str, Mapping[str, Any]]]]:
+def card(profile: NicProfile) -> tuple[PacketSampler, list[tuple[int, str, Mapping[str, Any]]]]:
     written: list[tuple[int, str, Mapping[str, Any]]] = []
-    return Postcards(profile, lambda t_ns, kind, fields: written.append((t_ns, kind, fields))), written
+    return PacketSampler(profile, lambda t_ns, kind, fields: written.append((t_ns, kind, fields))), written
 
 
 @given(st.lists(st.binary(max_size=200), max_size=20), st.binary(min_size=1, max_size=64), st.integers(0, 160))
 def test_whatever_bytes_arrive_nothing_breaks(frames: list[bytes], noise: bytes, at: int) -> None:
-    postcards, written = card(parse(example(1)))
+    sampler, written = card(parse(example(1)))
     front = layers.encapsulate(DA, THERE, HERE, ev=7, dscp=10, ecn=2, outer_src="fd00:1::1")
-    postcards.sent([(1, bytes(front / layers.Mrc(opcode=0xC7, dqpn=5, psn=ONE_IN) / layers.Meth() / layers.Reth()))], 0)
+    sampler.sent([(1, bytes(front / layers.Mrc(opcode=0xC7, dqpn=5, psn=ONE_IN) / layers.Meth() / layers.Reth()))], 0)
     assert [one[2]["what"] for one in written] == ["sent"]
     good = framed(layers.Mrc(opcode=0xDC, dqpn=1), layers.Seth(cack_psn=ONE_IN, entropy=7, sack_bitmap=1))
     spoiled = good[:at] + noise + good[at + len(noise) :]
-    postcards.received(1, [*frames, spoiled, memoryview(spoiled)[:at]], 1)
-    postcards.sent([(1, frame) for frame in [*frames, spoiled]], 2)
+    sampler.received(1, [*frames, spoiled, memoryview(spoiled)[:at]], 1)
+    sampler.sent([(1, frame) for frame in [*frames, spoiled]], 2)
 
 
 def test_the_first_answer_that_speaks_of_a_packet_closes_it_and_no_other_queue_pairs() -> None:
-    postcards, written = card(parse(example(1)))
-    postcards.joined("h0", 1, 5)
-    postcards.joined("h0", 2, 6)
+    sampler, written = card(parse(example(1)))
+    sampler.joined("h0", 1, 5)
+    sampler.joined("h0", 2, 6)
     front = layers.encapsulate(DA, THERE, HERE, ev=7, dscp=10, ecn=2, outer_src="fd00:1::1")
     for psn in range(250, 780):
-        postcards.sent(
+        sampler.sent(
             [(1, bytes(front / layers.Mrc(opcode=0xC7, dqpn=5, psn=psn) / layers.Meth() / layers.Reth()))], psn
         )
     assert [one[2]["psn"] for one in written] == [256, 512, 768]
 
     def sack(t_ns: int, own: int, **fields: Any) -> None:
-        postcards.received(1, [framed(layers.Mrc(opcode=0xDC, dqpn=own), layers.Seth(**fields))], t_ns)
+        sampler.received(1, [framed(layers.Mrc(opcode=0xDC, dqpn=own), layers.Seth(**fields))], t_ns)
 
     sack(1000, 2, cack_psn=900)  # of the other queue pair
     sack(1001, 1, cack_psn=255)
@@ -113,10 +113,10 @@ def test_the_first_answer_that_speaks_of_a_packet_closes_it_and_no_other_queue_p
 
 
 def test_a_flood_of_frames_that_look_sampled_does_not_fill_the_journal() -> None:
-    postcards, written = card(parse(example(1)))
+    sampler, written = card(parse(example(1)))
     front = layers.encapsulate(DA, THERE, HERE, ev=7, dscp=10, ecn=2, outer_src="fd00:1::1")
     frame = bytes(front / layers.Mrc(opcode=0xC7, dqpn=5, psn=ONE_IN) / layers.Meth() / layers.Reth())
-    postcards.sent([(1, frame)] * (2 * LINES_MAX), 0)
+    sampler.sent([(1, frame)] * (2 * LINES_MAX), 0)
     assert len(written) == LINES_MAX
-    postcards.sent([(1, frame)], SECOND_NS)
+    sampler.sent([(1, frame)], SECOND_NS)
     assert len(written) == LINES_MAX + 1
