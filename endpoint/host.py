@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from common.fields import Fields
-from endpoint.census import census
 from endpoint.denylist import BY_REQUEST, CONTROL, OWNERS, PROBER, Denylist
 from endpoint.nic.config import NEVER
 from endpoint.packet_sampling import PacketSampler
 from endpoint.prober import Prober, ProberError
 from endpoint.profile import NicProfile
+from endpoint.record_count import count_records
 from endpoint.transport import QueuePair, Transport
 from endpoint.workloads import Setup, Workload, WorkloadError, defaults, make
 from endpoint.workloads.workload import MEMORY_BYTES_MAX, OVER
@@ -103,7 +103,7 @@ class Host:
             "workload.stop": self._stop,
             "workload.remove": self._remove,
             "counters": lambda request: self.counters(),
-            "census": self._census,
+            "records": self._records,
             "sample": self._set_sample,
             "denylist.get": self._get_denied,
             "denylist.set": self._set_denied,
@@ -283,11 +283,11 @@ class Host:
 
     # Operations.
 
-    def _census(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _records(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Count what this host keeps, for who wants to know whether anything grows; journalled under `label`."""
         roots = [self.transport, *self._workloads.values(), self._denylist, self._prober]
-        records = census(roots)
-        self._journal(self._now_ns, "census", {"label": _fields(request).string("label"), "records": records})
+        records = count_records(roots)
+        self._journal(self._now_ns, "records", {"label": _fields(request).string("label"), "records": records})
         return {"records": records}
 
     def _ping(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class Runner:
                 begin_s = starts_s[phase.name]
                 agenda.append((begin_s, 2, partial(self._mark, journal, phase, "start")))
                 agenda.append((begin_s + phase.seconds, 0, partial(self._mark, journal, phase, "stop")))
-                if self.spec.scenario.census:
+                if self.spec.scenario.count_records:
                     agenda.append((begin_s + phase.seconds, 1, partial(self._count, world, phase)))
         programs = [Programs(program, world, self.directory) for program in self.spec.programs()]
         for one in programs:
@@ -178,7 +178,7 @@ class Runner:
 
     def _count(self, world: World, phase: Phase) -> None:
         for client in world.clients.values():
-            call(client, "census", label=phase.name)
+            call(client, "records", label=phase.name)
 
     def _carry_out(self, world: World, journal: Journal, moment: Moment) -> None:
         """Inject or undo a fault of the timeline, unless a person has done so by hand already."""

@@ -129,9 +129,9 @@ class Scenario:
     """An experiment. Its three functions are pure: they are asked again when an old run is judged.
 
     `phases` begin with "reference" after any warm-up; `plan` is a shipped plan or the path of a .toml file;
-    `sample_paths` has agents count packets by path, `census` count what they keep at the end of each phase; counters
-    are sampled every `sample_s` seconds of lab time. In virtual time switches' counters are sampled with
-    `sample_switches`, and once at the end without; elsewhere they always are.
+    `sample_paths` has agents count packets by path, `count_records` has them count what they keep at the end of each
+    phase; counters are sampled every `sample_s` seconds of lab time. In virtual time switches' counters are sampled
+    with `sample_switches`, and once at the end without; elsewhere they always are.
     """
 
     name: str
@@ -148,7 +148,7 @@ class Scenario:
     sample_paths: bool = False
     sample_s: float = SAMPLE_S
     sample_switches: bool = False
-    census: bool = False
+    count_records: bool = False
     short: tuple[Phase, ...] = ()  # the shortest phases in which the checks have enough evidence; () for none
     settings: Mapping[str, Any] = field(default_factory=dict)  # of MRC endpoints (endpoint/nic/config.py)
     until_done: bool = False  # whether the run ends as soon as all workloads have, however long its phases are

@@ -80,7 +80,7 @@ class Case:
             checks=lambda setting: must_hold(setting),
             phases=self.phases,
             settings=dict(self.settings),
-            census=self.repeats > 1,
+            count_records=self.repeats > 1,
         )
 
     def spec(self) -> RunSpec:

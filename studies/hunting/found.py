@@ -36,7 +36,7 @@ SCENARIO = Scenario(
     checks=lambda setting: must_hold(setting),
     phases=PHASES,
     settings={settings!r},
-    census={census!r},
+    count_records={count_records!r},
 )
 '''
 REPEATED = """[
@@ -66,7 +66,7 @@ def write(folder: Path, name: str, case: Case, outcome: Outcome, number: int, ru
         phases=f"({', '.join(repr(phase) for phase in case.phases)},)",
         timeline=REPEATED.format(every=case.faults_s, repeats=case.repeats) if repeated else "FAULTS",
         settings=dict(case.settings),
-        census=case.repeats > 1,
+        count_records=case.repeats > 1,
     )
     if repeated:
         text = text.replace("from pathlib", "from dataclasses import replace\nfrom pathlib", 1)

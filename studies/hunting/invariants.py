@@ -230,7 +230,7 @@ def nothing_grows(run: Run) -> Finding:
     counted: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
     ended = [name for name in run.phases if name.startswith("after")]
     counts_at = {name: number for number, name in enumerate(ended)}
-    lines = [line for line in run.kind("census") if line.get("label") in counts_at]
+    lines = [line for line in run.kind("records") if line.get("label") in counts_at]
     rounds = sorted({counts_at[line["label"]] for line in lines})
     if len(rounds) < 3:
         return Finding("nothing grows", True, "no faults were repeated often enough to see growth")

@@ -278,7 +278,7 @@ def test_operations_out_of_order_and_unknown_ones_are_refused():
             client.result(client.send(op, **arguments))
         return str(caught.value)
 
-    assert "there is no operation 'fly'; valid: census, counters, denylist.get" in refused("fly")
+    assert "there is no operation 'fly'; valid: counters, denylist.get" in refused("fly")
     assert "there is no workload 'w'; present: none" in refused("workload.start", name="w")
     assert "workload.start.name is missing; present: id, op; it must be a non-empty string" in refused("workload.start")
     prepare = {"name": "w", "kind": "write_bw", "ranks": ["h0", "h1"], "options": {}}

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from cli.main import main
-from endpoint.census import census
+from endpoint.record_count import count_records
 from judging.run import Run
 from running.rehearsal import rehearse
 from scenarios import library
@@ -234,7 +234,7 @@ def test_what_grows_from_round_to_round_is_told(counts: tuple[int, ...], holds: 
     for number, count in enumerate(counts, start=1):
         name = "after" if number == 1 else f"after {number}"
         rounds.append((10.0 * number, "runner", "phase", {"name": name, "state": "start"}))
-        rounds.append((10.0 * number + 5, "h0", "census", {"label": name, "records": {"EvSet.list": count}}))
+        rounds.append((10.0 * number + 5, "h0", "records", {"label": name, "records": {"EvSet.list": count}}))
     finding = nothing_grows()(lines(*rounds))
     assert finding.holds is holds
     assert holds or "h0 keeps EvSet.list: 50, 110, 170 records" in finding.reason
@@ -270,16 +270,16 @@ def test_a_queue_pair_that_stands_still_is_told() -> None:
         assert flows_move()(lines(*idle, *end)).holds is (first == 40)
 
 
-def test_a_census_counts_what_an_object_keeps_by_who_keeps_it() -> None:
+def test_the_records_count_is_of_what_an_object_keeps_by_who_keeps_it() -> None:
     class Keeper:
         def __init__(self) -> None:
             self.records: list[Any] = [[], []]
             self.self = self
 
     keeper = Keeper()
-    before = census([keeper])
+    before = count_records([keeper])
     keeper.records += [[1], [2]]
-    after = census([keeper])
+    after = count_records([keeper])
     assert after["Keeper.list"] - before["Keeper.list"] == 4
     assert after.get("Keeper.dict") == before.get("Keeper.dict")
 
@@ -344,7 +344,7 @@ def test_what_is_found_is_a_scenario_that_runs_by_itself(tmp_path: Path) -> None
         assert load_plan(loaded.plan) == case.plan
         assert sorted(loaded.timeline(setting), key=repr) == sorted(again.timeline(setting), key=repr)
         assert list(loaded.workloads(setting)) == list(again.workloads(setting))
-        assert (dict(loaded.settings), loaded.census) == (dict(again.settings), again.census)
+        assert (dict(loaded.settings), loaded.count_records) == (dict(again.settings), again.count_records)
         assert f"./lab run {path} --world simulated --seed {case.seed}" in path.read_text()
     words = ["run", str(tmp_path / f"case_{draw(3).seed}.py"), "--world", "simulated", "--seed", str(draw(3).seed)]
     assert main([*words, "--runs", str(tmp_path / "runs"), "--plain"]) in (0, 3)

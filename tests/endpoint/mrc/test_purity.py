@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("nic", "mrc", "roce", "workloads")
-ALONE = ("blame", "census", "decoder", "denylist", "host", "landed", "packet_sampling", "prober", "transport")
+ALONE = ("blame", "decoder", "denylist", "host", "landed", "packet_sampling", "prober", "record_count", "transport")
 WORKLOADS = ROOT / "endpoint/workloads"
 FILES = sorted(
     [

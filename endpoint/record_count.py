@@ -20,7 +20,7 @@ PASSED_OVER = (
 )  # fmt: skip
 
 
-def census(roots: Iterable[Any]) -> dict[str, int]:
+def count_records(roots: Iterable[Any]) -> dict[str, int]:
     """Entries of all containers by `Class.container`, each container once."""
     counted: Counter[str] = Counter()
     seen: set[int] = set()
