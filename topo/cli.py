@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from topo.count import census
+from topo.count import count_parts
 from topo.draw import draw_svg, draw_text
 from topo.emulation import labname, state
 from topo.plan import Plan
@@ -73,7 +73,7 @@ def run_show(arguments: argparse.Namespace) -> int:
     if arguments.single_plane:
         plan = plan.single_plane()
     if arguments.format == "json":
-        print(json.dumps({"plan": plan_document(plan), "census": census(plan).as_json()}, indent=1))
+        print(json.dumps({"plan": plan_document(plan), "counts": count_parts(plan).as_json()}, indent=1))
     else:
         print(show_plan(plan))
     return 0

@@ -20,7 +20,7 @@ THREE_TIER_OPTICS = 6 * THREE_TIER_NICS  # NIC–T0, T0–T1, T1–T2, two ends 
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class PartCount:
     """What a plan consists of. Ports are those of one switch; `optics` are transceivers of a NIC's full rate."""
 
     nics: int
@@ -80,13 +80,13 @@ class Census:
         return {**asdict(self), **{name: getattr(self, name) for name in names}, "three_tier": three_tier}
 
 
-def census(plan: Plan) -> Census:
+def count_parts(plan: Plan) -> PartCount:
     """Count a plan's parts; nothing is built."""
     nic_rate_bps = plan.planes * plan.links.host_rate_bps
     links_edge = plan.planes * plan.host_count
     links_fabric = plan.planes * plan.leaves * plan.spines
     edge_bps, fabric_bps = links_edge * plan.links.host_rate_bps, links_fabric * plan.links.fabric_rate_bps
-    return Census(
+    return PartCount(
         nics=plan.host_count,
         planes=plan.planes,
         leaves=plan.planes * plan.leaves,

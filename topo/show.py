@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from topo.count import THREE_TIER_NICS, THREE_TIER_OPTICS, THREE_TIER_SWITCHES, Census, census
+from topo.count import THREE_TIER_NICS, THREE_TIER_OPTICS, THREE_TIER_SWITCHES, PartCount, count_parts
 from topo.fault import Condition, Fault, arrival, conditions
 from topo.node import Host
 from topo.path import Path, hops, path_da, path_of_ev, paths
@@ -53,7 +53,7 @@ def switch_words(plan: Plan) -> str:
 
 def show_plan(plan: Plan) -> str:
     """What `topo show` prints: parts, times, queues, MTU arithmetic, and the three-tier network beside them."""
-    count = census(plan)
+    count = count_parts(plan)
     links, queues = plan.links, plan.queues
     rows = [
         ("plan", f"{plan.name}: {plan.description}" if plan.description else plan.name),
@@ -93,7 +93,7 @@ def _overrides(plan: Plan) -> str:
     return "".join(f", {name} {kind}" for name, kind in plan.switch_overrides.items())
 
 
-def _comparison(plan: Plan, count: Census) -> list[str]:
+def _comparison(plan: Plan, count: PartCount) -> list[str]:
     return [
         f"{'per NIC':14}{plan.name:>14}{'three tiers':>14}   ratio",
         f"{'switches':14}{count.switches_per_nic:14.6f}{THREE_TIER_SWITCHES / THREE_TIER_NICS:14.6f}"

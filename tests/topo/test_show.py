@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topo.__main__ import main
-from topo.count import census
+from topo.count import count_parts
 from topo.draw import draw_svg, draw_text
 from topo.graph import links, ports
 from topo.node import Host, leaf, spine
@@ -19,7 +19,7 @@ from topo.show import switch_kinds, switch_words
 
 
 def test_the_paper_needs_three_fifths_of_the_switches_and_two_thirds_of_the_optics():
-    count = census(load_plan("paper"))
+    count = count_parts(load_plan("paper"))
     assert count.nics == 131_072
     assert count.switches == 6_144
     assert count.switch_ratio == pytest.approx(3 / 5, abs=1e-12)
@@ -31,7 +31,7 @@ def test_the_paper_needs_three_fifths_of_the_switches_and_two_thirds_of_the_opti
 
 
 def test_wide_has_256_paths_between_leaves():
-    assert census(load_plan("wide")).paths_across == 256
+    assert count_parts(load_plan("wide")).paths_across == 256
 
 
 plans = st.builds(
@@ -46,7 +46,7 @@ plans = st.builds(
 
 @given(plans)
 def test_the_closed_forms_agree_with_counting(plan):
-    count = census(plan)
+    count = count_parts(plan)
     listed = list(links(plan))
     assert count.links_edge == sum(link.kind == "edge" for link in listed)
     assert count.links_fabric == sum(link.kind == "fabric" for link in listed)
@@ -96,12 +96,12 @@ def test_show_prints_the_ratios(capsys):
         assert words in out
 
 
-def test_show_as_json_has_plan_and_census(capsys):
+def test_show_as_json_has_plan_and_counts(capsys):
     status, out, _ = run(capsys, "topo", "show", "lab", "--format", "json", "--single-plane")
     document = json.loads(out)
     assert status == 0
     assert document["plan"]["fabric"]["planes"] == 1
-    assert document["census"]["three_tier"]["switches"] == 5_120
+    assert document["counts"]["three_tier"]["switches"] == 5_120
 
 
 def test_paths_decode_the_list_hop_by_hop(capsys):
