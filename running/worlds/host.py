@@ -9,7 +9,7 @@ from common.client import ControlError, ControlTimeoutError
 from endpoint.denylist import FAULTS
 from endpoint.door.stepped import SteppedDoor
 from endpoint.host import Host as HostNic
-from endpoint.turns import Turns
+from endpoint.virtual_host import VirtualHost
 from running.worlds.virtual_time import VirtualTime
 from running.worlds.world import call
 from switch.fabric import Fabric
@@ -27,7 +27,7 @@ class SimulatedHost:
         self.node = node
         self.nic: HostNic
         self.door: SteppedDoor
-        self.turns: Turns | None = None
+        self.virtual: VirtualHost | None = None
         """There once the NIC is."""
         self._number = number
         self._answer_s = ANSWER_S * pace
@@ -39,12 +39,12 @@ class SimulatedHost:
 
     def clock(self) -> int:
         """The host's own time: ahead of the world's while the host lives through a turn."""
-        return self._time.now_ns if self.turns is None else max(self.turns.now_ns, self._time.now_ns)
+        return self._time.now_ns if self.virtual is None else max(self.virtual.now_ns, self._time.now_ns)
 
     def attach(self, nic: HostNic, entrance: SteppedDoor) -> None:
         self.nic = nic
         self.door = entrance
-        self.turns = Turns(nic, self._number)
+        self.virtual = VirtualHost(nic, self._number)
 
     # endpoint.group.Client
 
@@ -91,7 +91,7 @@ class SimulatedHost:
 
     def _act(self) -> None:
         """Have the NIC act at once on a change that was made to it between turns."""
-        assert self.turns is not None
-        frames = self.turns.act(self._time.now_ns)
+        assert self.virtual is not None
+        frames = self.virtual.act(self._time.now_ns)
         self._time.wake(self._number)
         self._fabric.send(frames)

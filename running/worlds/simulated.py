@@ -106,7 +106,7 @@ class SimulatedWorld:
         }
         for host, simulated in self._hosts.items():
             simulated.attach(*self._nic(host, simulated.clock, transport, seed, directory))
-        self.time.settle([host.turns for host in self._hosts.values() if host.turns is not None], self._settle)
+        self.time.settle([host.virtual for host in self._hosts.values() if host.virtual is not None], self._settle)
         self._packet_log: PacketLog | None = None
         self._sample_interval_ns = self._sample_due_ns = 0
         self._dialect_text = str(transport.settings.get("dialect", ""))

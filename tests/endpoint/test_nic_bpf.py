@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from common import bpf
 from endpoint import prober
 from endpoint.frame_filter import udp_over_ipv6
-from endpoint.turns import is_probe
+from endpoint.virtual_host import is_probe
 
 PROGRAM = udp_over_ipv6((4791, 4971), 7, 3)
 IPV6 = b"\x60" + bytes(5)

@@ -29,7 +29,7 @@ def is_probe(frame: bytes) -> bool:
     return bool(bpf.run(prober.FRAMES, frame))
 
 
-class Turns:
+class VirtualHost:
     """The turns of one host; `number` is the host's in the frames that it sends.
 
     `now_ns` is the instant that the host has come to, `due_ns` when it acts next if no frame reaches it.
