@@ -14,8 +14,8 @@ from common.pairs import json_or_text, parse_pair
 from common.seeds import Purpose, derive
 from endpoint import plugins
 from running import calibration
-from running.added import parse
 from running.choices import Choices
+from running.fault_words import parse
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library

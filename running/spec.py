@@ -14,8 +14,8 @@ from typing import Any
 
 from judging.checks import Check
 from running import identity
-from running.added import words
 from running.choices import Choices
+from running.fault_words import words
 from scenarios.scenario import Phase, Program, Scenario, Setting, TimedFault, Workload, carried_out
 from topo.plan import Plan
 from topo.show import switch_kinds

@@ -15,7 +15,7 @@ from cli.owner import hand_over
 from cli.root import need_root
 from cli.words import add
 from common.interrupts import sigterm_too
-from running import added
+from running import fault_words
 from running.directory import RUNS, RunDirectory
 from running.transport_choice import TRANSPORTS
 from topo.emulation import labname
@@ -84,7 +84,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="append",
         default=[],
         metavar="WORDS",
-        help=f"add a fault: '{added.EXAMPLE}' (seconds into phase faults; in PHASE); repeatable",
+        help=f"add a fault: '{fault_words.EXAMPLE}' (seconds into phase faults; in PHASE); repeatable",
     )
     run.add_argument("--seed", type=int, help="repeat what chance decided (a new seed each time)")
     run.add_argument(

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from judging.run import Run
-from running import added
+from running import fault_words
 from running.choices import Choices
 from running.directory import RunDirectory
 from running.live import CHOSEN, USUAL, Picture, Tail, Watcher, heading, sparkline
@@ -88,7 +88,7 @@ def test_the_first_line_of_a_run_names_the_seed_and_what_is_not_as_usual() -> No
         overrides={"trimming.enabled": "false"},
         settings={"selection": "single_path"},
         reconvergence_s=0.5,
-        added=(added.parse("loss p0l1-p0s1 20 @1 for 2", scenario.phases),),
+        added=(fault_words.parse("loss p0l1-p0s1 20 @1 for 2", scenario.phases),),
     )
 
     def first_line(choices: Choices) -> str:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from cli import main as cli
 from judging.reports import comparison
 from judging.run import Run
-from running.added import parse, words
 from running.directory import find
+from running.fault_words import parse, words
 from scenarios import library
 from scenarios.scenario import TimedFault
 from topo.fault import FaultError
