@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cli.needs import needs, start_with_huge_pages
-from cli.owner import handing_over
+from cli.ownership import handing_over
 from cli.root import need_root
 from cli.words import WORDS, place
 from common import files

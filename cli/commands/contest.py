@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from cli import words
 from cli.commands.run import chosen
 from cli.commands.sweep import add_engine_options, make_engine, name_of, parse_seeds
-from cli.owner import handing_over
+from cli.ownership import handing_over
 from common.interrupts import sigterm_too
 from running.directory import RUNS
 from running.workers import WORKERS_MAX

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cli.owner import hand_over
+from cli.ownership import hand_over
 from cli.words import add
 from common import files
 from running.directory import RUNS, find

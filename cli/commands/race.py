@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cli.owner import hand_over
+from cli.ownership import hand_over
 from running.directory import RunDirectory
 from running.transport_choice import TRANSPORTS, transport
 

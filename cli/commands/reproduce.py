@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from cli import words
-from cli.owner import handing_over
+from cli.ownership import handing_over
 from common.interrupts import sigterm_too
 from running.directory import RUNS
 from running.workers import WORKERS_MAX

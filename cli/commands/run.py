@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.owner import hand_over
+from cli.ownership import hand_over
 from cli.root import need_root
 from cli.words import add
 from common.interrupts import sigterm_too

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from cli import words
 from cli.commands.run import chosen, refuse_second_lab
-from cli.owner import handing_over
+from cli.ownership import handing_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
 from running.directory import RUNS

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli.owner import hand_over
+from cli.ownership import hand_over
 from cli.root import need_root
 from cli.words import add
 from common.scratch import Scratch

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.owner import hand_over, handing_over
+from cli.ownership import hand_over, handing_over
 
 
 @pytest.mark.root
