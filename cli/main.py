@@ -71,9 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser().print_help()
         return NOT_DONE
     if not words[0].startswith("-") and words[0] not in WORDS:
-        from cli.guesses import guess  # knows the fault verbs, which take a moment to import
+        from cli.suggestions import suggest  # knows the fault verbs, which take a moment to import
 
-        meant = guess(words[0], WORDS)
+        meant = suggest(words[0], WORDS)
         hint = f"did you mean ./lab {meant}?" if meant else f"valid are {', '.join(WORDS)}"
         sys.stderr.write(f"mrclab: no command {words[0]!r}: {hint}\n")
         return NOT_DONE

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from topo.fault import VERBS
 
-GUESSES: Mapping[str, str] = {
+SUGGESTIONS: Mapping[str, str] = {
     "deploy": "up",
     "destroy": "down",
     "redeploy": "down, then up",
@@ -63,10 +63,10 @@ GUESSES: Mapping[str, str] = {
 }
 
 
-def guess(word: str, known: Iterable[str]) -> str:
+def suggest(word: str, known: Iterable[str]) -> str:
     """A known word that a user may have meant by an unknown one; "" when there is none like it."""
-    if word.lower() in GUESSES:
-        return GUESSES[word.lower()]
+    if word.lower() in SUGGESTIONS:
+        return SUGGESTIONS[word.lower()]
     for verb in VERBS.values():
         if word.lower() in (verb.name, *verb.elsewhere):
             return f"fault {verb.usage}"
