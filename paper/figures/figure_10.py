@@ -9,9 +9,9 @@ from paper import measuring, readings
 from paper.breaking import SINGLE_PATH, fails, single_path
 from paper.clock import Clock
 from paper.cluster import B
+from paper.explanations import FIRMWARE
 from paper.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part
 from paper.pair import LOWEST, lowest_sample, pair
-from paper.whys import FIRMWARE
 
 UNIT = 30  # round trips
 DOWN, END = 2.0, 5.0

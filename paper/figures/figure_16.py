@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from paper.explanations import RING
 from paper.figure import Experiment, Figure, Part
 from paper.losing import LOSSES, PROFILE, TRANSPORTS, Collective, part_name, quantity_name
-from paper.whys import RING
 
 RANKS = 64
 SIZES = (2, 4, 8, 16, 32, 64)  # MB

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from paper import readings
+from paper.explanations import DIPS, ONE_PATH, SPREAD
 from paper.figure import Chart, Experiment, Failing, Figure, Order, PaperCurve, Part, Quantity
 from paper.incast import LENGTH_S, LOWEST, SECOND, flow_curves, seven_to_one
 from paper.parameters import MRC, PFC_8QP, PFC_DCQCN, PFC_DCQCN_8QP
-from paper.whys import DIPS, ONE_PATH, SPREAD
 
 SEEDS = range(2, 21)  # other places in the hash
 READ = readings.of("18")

@@ -9,10 +9,10 @@ from judging.run import Run
 from paper import measuring, readings
 from paper.clock import Clock
 from paper.cluster import D
+from paper.explanations import CUT_RATES, SHARED_UPLINK
 from paper.figure import Chart, Experiment, Failing, Figure, Measured, Order, PaperCurve, Part, Quantity
 from paper.parameters import MRC, PFC, PFC_8QP, PFC_DCQCN_8QP, mrc
 from paper.streams import stream
-from paper.whys import CUT_RATES, SHARED_UPLINK
 from running.transport_choice import TransportChoice
 from topo.plan import Plan
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paper import readings
+from paper.explanations import SHARED_LINK
 from paper.figure import Chart, Failing, Figure, Order, PaperCurve, Part
 from paper.incast import LENGTH_S, SECOND, flow_curves, seven_to_one
 from paper.parameters import MRC, PFC, PFC_8QP
-from paper.whys import SHARED_LINK
 
 SEEDS = range(2, 21)  # other places in the hash
 READ = readings.of("21")

@@ -9,10 +9,10 @@ from judging.run import Run
 from paper import measuring, readings
 from paper.clock import LEAD, SHOWN, Clock
 from paper.cluster import D
+from paper.explanations import MARKS
 from paper.figure import Chart, Experiment, Failing, Figure, Measured, Order, PaperCurve, Part, Quantity
 from paper.parameters import PFC_DCQCN
 from paper.streams import DEPTH, SIZE
-from paper.whys import MARKS
 from scenarios.scenario import Phase, Workload
 from topo.plan import Plan
 

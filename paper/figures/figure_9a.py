@@ -9,9 +9,9 @@ from paper import measuring, readings
 from paper.breaking import KEPT, SINGLE_PATH, fails, kept, single_path
 from paper.clock import Clock
 from paper.cluster import B
+from paper.explanations import FIRMWARE
 from paper.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part
 from paper.pair import DILUTED, pair
-from paper.whys import FIRMWARE
 
 STEP_ROUND_TRIPS = 60
 SETTLE = 0.25  # of a step: what a plateau's mean leaves out after each change

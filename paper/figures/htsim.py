@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from judging.run import Run
 from paper import parameters, readings
+from paper.explanations import A_QUARTER, HASHED_FLOWS
 from paper.figure import Experiment, Figure, Measured, Part, Quantity
 from paper.parameters import MRC, mrc
-from paper.whys import A_QUARTER, HASHED_FLOWS
 from running.transport_choice import TransportChoice
 from scenarios.scenario import Phase, TimedFault, Workload
 from topo.plan import Links, Plan
