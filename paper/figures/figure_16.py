@@ -7,7 +7,7 @@ from functools import partial
 
 from paper.explanations import RING
 from paper.figure import Experiment, Figure, Part
-from paper.losing import LOSSES, PROFILE, TRANSPORTS, Collective, part_name, quantity_name
+from paper.random_loss import LOSSES, PROFILE, TRANSPORTS, Collective, part_name, quantity_name
 
 RANKS = 64
 SIZES = (2, 4, 8, 16, 32, 64)  # MB
