@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from paper.figure import Figure
+from paper.memory import MemoryBudget
 from paper.outcome import Outcome
 from paper.perform import task
-from paper.room import Room
 from studies.sweeping.engine import Engine
 from studies.sweeping.row import Row
 from studies.sweeping.store import Store
@@ -40,13 +40,15 @@ class Reproduction:
         """How many runs there are."""
         return len(self._tasks)
 
-    def run(self, engine: Engine, room: Room, tell: Callable[[Task, Row], None] = lambda task, row: None) -> None:
-        """Make the runs that wait for room; `tell` is called after each."""
-        while room or engine.pending:
-            while engine.pending < engine.workers and (one := room.take()):
+    def run(
+        self, engine: Engine, budget: MemoryBudget, tell: Callable[[Task, Row], None] = lambda task, row: None
+    ) -> None:
+        """Make the runs that wait for memory; `tell` is called after each."""
+        while budget or engine.pending:
+            while engine.pending < engine.workers and (one := budget.take()):
                 engine.submit(one)
             row = engine.next()
-            room.ended(row.key)
+            budget.ended(row.key)
             self.made += 1
             self._rows[row.key] = row
             if not row.error:

@@ -68,10 +68,10 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
 
     from common import files
     from paper import catalogue, perform
+    from paper.memory import MemoryBudget
     from paper.progress import Told
     from paper.report import document, page, standing, table, text
     from paper.reproduction import Reproduction
-    from paper.room import Room
     from running.estimate import available_memory
     from studies.sweeping.pool import Pool
     from studies.sweeping.store import Store
@@ -84,12 +84,12 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
         stack.enter_context(handing_over(arguments.runs, folder))
         store = stack.enter_context(Store(folder))
         reproduction = Reproduction(wanted, store, arguments.short)
-        room = Room(reproduction.missing, available_memory())
+        budget = MemoryBudget(reproduction.missing, available_memory())
         try:
-            if room:
+            if budget:
                 engine = stack.enter_context(Pool(workers, perform.choose, folder, perform.perform))
                 with Told(console, reproduction, arguments.plain) as told:
-                    reproduction.run(engine, room, told.tell)
+                    reproduction.run(engine, budget, told.tell)
         finally:
             # The page has every figure of which results are kept, whichever were asked for this time.
             outcomes = reproduction.outcomes()
@@ -105,7 +105,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     sys.stdout.write(f"{shown}{table.verdict(outcomes)}\n")
     sys.stdout.write(f"page: {folder / 'reproduction.html'}\n")
     problems = [f"broken off: {error}" for outcome in outcomes for error in outcome.errors]
-    problems += [f"left out: {sentence}" for sentence in room.refused]
+    problems += [f"left out: {sentence}" for sentence in budget.refused]
     for problem in problems:
         console.print(problem, highlight=False, soft_wrap=True, markup=False)
     return 1 if problems else 0

@@ -17,6 +17,7 @@ from paper.clock import Clock
 from paper.cluster import CLUSTERS, A, B, C
 from paper.figure import Chart, Experiment, Failing, Figure, Measured, Order, PaperCurve, Part, Quantity
 from paper.measuring import sample_gbps
+from paper.memory import MemoryBudget, needed_bytes
 from paper.outcome import (
     BEYOND,
     CALIBRATION,
@@ -33,7 +34,6 @@ from paper.outcome import (
 from paper.placement import ranks
 from paper.report import document, page, standing, text
 from paper.reproduction import Reproduction
-from paper.room import Room, needed_bytes
 from running.estimate import estimate
 from scenarios import library
 from studies.sweeping.engine import Inline
@@ -219,8 +219,8 @@ def test_what_was_made_is_kept_and_what_broke_is_made_again(tmp_path: Path) -> N
     assert [one.ours for one in outcome.comparisons] == [5.0, 5.0, 700.0, 700.0]
 
 
-def roomy(reproduction: Reproduction) -> Room:
-    return Room(reproduction.missing, 10**12)
+def roomy(reproduction: Reproduction) -> MemoryBudget:
+    return MemoryBudget(reproduction.missing, 10**12)
 
 
 class Side(Inline):
@@ -242,12 +242,12 @@ def test_runs_that_need_more_memory_than_there_is_wait_or_are_left_out_and_named
         reproduction = Reproduction([catalogue.find("5.2.1")], store, short=True)
         names = [task.words[1] for task in reproduction.missing]
         sizes = dict(zip(names, (500, 450, 300, 901, 1, 1), strict=True))
-        room = Room(reproduction.missing, 1000, lambda task: sizes[task.words[1]])
+        budget = MemoryBudget(reproduction.missing, 1000, lambda task: sizes[task.words[1]])
         engine = Side()
-        reproduction.run(engine, room)
+        reproduction.run(engine, budget)
     # A tenth is left to the system.
     assert engine.together[:2] == [[names[0], names[2]], [names[2], names[1]]]
-    assert room.refused == [
+    assert budget.refused == [
         f"figure 5.2.1, {names[3]}: about 901 bytes of memory, and this machine has 1000 bytes to spare"
     ]
 

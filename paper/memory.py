@@ -1,4 +1,4 @@
-"""Room: which runs of a reproduction this machine's memory holds side by side."""
+"""Which runs of a reproduction this machine's memory holds side by side."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def needed_bytes(task: Task) -> int:
     return estimate.estimate(perform.choose(task.words)).memory_bytes
 
 
-class Room:
+class MemoryBudget:
     """Runs that wait for memory: `take` hands out what fits beside the runs that were handed out and have not ended.
 
     `refused` has a sentence for each run that would not fit alone. `available_bytes` is what processes may have in all.
