@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.rig.browser import MISSING, Page, browser
 from page.answers import Answers
-from page.desk import Desk
 from page.microscope import Microscope
+from page.request_handler import RequestHandler
 from page.stage import Stage, plan_stage, replay_stage
 from page.viewer import Viewer
 from running.directory import find
@@ -79,8 +79,8 @@ def wide(page: Page) -> None:
 
 def taken(stage: Stage, pose: Callable[[Page], Any], size: tuple[int, int], scheme: Any, path: Path) -> None:
     """One picture; RuntimeError when the page complained on its console."""
-    desk = Desk(stage.plans, Microscope(stage.plans), answer=Answers(stage.runs))
-    with Viewer(stage.document(), stage.runs, desk, print) as viewer, browser(*size, scheme) as opened:
+    handler = RequestHandler(stage.plans, Microscope(stage.plans), answer=Answers(stage.runs))
+    with Viewer(stage.document(), stage.runs, handler, print) as viewer, browser(*size, scheme) as opened:
         page = opened()
         page.open(viewer.address)
         if stage.mode != "plan":

@@ -16,10 +16,10 @@ from common.client import ControlClient, ControlError
 from common.journal import Journal
 from judging.run import Run
 from page.answers import Answers
-from page.desk import Desk
 from page.microscope import Microscope
 from page.pacing import OVER, Abreast, Closing, PacedHands, PacedWorld, Pacer, Pacers
 from page.played import played
+from page.request_handler import RequestHandler
 from page.stage import Stage, title
 from page.viewer import Viewer
 from running.directory import RunDirectory
@@ -99,7 +99,7 @@ class RunView:
             virtual,
         )
         file = first.directory.path / "played.py"
-        self._desk = Desk(
+        self._handler = RequestHandler(
             [run.plan for run in runs],
             self._microscope,
             clockwork=Pacers(self.pacers) if virtual else None,
@@ -107,7 +107,7 @@ class RunView:
             answer=Answers(stage.runs),
             why_not=NOT_YET,
         )
-        self.viewer = Viewer(stage.document(), stage.runs, self._desk, tell, port)
+        self.viewer = Viewer(stage.document(), stage.runs, self._handler, tell, port)
 
     def __enter__(self) -> RunView:
         self.viewer.__enter__()
@@ -125,7 +125,7 @@ class RunView:
                 assert isinstance(world, EmulatedWorld)
                 if world.lab.switch_control is not None:
                     self._microscope.lab = world.lab
-                self._desk.breakables[lane] = Hands(world.lab)
+                self._handler.breakables[lane] = Hands(world.lab)
                 return Closing(world, partial(self._closed, lane))
             assert isinstance(world, SimulatedWorld)
             return Closing(self._paced(world, lane), partial(self._closed, lane))
@@ -135,7 +135,7 @@ class RunView:
     def _paced(self, world: SimulatedWorld, lane: int) -> PacedWorld:
         directory, pacer = self._runs[lane].directory, self.pacers[lane]
         journal = Journal(directory.journal("faults"), "lab", world.now_ns)
-        self._desk.breakables[lane] = PacedHands(world, pacer, journal)
+        self._handler.breakables[lane] = PacedHands(world, pacer, journal)
         world.sample_packets()
         slice_ns = round(SAMPLE_S * min(float(run.options["pace"]) for run in self._runs) * 1e9)
         counting = Counting(world, Journal(directory.journal("counters"), "switches", world.now_ns), slice_ns)
@@ -143,8 +143,8 @@ class RunView:
 
     def _closed(self, lane: int) -> None:
         self.abreast.leave(lane)
-        self._desk.why_not = OVER
-        self._desk.breakables.pop(lane, None)
+        self._handler.why_not = OVER
+        self._handler.breakables.pop(lane, None)
         self._microscope.lab = None
 
 
@@ -226,13 +226,13 @@ class LabView:
         seeing = lab if lab.switch_control is not None else None
         self._journal.write_process("view")
         self._journal.write("options", plan=lab.plan.name, world="emulated")
-        self._desk = Desk(
+        self._handler = RequestHandler(
             [lab.plan],
             Microscope([lab.plan], seeing),
             breakable=Hands(lab),
             played=lambda: written(folder, file, hand_over),
         )
-        self.viewer = Viewer(self.stage.document(), self.stage.runs, self._desk, tell, port, also=agents)
+        self.viewer = Viewer(self.stage.document(), self.stage.runs, self._handler, tell, port, also=agents)
         self._ending = threading.Event()
         self._seen: list[Fault] = []
         self._counted: dict[str, Any] = {}

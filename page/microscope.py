@@ -20,7 +20,7 @@ from topo.plan import Plan
 
 
 class Microscope:
-    """Follows packets on each lane of a view: `page.desk.Trace`."""
+    """Follows packets on each lane of a view: `page.request_handler.Trace`."""
 
     def __init__(self, plans: Sequence[Plan], lab: Lab | None = None) -> None:
         self._plans = plans

@@ -121,7 +121,7 @@ class Closing:
 
 
 class Pacers:
-    """The pacers of runs that are held and stepped together: `page.desk.Clockwork`."""
+    """The pacers of runs that are held and stepped together: `page.request_handler.Clockwork`."""
 
     def __init__(self, pacers: Sequence[Pacer]) -> None:
         self._pacers = pacers
@@ -197,7 +197,7 @@ class PacedWorld(Closing):
 
 
 class PacedHands:
-    """`page.desk.Breakable` of a world that only its own thread may touch.
+    """`page.request_handler.Breakable` of a world that only its own thread may touch.
 
     Journals what people do, as a running lab does by itself (node `lab`).
     """

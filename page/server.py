@@ -20,9 +20,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from common.client import ControlClient, ControlError
 from common.rights import drop_rights
-from page.desk import OPERATIONS
 from page.feed import LIVE_LINES_MAX, Feed
 from page.guard import Guard
+from page.request_handler import OPERATIONS
 from page.site import Site
 
 ASK_S = 60.0
@@ -49,8 +49,8 @@ class Protocol(H11Protocol):
             self._look = self.loop.call_later(SILENT_S, self._close_silent, self.cycle)
 
 
-class Desk:
-    """Asks the lab's process; only the operations of `page.desk` leave this process."""
+class LabClient:
+    """Asks the lab's process; only the operations of `page.request_handler` leave this process."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -103,7 +103,7 @@ def main() -> None:
     site = Site(
         Path(told["scene"]).read_bytes(),
         [feed(*(None if folder is None else Path(folder) for folder in folders)) for folders in told["runs"]],
-        Desk(Path(told["desk"])).ask,
+        LabClient(Path(told["requests"])).ask,
     )
     guard = Guard(site.app, told["token"], listener.getsockname()[1])
     config = uvicorn.Config(
@@ -116,7 +116,7 @@ def main() -> None:
         asyncio.run(serve(uvicorn.Server(config), site, listener, told["user"]))
     finally:
         if os.getppid() != told["parent"]:
-            shutil.rmtree(Path(told["desk"]).parent, ignore_errors=True)  # the parent was killed and left it
+            shutil.rmtree(Path(told["requests"]).parent, ignore_errors=True)  # the parent was killed and left it
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from common.interpreter import python
 from common.rights import ordinary_user
 from common.scratch import Scratch
 from common.server import ControlServer, Reply, ThreadReaders
-from page.desk import Desk
+from page.request_handler import RequestHandler
 
 SERVER = ("starlette", "uvicorn")
 LINE_BYTES_MAX = 8192
@@ -34,7 +34,7 @@ class Viewer:
         self,
         scene: Mapping[str, Any],
         runs: Sequence[Path | None],
-        desk: Desk,
+        handler: RequestHandler,
         tell: Callable[[str], None],
         port: int = 0,
         also: Path | None = None,
@@ -48,7 +48,7 @@ class Viewer:
                 f"the page's server needs {' and '.join(missing)}, which ./lab view installs (the extra view)"
             )
         self._tell = tell
-        self._desk = desk
+        self._handler = handler
         self._runs = [[None if run is None else str(run.resolve())] for run in runs]
         if also is not None:
             self._runs[0].append(str(also.resolve()))
@@ -76,7 +76,7 @@ class Viewer:
     @property
     def socket(self) -> Path:
         """Where the page's server asks."""
-        return self._folder / "desk.sock"
+        return self._folder / "requests.sock"
 
     @property
     def server_pid(self) -> int | None:
@@ -85,10 +85,10 @@ class Viewer:
 
     def __enter__(self) -> Viewer:
         self._control = ControlServer(
-            self._folder / "desk.sock", ThreadReaders(), self._answer, line_bytes_max=LINE_BYTES_MAX
+            self._folder / "requests.sock", ThreadReaders(), self._answer, line_bytes_max=LINE_BYTES_MAX
         )
         # The socket first: once the folder is theirs, another process of that user could put a link in its place.
-        for path in (self._folder / "desk.sock", self._folder):
+        for path in (self._folder / "requests.sock", self._folder):
             if self._user is not None:
                 os.chown(path, *self._user, follow_symlinks=False)
         self._server = self._started()
@@ -118,7 +118,7 @@ class Viewer:
             "token": self._token,  # by standard input: command lines can be read by everybody
             "scene": str(self._scene),
             "runs": self._runs,
-            "desk": str(self._folder / "desk.sock"),
+            "requests": str(self._folder / "requests.sock"),
             "user": self._user,
             "parent": os.getpid(),
         }
@@ -149,7 +149,7 @@ class Viewer:
     def _answer(self, request: Mapping[str, Any], reply: Reply) -> None:
         ident = request.get("id")
         try:
-            result = self._desk.do(request)
+            result = self._handler.do(request)
         except (ValueError, RuntimeError, OSError, LookupError, ArithmeticError, TypeError) as error:
             reply({"id": ident, "ok": False, "error": str(error) or type(error).__name__})
             return

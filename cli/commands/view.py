@@ -56,8 +56,8 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def view_command(arguments: argparse.Namespace) -> int:
     from page import export
     from page.answers import Answers
-    from page.desk import Desk
     from page.microscope import Microscope
+    from page.request_handler import RequestHandler
     from page.stage import plan_stage, replay_stage, what_is
     from page.viewer import Viewer
 
@@ -81,8 +81,10 @@ def view_command(arguments: argparse.Namespace) -> int:
         size = export.write(runs, arguments.export)
         sys.stdout.write(f"wrote {arguments.export}, {size / 1e6:.1f} MB\n")
         return 0
-    desk = Desk(stage.plans, Microscope(stage.plans), answer=Answers(stage.runs), why_not=WHY_NOT[stage.mode])
-    with Viewer(stage.document(), stage.runs, desk, tell, arguments.port) as viewer:
+    handler = RequestHandler(
+        stage.plans, Microscope(stage.plans), answer=Answers(stage.runs), why_not=WHY_NOT[stage.mode]
+    )
+    with Viewer(stage.document(), stage.runs, handler, tell, arguments.port) as viewer:
         say(stage.title, viewer.address)
         viewer.over.wait()
     raise RuntimeError("view: the page's server cannot be kept up; what it said is above")

@@ -18,8 +18,8 @@ import pytest
 
 from benchmarks.rig.browser import Page
 from judging.run import Run
-from page.desk import Desk
 from page.microscope import Microscope
+from page.request_handler import RequestHandler
 from page.stage import Stage, plan_stage, replay_stage
 from page.viewer import Viewer
 from switch.engine import PortCounters
@@ -29,15 +29,15 @@ from topo.planfile import load_plan
 Open = Callable[[], Page]
 
 
-def desk(stage: Stage) -> Desk:
+def handler(stage: Stage) -> RequestHandler:
     """What `./lab view` answers."""
-    return Desk(stage.plans, Microscope(stage.plans))
+    return RequestHandler(stage.plans, Microscope(stage.plans))
 
 
 @contextmanager
 def shown(stage: Stage) -> Iterator[str]:
     """The address of a view of this stage."""
-    with Viewer(stage.document(), stage.runs, desk(stage), lambda what: None) as viewer:
+    with Viewer(stage.document(), stage.runs, handler(stage), lambda what: None) as viewer:
         yield viewer.address
 
 
@@ -206,7 +206,7 @@ def test_a_viewer_comes_back_after_the_server_was_killed(run: Path, page: Open) 
     (growing / "journal").mkdir(parents=True)
     for path in (run / "journal").iterdir():
         (growing / "journal" / path.name).write_bytes(path.read_bytes())
-    with Viewer(stage.document(), [growing], desk(stage), lambda what: None) as viewer:
+    with Viewer(stage.document(), [growing], handler(stage), lambda what: None) as viewer:
         opened = page()
         opened.open(viewer.address)
         count = len(Run.open(run).lines)

@@ -15,8 +15,8 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from common.rights import NOBODY
-from page.desk import Desk
 from page.microscope import Microscope
+from page.request_handler import RequestHandler
 from page.server import SILENT_S
 from page.stage import plan_stage
 from page.viewer import Viewer, check_readable
@@ -56,7 +56,7 @@ def served() -> Iterator[Served]:
     pytest.importorskip("uvicorn")
     board, stage = Board(PLAN, Paper()), plan_stage(PLAN)
     with Viewer(
-        stage.document(), stage.runs, Desk([PLAN], Microscope([PLAN]), breakable=board), lambda what: None
+        stage.document(), stage.runs, RequestHandler([PLAN], Microscope([PLAN]), breakable=board), lambda what: None
     ) as viewer:
         yield Served(viewer, board)
 
@@ -103,7 +103,7 @@ def test_a_page_from_elsewhere_cannot_break_anything(served: Served) -> None:
 
 
 def test_only_files_of_the_page_are_served(served: Served) -> None:
-    for name in ("../desk.py", "..%2fdesk.py", "%2e%2e/desk.py", "/etc/passwd", "%00", "main.js%00", "none.js"):
+    for name in ("../server.py", "..%2fserver.py", "%2e%2e/server.py", "/etc/passwd", "%00", "main.js%00", "none.js"):
         assert served.ask("GET", f"{served.path}page/{name}")[0] == 404
     assert served.ask("GET", f"{served.path}page/main.js")[0] == 200
 

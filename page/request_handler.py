@@ -34,7 +34,7 @@ Answer = Callable[[int, int], dict[str, Any]]
 """What the receiver did with a packet of the packet log: lane, the packet's number there."""
 
 
-class DeskError(ValueError):
+class RequestError(ValueError):
     """A request that cannot be carried out; nothing was changed."""
 
 
@@ -56,7 +56,7 @@ class Clockwork(Protocol):
     def paused(self) -> bool: ...
 
 
-class Desk:
+class RequestHandler:
     """Answers the page's server. Complaints are exceptions, whose messages people read."""
 
     def __init__(
@@ -86,9 +86,9 @@ class Desk:
         """Carries out one request."""
         op = request.get("op")
         if not isinstance(op, str) or op not in OPERATIONS:
-            raise DeskError(f"no operation {str(op)[:TEXT_MAX]!r}: valid are {', '.join(OPERATIONS)}")
+            raise RequestError(f"no operation {str(op)[:TEXT_MAX]!r}: valid are {', '.join(OPERATIONS)}")
         fields = {key: value for key, value in request.items() if key not in ("id", "op")}
-        return getattr(self, f"_{op}")(Fields(op, fields, DeskError, OPERATIONS[op]))
+        return getattr(self, f"_{op}")(Fields(op, fields, RequestError, OPERATIONS[op]))
 
     def _state(self, fields: Fields) -> dict[str, Any]:
         """What can be done here, and what is in force."""
@@ -119,12 +119,12 @@ class Desk:
                 there.undo(fault)
                 return {"done": f"undone: {fault.words()}"}
         in_force = ", ".join(map(str, there.faults())) or "none"
-        raise DeskError(f"{verb} {target} is not in force; faults in force: {in_force}")
+        raise RequestError(f"{verb} {target} is not in force; faults in force: {in_force}")
 
     def _heal(self, fields: Fields) -> dict[str, Any]:
         there = list(self.breakables.values())
         if not there:
-            raise DeskError(self.why_not)
+            raise RequestError(self.why_not)
         count = 0
         for one in there:
             for fault in reversed(one.faults()):
@@ -136,7 +136,7 @@ class Desk:
         """The fabric of a request's lane."""
         there = self.breakables.get(fields.integer("lane", 0, len(self._plans) - 1, 0))
         if there is None:
-            raise DeskError(self.why_not)
+            raise RequestError(self.why_not)
         return there
 
     def _pause(self, fields: Fields) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class Desk:
 
     def _held(self) -> Clockwork:
         if self._clockwork is None:
-            raise DeskError("only a run in virtual time can be held: real time goes on")
+            raise RequestError("only a run in virtual time can be held: real time goes on")
         return self._clockwork
 
     def _trace(self, fields: Fields) -> dict[str, Any]:
@@ -168,13 +168,13 @@ class Desk:
 
     def _answer(self, fields: Fields) -> dict[str, Any]:
         if self._answer_to is None:
-            raise DeskError("nothing is recorded here")
+            raise RequestError("nothing is recorded here")
         lane, packet = fields.integer("lane", 0, len(self._plans) - 1, 0), fields.integer("packet", 1, NUMBER_MAX)
         return self._answer_to(lane, packet)
 
     def _scenario(self, fields: Fields) -> dict[str, Any]:
         if self._played is None:
-            raise DeskError("there is no run here that could become a scenario")
+            raise RequestError("there is no run here that could become a scenario")
         return dict(self._played())
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from common.client import ControlClient, ControlError
 from page import viewer
-from page.desk import OPERATIONS, Desk
+from page.request_handler import OPERATIONS, RequestHandler
 from page.stage import plan_stage
 from page.viewer import Viewer
 from running.timeline import Paper
@@ -44,22 +44,22 @@ def traced(lane: int, source: str, destination: str, ev: int, size: int, trimmed
     return {"source": source, "destination": destination, "ev": ev, "bytes": size, "trimmed_at": trimmed_at}
 
 
-def made() -> tuple[Desk, Board, Clock]:
+def made() -> tuple[RequestHandler, Board, Clock]:
     board, clock = Board(PLAN, Paper()), Clock()
-    return Desk([PLAN], traced, breakable=board, clockwork=clock, played=lambda: {"text": "…"}), board, clock
+    return RequestHandler([PLAN], traced, breakable=board, clockwork=clock, played=lambda: {"text": "…"}), board, clock
 
 
 def test_faults_come_into_force_and_are_undone() -> None:
-    desk, board, _ = made()
-    assert desk.do({"op": "fault", "verb": "loss", "target": "p0l0-p0s1", "value": 20}) == {
+    handler, board, _ = made()
+    assert handler.do({"op": "fault", "verb": "loss", "target": "p0l0-p0s1", "value": 20}) == {
         "done": "loss p0l0-p0s1 20 percent"
     }
-    assert desk.do({"op": "fault", "verb": "drain", "target": "p1s0"})
+    assert handler.do({"op": "fault", "verb": "drain", "target": "p1s0"})
     assert [fault.words() for fault in board.faults()] == ["loss p0l0-p0s1 20 percent", "drain p1s0"]
-    assert desk.do({"op": "state"})["faults"][0] == {"verb": "loss", "target": "p0l0-p0s1", "value": 20}
-    desk.do({"op": "undo", "verb": "loss", "target": "p0l0-p0s1"})
+    assert handler.do({"op": "state"})["faults"][0] == {"verb": "loss", "target": "p0l0-p0s1", "value": 20}
+    handler.do({"op": "undo", "verb": "loss", "target": "p0l0-p0s1"})
     assert [fault.words() for fault in board.faults()] == ["drain p1s0"]
-    desk.do({"op": "heal"})
+    handler.do({"op": "heal"})
     assert board.faults() == []
 
 
@@ -84,29 +84,29 @@ def test_faults_come_into_force_and_are_undone() -> None:
     ],
 )
 def test_a_wrong_request_says_what_is_wrong_and_changes_nothing(request_: Mapping[str, Any], why: str) -> None:
-    desk, board, clock = made()
+    handler, board, clock = made()
     with pytest.raises(ValueError, match=why):
-        desk.do(request_)
+        handler.do(request_)
     assert board.faults() == []
     assert (clock.paused, clock.steps) == (False, 0)
 
 
 def test_a_run_in_virtual_time_is_held_stepped_and_let_go() -> None:
-    desk, _, clock = made()
-    desk.do({"op": "pause"})
+    handler, _, clock = made()
+    handler.do({"op": "pause"})
     assert clock.paused
-    desk.do({"op": "step"})
-    desk.do({"op": "resume"})
+    handler.do({"op": "step"})
+    handler.do({"op": "resume"})
     assert (clock.paused, clock.steps) == (False, 1)
 
 
 def test_what_cannot_be_done_here_says_why() -> None:
-    desk = Desk([PLAN], traced, why_not="this is a plan")
+    handler = RequestHandler([PLAN], traced, why_not="this is a plan")
     for op, why in (("heal", "this is a plan"), ("pause", "virtual time"), ("scenario", "no run")):
         with pytest.raises(ValueError, match=why):
-            desk.do({"op": op})
+            handler.do({"op": op})
     with pytest.raises(ValueError, match="this is a plan"):
-        desk.do({"op": "fault", "verb": "link-down", "target": "p0l0-p0s1"})
+        handler.do({"op": "fault", "verb": "link-down", "target": "p0l0-p0s1"})
 
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=100)
@@ -118,19 +118,19 @@ VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3), max_leav
     st.dictionaries(st.sampled_from(["verb", "target", "value", "lane", "source", "ev", "bytes", "x"]), VALUES),
 )
 def test_no_request_but_a_fault_changes_a_fault(op: str, fields: dict[str, Any]) -> None:
-    desk, board, _ = made()
+    handler, board, _ = made()
     before = board.inject("drain", "p0s0")
     with contextlib.suppress(ValueError):
-        desk.do({"op": op, **fields})
+        handler.do({"op": op, **fields})
     if not (op == "undo" and (fields.get("verb"), fields.get("target")) == ("drain", "p0s0")):
         assert board.faults() == [before]
 
 
 @given(st.sampled_from([*VERBS, "", "x"]) | st.text(max_size=20), st.text(max_size=30) | VALUES, VALUES)
 def test_every_fault_request_is_carried_out_whole_or_refused(verb: str, target: Any, value: Any) -> None:
-    desk, board, _ = made()
+    handler, board, _ = made()
     try:
-        desk.do({"op": "fault", "verb": verb, "target": target, "value": value})
+        handler.do({"op": "fault", "verb": verb, "target": target, "value": value})
     except (ValueError, FaultError):
         assert board.faults() == []
     else:
@@ -139,9 +139,9 @@ def test_every_fault_request_is_carried_out_whole_or_refused(verb: str, target: 
 
 def test_hostile_lines_on_the_socket_cost_nobody_else_anything() -> None:
     pytest.importorskip("uvicorn")
-    desk, board, _ = made()
+    handler, board, _ = made()
     stage = plan_stage(PLAN)
-    with Viewer(stage.document(), stage.runs, desk, lambda what: None) as view:
+    with Viewer(stage.document(), stage.runs, handler, lambda what: None) as view:
         with ControlClient(view.socket) as client:
             for op, arguments in (
                 ("fault", {"verb": 5}),
