@@ -102,7 +102,7 @@ class RunView:
         self._handler = RequestHandler(
             [run.plan for run in runs],
             self._microscope,
-            clockwork=Pacers(self.pacers) if virtual else None,
+            pausable=Pacers(self.pacers) if virtual else None,
             played=lambda: written(first.directory.path, file, hand_over),
             answer=Answers(stage.runs),
             why_not=NOT_YET,

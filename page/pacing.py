@@ -121,7 +121,7 @@ class Closing:
 
 
 class Pacers:
-    """The pacers of runs that are held and stepped together: `page.request_handler.Clockwork`."""
+    """The pacers of runs that are held and stepped together: `page.request_handler.Pausable`."""
 
     def __init__(self, pacers: Sequence[Pacer]) -> None:
         self._pacers = pacers

@@ -46,7 +46,7 @@ class Breakable(Protocol):
     def faults(self) -> list[Fault]: ...
 
 
-class Clockwork(Protocol):
+class Pausable(Protocol):
     """A run in virtual time, which can be held."""
 
     def pause(self) -> None: ...
@@ -65,7 +65,7 @@ class RequestHandler:
         trace: Trace,
         *,
         breakable: Breakable | None = None,
-        clockwork: Clockwork | None = None,
+        pausable: Pausable | None = None,
         played: Callable[[], Mapping[str, Any]] | None = None,
         answer: Answer | None = None,
         why_not: str = "nothing runs here that could be broken",
@@ -78,7 +78,7 @@ class RequestHandler:
         self._trace_packet = trace
         self.breakables: dict[int, Breakable] = {} if breakable is None else {0: breakable}
         self.why_not = why_not
-        self._clockwork = clockwork
+        self._pausable = pausable
         self._played = played
         self._answer_to = answer
 
@@ -102,8 +102,8 @@ class RequestHandler:
             "breakable": bool(there),
             "why_not": "" if there else self.why_not,
             "faults": faults,
-            "clockwork": self._clockwork is not None,
-            "paused": self._clockwork is not None and self._clockwork.paused,
+            "pausable": self._pausable is not None,
+            "paused": self._pausable is not None and self._pausable.paused,
             "scenario": self._played is not None,
         }
 
@@ -151,10 +151,10 @@ class RequestHandler:
         self._held().step()
         return {"paused": True}
 
-    def _held(self) -> Clockwork:
-        if self._clockwork is None:
+    def _held(self) -> Pausable:
+        if self._pausable is None:
             raise RequestError("only a run in virtual time can be held: real time goes on")
-        return self._clockwork
+        return self._pausable
 
     def _trace(self, fields: Fields) -> dict[str, Any]:
         lane = fields.integer("lane", 0, len(self._plans) - 1, 0)

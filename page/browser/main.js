@@ -5,7 +5,7 @@ import { Sized, colours as themeColours, unit as letter } from "./drawing/canvas
 import { Breaking } from "./panels/breaking.js";
 import { Charts } from "./drawing/charts.js";
 import { Choice } from "./panels/choice.js";
-import { Clockwork } from "./panels/clockwork.js";
+import { PauseControls } from "./panels/pausing.js";
 import { element, replace } from "./panels/element.js";
 import { help } from "./panels/help.js";
 import { listen } from "./panels/keys.js";
@@ -39,7 +39,7 @@ class Page {
     this.panels = []; // further panels: each gives elements for the present choice, or nothing
     this.breaking = new Breaking(this);
     this.microscope = new MicroscopePanel(this);
-    this.clockwork = new Clockwork(this, this.breaking);
+    this.pausing = new PauseControls(this, this.breaking);
     this.frames = 0;
     this.panelMs = this.wordsMs = 0;
     this.restyle();

@@ -22,7 +22,7 @@ export class Breaking {
   // Asks now and then what can be done: somebody else may have changed it.
   async look() {
     if (this.page.lanes.every((lane) => lane.record.over)) {
-      this.state = { ...this.state, breakable: false, why_not: "the run is over", clockwork: false };
+      this.state = { ...this.state, breakable: false, why_not: "the run is over", pausable: false };
       this.page.changed();
       return; // its server ends with it: nobody would answer
     }

@@ -2,7 +2,7 @@
 
 import { element } from "./element.js";
 
-export class Clockwork {
+export class PauseControls {
   constructor(page, breaking) {
     this.breaking = breaking;
     if (!page.told.virtual) return;
@@ -16,8 +16,8 @@ export class Clockwork {
   }
 
   draw() {
-    const { clockwork, paused } = this.breaking.state ?? {};
-    for (const button of [this.hold, this.go, this.one]) button.disabled = !clockwork;
+    const { pausable, paused } = this.breaking.state ?? {};
+    for (const button of [this.hold, this.go, this.one]) button.disabled = !pausable;
     this.hold.hidden = Boolean(paused);
     this.go.hidden = !paused;
   }
