@@ -21,7 +21,7 @@ from benchmarks.rig.browser import MISSING, Page, browser
 from page.answers import Answers
 from page.microscope import Microscope
 from page.request_handler import RequestHandler
-from page.stage import Stage, plan_stage, replay_stage
+from page.view import View, plan_view, replay_view
 from page.viewer import Viewer
 from running.directory import find
 from topo.planfile import load_plan
@@ -77,13 +77,13 @@ def wide(page: Page) -> None:
     pick(page, "h0 h5")
 
 
-def taken(stage: Stage, pose: Callable[[Page], Any], size: tuple[int, int], scheme: Any, path: Path) -> None:
+def taken(view: View, pose: Callable[[Page], Any], size: tuple[int, int], scheme: Any, path: Path) -> None:
     """One picture; RuntimeError when the page complained on its console."""
-    handler = RequestHandler(stage.plans, Microscope(stage.plans), answer=Answers(stage.runs))
-    with Viewer(stage.document(), stage.runs, handler, print) as viewer, browser(*size, scheme) as opened:
+    handler = RequestHandler(view.plans, Microscope(view.plans), answer=Answers(view.runs))
+    with Viewer(view.document(), view.runs, handler, print) as viewer, browser(*size, scheme) as opened:
         page = opened()
         page.open(viewer.address)
-        if stage.mode != "plan":
+        if view.mode != "plan":
             page.until_read()
         pose(page)
         frames = page.value("lab.frames")
@@ -106,19 +106,19 @@ def main() -> None:
         runs = Path(folder)
         mrc, roce = (run(runs, "link-flap", "--until", "34", "--transport", name) for name in ("mrc", "roce"))
         incast = run(runs, "incast", "--until", "15.5", "--record-packets", "15..15.4")
-        for name, stage, pose, scheme in (
-            ("view-link-flap", replay_stage([mrc]), flap, "light"),
-            ("view-race", replay_stage([mrc, roce]), race, "light"),
-            ("view-microscope", replay_stage([incast]), microscope, "dark"),
-            ("view-wide", plan_stage(load_plan("wide")), wide, "light"),
+        for name, view, pose, scheme in (
+            ("view-link-flap", replay_view([mrc]), flap, "light"),
+            ("view-race", replay_view([mrc, roce]), race, "light"),
+            ("view-microscope", replay_view([incast]), microscope, "dark"),
+            ("view-wide", plan_view(load_plan("wide")), wide, "light"),
         ):
             for size in arguments.size:
                 width, height = map(int, size.split("x"))
                 suffix = "" if size == arguments.size[0] else f"-{size}"
-                taken(stage, pose, (width, height), scheme, arguments.to / f"{name}{suffix}.png")
+                taken(view, pose, (width, height), scheme, arguments.to / f"{name}{suffix}.png")
                 if arguments.both:
                     other = "dark" if scheme == "light" else "light"
-                    taken(stage, pose, (width, height), other, arguments.to / f"{name}-{other}{suffix}.png")
+                    taken(view, pose, (width, height), other, arguments.to / f"{name}-{other}{suffix}.png")
 
 
 if __name__ == "__main__":

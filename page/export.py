@@ -20,7 +20,7 @@ from common import files as whole_files
 from judging.reports import report
 from page.browser_files import browser_files
 from page.feed import Feed
-from page.stage import replay_stage
+from page.view import replay_view
 
 NAME = report.REPLAY
 IMPORT = re.compile(r'from "(\.[\w./-]+\.js)"')
@@ -31,7 +31,7 @@ def write(runs: Sequence[Path], path: Path) -> int:
 
     ValueError when a run cannot be drawn.
     """
-    told = {**replay_stage(runs).document(), "lines": [packed(run) for run in runs]}
+    told = {**replay_view(runs).document(), "lines": [packed(run) for run in runs]}
     text = document(told, {name: content.decode() for name, content in browser_files().items()})
     whole_files.write(path, text)
     return len(text.encode())

@@ -20,7 +20,7 @@ from page.microscope import Microscope
 from page.pacing import OVER, Abreast, Closing, PacedHands, PacedWorld, Pacer, Pacers
 from page.played import played
 from page.request_handler import RequestHandler
-from page.stage import Stage, title
+from page.view import View, title
 from page.viewer import Viewer
 from running.directory import RunDirectory
 from running.worlds.emulated import EmulatedWorld
@@ -88,7 +88,7 @@ class RunView:
         self._microscope = Microscope([run.plan for run in runs])
         words = f"live, {'in virtual time' if virtual else 'on real links'}"
         titles = [title(run.options) for run in runs]
-        stage = Stage(
+        view = View(
             " against ".join(titles),
             words,
             "live",
@@ -104,10 +104,10 @@ class RunView:
             self._microscope,
             pausable=Pacers(self.pacers) if virtual else None,
             played=lambda: written(first.directory.path, file, hand_over),
-            answer=Answers(stage.runs),
+            answer=Answers(view.runs),
             why_not=NOT_YET,
         )
-        self.viewer = Viewer(stage.document(), stage.runs, self._handler, tell, port)
+        self.viewer = Viewer(view.document(), view.runs, self._handler, tell, port)
 
     def __enter__(self) -> RunView:
         self.viewer.__enter__()
@@ -222,7 +222,7 @@ class LabView:
         # Faults stay for the played scenario; counters of weeks need not.
         self._counts = Journal(folder / "journal" / "switches.jsonl", "lab", bytes_max=COUNTS_BYTES, lossy=True)
         name = f"plan {lab.plan.name}, running"
-        self.stage = Stage(name, "live, on real links", "live", (lab.plan,), (folder,), ({},), (name,))
+        self.view = View(name, "live, on real links", "live", (lab.plan,), (folder,), ({},), (name,))
         seeing = lab if lab.switch_control is not None else None
         self._journal.write_process("view")
         self._journal.write("options", plan=lab.plan.name, world="emulated")
@@ -232,7 +232,7 @@ class LabView:
             breakable=Hands(lab),
             played=lambda: written(folder, file, hand_over),
         )
-        self.viewer = Viewer(self.stage.document(), self.stage.runs, self._handler, tell, port, also=agents)
+        self.viewer = Viewer(self.view.document(), self.view.runs, self._handler, tell, port, also=agents)
         self._ending = threading.Event()
         self._seen: list[Fault] = []
         self._counted: dict[str, Any] = {}

@@ -58,7 +58,7 @@ def view_command(arguments: argparse.Namespace) -> int:
     from page.answers import Answers
     from page.microscope import Microscope
     from page.request_handler import RequestHandler
-    from page.stage import plan_stage, replay_stage, what_is
+    from page.view import plan_view, replay_view, what_is
     from page.viewer import Viewer
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -70,11 +70,11 @@ def view_command(arguments: argparse.Namespace) -> int:
     runs = [one for one in found if isinstance(one, Path)]
     plans = [one for one in found if not isinstance(one, Path)]
     if len(plans) == len(found) == 1:
-        stage = plan_stage(plans[0])
+        shown = plan_view(plans[0])
     elif plans:
         raise ValueError("a race is between two runs: a plan has no time")
     else:
-        stage = replay_stage(runs)
+        shown = replay_view(runs)
     if arguments.export is not None:
         if plans:
             raise ValueError("--export writes the replay of runs, and this is a plan: ./lab graph draws it")
@@ -82,10 +82,10 @@ def view_command(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"wrote {arguments.export}, {size / 1e6:.1f} MB\n")
         return 0
     handler = RequestHandler(
-        stage.plans, Microscope(stage.plans), answer=Answers(stage.runs), why_not=WHY_NOT[stage.mode]
+        shown.plans, Microscope(shown.plans), answer=Answers(shown.runs), why_not=WHY_NOT[shown.mode]
     )
-    with Viewer(stage.document(), stage.runs, handler, tell, arguments.port) as viewer:
-        say(stage.title, viewer.address)
+    with Viewer(shown.document(), shown.runs, handler, tell, arguments.port) as viewer:
+        say(shown.title, viewer.address)
         viewer.over.wait()
     raise RuntimeError("view: the page's server cannot be kept up; what it said is above")
 
@@ -113,7 +113,7 @@ def lab_view(lab: Lab, arguments: argparse.Namespace) -> int:
 
     file = Path("played.py")
     with Scratch("mrclab-seen-") as folder, LabView(lab, folder, file, tell, hand_over, arguments.port) as view:
-        say(view.stage.title, view.viewer.address)
+        say(view.view.title, view.viewer.address)
         view.wait()
     sys.stdout.write("the lab was taken down\n")
     return 0

@@ -20,7 +20,7 @@ from benchmarks.rig.browser import Page
 from judging.run import Run
 from page.microscope import Microscope
 from page.request_handler import RequestHandler
-from page.stage import Stage, plan_stage, replay_stage
+from page.view import View, plan_view, replay_view
 from page.viewer import Viewer
 from switch.engine import PortCounters
 from topo.path import evs, hops, path_da
@@ -29,15 +29,15 @@ from topo.planfile import load_plan
 Open = Callable[[], Page]
 
 
-def handler(stage: Stage) -> RequestHandler:
+def handler(view: View) -> RequestHandler:
     """What `./lab view` answers."""
-    return RequestHandler(stage.plans, Microscope(stage.plans))
+    return RequestHandler(view.plans, Microscope(view.plans))
 
 
 @contextmanager
-def shown(stage: Stage) -> Iterator[str]:
-    """The address of a view of this stage."""
-    with Viewer(stage.document(), stage.runs, handler(stage), lambda what: None) as viewer:
+def shown(view: View) -> Iterator[str]:
+    """The address of a viewer of this view."""
+    with Viewer(view.document(), view.runs, handler(view), lambda what: None) as viewer:
         yield viewer.address
 
 
@@ -70,7 +70,7 @@ def seen(page: Page) -> dict[str, Any]:
 
 def test_the_picture_is_the_journals_fold_at_every_instant(run: Path, page: Open) -> None:
     recorded = Run.open(run)
-    with shown(replay_stage([run])) as address:
+    with shown(replay_view([run])) as address:
         opened = page()
         opened.open(address)
         opened.until_read()
@@ -88,7 +88,7 @@ def test_the_picture_is_the_journals_fold_at_every_instant(run: Path, page: Open
 
 def test_events_are_stepped_through_in_both_directions(run: Path, page: Open) -> None:
     recorded = Run.open(run)
-    with shown(replay_stage([run])) as address:
+    with shown(replay_view([run])) as address:
         opened = page()
         opened.open(address)
         opened.until_read()
@@ -107,7 +107,7 @@ def test_events_are_stepped_through_in_both_directions(run: Path, page: Open) ->
 
 
 def test_play_moves_the_clock_and_pause_holds_it(run: Path, page: Open) -> None:
-    with shown(replay_stage([run])) as address:
+    with shown(replay_view([run])) as address:
         opened = page()
         opened.open(address)
         opened.until_read()
@@ -124,7 +124,7 @@ def test_play_moves_the_clock_and_pause_holds_it(run: Path, page: Open) -> None:
 
 def test_paths_and_shrinking_usid_lists_are_those_of_the_plan(page: Open) -> None:
     plan = load_plan("lab")
-    with shown(plan_stage(plan)) as address:
+    with shown(plan_view(plan)) as address:
         opened = page()
         opened.open(address)
         for source, destination in (("h0", "h5"), ("h0", "h1"), ("h7", "h2")):
@@ -143,7 +143,7 @@ def test_paths_and_shrinking_usid_lists_are_those_of_the_plan(page: Open) -> Non
 @pytest.mark.parametrize("field", [name for name in PortCounters.__dataclass_fields__ if name.startswith("drop_")])
 def test_every_way_to_drop_a_packet_that_switches_count_is_shown(page: Open, field: str) -> None:
     cable = {"a": "p0l0", "aPort": 3, "b": "p0s0", "bPort": 1}
-    with shown(plan_stage(load_plan("tiny"))) as address:
+    with shown(plan_view(load_plan("tiny"))) as address:
         opened = page()
         opened.open(address)
         samples = [f"{{ports: [{{port: 3, {field}: {count}}}]}}" for count in (1, 5)]
@@ -155,7 +155,7 @@ def test_every_way_to_drop_a_packet_that_switches_count_is_shown(page: Open, fie
 
 
 def test_the_keyboard_chooses_a_pair_and_walks_through_its_paths(page: Open) -> None:
-    with shown(plan_stage(load_plan("lab"))) as address:
+    with shown(plan_view(load_plan("lab"))) as address:
         opened = page()
         opened.open(address)
         opened.page.keyboard.press("/")
@@ -173,7 +173,7 @@ def test_the_keyboard_chooses_a_pair_and_walks_through_its_paths(page: Open) -> 
 
 @pytest.mark.parametrize("name", ["tiny", "lab", "rack", "wide"])
 def test_every_plan_is_drawn_within_its_canvas_and_without_overlap(page: Open, name: str) -> None:
-    with shown(plan_stage(load_plan(name))) as address:
+    with shown(plan_view(load_plan(name))) as address:
         opened = page()
         opened.open(address)
         boxes = opened.value(
@@ -190,7 +190,7 @@ def test_every_plan_is_drawn_within_its_canvas_and_without_overlap(page: Open, n
 
 
 def test_two_runs_race_on_one_slider(run: Path, page: Open) -> None:
-    with shown(replay_stage([run, run])) as address:
+    with shown(replay_view([run, run])) as address:
         opened = page()
         opened.open(address)
         opened.until_read()
@@ -201,12 +201,12 @@ def test_two_runs_race_on_one_slider(run: Path, page: Open) -> None:
 
 
 def test_a_viewer_comes_back_after_the_server_was_killed(run: Path, page: Open) -> None:
-    stage = replay_stage([run])
+    view = replay_view([run])
     growing = run.parent / "growing"  # a run without a verdict goes on: the page stays connected
     (growing / "journal").mkdir(parents=True)
     for path in (run / "journal").iterdir():
         (growing / "journal" / path.name).write_bytes(path.read_bytes())
-    with Viewer(stage.document(), [growing], handler(stage), lambda what: None) as viewer:
+    with Viewer(view.document(), [growing], handler(view), lambda what: None) as viewer:
         opened = page()
         opened.open(viewer.address)
         count = len(Run.open(run).lines)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from common.client import ControlClient, ControlError
 from page import viewer
 from page.request_handler import OPERATIONS, RequestHandler
-from page.stage import plan_stage
+from page.view import plan_view
 from page.viewer import Viewer
 from running.timeline import Paper
 from topo.fault import VERBS, Board, FaultError
@@ -140,8 +140,8 @@ def test_every_fault_request_is_carried_out_whole_or_refused(verb: str, target: 
 def test_hostile_lines_on_the_socket_cost_nobody_else_anything() -> None:
     pytest.importorskip("uvicorn")
     handler, board, _ = made()
-    stage = plan_stage(PLAN)
-    with Viewer(stage.document(), stage.runs, handler, lambda what: None) as view:
+    shown = plan_view(PLAN)
+    with Viewer(shown.document(), shown.runs, handler, lambda what: None) as view:
         with ControlClient(view.socket) as client:
             for op, arguments in (
                 ("fault", {"verb": 5}),
@@ -157,6 +157,6 @@ def test_hostile_lines_on_the_socket_cost_nobody_else_anything() -> None:
 
 def test_without_the_extra_a_view_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(viewer, "find_spec", lambda name: None if name == "uvicorn" else object())
-    stage = plan_stage(PLAN)
+    shown = plan_view(PLAN)
     with pytest.raises(RuntimeError, match=r"needs uvicorn, which \./lab view installs"):
-        Viewer(stage.document(), stage.runs, made()[0], lambda what: None)
+        Viewer(shown.document(), shown.runs, made()[0], lambda what: None)

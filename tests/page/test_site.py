@@ -18,7 +18,7 @@ from common.rights import NOBODY
 from page.microscope import Microscope
 from page.request_handler import RequestHandler
 from page.server import SILENT_S
-from page.stage import plan_stage
+from page.view import plan_view
 from page.viewer import Viewer, check_readable
 from running.timeline import Paper
 from topo.fault import Board
@@ -54,9 +54,9 @@ class Served:
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
     pytest.importorskip("uvicorn")
-    board, stage = Board(PLAN, Paper()), plan_stage(PLAN)
+    board, view = Board(PLAN, Paper()), plan_view(PLAN)
     with Viewer(
-        stage.document(), stage.runs, RequestHandler([PLAN], Microscope([PLAN]), breakable=board), lambda what: None
+        view.document(), view.runs, RequestHandler([PLAN], Microscope([PLAN]), breakable=board), lambda what: None
     ) as viewer:
         yield Served(viewer, board)
 

@@ -17,7 +17,7 @@ Mode = Literal["plan", "replay", "live"]
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class View:
     """One lane a fabric. `runs` are the folders of the lanes' journals, None where nothing is journalled."""
 
     title: str
@@ -54,20 +54,20 @@ def what_is(root: Path, name: str) -> Path | Plan:
         raise FileNotFoundError(f"{error}; plans are {', '.join(shipped_plans())}, or a .toml file") from None
 
 
-def plan_stage(plan: Plan) -> Stage:
+def plan_view(plan: Plan) -> View:
     """A fabric without time."""
     words = f"{plan.planes} planes × {plan.leaves} leaves × {plan.spines} spines; nothing runs: a plan"
-    return Stage(f"plan {plan.name}", words, "plan", (plan,), (None,), ({},), (f"plan {plan.name}",))
+    return View(f"plan {plan.name}", words, "plan", (plan,), (None,), ({},), (f"plan {plan.name}",))
 
 
-def replay_stage(runs: Sequence[Path]) -> Stage:
+def replay_view(runs: Sequence[Path]) -> View:
     """Recorded runs, from their folders. ValueError when a folder lacks its plan."""
     options = [run_options(run) for run in runs]
     plans = [running_plan(run, own) for run, own in zip(runs, options, strict=True)]
     titles = [title(own) for own in options]
     what = " against ".join(titles)
     words = " · ".join(f"{run.parent.name}/{run.name}" for run in runs)
-    return Stage(what, f"replay of {words}", "replay", tuple(plans), tuple(runs), tuple(options), tuple(titles))
+    return View(what, f"replay of {words}", "replay", tuple(plans), tuple(runs), tuple(options), tuple(titles))
 
 
 def title(options: Mapping[str, Any]) -> str:
