@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scenarios.scenario import TimedFault
-from topo.fault import Board, Change, Fault, FaultError, RoutingChange
+from topo.fault import ActiveFaults, Change, Fault, FaultError, RoutingChange
 from topo.plan import Plan
 
 EXACT_S = 1e-6  # scaling rounds lengths and times; differences below a microsecond do not count
@@ -79,7 +79,7 @@ class Paper:
 
 
 class Carrier:
-    """Carries moments out by the `inject` and `undo` of a world or a board."""
+    """Carries moments out by the `inject` and `undo` of a world or of active faults."""
 
     def __init__(self, inject: Callable[[str, str, float | None, int], Fault], undo: Callable[[Fault], None]) -> None:
         self._inject = inject
@@ -101,8 +101,8 @@ def rehearsed(plan: Plan, timeline: Sequence[Moment]) -> list[tuple[Moment, list
     FaultError says which fault a world would refuse, when, and why, in the world's own words.
     """
     paper = Paper()
-    board = Board(plan, paper)
-    carrier = Carrier(board.inject, board.undo)
+    active = ActiveFaults(plan, paper)
+    carrier = Carrier(active.inject, active.undo)
     result = []
     for moment in timeline:
         paper.noted = []

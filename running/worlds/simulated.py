@@ -29,7 +29,7 @@ from running.worlds.virtual_time import VirtualTime
 from running.worlds.world import Process
 from switch.native.fabric import NativeFabric
 from topo.fault import (
-    Board,
+    ActiveFaults,
     CarrierChange,
     Change,
     DenialChange,
@@ -91,7 +91,7 @@ class SimulatedWorld:
         """
         self._answer_s = answer_s
         self.plan = plan
-        self.board = Board(plan, self)
+        self.active = ActiveFaults(plan, self)
         tell(f"simulating {plan.switch_count} switches and {plan.host_count} hosts in virtual time")
         self.fabric = SimulatedFabric(plan, seed, make_fabric or partial(NativeFabric, counted=transport.counted))
         self.time = VirtualTime(self.fabric.fabric, plan.base_rtt_ns)
@@ -153,13 +153,13 @@ class SimulatedWorld:
             log.write(t_ns)
 
     def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
-        return self.board.inject(verb, target, value, seed)
+        return self.active.inject(verb, target, value, seed)
 
     def undo(self, fault: Fault) -> None:
-        self.board.undo(fault)
+        self.active.undo(fault)
 
     def faults(self) -> list[Fault]:
-        return self.board.faults()
+        return self.active.faults()
 
     def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
         self.fabric.reconverge(dead_links)

@@ -40,7 +40,7 @@ class World(Protocol):
         """Returns when the clock shows `t_ns`, at once if that is past. WorldGoneError when it is taken down."""
 
     def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
-        """Break something, by the rules of `topo.fault.Board`; the error says why not, and what would be valid."""
+        """Break something, by the rules of `topo.fault.ActiveFaults`; the error says why not, and what is valid."""
 
     def undo(self, fault: Fault) -> None:
         """Mend what `inject` broke; a switch that crashed comes back with the plan's tables."""

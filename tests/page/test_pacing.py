@@ -13,7 +13,7 @@ from judging.journal import read_file
 from judging.run import Run
 from page.pacing import PacedHands, PacedWorld, Pacer
 from running.timeline import Paper
-from topo.fault import Board, Fault
+from topo.fault import ActiveFaults, Fault
 from topo.planfile import load_plan
 
 PLAN = load_plan("tiny")
@@ -25,7 +25,7 @@ class Time:
     def __init__(self) -> None:
         self.t_ns = 0
         self.waits: list[int] = []
-        self.board = Board(PLAN, Paper())
+        self.board = ActiveFaults(PLAN, Paper())
         self.thread = threading.get_ident()
 
     def now_ns(self) -> int:

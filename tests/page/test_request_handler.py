@@ -17,7 +17,7 @@ from page.request_handler import OPERATIONS, RequestHandler
 from page.view import plan_view
 from page.viewer import Viewer
 from running.timeline import Paper
-from topo.fault import VERBS, Board, FaultError
+from topo.fault import VERBS, ActiveFaults, FaultError
 from topo.planfile import load_plan
 
 PLAN = load_plan("tiny")
@@ -44,8 +44,8 @@ def traced(lane: int, source: str, destination: str, ev: int, size: int, trimmed
     return {"source": source, "destination": destination, "ev": ev, "bytes": size, "trimmed_at": trimmed_at}
 
 
-def made() -> tuple[RequestHandler, Board, Clock]:
-    board, clock = Board(PLAN, Paper()), Clock()
+def made() -> tuple[RequestHandler, ActiveFaults, Clock]:
+    board, clock = ActiveFaults(PLAN, Paper()), Clock()
     return RequestHandler([PLAN], traced, breakable=board, pausable=clock, played=lambda: {"text": "…"}), board, clock
 
 

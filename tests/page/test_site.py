@@ -21,7 +21,7 @@ from page.server import SILENT_S
 from page.view import plan_view
 from page.viewer import Viewer, check_readable
 from running.timeline import Paper
-from topo.fault import Board
+from topo.fault import ActiveFaults
 from topo.planfile import load_plan
 
 PLAN = load_plan("tiny")
@@ -30,7 +30,7 @@ PLAN = load_plan("tiny")
 class Served:
     """A view of a plan whose faults are noted on paper."""
 
-    def __init__(self, viewer: Viewer, board: Board) -> None:
+    def __init__(self, viewer: Viewer, board: ActiveFaults) -> None:
         self.viewer = viewer
         self.board = board
         parts = urlsplit(viewer.address)
@@ -54,7 +54,7 @@ class Served:
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
     pytest.importorskip("uvicorn")
-    board, view = Board(PLAN, Paper()), plan_view(PLAN)
+    board, view = ActiveFaults(PLAN, Paper()), plan_view(PLAN)
     with Viewer(
         view.document(), view.runs, RequestHandler([PLAN], Microscope([PLAN]), breakable=board), lambda what: None
     ) as viewer:

@@ -1,4 +1,4 @@
-"""What changes between two sets of faults, and the board that has a fabric carry the changes out."""
+"""What changes between two sets of faults, and the active faults that have a fabric carry them out."""
 
 import pytest
 from hypothesis import given
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from topo.fault import (
     VERBS,
-    Board,
+    ActiveFaults,
     CarrierChange,
     DenialChange,
     MemoryRecord,
@@ -115,22 +115,22 @@ def injections(draw):
 @given(st.lists(injections() | st.integers(0, 99), max_size=20))
 def test_after_any_changes_a_fabric_is_what_the_faults_in_force_mean(told):
     fabric = Fabric()
-    board = Board(TINY, fabric)
+    active = ActiveFaults(TINY, fabric)
     for action in told:
-        in_force = board.faults()
+        in_force = active.faults()
         if isinstance(action, int):
             if in_force:
-                board.undo(in_force[action % len(in_force)])
+                active.undo(in_force[action % len(in_force)])
         elif action not in in_force:
-            board.inject(action.verb, action.target, action.value, action.seed)
-        faults = board.faults()
+            active.inject(action.verb, action.target, action.value, action.seed)
+        faults = active.faults()
         states = port_states(TINY, faults)
         assert fabric.ports == {ref: states.get(ref) or healthy(TINY, ref) for ref in fabric.ports}
         assert fabric.switches == {switch: switch_state(faults, switch) for switch in TINY.switches()}
         assert fabric.with_tables == {node for node, state in fabric.switches.items() if state != "crashed"}
         assert fabric.denied == {host: set(denied_evs(TINY, host, faults)) for host in TINY.hosts()}
         assert fabric.dead == dead_links(TINY, faults)
-    board.heal()
+    active.heal()
     assert fabric.__dict__ == Fabric().__dict__
 
 
@@ -140,22 +140,22 @@ def test_a_refused_fault_changes_nothing_and_is_not_on_record():
             return "p0l0: not here" if isinstance(change, CarrierChange) else None
 
     fabric = Refusing()
-    board = Board(TINY, fabric)
+    active = ActiveFaults(TINY, fabric)
     with pytest.raises(RefusedFaultError, match=r"^link-down p0l0-p0s0: p0l0: not here$"):
-        board.inject("link-down", "p0s0-p0l0")
-    assert board.faults() == []
+        active.inject("link-down", "p0s0-p0l0")
+    assert active.faults() == []
     assert fabric.__dict__ == Fabric().__dict__
 
 
 def test_a_fault_that_breaks_off_half_way_is_on_record_and_can_be_undone():
     fabric = Fabric()
-    board = Board(TINY, fabric)
+    active = ActiveFaults(TINY, fabric)
     fabric.broken = True
     with pytest.raises(OSError, match="the world is gone"):
-        board.inject("link-down", "p0l0-p0s0")
-    assert board.faults() == [CUT]
+        active.inject("link-down", "p0l0-p0s0")
+    assert active.faults() == [CUT]
     fabric.broken = False
-    board.undo(CUT)
+    active.undo(CUT)
     assert fabric.__dict__ == Fabric().__dict__
 
 
@@ -166,16 +166,16 @@ def test_beginnings_and_ends_are_told_and_a_verb_that_does_not_last_has_both():
         def tell(self, fault, state):
             lines.append(f"{fault} {state}")
 
-    board = Board(TINY, Fabric(), Told())
-    board.undo(board.inject("link-down", "p0l0-p0s0"))
-    board.inject("switch-reboot", "p0s0")
+    active = ActiveFaults(TINY, Fabric(), Told())
+    active.undo(active.inject("link-down", "p0l0-p0s0"))
+    active.inject("switch-reboot", "p0s0")
     assert lines == [
         "link-down p0l0-p0s0 begin",
         "link-down p0l0-p0s0 end",
         "switch-reboot p0s0 begin",
         "switch-reboot p0s0 end",
     ]
-    assert board.faults() == []
+    assert active.faults() == []
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -129,7 +129,7 @@ class LabRecord:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Makes a refusal of the board a LabError."""
+    """Makes a refusal a LabError."""
     try:
         yield
     except RefusedFaultError as error:

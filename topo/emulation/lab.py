@@ -18,7 +18,7 @@ from topo.emulation.faults import LabFabric, LabRecord, refusals
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.linux import LinuxDriver
 from topo.emulation.state import LabError, LabRunningError, NoLabError, Record
-from topo.fault import Board, Fault
+from topo.fault import ActiveFaults, Fault
 from topo.graph import PortRef, port_count, ports
 from topo.node import Host, Node, Switch, leaf, spine
 from topo.path import Path as FabricPath
@@ -59,7 +59,7 @@ class Lab:
         self.site = site
         kinds = {record.plan.kind_of(switch) for switch in record.plan.switches()}
         self.drivers = {kind: DRIVERS[kind](site) for kind in DRIVERS if kind in kinds}
-        self.board = Board(site.plan, LabFabric(site, self.driver, self.provision), LabRecord(site))
+        self.active = ActiveFaults(site.plan, LabFabric(site, self.driver, self.provision), LabRecord(site))
 
     # --- life cycle ---------------------------------------------------------------------------------------
 
@@ -229,21 +229,21 @@ class Lab:
         """Put a fault in force (`topo.fault.VERBS`), journalled. FaultError: there is no such fault; LabError: not now.
         Either leaves all as it was."""
         with refusals():
-            return self.board.inject(verb, target, value, seed)
+            return self.active.inject(verb, target, value, seed)
 
     def undo(self, fault: Fault) -> None:
         """End a fault; the others stay in force. LabError when it is not in force."""
         with refusals():
-            self.board.undo(fault)
+            self.active.undo(fault)
 
     def heal(self) -> None:
         """Undo every fault in force, the last one first."""
         with refusals():
-            self.board.heal()
+            self.active.heal()
 
     def faults(self) -> list[Fault]:
         """The faults in force, the oldest first."""
-        return self.board.faults()
+        return self.active.faults()
 
     def steer(self, path: FabricPath) -> None:
         """The kernel of the path's source sends everything for its destination along it, until `unsteer`."""

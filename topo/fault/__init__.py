@@ -10,10 +10,10 @@ changes out.
 | `meaning.py` | what a set of faults means for ports, carriers, switches, denylists and routing |
 | `change.py` | what changes between two sets of faults, as a list of typed changes |
 | `condition.py` | what the faults in force do to the packets of one path, hop by hop |
-| `board.py` | the faults in force in one world, and the rules for adding and removing one |
+| `active_faults.py` | the faults in force in one world, and the rules for adding and removing one |
 """
 
-from topo.fault.board import Board, Fabric, MemoryRecord, Record, RefusedFaultError
+from topo.fault.active_faults import ActiveFaults, Fabric, MemoryRecord, Record, RefusedFaultError
 from topo.fault.change import (
     CarrierChange,
     Change,
@@ -31,8 +31,8 @@ from topo.fault.verb import VERBS, Argument, FaultError, PortState, SwitchState,
 
 __all__ = [
     "VERBS",
+    "ActiveFaults",
     "Argument",
-    "Board",
     "CarrierChange",
     "Change",
     "Condition",

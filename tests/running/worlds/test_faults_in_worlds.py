@@ -27,7 +27,18 @@ from running.worlds.world import World, call
 from scenarios.scenario import Scenario, TimedFault, phases
 from topo.emulation import state
 from topo.emulation.embedded import EmbeddedDriver, wire_delay_ns
-from topo.fault import VERBS, Board, Fault, Verb, denied_evs, healthy, make_fault, port_states, switch_state, targets
+from topo.fault import (
+    VERBS,
+    ActiveFaults,
+    Fault,
+    Verb,
+    denied_evs,
+    healthy,
+    make_fault,
+    port_states,
+    switch_state,
+    targets,
+)
 from topo.graph import PortRef, device_id, ports
 from topo.node import Host
 from topo.planfile import load_plan
@@ -263,7 +274,7 @@ class Nothing:
         pass
 
 
-def refusals(place: World | Board) -> list[str]:
+def refusals(place: World | ActiveFaults) -> list[str]:
     """What this place says to every kind of thing that cannot be."""
     said = []
 
@@ -286,7 +297,7 @@ def refusals(place: World | Board) -> list[str]:
 
 def test_what_is_refused_is_refused_in_the_same_words_as_on_paper(world: World) -> None:
     said = refusals(world)
-    assert said == refusals(Board(TINY, Nothing()))
+    assert said == refusals(ActiveFaults(TINY, Nothing()))
     assert said[0] == "link-down p0l0-p0s0 is in force already; undo it first"
     assert said[-1] == "switch-reboot p1s1 is not in force; faults in force: none"
 

@@ -17,7 +17,7 @@ class RefusedFaultError(FaultError):
 
 
 class Fabric(Protocol):
-    """A world, as far as a board needs one: something that carries changes out."""
+    """A world, as far as active faults need one: something that carries changes out."""
 
     def refusal(self, change: Change) -> str | None:
         """Why this change cannot be carried out here and now; None when it can."""
@@ -61,7 +61,7 @@ class MemoryRecord:
         pass
 
 
-class Board:
+class ActiveFaults:
     """Injects and undoes faults: checks, then has the fabric carry out what changes."""
 
     def __init__(self, plan: Plan, fabric: Fabric, record: Record | None = None) -> None:
