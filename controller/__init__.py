@@ -1,8 +1,8 @@
 """Static tables from the plan, and the P4Runtime client that installs and checks them."""
 
 from controller.client import Address
-from controller.lab import ProvisionError, check, provision
 from controller.pipelines import Pipeline, Pipelines, compiled_pipelines, read_pipelines
+from controller.provisioning import ProvisionError, check, provision
 from controller.push import Difference, Report, push, reconverge, verify
 
 __all__ = [

@@ -15,8 +15,8 @@ from common import plain_file
 from controller import words
 from controller.client import Address
 from controller.items import encode
-from controller.lab import addresses
 from controller.pipelines import Pipelines, compiled_pipelines, read_pipelines
+from controller.provisioning import addresses
 from controller.push import Report, push, read_switch, verify
 from controller.tables import tables
 from topo.plan import Plan

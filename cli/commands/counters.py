@@ -85,7 +85,7 @@ def read(lab: Lab, chosen: Sequence[PortRef]) -> dict[str, list[Row]]:
     """A row a port in `ports`, a row a port and class in `classes`; numbers are packets."""
     import controller
     from controller.counting import read_counters
-    from controller.lab import addresses
+    from controller.provisioning import addresses
 
     plan = lab.plan
     switches = list(dict.fromkeys(ref.node for ref in chosen if isinstance(ref.node, Switch)))

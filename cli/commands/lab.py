@@ -25,9 +25,9 @@ def install(lab: Lab, switches: Sequence[Switch]) -> None:
 
 def check(plan: Plan) -> None:
     """Whether the P4 programs compile and have the plan's tables, before anything is built."""
-    import controller.lab
+    import controller.provisioning
 
-    controller.lab.check(plan)
+    controller.provisioning.check(plan)
 
 
 def endpoint_form() -> list[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import controller
-from controller.lab import addresses
+from controller.provisioning import addresses
 from topo.emulation.lab import Lab
 from topo.node import Switch
 

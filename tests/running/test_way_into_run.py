@@ -18,7 +18,7 @@ from cli.commands.run import chosen
 from cli.commands.sweep import make_engine, register
 from cli.main import main
 from common.journal import Journal
-from controller.lab import ProvisionError
+from controller.provisioning import ProvisionError
 from paper import catalogue
 from paper import perform as figures
 from running import estimate, preparation

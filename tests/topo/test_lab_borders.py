@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from common.client import ControlClient
-from controller.lab import provision
+from controller.provisioning import provision
 from topo.emulation.lab import Lab, down
 from topo.emulation.state import read_record
 from topo.node import Switch
