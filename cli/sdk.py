@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from common import files
-from switch.native.build import BuildError, compiler
+from switch.native.build import EngineBuildError, compiler
 
 ROOM = Path(__file__).resolve().parents[1] / "libmrc"
 SOURCE, INCLUDE = ROOM / "source", ROOM / "include"
@@ -67,9 +67,9 @@ def library(*more: str) -> Path:
 def _compile(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode and _HEADER_MISSING in done.stderr:
-        raise BuildError(f"{_HEADER_MISSING} is missing; apt-get install libibverbs-dev")
+        raise EngineBuildError(f"{_HEADER_MISSING} is missing; apt-get install libibverbs-dev")
     if done.returncode:
-        raise BuildError(f"{shlex.join(command)} failed:\n{done.stderr[-4000:]}")
+        raise EngineBuildError(f"{shlex.join(command)} failed:\n{done.stderr[-4000:]}")
 
 
 def flags() -> str:

@@ -16,8 +16,8 @@ from switch.engine import Engine
 from switch.model import load_program
 from switch.p4rt import batch
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
-from switch.p4rt.pipeline import Pipeline as LoadedPipeline
-from switch.p4rt.store import Store
+from switch.p4rt.pipeline import ForwardingPipeline as LoadedPipeline
+from switch.p4rt.store import EntityStore
 
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
 
@@ -33,7 +33,7 @@ class DirectControl:
         self._installed: dict[tuple[str, bytes], Item] = {}
         loaded = _loaded(pipeline)
         engine.load(loaded.program)
-        self.store = Store(loaded, engine)
+        self.store = EntityStore(loaded, engine)
 
     def install(self, entities: Iterable[Entity]) -> int:
         """Add missing entities, correct wrong ones, delete surplus ones; the number of updates.

@@ -19,7 +19,7 @@ from switch.p4rt import codec, wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import P4RuntimeError, choices, invalid
 from switch.p4rt.meters import unconfigured_cell
-from switch.p4rt.p4info import Action, P4Info, TableInfo
+from switch.p4rt.p4info import ActionInfo, P4Info, TableInfo
 from switch.p4rt.profiles import encode_group
 
 TABLE_ENTRY, DEFAULT, MEMBER, GROUP, METER = "entry", "default action", "member", "group", "meter"
@@ -88,7 +88,7 @@ def _matches(table: TableInfo, match: dict[str, Match]) -> list[Match]:
     return matches
 
 
-def _action(p4info: P4Info, allowed: Mapping[int, Action], name: str, owner: str) -> Action:
+def _action(p4info: P4Info, allowed: Mapping[int, ActionInfo], name: str, owner: str) -> ActionInfo:
     action = p4info.action(name)
     if action.id not in allowed:
         raise invalid(f"{owner}: no action {name!r}; actions: {choices(allowed.values())}")
@@ -130,7 +130,7 @@ def _decode_entry(p4info: P4Info, message: Any) -> Entity | None:
     return TableEntry(table.alias, match, _alias(table.actions, call), call.args, message.priority)
 
 
-def _alias(actions: Mapping[int, Action], call: ActionCall) -> str:
+def _alias(actions: Mapping[int, ActionInfo], call: ActionCall) -> str:
     return next(action.alias for action in actions.values() if action.name == call.name)
 
 

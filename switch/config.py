@@ -29,7 +29,7 @@ PORT_FIELDS = ("port", "interface", "netns", "queues")
 QUEUE_KEYS = ("depth_packets", "depth_bytes", "rate_pps")
 
 
-class ConfigError(Exception):
+class SwitchConfigError(Exception):
     """The configuration breaks a rule; the message says which, where, and what would be valid."""
 
 
@@ -65,12 +65,12 @@ class ServeConfig(Frozen):
 
 def load_config(path: Path) -> ServeConfig:
     """Read and check a configuration file. Raises ConfigError."""
-    return parse_config(read_json(path, ConfigError))
+    return parse_config(read_json(path, SwitchConfigError))
 
 
 def parse_config(document: object) -> ServeConfig:
     """Check a whole configuration document. Raises ConfigError naming the key, the rule and the valid range."""
-    body = Fields("", document, ConfigError, ("grpc", "control", "journal", "sample_interval_ns", "devices"))
+    body = Fields("", document, SwitchConfigError, ("grpc", "control", "journal", "sample_interval_ns", "devices"))
     devices = tuple(parse_device(row.values, row.name) for row in body.rows("devices", default=()))
     _distinct([device.device_id for device in devices], "devices: device_id")
     _distinct([device.name for device in devices], "devices: name")
@@ -93,11 +93,11 @@ def parse_address(value: object, where: str) -> str:
         try:
             unix_socket.path_of(value)
         except ValueError as error:
-            raise ConfigError(f"{where}: {error}") from None
+            raise SwitchConfigError(f"{where}: {error}") from None
         return value
     host, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     if not host or not port.isdecimal() or int(port) > 65535:
-        raise ConfigError(
+        raise SwitchConfigError(
             f'{where} is {shown(value)}; it must be "HOST:PORT" with a port from 0 to 65535, or "unix:/PATH"'
         )
     return str(value)
@@ -105,7 +105,7 @@ def parse_address(value: object, where: str) -> str:
 
 def parse_device(document: object, where: str = "device") -> DeviceConfig:
     """Check one device's object, found at `where` of the document. Raises ConfigError."""
-    body = Fields(where, document, ConfigError, ("device_id", "name", "cpu_port", "seed", "engine", "ports"))
+    body = Fields(where, document, SwitchConfigError, ("device_id", "name", "cpu_port", "seed", "engine", "ports"))
     device_id = body.integer("device_id", 1, SEED_MAX)
     ports = tuple(_parse_port(row) for row in body.rows("ports", (*PORT_FIELDS, *PORT_KEYS), ()))
     cpu_port = body.integer("cpu_port", 1, PORT_MAX, CPU_PORT_DEFAULT)
@@ -134,7 +134,7 @@ def _parse_port(body: Fields) -> PortSpec:
 
 def changed_port(config: PortConfig, changes: Mapping[str, object]) -> PortConfig:
     """`config` with `changes` (any of PORT_KEYS) applied. Raises ConfigError and changes nothing otherwise."""
-    return _changed_port(config, Fields("port", changes, ConfigError, PORT_KEYS))
+    return _changed_port(config, Fields("port", changes, SwitchConfigError, PORT_KEYS))
 
 
 def _changed_port(config: PortConfig, body: Fields) -> PortConfig:
@@ -155,7 +155,7 @@ def _changed_port(config: PortConfig, body: Fields) -> PortConfig:
 def changed_queue(config: PortConfig, priority: object, changes: Mapping[str, object]) -> PortConfig:
     """`config` with one queue's limits (any of QUEUE_KEYS) changed. Raises ConfigError."""
     values = {"priority": priority, **changes}
-    return _changed_queue(config, Fields("queue", values, ConfigError, ("priority", *QUEUE_KEYS)))
+    return _changed_queue(config, Fields("queue", values, SwitchConfigError, ("priority", *QUEUE_KEYS)))
 
 
 def _changed_queue(config: PortConfig, body: Fields) -> PortConfig:
@@ -169,4 +169,4 @@ def _changed_queue(config: PortConfig, body: Fields) -> PortConfig:
 def _distinct(values: list[Any], where: str) -> None:
     for value, times in Counter(values).items():
         if times > 1:
-            raise ConfigError(f"{where} must be distinct, but {value!r} occurs {times} times")
+            raise SwitchConfigError(f"{where} must be distinct, but {value!r} occurs {times} times")

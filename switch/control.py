@@ -17,7 +17,15 @@ from common import unix_socket
 from common.fields import Fields
 from common.journal import Journal
 from common.server import ControlServer, Reply, ThreadReaders
-from switch.config import PORT_KEYS, QUEUE_KEYS, ConfigError, changed_port, changed_queue, parse_address, parse_device
+from switch.config import (
+    PORT_KEYS,
+    QUEUE_KEYS,
+    SwitchConfigError,
+    changed_port,
+    changed_queue,
+    parse_address,
+    parse_device,
+)
 from switch.device import Device, Devices
 from switch.engine import FRAME_BYTES_MAX, EngineError, PortConfig
 
@@ -52,7 +60,7 @@ class SwitchControl:
                 unix_socket.path_of(where) or where, ThreadReaders(), self._handle, line_bytes_max=LINE_BYTES_MAX
             )
         except OSError as error:
-            raise ConfigError(f"control: {error}") from None
+            raise SwitchConfigError(f"control: {error}") from None
 
     @property
     def address(self) -> str:
@@ -68,12 +76,14 @@ class SwitchControl:
         number, name = arguments.pop("id", None), arguments.pop("op", None)
         try:
             if not isinstance(name, str) or name not in OPERATIONS:
-                raise ConfigError(f"unknown op {name!r}; valid: {', '.join(OPERATIONS)}")
+                raise SwitchConfigError(f"unknown op {name!r}; valid: {', '.join(OPERATIONS)}")
             if name in ADMIN and not self._admin:
-                raise ConfigError(f"{name} must be allowed when the process is started: switch serve --allow-admin")
+                raise SwitchConfigError(
+                    f"{name} must be allowed when the process is started: switch serve --allow-admin"
+                )
             operation, names = OPERATIONS[name]
-            result = operation(self, Fields(name, arguments, ConfigError, names))
-        except (ConfigError, EngineError, ValueError) as error:
+            result = operation(self, Fields(name, arguments, SwitchConfigError, names))
+        except (SwitchConfigError, EngineError, ValueError) as error:
             reply({"id": number, "ok": False, "error": str(error)})
             return
         reply({"id": number, "ok": True, "result": result})
@@ -117,7 +127,7 @@ class SwitchControl:
         if arguments.get("device", "all") == "all":
             documents = {}
             for device in self.devices:
-                with contextlib.suppress(ConfigError):  # removed since the list was made
+                with contextlib.suppress(SwitchConfigError):  # removed since the list was made
                     documents[str(device.device_id)] = counters_document(device)
             return documents
         return counters_document(self.devices.find(arguments.get("device")))
@@ -151,14 +161,14 @@ class SwitchControl:
 
     def shutdown(self, arguments: Fields) -> object:
         if self._on_shutdown is None:
-            raise ConfigError("shutdown: this process does not offer it")
+            raise SwitchConfigError("shutdown: this process does not offer it")
         return None
 
     def _port(self, arguments: Fields) -> tuple[Device, int]:
         device = self.devices.find(arguments.get("device", None))
         port = arguments.get("port", None)
         if isinstance(port, bool) or not isinstance(port, int) or port not in device.ports:
-            raise ConfigError(f"device {device.name}: no port {port!r}; it has {sorted(device.ports)}")
+            raise SwitchConfigError(f"device {device.name}: no port {port!r}; it has {sorted(device.ports)}")
         return device, port
 
 
@@ -199,7 +209,7 @@ def parse_frame(text: object) -> bytes:
             raise ValueError
         frame = bytes.fromhex(text)
     except ValueError:
-        raise ConfigError(f"frame: must be hex digits, not {text!r}") from None
+        raise SwitchConfigError(f"frame: must be hex digits, not {text!r}") from None
     if len(frame) > FRAME_BYTES_MAX:
-        raise ConfigError(f"frame: {len(frame)} bytes; at most {FRAME_BYTES_MAX}")
+        raise SwitchConfigError(f"frame: {len(frame)} bytes; at most {FRAME_BYTES_MAX}")
     return frame

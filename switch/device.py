@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
-from switch.config import ConfigError, DeviceConfig
+from switch.config import DeviceConfig, SwitchConfigError
 from switch.engine import Engine, PortConfig, PortCounters
 
 if TYPE_CHECKING:
@@ -136,14 +136,14 @@ class Device:
     def check_present(self) -> None:
         """The caller holds the lock. Raises ConfigError once the device has been removed."""
         if self.removed:
-            raise ConfigError(f"device {self.name}: it has been removed")
+            raise SwitchConfigError(f"device {self.name}: it has been removed")
 
     def configure_port(self, port: int, config: PortConfig) -> None:
         """Apply a port's whole configuration. Raises ConfigError for a port that the device does not have."""
         with self.lock:
             self.check_present()
             if port not in self.ports:
-                raise ConfigError(f"device {self.name}: no port {port}; it has {sorted(self.ports)}")
+                raise SwitchConfigError(f"device {self.name}: no port {port}; it has {sorted(self.ports)}")
             self.engine.configure_port(port, config, self.data_plane.now_ns())
             self.ports[port] = config
 
@@ -158,7 +158,7 @@ class Device:
         """Bring another engine to this device's program and tables. Raises ConfigError without a program."""
         with self.lock:
             if self.store is None:
-                raise ConfigError(f"device {self.name}: has no program; push one with P4Runtime first")
+                raise SwitchConfigError(f"device {self.name}: has no program; push one with P4Runtime first")
             self.store.copy_to(engine)
 
     def describe(self) -> dict[str, object]:
@@ -200,7 +200,7 @@ class Devices:
         device = self._devices.get(device_id) if isinstance(device_id, int) else None
         if device is None:
             known = ", ".join(f"{d.device_id} ({d.name})" for d in self) or "none"
-            raise ConfigError(f"no device {device_id!r}; devices: {known}")
+            raise SwitchConfigError(f"no device {device_id!r}; devices: {known}")
         return device
 
     def observe(self, observer: Callable[[Device, DeviceEvent], None]) -> None:
@@ -216,7 +216,7 @@ class Devices:
         with self.lock:
             for other in self._devices.values():
                 if other.device_id == config.device_id or other.name == config.name:
-                    raise ConfigError(f"device {config.device_id} ({config.name}): the id or the name is taken")
+                    raise SwitchConfigError(f"device {config.device_id} ({config.name}): the id or the name is taken")
             device = Device(config, self.data_plane)
             self._devices[config.device_id] = device
         self._tell(device, DeviceEvent.ADDED)

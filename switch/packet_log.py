@@ -16,7 +16,7 @@ NO_PORT = 0xFFFF
 LAYOUT = Struct("<QQQIIHHHHBBBB4x160s")
 
 
-class Kind(IntEnum):
+class NodeKind(IntEnum):
     """Of the node at which something happened."""
 
     SWITCH = 0
@@ -63,7 +63,7 @@ class PacketRecord(NamedTuple):
     length: int
     length_in: int
     """As it came to this place: more than `length` when it was trimmed here."""
-    kind: Kind
+    kind: NodeKind
     fate: Fate
     priority: int
     head: bytes
@@ -73,7 +73,7 @@ class PacketRecord(NamedTuple):
     def unpack(cls, data: bytes, offset: int = 0) -> PacketRecord:
         values = LAYOUT.unpack_from(data, offset)
         kind, fate, priority, head_length, head = values[9:]
-        return cls._make((*values[:9], Kind(kind), Fate(fate), priority, head[:head_length]))
+        return cls._make((*values[:9], NodeKind(kind), Fate(fate), priority, head[:head_length]))
 
 
 def in_order(records: Iterable[PacketRecord]) -> list[PacketRecord]:
@@ -85,7 +85,7 @@ def in_order(records: Iterable[PacketRecord]) -> list[PacketRecord]:
 
 
 def _rank(record: PacketRecord) -> tuple[int, int, int, bool, int]:
-    if record.kind is Kind.SWITCH:
+    if record.kind is NodeKind.SWITCH:
         return record.t_ns, record.kind, record.node, False, 0
     began = record.port_in == NO_PORT
     return record.t_ns, record.kind, record.node, began, record.port if began else record.port_in

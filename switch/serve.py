@@ -23,7 +23,7 @@ from typing import Any
 from common import unix_socket
 from common.files import write_json
 from common.journal import Journal
-from switch.config import ConfigError, ServeConfig, load_config
+from switch.config import ServeConfig, SwitchConfigError, load_config
 from switch.device import DataPlane, Device, DeviceEvent, Devices
 
 EXAMPLES = """\
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
         if options.control:
             config = replace(config, control=options.control)
         asyncio.run(serve(config, options.ready_file, options.exit_with_parent, options.allow_admin))
-    except (ConfigError, OSError) as error:
+    except (SwitchConfigError, OSError) as error:
         print(f"switch serve: {error}", file=sys.stderr)
         return 1
     return 0
@@ -121,13 +121,13 @@ async def serve(
 
 
 def _data_plane() -> DataPlane:
-    from switch.native.build import BuildError
+    from switch.native.build import EngineBuildError
     from switch.native.dataplane import NativeDataPlane
 
     try:
         return NativeDataPlane()
-    except BuildError as error:
-        raise ConfigError(f"the native data plane cannot be built: {error}") from None
+    except EngineBuildError as error:
+        raise SwitchConfigError(f"the native data plane cannot be built: {error}") from None
 
 
 def _with_port(address: str, port: int) -> str:
@@ -172,7 +172,7 @@ async def _sample(devices: Devices, data_plane: DataPlane, journal: Journal, int
         for device in devices:
             try:
                 counters = device.port_counters()
-            except ConfigError:  # removed since the list was made
+            except SwitchConfigError:  # removed since the list was made
                 continue
             if written.get(device.name) != counters:
                 written[device.name] = counters

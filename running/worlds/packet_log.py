@@ -15,7 +15,7 @@ from common.interrupts import held_back
 from endpoint.decoder import Decoder
 from endpoint.nic.dialect import Dialect
 from switch.fabric import Fabric
-from switch.packet_log import NO_PORT, Fate, Kind, PacketRecord, in_order
+from switch.packet_log import NO_PORT, Fate, NodeKind, PacketRecord, in_order
 from topo.address import host_address
 from topo.graph import PortRef, peer, ports
 from topo.node import Host, Node, Switch
@@ -47,13 +47,13 @@ class PacketLog:
         names = {host_address(plan, host).packed: host.name for host in plan.hosts()}
         trimmed = (plan.dscp.trimmed, plan.dscp.trimmed_lasthop)
         self._decode = Decoder(names, trimmed, plan.packets.udp_port, dialect).fields
-        nodes: dict[tuple[Kind, int], Node] = {(Kind.SWITCH, i): node for i, node in enumerate(switches)}
-        nodes |= {(Kind.HOST, i): node for i, node in enumerate(hosts)}
+        nodes: dict[tuple[NodeKind, int], Node] = {(NodeKind.SWITCH, i): node for i, node in enumerate(switches)}
+        nodes |= {(NodeKind.HOST, i): node for i, node in enumerate(hosts)}
         self._names = {at: str(node) for at, node in nodes.items()}
         self._numbers = {name: at for at, name in self._names.items()}
         self._peers = {(*at, ref.port): peer(plan, ref) for at, node in nodes.items() for ref in ports(plan, node)}
         self._waiting: list[PacketRecord] = []  # later than what is written
-        self._under_way: dict[tuple[Kind, int, int, int], int] = {}  # node, port and time of arrival -> packet
+        self._under_way: dict[tuple[NodeKind, int, int, int], int] = {}  # node, port and time of arrival -> packet
         self._packets = 0
         self._lines = 0
         self.start_ns, self.stop_ns = start_ns, stop_ns

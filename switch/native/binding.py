@@ -114,7 +114,7 @@ def runtime() -> ctypes.CDLL:
     return library
 
 
-class Exchange(Protocol):
+class FrameExchange(Protocol):
     """Frames between a fabric, by its address, and its hosts, without a buffer between (`exchange.c`)."""
 
     def collect(self, fabric: int, host: int, kind: type[HostFrame], /) -> list[HostFrame]:
@@ -125,7 +125,7 @@ class Exchange(Protocol):
 
 
 @cache
-def exchange() -> Exchange | None:
+def exchange() -> FrameExchange | None:
     """None where the runtime was built without Python's headers. Raises BuildError."""
     library = runtime()
     if not hasattr(library, "PyInit_exchange"):
@@ -135,7 +135,7 @@ def exchange() -> Exchange | None:
     assert spec is not None
     module: Any = module_from_spec(spec)
     loader.exec_module(module)
-    found: Exchange = module
+    found: FrameExchange = module
     return found
 
 

@@ -32,7 +32,7 @@ SANITIZERS: Mapping[str, tuple[str, ...]] = {
 """The compiler's options by what the code is to be watched for; "" for nothing."""
 
 
-class BuildError(RuntimeError):
+class EngineBuildError(RuntimeError):
     """No compiler, or it refused; the message has the command and what the compiler said."""
 
 
@@ -45,7 +45,7 @@ def compiler() -> tuple[str, ...]:
         if words and shutil.which(words[0]):
             return words
     tried = named or "cc, gcc, clang"
-    raise BuildError(f"no C compiler: {tried} not found; install gcc or clang, or set CC")
+    raise EngineBuildError(f"no C compiler: {tried} not found; install gcc or clang, or set CC")
 
 
 @cache
@@ -112,5 +112,5 @@ def _file_name(name: str) -> str:
 def _run(command: tuple[str, ...]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise BuildError(f"{shlex.join(command)} failed:\n{done.stderr[-4000:]}")
+        raise EngineBuildError(f"{shlex.join(command)} failed:\n{done.stderr[-4000:]}")
     return done.stdout + done.stderr

@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from switch.config import ConfigError, DeviceConfig, PortSpec
+from switch.config import DeviceConfig, PortSpec, SwitchConfigError
 from switch.device import Lateness
 from switch.engine import FRAME_BYTES_MAX, EngineError, PortConfig, PortCounters, Transmitted
 from switch.native import binding
@@ -99,7 +99,7 @@ class _Driver:
         self.c = binding.runtime()
         self.handle: int = self.c.driver_create()
         if not self.handle:
-            raise ConfigError("the driver thread cannot be started: out of memory or file descriptors")
+            raise SwitchConfigError("the driver thread cannot be started: out of memory or file descriptors")
         self.devices = 0
         self._plane = plane
         self._taker = threading.Thread(target=self._take, name="packet-in", daemon=True)
@@ -150,7 +150,7 @@ class NativeDataPlane:
         try:
             with engine._gate:
                 if driver.c.driver_add(driver.handle, engine.device, config.device_id):
-                    raise ConfigError(f"device {config.name}: out of memory")
+                    raise SwitchConfigError(f"device {config.name}: out of memory")
             now_ns = self.now_ns()
             engine.configure_port(config.cpu_port, PortConfig(), now_ns)
             for spec in config.ports:
@@ -226,7 +226,7 @@ def attach(engine: DrivenEngine, config: DeviceConfig, spec: PortSpec) -> None:
         )
     if result:
         where = f" in the namespace {spec.netns}" if spec.netns else ""
-        raise ConfigError(
+        raise SwitchConfigError(
             f"device {config.name}: port {spec.port}: interface {spec.interface}{where}: "
             f"cannot {(what.value or b'').decode()}: {os.strerror(-result)}"
         )

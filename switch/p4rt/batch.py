@@ -15,7 +15,7 @@ from switch.engine import EngineError
 from switch.p4rt import meters, profiles, replication, resources, tablereads, tables, wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError, exhausted, invalid, unimplemented
-from switch.p4rt.store import Store
+from switch.p4rt.store import EntityStore
 
 # One message of a streamed read: well below gRPC's default limit of 4 MiB.
 READ_RESPONSE_BYTES = 256 * 1024
@@ -24,8 +24,8 @@ STATUS_BYTES_MAX = 6 * 1024
 
 _ENTITIES = wire.tag(p4rt.ReadResponse, "entities")
 
-Writer = Callable[[Store, int, Any], None]
-Reader = Callable[[Store, Any], Iterator[bytes]]
+Writer = Callable[[EntityStore, int, Any], None]
+Reader = Callable[[EntityStore, Any], Iterator[bytes]]
 
 WRITERS: dict[str, Writer] = {
     "table_entry": tables.write,
@@ -80,7 +80,7 @@ class BatchError(RuntimeError):
         return bytes(status.SerializeToString())
 
 
-def write(store: Store, request: Any) -> None:
+def write(store: EntityStore, request: Any) -> None:
     """All updates in order. Raises BatchError when any fails, P4RuntimeError when none was tried."""
     if request.atomicity != p4rt.WriteRequest.CONTINUE_ON_ERROR:
         name = p4rt.WriteRequest.Atomicity.Name(request.atomicity)
@@ -88,7 +88,7 @@ def write(store: Store, request: Any) -> None:
     write_updates(store, request.updates)
 
 
-def write_updates(store: Store, updates: Iterable[Any]) -> None:
+def write_updates(store: EntityStore, updates: Iterable[Any]) -> None:
     """p4.v1.Update messages in order. Raises BatchError when any fails."""
     errors: list[P4RuntimeError | None] = []
     failed = False
@@ -106,7 +106,7 @@ def write_updates(store: Store, updates: Iterable[Any]) -> None:
         raise BatchError("updates", errors)
 
 
-def _write_one(store: Store, update: Any) -> None:
+def _write_one(store: EntityStore, update: Any) -> None:
     entity = update.entity
     which = entity.WhichOneof("entity")
     writer = WRITERS.get(which)
@@ -117,7 +117,7 @@ def _write_one(store: Store, update: Any) -> None:
     writer(store, update.type, getattr(entity, which))
 
 
-def read(store: Store, request: Any) -> Iterator[bytes]:
+def read(store: EntityStore, request: Any) -> Iterator[bytes]:
     """Serialised ReadResponses of bounded size. Raises BatchError at the end when a request failed."""
     errors: list[P4RuntimeError | None] = []
     parts: list[bytes] = []

@@ -15,7 +15,7 @@ from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import encode, misfit
 from switch.p4rt.errors import choices, denied, invalid
-from switch.p4rt.p4info import Action, Field, MatchKind, TableInfo
+from switch.p4rt.p4info import ActionInfo, FieldInfo, MatchKind, TableInfo
 
 _NO_CALLER_CHOICE: frozenset[int] = frozenset()
 
@@ -49,7 +49,7 @@ def decode_matches(table: TableInfo, messages: Iterable[Any]) -> tuple[Match, ..
     return tuple([found[field.id] for field in table.fields])
 
 
-def wildcard(field: Field) -> Match:
+def wildcard(field: FieldInfo) -> Match:
     """The don't-care match of a field that may be left out."""
     if field.kind is MatchKind.LPM:
         return Lpm(0, 0)
@@ -60,18 +60,18 @@ def wildcard(field: Field) -> Match:
     return Optional(None)
 
 
-def _integer(table: TableInfo, field: Field, value: bytes, part: str = "") -> int:
+def _integer(table: TableInfo, field: FieldInfo, value: bytes, part: str = "") -> int:
     result = int.from_bytes(value, "big")
     if not value or result >> field.bits:
         raise misfit(value, field.bits, f"{table}: field {field}{part}")
     return result
 
 
-def _exact(table: TableInfo, field: Field, message: Any) -> Match:
+def _exact(table: TableInfo, field: FieldInfo, message: Any) -> Match:
     return Exact(_integer(table, field, message.value))
 
 
-def _lpm(table: TableInfo, field: Field, message: Any) -> Match:
+def _lpm(table: TableInfo, field: FieldInfo, message: Any) -> Match:
     length = message.prefix_len
     if not 0 < length <= field.bits:
         hint = "; leave the field out to match anything" if length == 0 else ""
@@ -85,7 +85,7 @@ def _lpm(table: TableInfo, field: Field, message: Any) -> Match:
     return Lpm(value, length)
 
 
-def _ternary(table: TableInfo, field: Field, message: Any) -> Match:
+def _ternary(table: TableInfo, field: FieldInfo, message: Any) -> Match:
     value = _integer(table, field, message.value)
     mask = _integer(table, field, message.mask, " mask")
     if not mask:
@@ -98,7 +98,7 @@ def _ternary(table: TableInfo, field: Field, message: Any) -> Match:
     return Ternary(value, mask)
 
 
-def _range(table: TableInfo, field: Field, message: Any) -> Match:
+def _range(table: TableInfo, field: FieldInfo, message: Any) -> Match:
     low = _integer(table, field, message.low, " low")
     high = _integer(table, field, message.high, " high")
     if low > high:
@@ -108,11 +108,11 @@ def _range(table: TableInfo, field: Field, message: Any) -> Match:
     return Range(low, high)
 
 
-def _optional(table: TableInfo, field: Field, message: Any) -> Match:
+def _optional(table: TableInfo, field: FieldInfo, message: Any) -> Match:
     return Optional(_integer(table, field, message.value))
 
 
-_DECODERS: dict[MatchKind, Callable[[TableInfo, Field, Any], Match]] = {
+_DECODERS: dict[MatchKind, Callable[[TableInfo, FieldInfo, Any], Match]] = {
     MatchKind.EXACT: _exact,
     MatchKind.LPM: _lpm,
     MatchKind.TERNARY: _ternary,
@@ -123,7 +123,7 @@ _DECODERS: dict[MatchKind, Callable[[TableInfo, Field, Any], Match]] = {
 
 def decode_action(
     owner: str,
-    allowed: Mapping[int, Action],
+    allowed: Mapping[int, ActionInfo],
     message: Any,
     forbidden: frozenset[int] = _NO_CALLER_CHOICE,
     why: str = "",
@@ -150,7 +150,7 @@ def decode_action(
     return ActionCall(action.name, tuple(arguments))
 
 
-def _in_order(owner: str, action: Action, params: Iterable[Any]) -> list[Any]:
+def _in_order(owner: str, action: ActionInfo, params: Iterable[Any]) -> list[Any]:
     """Parameters that were given in another order than declared, or wrongly."""
     given: dict[int, Any] = {}
     known = {info.id: info for info in action.params}
@@ -194,7 +194,7 @@ def encode_key(table: TableInfo, matches: Iterable[Match], priority: int) -> tup
     return b"".join(parts), wire.number(_PRIORITY, priority)
 
 
-def _encode_match(field: Field, match: Match) -> bytes | None:
+def _encode_match(field: FieldInfo, match: Match) -> bytes | None:
     """The body of the match kind's own message; None for a don't-care match."""
     if isinstance(match, Exact):
         return wire.block(_VALUE, encode(match.value))
@@ -215,7 +215,7 @@ def _encode_match(field: Field, match: Match) -> bytes | None:
     return wire.block(_VALUE, encode(match.value))
 
 
-def encode_action(action: Action, arguments: Iterable[int]) -> bytes:
+def encode_action(action: ActionInfo, arguments: Iterable[int]) -> bytes:
     """A serialised p4.v1.Action."""
     parts = [_ACTION_ID, wire.varint(action.id)]
     for info, argument in zip(action.params, arguments, strict=True):
@@ -224,7 +224,7 @@ def encode_action(action: Action, arguments: Iterable[int]) -> bytes:
 
 
 def encode_table_action(
-    action: Action | None = None, arguments: Iterable[int] = (), *, member_id: int = 0, group_id: int = 0
+    action: ActionInfo | None = None, arguments: Iterable[int] = (), *, member_id: int = 0, group_id: int = 0
 ) -> bytes:
     """TableEntry.action: an action, or a reference to a member or a group."""
     if action is not None:

@@ -8,10 +8,10 @@ from switch.entries import Lpm, Match, Range, Ternary
 from switch.p4rt.codec import decode_matches
 from switch.p4rt.errors import choices, invalid, not_found
 from switch.p4rt.p4info import PRIORITISED, TableInfo
-from switch.p4rt.store import Row, RowKey, Store
+from switch.p4rt.store import EntityStore, RowKey, TableRow
 
 
-def find_table(store: Store, table_id: int) -> TableInfo:
+def find_table(store: EntityStore, table_id: int) -> TableInfo:
     """Raises P4RuntimeError (INVALID_ARGUMENT) naming the fields that exist."""
     table = store.pipeline.p4info.tables.get(table_id)
     if table is None:
@@ -35,7 +35,7 @@ def decode_key(table: TableInfo, message: Any) -> RowKey:
     return priority, decode_matches(table, message.match)
 
 
-def find_row(store: Store, table: TableInfo, key: RowKey) -> Row:
+def find_row(store: EntityStore, table: TableInfo, key: RowKey) -> TableRow:
     """The entry with this key. Raises P4RuntimeError (NOT_FOUND)."""
     row = store.rows[table.id].get(key)
     if row is None:

@@ -14,7 +14,7 @@ from switch.engine import MeterConfig
 from switch.p4rt import resources, wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import invalid, unimplemented
-from switch.p4rt.store import Store
+from switch.p4rt.store import EntityStore
 
 _ENTITY = wire.tag(p4rt.Entity, "meter_entry")
 _METER_ID, _INDEX, _CONFIG = wire.tags(p4rt.MeterEntry, "meter_id", "index", "config")
@@ -56,7 +56,7 @@ def unconfigured_cell(meter_id: int, index: int) -> bytes:
     return wire.block(_ENTITY, wire.number(_METER_ID, meter_id) + wire.block(_INDEX, resources.index_bytes(index)))
 
 
-def write(store: Store, kind: int, message: Any) -> None:
+def write(store: EntityStore, kind: int, message: Any) -> None:
     """One update of indirect cells. Raises P4RuntimeError and changes nothing when it is refused."""
     info = store.pipeline.p4info
     meter = resources.find(info.meters, message.meter_id, "meter")
@@ -72,7 +72,7 @@ def write(store: Store, kind: int, message: Any) -> None:
             store.meters[meter.id][index] = (config, encoded)
 
 
-def read(store: Store, message: Any) -> Iterator[bytes]:
+def read(store: EntityStore, message: Any) -> Iterator[bytes]:
     """Serialised entities of the cells asked for, also of those without configuration."""
     _refuse_colour_counters("meter", message)
     for meter in resources.selected(store.pipeline.p4info.meters, message.meter_id, "meter", message):
@@ -86,7 +86,7 @@ def read(store: Store, message: Any) -> Iterator[bytes]:
                 yield wire.block(_ENTITY, head + wire.block(_CONFIG, written[1]))
 
 
-def write_direct(store: Store, kind: int, message: Any) -> None:
+def write_direct(store: EntityStore, kind: int, message: Any) -> None:
     """One update of an entry's meter. Raises P4RuntimeError and changes nothing when it is refused."""
     table, row = resources.find_direct(store, message.table_entry, "meter")
     owner = f"direct meter {table.direct_meter}"
@@ -98,7 +98,7 @@ def write_direct(store: Store, kind: int, message: Any) -> None:
     row.meter, row.meter_bytes = config, encoded
 
 
-def read_direct(store: Store, message: Any) -> Iterator[bytes]:
+def read_direct(store: EntityStore, message: Any) -> Iterator[bytes]:
     """Serialised entities of the entries asked for; without `config` where none was written."""
     _refuse_colour_counters("direct meter", message)
     for _, row, head in resources.select_direct(store, message, "meter"):

@@ -14,10 +14,10 @@ from switch.p4rt.codec import decode_action
 from switch.p4rt.errors import exhausted, invalid
 from switch.p4rt.p4info import TableInfo
 from switch.p4rt.profiles import check_total_weight, check_watch, check_weight, group_size
-from switch.p4rt.store import Group, Member, Store
+from switch.p4rt.store import EntityStore, Group, Member
 
 
-def create(store: Store, table: TableInfo, action_set: Any) -> int:
+def create(store: EntityStore, table: TableInfo, action_set: Any) -> int:
     """Give the engine a group for `action_set`; returns its id. Raises P4RuntimeError, leaving nothing behind."""
     profile = table.profile
     if profile is None or not profile.selector:
@@ -66,7 +66,7 @@ def create(store: Store, table: TableInfo, action_set: Any) -> int:
     return group_id
 
 
-def destroy(store: Store, table: TableInfo, group_id: int) -> None:
+def destroy(store: EntityStore, table: TableInfo, group_id: int) -> None:
     """Undo `create` once no entry refers to the group."""
     assert table.profile is not None
     state = store.profiles[table.profile.id]

@@ -33,7 +33,7 @@ class MatchKind(Enum):
 PRIORITISED = (MatchKind.TERNARY, MatchKind.RANGE, MatchKind.OPTIONAL)
 
 
-class Field(Frozen):
+class FieldInfo(Frozen):
     """A match field, an action parameter or a packet header field: `kind` is None unless it is a match field."""
 
     id: int
@@ -50,17 +50,17 @@ class Field(Frozen):
         return f"{self.name} ({self.kind.word}, bit<{self.bits}>)" if self.kind else f"{self.name} (bit<{self.bits}>)"
 
 
-class Action(Frozen):
+class ActionInfo(Frozen):
     id: int
     name: str
     alias: str
-    params: tuple[Field, ...]
+    params: tuple[FieldInfo, ...]
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(f'{p.name}: bit<{p.bits}>' for p in self.params)})"
 
 
-class Profile(Frozen):
+class ProfileInfo(Frozen):
     """An action profile, or with `selector` an action selector."""
 
     id: int
@@ -88,20 +88,20 @@ class TableInfo(Frozen):
     id: int
     name: str
     alias: str
-    fields: tuple[Field, ...]
-    actions: dict[int, Action]
+    fields: tuple[FieldInfo, ...]
+    actions: dict[int, ActionInfo]
     default_only: frozenset[int]
     table_only: frozenset[int]
     size: int  # entries; 0: no limit
     const: bool
     const_default_action: int  # action id; 0: the default action may be changed
-    initial_default: tuple[Action, tuple[int, ...]] | None  # the program's default, where P4Info says it
-    profile: Profile | None
+    initial_default: tuple[ActionInfo, tuple[int, ...]] | None  # the program's default, where P4Info says it
+    profile: ProfileInfo | None
     direct_counter: str | None
     direct_meter: str | None
     needs_priority: bool
     idle_timeout: bool  # the program asks for it
-    field_by_id: dict[int, Field] = field(default_factory=dict)
+    field_by_id: dict[int, FieldInfo] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"table {self.name}"
@@ -110,10 +110,10 @@ class TableInfo(Frozen):
     def default_changeable(self) -> bool:
         return not self.const_default_action and self.profile is None
 
-    def entry_actions(self) -> list[Action]:
+    def entry_actions(self) -> list[ActionInfo]:
         return [action for id_, action in self.actions.items() if id_ not in self.default_only]
 
-    def default_actions(self) -> list[Action]:
+    def default_actions(self) -> list[ActionInfo]:
         return [action for id_, action in self.actions.items() if id_ not in self.table_only]
 
 
@@ -121,11 +121,11 @@ class PacketHeader(Frozen):
     """A `@controller_header`: its fields follow each other from the most significant bit."""
 
     name: str
-    fields: tuple[Field, ...]
+    fields: tuple[FieldInfo, ...]
     bits: int
 
 
-Named = TypeVar("Named", TableInfo, Action, Profile, Indexed)
+Named = TypeVar("Named", TableInfo, ActionInfo, ProfileInfo, Indexed)
 
 
 class P4Info:
@@ -178,7 +178,7 @@ class P4Info:
             field_by_id={entry.id: entry for entry in fields},
         )
 
-    def _initial_default(self, item: Any) -> tuple[Action, tuple[int, ...]] | None:
+    def _initial_default(self, item: Any) -> tuple[ActionInfo, tuple[int, ...]] | None:
         call = item.initial_default_action
         action = self.actions.get(call.action_id)
         if action is None:
@@ -203,10 +203,10 @@ class P4Info:
         """By full name or alias. Raises P4RuntimeError naming the choices; so do the others."""
         return self._named("table", self.tables, name)
 
-    def action(self, name: str) -> Action:
+    def action(self, name: str) -> ActionInfo:
         return self._named("action", self.actions, name)
 
-    def profile(self, name: str) -> Profile:
+    def profile(self, name: str) -> ProfileInfo:
         return self._named("action profile", self.profiles, name)
 
     def meter(self, name: str) -> Indexed:
@@ -244,7 +244,7 @@ def _width(owner: str, item: Any) -> int:
     return int(item.bitwidth)
 
 
-def _match_field(table: str, index: int, item: Any) -> Field:
+def _match_field(table: str, index: int, item: Any) -> FieldInfo:
     try:
         kind = MatchKind(item.match_type)
     except ValueError:
@@ -252,18 +252,18 @@ def _match_field(table: str, index: int, item: Any) -> Field:
             f"P4Info: table {table}: field {item.name}: match kind is not supported; "
             f"supported: {choices(kind.word for kind in MatchKind)}"
         ) from None
-    return Field(item.id, item.name, _width(f"table {table}", item), index, kind)
+    return FieldInfo(item.id, item.name, _width(f"table {table}", item), index, kind)
 
 
-def _action(item: Any) -> Action:
+def _action(item: Any) -> ActionInfo:
     owner = f"action {item.preamble.name}"
-    params = tuple(Field(param.id, param.name, _width(owner, param), i) for i, param in enumerate(item.params))
-    return Action(item.preamble.id, item.preamble.name, item.preamble.alias, params)
+    params = tuple(FieldInfo(param.id, param.name, _width(owner, param), i) for i, param in enumerate(item.params))
+    return ActionInfo(item.preamble.id, item.preamble.name, item.preamble.alias, params)
 
 
-def _profile(item: Any) -> Profile:
+def _profile(item: Any) -> ProfileInfo:
     preamble = item.preamble
-    return Profile(
+    return ProfileInfo(
         preamble.id,
         preamble.name,
         preamble.alias,
@@ -288,7 +288,7 @@ def _register_bits(item: Any) -> int:
 def _packet_header(item: Any) -> PacketHeader:
     name = item.preamble.name
     fields = tuple(
-        Field(entry.id, entry.name, _width(f"packet header {name}", entry), index)
+        FieldInfo(entry.id, entry.name, _width(f"packet header {name}", entry), index)
         for index, entry in enumerate(item.metadata)
     )
     return PacketHeader(name, fields, sum(entry.bits for entry in fields))

@@ -25,7 +25,7 @@ _P4INFO_TAG, _DEVICE_CONFIG_TAG, _COOKIE_TAG = wire.tags(
 )
 
 
-class Pipeline:
+class ForwardingPipeline:
     """Immutable. The bytes are what the client sent, to be given back as they were."""
 
     def __init__(
@@ -67,9 +67,9 @@ class PipelineCache:
     def __init__(self, load_program: ProgramLoader) -> None:
         self._load_program = load_program
         self._lock = threading.Lock()
-        self._pipelines: weakref.WeakValueDictionary[bytes, Pipeline] = weakref.WeakValueDictionary()
+        self._pipelines: weakref.WeakValueDictionary[bytes, ForwardingPipeline] = weakref.WeakValueDictionary()
 
-    def read(self, config: bytes) -> Pipeline:
+    def read(self, config: bytes) -> ForwardingPipeline:
         """From a serialised ForwardingPipelineConfig.
 
         Raises P4RuntimeError (INVALID_ARGUMENT) when a part is missing or malformed, or they do not fit each other.
@@ -81,7 +81,7 @@ class PipelineCache:
                 pipeline = self._pipelines[key] = self._parse(config)
             return pipeline
 
-    def _parse(self, config: bytes) -> Pipeline:
+    def _parse(self, config: bytes) -> ForwardingPipeline:
         parts = {number: config[start:end] for number, kind, start, end in wire.fields(config) if kind == wire.LENGTH}
         if _P4INFO not in parts:
             raise invalid("pipeline config: p4info is missing")
@@ -93,7 +93,7 @@ class PipelineCache:
         except ValueError as error:
             raise invalid(f"pipeline config: p4_device_config: {error}") from None
         check_names(p4info, program)
-        return Pipeline(p4info, program, parts[_P4INFO], parts[_DEVICE_CONFIG], parts.get(_COOKIE))
+        return ForwardingPipeline(p4info, program, parts[_P4INFO], parts[_DEVICE_CONFIG], parts.get(_COOKIE))
 
 
 def check_names(p4info: P4Info, program: Program) -> None:

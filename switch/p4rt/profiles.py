@@ -10,8 +10,8 @@ from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.codec import decode_action, encode_action
 from switch.p4rt.errors import choices, exhausted, exists, invalid, not_found, unimplemented, unready
-from switch.p4rt.p4info import Action, Profile
-from switch.p4rt.store import Group, Member, ProfileState, Store
+from switch.p4rt.p4info import ActionInfo, ProfileInfo
+from switch.p4rt.store import ActionProfileState, EntityStore, Group, Member
 
 T = TypeVar("T")
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
@@ -27,7 +27,7 @@ _GROUP_PROFILE, _GROUP_ID, _GROUP_MEMBERS, _GROUP_MAX_SIZE = wire.tags(
 _GROUP_MEMBER_ID, _GROUP_MEMBER_WEIGHT = wire.tags(p4rt.ActionProfileGroup.Member, "member_id", "weight")
 
 
-def find_profile(store: Store, profile_id: int) -> tuple[Profile, ProfileState]:
+def find_profile(store: EntityStore, profile_id: int) -> tuple[ProfileInfo, ActionProfileState]:
     """Raises P4RuntimeError (INVALID_ARGUMENT) naming the profiles that exist."""
     profile = store.pipeline.p4info.profiles.get(profile_id)
     if profile is None:
@@ -36,16 +36,16 @@ def find_profile(store: Store, profile_id: int) -> tuple[Profile, ProfileState]:
     return profile, store.profiles[profile_id]
 
 
-def profile_actions(store: Store, profile: Profile) -> dict[int, Action]:
+def profile_actions(store: EntityStore, profile: ProfileInfo) -> dict[int, ActionInfo]:
     """The actions of the tables that the profile implements."""
-    actions: dict[int, Action] = {}
+    actions: dict[int, ActionInfo] = {}
     for table_id in profile.table_ids:
         table = store.pipeline.p4info.tables[table_id]
         actions.update({id_: a for id_, a in table.actions.items() if id_ not in table.default_only})
     return actions
 
 
-def check_weight(owner: str, profile: Profile, weight: int) -> None:
+def check_weight(owner: str, profile: ProfileInfo, weight: int) -> None:
     if weight <= 0:
         raise invalid(f"{owner}: weight must be at least 1, is {weight}")
     if profile.sum_of_members and profile.max_member_weight and weight > profile.max_member_weight:
@@ -59,12 +59,12 @@ def check_total_weight(owner: str, weights: list[int]) -> None:
         raise exhausted(f"{owner}: the weights add up to {total}; at most {GROUP_WEIGHT_MAX} do")
 
 
-def group_size(profile: Profile, weights: list[int]) -> int:
+def group_size(profile: ProfileInfo, weights: list[int]) -> int:
     """The load on a group's size: its members, or their weights together (P4Info's size semantics)."""
     return len(weights) if profile.sum_of_members else sum(weights)
 
 
-def _existing(owner: str, state: ProfileState, items: dict[int, T], noun: str, id_: int, kind: int) -> T | None:
+def _existing(owner: str, state: ActionProfileState, items: dict[int, T], noun: str, id_: int, kind: int) -> T | None:
     """The member or group that an update is about; none for an insert. Raises P4RuntimeError if that cannot be."""
     if not id_:
         raise invalid(f"{owner}: {noun} id must not be 0")
@@ -88,7 +88,7 @@ def check_watch(owner: str, message: Any) -> None:
 # --- members ----------------------------------------------------------------------------------------------------
 
 
-def write_member(store: Store, kind: int, message: Any) -> None:
+def write_member(store: EntityStore, kind: int, message: Any) -> None:
     """One update. Raises P4RuntimeError and changes nothing when it is refused."""
     profile, state = find_profile(store, message.action_profile_id)
     owner = f"action profile {profile.name}"
@@ -116,7 +116,7 @@ def write_member(store: Store, kind: int, message: Any) -> None:
         member.action = action
 
 
-def read_member(store: Store, message: Any) -> Iterator[bytes]:
+def read_member(store: EntityStore, message: Any) -> Iterator[bytes]:
     """Serialised entities; id 0 asks for all. One-shot members are not shown: the client never made them."""
     for profile, state in _selected(store, message.action_profile_id):
         if state.one_shots:
@@ -132,7 +132,7 @@ def read_member(store: Store, message: Any) -> Iterator[bytes]:
                 )
 
 
-def _selected(store: Store, profile_id: int) -> list[tuple[Profile, ProfileState]]:
+def _selected(store: EntityStore, profile_id: int) -> list[tuple[ProfileInfo, ActionProfileState]]:
     if profile_id:
         return [find_profile(store, profile_id)]
     return [(profile, store.profiles[id_]) for id_, profile in store.pipeline.p4info.profiles.items()]
@@ -141,7 +141,7 @@ def _selected(store: Store, profile_id: int) -> list[tuple[Profile, ProfileState
 # --- groups -----------------------------------------------------------------------------------------------------
 
 
-def write_group(store: Store, kind: int, message: Any) -> None:
+def write_group(store: EntityStore, kind: int, message: Any) -> None:
     """One update. Raises P4RuntimeError and changes nothing when it is refused."""
     profile, state = find_profile(store, message.action_profile_id)
     if not profile.selector:
@@ -168,7 +168,7 @@ def write_group(store: Store, kind: int, message: Any) -> None:
 
 
 def _decode_group(
-    profile: Profile, state: ProfileState, group: Group | None, message: Any
+    profile: ProfileInfo, state: ActionProfileState, group: Group | None, message: Any
 ) -> tuple[tuple[int, int], ...]:
     owner = f"action profile {profile.name}: group {message.group_id}"
     limit = message.max_size
@@ -196,12 +196,12 @@ def _decode_group(
     return tuple(members.items())
 
 
-def _count_members(state: ProfileState, members: tuple[tuple[int, int], ...], change: int) -> None:
+def _count_members(state: ActionProfileState, members: tuple[tuple[int, int], ...], change: int) -> None:
     for member_id, _ in members:
         state.members[member_id].groups += change
 
 
-def read_group(store: Store, message: Any) -> Iterator[bytes]:
+def read_group(store: EntityStore, message: Any) -> Iterator[bytes]:
     """Serialised entities; id 0 asks for all. One-shot groups are not shown."""
     for profile, state in _selected(store, message.action_profile_id):
         if state.one_shots:
@@ -211,7 +211,7 @@ def read_group(store: Store, message: Any) -> Iterator[bytes]:
                 yield encode_group(profile, group_id, group.members, group.max_size)
 
 
-def encode_group(profile: Profile, group_id: int, members: tuple[tuple[int, int], ...], max_size: int) -> bytes:
+def encode_group(profile: ProfileInfo, group_id: int, members: tuple[tuple[int, int], ...], max_size: int) -> bytes:
     """A serialised Entity."""
     encoded = [
         wire.block(_GROUP_MEMBERS, wire.number(_GROUP_MEMBER_ID, member_id) + wire.number(_GROUP_MEMBER_WEIGHT, weight))

@@ -11,7 +11,7 @@ from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import decode
 from switch.p4rt.errors import choices, exists, invalid, not_found, unimplemented
-from switch.p4rt.store import CloneSession, MulticastGroup, Store
+from switch.p4rt.store import CloneSessionRow, EntityStore, MulticastGroup
 from switch.rules import SESSION_MAX
 
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
@@ -22,7 +22,7 @@ _ENTITY = wire.tag(p4rt.Entity, "packet_replication_engine_entry")
 _MULTICAST, _CLONE = wire.tags(p4rt.PacketReplicationEngineEntry, "multicast_group_entry", "clone_session_entry")
 
 
-def write(store: Store, kind: int, message: Any) -> None:
+def write(store: EntityStore, kind: int, message: Any) -> None:
     """One update. Raises P4RuntimeError and changes nothing when it is refused."""
     which = message.WhichOneof("type")
     if which == "multicast_group_entry":
@@ -60,7 +60,7 @@ def _replicas(owner: str, messages: Iterable[Any]) -> tuple[Replica, ...]:
     return tuple(replicas)
 
 
-def _write_multicast(store: Store, kind: int, message: Any) -> None:
+def _write_multicast(store: EntityStore, kind: int, message: Any) -> None:
     group_id = message.multicast_group_id
     _check_id("multicast group", group_id, ID_MAX, store.multicast, kind)
     if kind == DELETE:
@@ -72,7 +72,7 @@ def _write_multicast(store: Store, kind: int, message: Any) -> None:
     store.multicast[group_id] = MulticastGroup(replicas, message.SerializeToString())
 
 
-def _write_clone(store: Store, kind: int, message: Any) -> None:
+def _write_clone(store: EntityStore, kind: int, message: Any) -> None:
     session_id = message.session_id
     _check_id("clone session", session_id, SESSION_MAX, store.clones, kind)
     if kind == DELETE:
@@ -88,12 +88,12 @@ def _write_clone(store: Store, kind: int, message: Any) -> None:
         raise invalid(f"{owner}: packet_length_bytes must not be negative, is {message.packet_length_bytes}")
     replicas = _replicas(owner, message.replicas)
     store.engine.set_clone_session(session_id, replicas, message.packet_length_bytes)
-    store.clones[session_id] = CloneSession(
+    store.clones[session_id] = CloneSessionRow(
         replicas, message.class_of_service, message.packet_length_bytes, message.SerializeToString()
     )
 
 
-def read(store: Store, message: Any) -> Iterator[bytes]:
+def read(store: EntityStore, message: Any) -> Iterator[bytes]:
     """All multicast groups and clone sessions when the type is not set."""
     which = message.WhichOneof("type")
     if which != "clone_session_entry":

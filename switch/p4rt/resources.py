@@ -17,7 +17,7 @@ from switch.p4rt.bytestring import decode, encode
 from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid, unimplemented
 from switch.p4rt.keys import decode_key, find_row, find_table
 from switch.p4rt.p4info import Indexed, TableInfo
-from switch.p4rt.store import Row, Store
+from switch.p4rt.store import EntityStore, TableRow
 
 _INDEX_VALUE = wire.tag(p4rt.Index, "index")
 _BYTE_COUNT, _PACKET_COUNT = wire.tags(p4rt.CounterData, "byte_count", "packet_count")
@@ -83,7 +83,7 @@ def _require_direct(table: TableInfo, kind: str) -> None:
         raise invalid(f"{table}: has no direct {kind}")
 
 
-def find_direct(store: Store, entry: Any, kind: str) -> tuple[TableInfo, Row]:
+def find_direct(store: EntityStore, entry: Any, kind: str) -> tuple[TableInfo, TableRow]:
     """The entry that a direct `kind` ("counter", "meter") belongs to. Raises P4RuntimeError (NOT_FOUND)."""
     table = find_table(store, entry.table_id)
     _require_direct(table, kind)
@@ -92,7 +92,7 @@ def find_direct(store: Store, entry: Any, kind: str) -> tuple[TableInfo, Row]:
     return table, find_row(store, table, decode_key(table, entry))
 
 
-def select_direct(store: Store, message: Any, kind: str) -> Iterator[tuple[TableInfo, Row, bytes]]:
+def select_direct(store: EntityStore, message: Any, kind: str) -> Iterator[tuple[TableInfo, TableRow, bytes]]:
     """Entries that a read asks for, each with the serialised `table_entry` field (table, match, priority)."""
     entry = message.table_entry
     if not entry.table_id:
@@ -130,7 +130,7 @@ def counter_bytes(value: CounterValue) -> bytes:
     )
 
 
-def write_counter(store: Store, kind: int, message: Any) -> None:
+def write_counter(store: EntityStore, kind: int, message: Any) -> None:
     """One update: one cell, or all without an index. Raises P4RuntimeError and changes nothing when it is refused."""
     counter = find(store.pipeline.p4info.counters, message.counter_id, "counter")
     owner = f"counter {counter.name}"
@@ -142,7 +142,7 @@ def write_counter(store: Store, kind: int, message: Any) -> None:
             store.engine.write_counter(counter.name, index, value)
 
 
-def read_counter(store: Store, message: Any) -> Iterator[bytes]:
+def read_counter(store: EntityStore, message: Any) -> Iterator[bytes]:
     """Serialised entities of the cells asked for."""
     for counter in selected(store.pipeline.p4info.counters, message.counter_id, "counter", message):
         head = wire.number(_COUNTER_ID, counter.id)
@@ -154,7 +154,7 @@ def read_counter(store: Store, message: Any) -> Iterator[bytes]:
             )
 
 
-def write_direct_counter(store: Store, kind: int, message: Any) -> None:
+def write_direct_counter(store: EntityStore, kind: int, message: Any) -> None:
     """One update of an entry's counter. Raises P4RuntimeError and changes nothing when it is refused."""
     table, row = find_direct(store, message.table_entry, "counter")
     owner = f"direct counter {table.direct_counter}"
@@ -164,7 +164,7 @@ def write_direct_counter(store: Store, kind: int, message: Any) -> None:
         store.engine.write_direct_counter(table.name, row.handle, decode_counter(owner, message.data))
 
 
-def read_direct_counter(store: Store, message: Any) -> Iterator[bytes]:
+def read_direct_counter(store: EntityStore, message: Any) -> Iterator[bytes]:
     """Serialised entities of the entries asked for."""
     for table, row, head in select_direct(store, message, "counter"):
         assert row.handle is not None
@@ -175,7 +175,7 @@ def read_direct_counter(store: Store, message: Any) -> Iterator[bytes]:
 # --- registers --------------------------------------------------------------------------------------------------
 
 
-def write_register(store: Store, kind: int, message: Any) -> None:
+def write_register(store: EntityStore, kind: int, message: Any) -> None:
     """One update: one cell, or all without an index. Raises P4RuntimeError and changes nothing when it is refused."""
     register = find(store.pipeline.p4info.registers, message.register_id, "register")
     owner = f"register {register.name}"
@@ -189,7 +189,7 @@ def write_register(store: Store, kind: int, message: Any) -> None:
         store.engine.write_register(register.name, index, value)
 
 
-def read_register(store: Store, message: Any) -> Iterator[bytes]:
+def read_register(store: EntityStore, message: Any) -> Iterator[bytes]:
     """Serialised entities of the cells asked for."""
     for register in selected(store.pipeline.p4info.registers, message.register_id, "register", message):
         _require_bits(register)

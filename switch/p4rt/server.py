@@ -20,8 +20,8 @@ from switch.p4rt import batch, wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError, exhausted, invalid, not_found, unimplemented
 from switch.p4rt.limits import ASIDE_BYTES, MESSAGE_BYTES_MAX, STREAM_BYTES_MAX, write_bytes_max
-from switch.p4rt.pipeline import Pipeline, PipelineCache, ProgramLoader
-from switch.p4rt.store import Store, loaded
+from switch.p4rt.pipeline import ForwardingPipeline, PipelineCache, ProgramLoader
+from switch.p4rt.store import EntityStore, loaded
 from switch.p4rt.streams import Streams, election_id, find_device, numbered_role, store_of
 
 API_VERSION = "1.4.1"  # of the P4Runtime bindings
@@ -196,9 +196,9 @@ class P4RuntimeServer:
                 _reconcile(device, pipeline)
                 return
             device.engine.load(pipeline.program)
-            device.store = Store(pipeline, device.engine)
+            device.store = EntityStore(pipeline, device.engine)
 
-    def _read_pipeline(self, config: bytes) -> Pipeline:
+    def _read_pipeline(self, config: bytes) -> ForwardingPipeline:
         """Parse and compile: what may take seconds, and is done once for each distinct config."""
         pipeline = self._pipelines.read(config)
         try:
@@ -251,7 +251,7 @@ def _split_set_request(data: bytes) -> tuple[Any, bytes | None]:
     return SetRequest.FromString(bytes(rest)), config
 
 
-def _reconcile(device: Device, pipeline: Pipeline) -> None:
+def _reconcile(device: Device, pipeline: ForwardingPipeline) -> None:
     store = loaded(device)
     if store is None or store.pipeline.digest != pipeline.digest:
         raise unimplemented(

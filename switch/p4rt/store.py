@@ -1,7 +1,7 @@
 """The entries and settings that the control plane has put into one device: reads, checks and copies start here.
 
-The engine holds the same state in its own form; `Row.handle` ties the two. A store belongs to one loaded pipeline and
-goes with it.
+The engine holds the same state in its own form; `TableRow.handle` ties the two. A store belongs to one loaded
+pipeline and goes with it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from switch.device import Device
 from switch.engine import Engine, MeterConfig, Replica
 from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm, Match, MemberRef, Optional, Range, Ternary
-from switch.p4rt.p4info import Field, MatchKind, TableInfo
-from switch.p4rt.pipeline import Pipeline
+from switch.p4rt.p4info import FieldInfo, MatchKind, TableInfo
+from switch.p4rt.pipeline import ForwardingPipeline
 
 RowKey = tuple[int, tuple[Match, ...]]  # priority and matches: what identifies an entry
 
 
 @dataclass(slots=True)
-class Row:
+class TableRow:
     """A table entry. `handle` is None for a default entry."""
 
     entry: Entry
@@ -49,7 +49,7 @@ class Group:
 
 
 @dataclass(slots=True)
-class ProfileState:
+class ActionProfileState:
     """One action profile. `one_shots` counts entries programmed with action sets, which exclude the other style."""
 
     members: dict[int, Member] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class ProfileState:
 
 
 @dataclass(slots=True)
-class CloneSession:
+class CloneSessionRow:
     replicas: tuple[Replica, ...]
     class_of_service: int
     packet_length_bytes: int
@@ -72,26 +72,26 @@ class MulticastGroup:
     encoded: bytes
 
 
-def loaded(device: Device) -> Store | None:
+def loaded(device: Device) -> EntityStore | None:
     """What P4Runtime has put into a device; None without a pipeline."""
     store = device.store
-    assert store is None or isinstance(store, Store)
+    assert store is None or isinstance(store, EntityStore)
     return store
 
 
-class Store:
+class EntityStore:
     """Mutable; every access holds the device's lock. The engine must have loaded the pipeline's program."""
 
-    def __init__(self, pipeline: Pipeline, engine: Engine) -> None:
+    def __init__(self, pipeline: ForwardingPipeline, engine: Engine) -> None:
         self.pipeline = pipeline
         self.engine = engine
         info = pipeline.p4info
-        self.rows: dict[int, dict[RowKey, Row]] = {table_id: {} for table_id in info.tables}
-        self.defaults: dict[int, Row] = {}  # of the tables whose default was changed
-        self.profiles = {profile_id: ProfileState() for profile_id in info.profiles}
+        self.rows: dict[int, dict[RowKey, TableRow]] = {table_id: {} for table_id in info.tables}
+        self.defaults: dict[int, TableRow] = {}  # of the tables whose default was changed
+        self.profiles = {profile_id: ActionProfileState() for profile_id in info.profiles}
         self.meters: dict[int, dict[int, tuple[MeterConfig, bytes]]] = {meter_id: {} for meter_id in info.meters}
         self.multicast: dict[int, MulticastGroup] = {}
-        self.clones: dict[int, CloneSession] = {}
+        self.clones: dict[int, CloneSessionRow] = {}
         for table in info.tables.values():
             self._add_initial_entries(table)
 
@@ -100,7 +100,7 @@ class Store:
         for handle, entry in enumerate(compiled.entries):
             matches = tuple(_as_declared(info, match) for info, match in zip(table.fields, entry.matches, strict=True))
             entry = Entry(matches, entry.action, entry.priority if table.needs_priority else 0)
-            self.rows[table.id][entry.priority, matches] = Row(entry, handle, const=compiled.const_entries)
+            self.rows[table.id][entry.priority, matches] = TableRow(entry, handle, const=compiled.const_entries)
 
     @property
     def program_name(self) -> str:
@@ -148,7 +148,7 @@ class Store:
             engine.set_clone_session(session_id, session.replicas, session.packet_length_bytes)
 
     @staticmethod
-    def _copy_profile(engine: Engine, name: str, state: ProfileState) -> None:
+    def _copy_profile(engine: Engine, name: str, state: ActionProfileState) -> None:
         for member_id, member in state.members.items():
             engine.set_member(name, member_id, member.action)
         for group_id, group in state.groups.items():
@@ -164,14 +164,14 @@ class Store:
         elif isinstance(action, GroupRef):
             state.groups[action.group_id].rows += change
 
-    def all_rows(self) -> Iterator[tuple[TableInfo, Row]]:
+    def all_rows(self) -> Iterator[tuple[TableInfo, TableRow]]:
         for table_id, rows in self.rows.items():
             table = self.pipeline.p4info.tables[table_id]
             for row in rows.values():
                 yield table, row
 
 
-def _as_declared(info: Field, match: Match) -> Match:
+def _as_declared(info: FieldInfo, match: Match) -> Match:
     """BMv2 JSON writes optional (and, in a ternary table, other) keys as ternary; P4Info has what the program says."""
     if isinstance(match, Ternary):
         if info.kind is MatchKind.OPTIONAL:

@@ -17,7 +17,7 @@ from switch.p4rt import packetio
 from switch.p4rt.arbitration import Arbitration, Notification
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError, choices, denied, exhausted, invalid, not_found, unready
-from switch.p4rt.store import Store, loaded
+from switch.p4rt.store import EntityStore, loaded
 
 WAITING_MAX = 1024  # packet-ins and errors a stream: more are dropped, as between a switch and its CPU
 UNREAD_MAX = 2 * WAITING_MAX  # of these and of arbitration updates, which cannot be dropped: then the stream ends
@@ -41,7 +41,7 @@ def find_device(devices: Devices, device_id: int) -> Device:
     return device
 
 
-def store_of(device: Device) -> Store:
+def store_of(device: Device) -> EntityStore:
     """Raises P4RuntimeError (FAILED_PRECONDITION) when the device has no pipeline."""
     store = loaded(device)
     if store is None:
@@ -61,7 +61,7 @@ def election_id(message: Any) -> int | None:
     return int(message.election_id.high << 64 | message.election_id.low)
 
 
-class Client:
+class StreamClient:
     """One StreamChannel."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -94,7 +94,7 @@ class Streams:
         self._devices = devices
         self._loop = loop
         self._arbitration: dict[int, Arbitration] = {}
-        self._clients: dict[int, set[Client]] = {}
+        self._clients: dict[int, set[StreamClient]] = {}
         self._packet_ins: deque[tuple[Device, bytes]] = deque(maxlen=WAITING_MAX)
         self._delivering = False
 
@@ -114,7 +114,7 @@ class Streams:
 
     async def serve(self, requests: AsyncIterator[Any], respond: Respond) -> None:
         """One stream from its beginning to its end. Raises P4RuntimeError when it must end with an error."""
-        client = Client(self._loop)
+        client = StreamClient(self._loop)
         reader = asyncio.ensure_future(self._receive(client, requests))
         writer = asyncio.ensure_future(_send(client, respond))
         tasks: set[asyncio.Future[Any]] = {reader, writer, client.ended}
@@ -133,7 +133,7 @@ class Streams:
         if error is not None:
             raise error
 
-    async def _receive(self, client: Client, requests: AsyncIterator[Any]) -> None:
+    async def _receive(self, client: StreamClient, requests: AsyncIterator[Any]) -> None:
         async for request in requests:
             which = request.WhichOneof("update")
             if which == "arbitration":
@@ -150,7 +150,7 @@ class Streams:
                     response.error.other.SetInParent()
                 client.offer(response)
 
-    def _arbitrate(self, client: Client, update: Any) -> None:
+    def _arbitrate(self, client: StreamClient, update: Any) -> None:
         if client.device is None:
             client.device = find_device(self._devices, update.device_id)
             self._clients.setdefault(update.device_id, set()).add(client)
@@ -177,10 +177,10 @@ class Streams:
                 )
             update.status.code = int(item.status)
             update.status.message = _STATUS_WORDS[item.status]
-            assert isinstance(item.client, Client)
+            assert isinstance(item.client, StreamClient)
             item.client.send(response)
 
-    def _disconnected(self, client: Client) -> None:
+    def _disconnected(self, client: StreamClient) -> None:
         device = client.device
         if device is None:
             return
@@ -191,7 +191,7 @@ class Streams:
 
     # --- packets ----------------------------------------------------------------------------------------------------
 
-    def _packet_out(self, client: Client, packet: Any) -> None:
+    def _packet_out(self, client: StreamClient, packet: Any) -> None:
         try:
             device = client.device
             if device is None or not self.arbiter(device).is_primary(client):
@@ -227,10 +227,10 @@ class Streams:
             if message is None:
                 continue
             for client in arbiter.primaries():
-                assert isinstance(client, Client)
+                assert isinstance(client, StreamClient)
                 client.offer(p4rt.StreamMessageResponse(packet=message))
 
 
-async def _send(client: Client, respond: Respond) -> None:
+async def _send(client: StreamClient, respond: Respond) -> None:
     while (message := await client.outgoing.get()) is not None:
         await respond(message)

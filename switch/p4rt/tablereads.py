@@ -13,7 +13,7 @@ from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid, unimpleme
 from switch.p4rt.keys import decode_key, find_table
 from switch.p4rt.p4info import TableInfo
 from switch.p4rt.resources import counter_bytes
-from switch.p4rt.store import Row, Store
+from switch.p4rt.store import EntityStore, TableRow
 
 NO_ACTION = ActionCall("")
 
@@ -30,7 +30,7 @@ _CONTROLLER_METADATA, _METER_CONFIG, _COUNTER_DATA, _IS_DEFAULT_ACTION, _METADAT
 _ENTITY = wire.tag(p4rt.Entity, "table_entry")
 
 
-def read(store: Store, message: Any) -> Iterator[bytes]:
+def read(store: EntityStore, message: Any) -> Iterator[bytes]:
     """Serialised entities that the filter `message` selects."""
     if message.HasField("meter_counter_data"):
         raise unimplemented("counters per meter colour are not supported")
@@ -48,7 +48,7 @@ def read(store: Store, message: Any) -> Iterator[bytes]:
             yield encode_entity(store, table, row, counters=counters, meters=meters)
 
 
-def _select(store: Store, table: TableInfo, message: Any) -> Iterator[Row]:
+def _select(store: EntityStore, table: TableInfo, message: Any) -> Iterator[TableRow]:
     if message.is_default_action:
         if message.match or message.priority:
             raise invalid(f"{table}: the default entry has neither match fields nor priority")
@@ -86,18 +86,20 @@ def _wanted_action(table: TableInfo, message: Any) -> str | None:
     return action.name
 
 
-def default_row(store: Store, table: TableInfo) -> Row:
+def default_row(store: EntityStore, table: TableInfo) -> TableRow:
     """The default entry: what was written, else the program's own, which has no action when a miss does nothing."""
     row = store.defaults.get(table.id)
     if row is not None:
         return row
     compiled = store.pipeline.program_tables[table.name].default
     if compiled is None:
-        return Row(Entry((), NO_ACTION), None)
-    return Row(Entry((), ActionCall(compiled.action.name, tuple(compiled.args))), None)
+        return TableRow(Entry((), NO_ACTION), None)
+    return TableRow(Entry((), ActionCall(compiled.action.name, tuple(compiled.args))), None)
 
 
-def encode_entity(store: Store, table: TableInfo, row: Row, *, counters: bool = False, meters: bool = False) -> bytes:
+def encode_entity(
+    store: EntityStore, table: TableInfo, row: TableRow, *, counters: bool = False, meters: bool = False
+) -> bytes:
     """A serialised Entity; direct resources only when asked for, as the specification says."""
     body = row.encoded
     if body is None:
@@ -111,7 +113,7 @@ def encode_entity(store: Store, table: TableInfo, row: Row, *, counters: bool = 
     return wire.block(_ENTITY, body)
 
 
-def _encode_row(store: Store, table: TableInfo, row: Row) -> bytes:
+def _encode_row(store: EntityStore, table: TableInfo, row: TableRow) -> bytes:
     action = row.entry.action
     if row.action_set is not None:
         action_bytes = wire.block(_ACTION, row.action_set)

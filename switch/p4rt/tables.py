@@ -23,12 +23,12 @@ from switch.p4rt.keys import decode_key, find_row, find_table, key_words
 from switch.p4rt.meters import decode_meter_config
 from switch.p4rt.p4info import TableInfo
 from switch.p4rt.resources import decode_counter
-from switch.p4rt.store import Row, RowKey, Store
+from switch.p4rt.store import EntityStore, RowKey, TableRow
 
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
 
 
-def write(store: Store, kind: int, message: Any) -> None:
+def write(store: EntityStore, kind: int, message: Any) -> None:
     """One update. Raises P4RuntimeError and changes nothing when it is refused."""
     table = find_table(store, message.table_id)
     if message.is_const and kind != DELETE:
@@ -49,7 +49,7 @@ def write(store: Store, kind: int, message: Any) -> None:
         _delete(store, table, key)
 
 
-def _insert(store: Store, table: TableInfo, key: RowKey, message: Any) -> None:
+def _insert(store: EntityStore, table: TableInfo, key: RowKey, message: Any) -> None:
     if not message.HasField("action"):
         raise invalid(f"{table}: the action is missing; actions: {choices(table.entry_actions())}")
     _check_unsupported(table, message)
@@ -65,7 +65,7 @@ def _insert(store: Store, table: TableInfo, key: RowKey, message: Any) -> None:
         row = _insert_one_shot(store, table, key, message)
     else:
         entry = Entry(key[1], action, key[0])
-        row = Row(entry, store.engine.insert_entry(table.name, entry))
+        row = TableRow(entry, store.engine.insert_entry(table.name, entry))
         if table.profile is not None:
             store.references(table, action, 1)
     row.metadata = message.metadata
@@ -79,7 +79,7 @@ def _insert(store: Store, table: TableInfo, key: RowKey, message: Any) -> None:
         row.meter, row.meter_bytes = meter, meter_bytes
 
 
-def _insert_one_shot(store: Store, table: TableInfo, key: RowKey, message: Any) -> Row:
+def _insert_one_shot(store: EntityStore, table: TableInfo, key: RowKey, message: Any) -> TableRow:
     group_id = oneshot.create(store, table, message.action.action_profile_action_set)
     entry = Entry(key[1], GroupRef(group_id), key[0])
     try:
@@ -87,10 +87,10 @@ def _insert_one_shot(store: Store, table: TableInfo, key: RowKey, message: Any) 
     except Exception:
         oneshot.destroy(store, table, group_id)
         raise
-    return Row(entry, handle, action_set=message.action.SerializeToString(), group=group_id)
+    return TableRow(entry, handle, action_set=message.action.SerializeToString(), group=group_id)
 
 
-def _modify(store: Store, table: TableInfo, key: RowKey, message: Any) -> None:
+def _modify(store: EntityStore, table: TableInfo, key: RowKey, message: Any) -> None:
     row = find_row(store, table, key)
     if row.const and message.HasField("action"):
         raise denied(
@@ -113,7 +113,7 @@ def _modify(store: Store, table: TableInfo, key: RowKey, message: Any) -> None:
         row.meter, row.meter_bytes = meter, meter_bytes
 
 
-def _modify_action(store: Store, table: TableInfo, row: Row, message: Any) -> None:
+def _modify_action(store: EntityStore, table: TableInfo, row: TableRow, message: Any) -> None:
     assert row.handle is not None
     old, old_group = row.entry.action, row.group
     action_set, group = None, 0
@@ -139,7 +139,7 @@ def _modify_action(store: Store, table: TableInfo, row: Row, message: Any) -> No
     row.action_set, row.group = action_set, group
 
 
-def _delete(store: Store, table: TableInfo, key: RowKey) -> None:
+def _delete(store: EntityStore, table: TableInfo, key: RowKey) -> None:
     row = find_row(store, table, key)
     if row.const:
         raise denied(f"{table}: the entry is constant: it is fixed by the P4 program")
@@ -152,7 +152,7 @@ def _delete(store: Store, table: TableInfo, key: RowKey) -> None:
         store.references(table, row.entry.action, -1)
 
 
-def _write_default(store: Store, table: TableInfo, kind: int, message: Any) -> None:
+def _write_default(store: EntityStore, table: TableInfo, kind: int, message: Any) -> None:
     if kind != MODIFY:
         raise invalid(f"{table}: the default entry always exists; it can only be modified")
     if message.match:
@@ -178,12 +178,14 @@ def _write_default(store: Store, table: TableInfo, kind: int, message: Any) -> N
         str(table), table.actions, message.action.action, table.table_only, "is table-only, so it cannot be the default"
     )
     store.engine.set_default_action(table.name, action)
-    store.defaults[table.id] = Row(
+    store.defaults[table.id] = TableRow(
         Entry((), action), None, metadata=message.metadata, controller_metadata=message.controller_metadata
     )
 
 
-def _decode_entry_action(store: Store, table: TableInfo, message: Any, replaced_one_shots: int = 0) -> EntryAction:
+def _decode_entry_action(
+    store: EntityStore, table: TableInfo, message: Any, replaced_one_shots: int = 0
+) -> EntryAction:
     kind = message.WhichOneof("type")
     profile = table.profile
     if profile is None:

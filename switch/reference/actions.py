@@ -13,7 +13,7 @@ from switch.reference.trace import show
 Runner = Callable[[Packet, tuple[int, ...]], None]
 
 
-class Actions:
+class ActionCompiler:
     """Compiles each action of a program once."""
 
     def __init__(self, runtime: Runtime) -> None:

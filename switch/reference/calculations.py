@@ -7,18 +7,18 @@ from collections.abc import Callable
 from switch.model.externs import Calculation, ConstInput, FieldInput, HeaderInput, PayloadInput
 from switch.model.headers import Field, Header
 from switch.reference.hashes import ALGORITHMS
-from switch.reference.packet import Layout, Packet
+from switch.reference.packet import FieldSlots, Packet
 
 Hasher = Callable[[Packet], int]
 
 
-def hasher(calculation: Calculation, layout: Layout) -> Hasher:
+def hasher(calculation: Calculation, layout: FieldSlots) -> Hasher:
     """The calculation's result for a packet."""
     algorithm, gather = ALGORITHMS[calculation.algorithm], gatherer(calculation, layout)
     return lambda packet: algorithm(gather(packet))
 
 
-def gatherer(calculation: Calculation, layout: Layout) -> Callable[[Packet], bytes]:
+def gatherer(calculation: Calculation, layout: FieldSlots) -> Callable[[Packet], bytes]:
     """The bytes that the calculation is over. Fields and headers that are not valid are left out."""
 
     def gather(packet: Packet) -> bytes:

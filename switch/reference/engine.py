@@ -20,12 +20,12 @@ from switch.engine import (
 )
 from switch.entries import ActionCall, Entry, EntryAction
 from switch.model import Program
-from switch.packet_log import NO_PORT, Fate, Kind, PacketRecord, Recorder
+from switch.packet_log import NO_PORT, Fate, NodeKind, PacketRecord, Recorder
 from switch.reference.externs import CounterCell
 from switch.reference.machine import Machine, Outlets
 from switch.reference.packet import Packet
 from switch.reference.pfc import is_mac_control
-from switch.reference.ports import Port
+from switch.reference.ports import ReferencePort
 from switch.reference.rng import SplitMix64
 from switch.reference.tables import InstalledEntry
 from switch.reference.trace import Trace
@@ -40,7 +40,7 @@ class ReferenceEngine:
         self._rng = SplitMix64(seed)
         self._machine: Machine | None = None
         self._running = True
-        self._ports: dict[int, Port] = {}
+        self._ports: dict[int, ReferencePort] = {}
         self._now_ns = 0
         self._again: deque[Packet] = deque()
         self._leaving: list[tuple[int, int, Transmitted]] = []  # heap: time, order of dequeue, frame
@@ -176,9 +176,9 @@ class ReferenceEngine:
 
     # --- ports ---
 
-    def _port(self, number: int) -> Port:
+    def _port(self, number: int) -> ReferencePort:
         if number not in self._ports:
-            self._ports[number] = Port(number)
+            self._ports[number] = ReferencePort(number)
         return self._ports[number]
 
     def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None:
@@ -249,7 +249,7 @@ class ReferenceEngine:
             self._serve(self._ports[number], t_ns)
         self._now_ns = until_ns
 
-    def _serve(self, port: Port, now_ns: int) -> None:
+    def _serve(self, port: ReferencePort, now_ns: int) -> None:
         if port.pfc.due_ns is not None and port.pfc.due_ns <= now_ns:
             self._speak(port, now_ns)
             return
@@ -272,22 +272,22 @@ class ReferenceEngine:
         machine.runtime.record(packet, "transmit", port=port.number, bytes=len(frame), arrives_ns=arrives_ns)
         self._put_on_wire(port, frame, arrives_ns)
 
-    def _put_on_wire(self, port: Port, frame: bytes, arrives_ns: int) -> None:
+    def _put_on_wire(self, port: ReferencePort, frame: bytes, arrives_ns: int) -> None:
         heapq.heappush(self._leaving, (arrives_ns, self._sent, Transmitted(arrives_ns, port.number, frame)))
         self._sent += 1
 
-    def _speak(self, port: Port, now_ns: int) -> None:
+    def _speak(self, port: ReferencePort, now_ns: int) -> None:
         """Send the PFC frame that is due at a port."""
         frame = port.speak(now_ns)
         arrives_ns, arrives = port.occupy(len(frame), now_ns)
         if self._recorder is not None:
             numbers = (now_ns, arrives_ns, now_ns, 0, 0, port.number, NO_PORT, len(frame), len(frame))
             fate = Fate.SENT if arrives else Fate.LOST
-            self._recorder.note(PacketRecord(*numbers, Kind.SWITCH, fate, PRIORITIES - 1, frame))
+            self._recorder.note(PacketRecord(*numbers, NodeKind.SWITCH, fate, PRIORITIES - 1, frame))
         if arrives:
             self._put_on_wire(port, frame, arrives_ns)
 
-    def _flush(self, port: Port) -> int:
+    def _flush(self, port: ReferencePort) -> int:
         """Forget what waits at a port; how many packets that was."""
         for queue in port.queues:
             for packet in queue.packets:
@@ -345,14 +345,14 @@ class ReferenceEngine:
         frame = packet.data if frame is None else frame
         numbers = (t_ns, arrives_ns, packet.enqueued_ns, 0, packet.queue_depth, port, packet.ingress_port)
         lengths = (len(frame), packet.ingress_length)
-        self._recorder.note(PacketRecord(*numbers, *lengths, Kind.SWITCH, fate, packet.priority & 0xFF, frame))
+        self._recorder.note(PacketRecord(*numbers, *lengths, NodeKind.SWITCH, fate, packet.priority & 0xFF, frame))
 
-    def _note_waiting(self, port: Port, fate: Fate) -> None:
+    def _note_waiting(self, port: ReferencePort, fate: Fate) -> None:
         for queue in port.queues:
             for packet in queue.packets:
                 self._note(packet, fate, port.number, self._now_ns)
 
-    def _note_unqueued(self, packet: Packet, port: Port, priority: int) -> None:
+    def _note_unqueued(self, packet: Packet, port: ReferencePort, priority: int) -> None:
         now_ns = self.machine.runtime.now_ns
         fate = Fate.QUEUE_FULL
         if port.config is None:
@@ -366,7 +366,7 @@ class ReferenceEngine:
     def _note_refused(self, port: int, frame: bytes, fate: Fate) -> None:
         if self._recorder is not None:
             numbers = (self._now_ns, 0, self._now_ns, 0, 0, NO_PORT, port, len(frame), len(frame))
-            self._recorder.note(PacketRecord(*numbers, Kind.SWITCH, fate, 0, frame))
+            self._recorder.note(PacketRecord(*numbers, NodeKind.SWITCH, fate, 0, frame))
 
     def _dropped(self, packet: Packet, port: int | None) -> None:
         now_ns = self.machine.runtime.now_ns

@@ -13,7 +13,7 @@ from typing import Any
 from switch.model import expressions as ex
 from switch.model.headers import Field, Header, Stack, Union
 from switch.reference.externs import Externs
-from switch.reference.packet import Layout, Packet
+from switch.reference.packet import FieldSlots, Packet
 
 Reader = Callable[[Packet], int]
 Writer = Callable[[Packet, int], None]
@@ -64,10 +64,10 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-class Expressions:
+class ExpressionCompiler:
     """Compiles expressions of one program for one engine's externs."""
 
-    def __init__(self, layout: Layout, externs: Externs) -> None:
+    def __init__(self, layout: FieldSlots, externs: Externs) -> None:
         self.layout = layout
         self.externs = externs
 

@@ -15,10 +15,10 @@ from switch.model.externs import FieldList
 from switch.model.intrinsics import NAMES
 from switch.model.program import Program
 from switch.records import Frozen
-from switch.reference.actions import Actions
+from switch.reference.actions import ActionCompiler
 from switch.reference.deparser import Checksums, DeparserRunner
 from switch.reference.expressions import Writer
-from switch.reference.packet import Layout, Packet
+from switch.reference.packet import FieldSlots, Packet
 from switch.reference.parser import ParserRunner
 from switch.reference.pipeline import PipelineRunner
 from switch.reference.profiles import Profiles
@@ -46,12 +46,12 @@ class Machine:
     def __init__(self, program: Program, rng: SplitMix64, trace: Trace | None, outlets: Outlets) -> None:
         self.program = program
         self.runtime = Runtime(program, rng, trace)
-        self.layout: Layout = self.runtime.layout
+        self.layout: FieldSlots = self.runtime.layout
         self.profiles = Profiles(self.runtime)
         self.tables = {t.name: TableState(t, self.runtime, self.profiles) for t in program.tables}
         self.replication = Replication()
         self._outlets = outlets
-        actions = Actions(self.runtime)
+        actions = ActionCompiler(self.runtime)
         self._parser = ParserRunner(self.runtime)
         self._ingress = PipelineRunner(program.ingress, self.runtime, actions, self.tables)
         self._egress = PipelineRunner(program.egress, self.runtime, actions, self.tables)

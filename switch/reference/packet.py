@@ -23,7 +23,7 @@ class Family:
         self.copies_left = COPIES_MAX
 
 
-class Layout:
+class FieldSlots:
     """The slots of a program's header fields in a packet's `values`."""
 
     def __init__(self, program: Program) -> None:
@@ -54,7 +54,7 @@ class Packet:
 
     def __init__(
         self,
-        layout: Layout,
+        layout: FieldSlots,
         packet_id: int,
         data: bytes,
         ingress_port: int,

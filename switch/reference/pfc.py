@@ -53,7 +53,7 @@ class Pause:
 
 
 @dataclass(slots=True)
-class Pfc:
+class PortPfc:
     """`due_ns` is when the port sends its next frame; None: there is nothing to say."""
 
     held: list[int] = field(default_factory=lambda: [0] * PRIORITIES)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from switch.entries import GroupRef, MemberRef
 from switch.model.pipelines import ActionCallNode, Conditional, Key, Node, Pipeline, Table
-from switch.reference.actions import Actions
+from switch.reference.actions import ActionCompiler
 from switch.reference.packet import Packet
 from switch.reference.primitives import COLOURS
 from switch.reference.runtime import Runtime
@@ -19,7 +19,9 @@ Visit = Callable[[Packet], str | None]
 
 
 class PipelineRunner:
-    def __init__(self, pipeline: Pipeline, runtime: Runtime, actions: Actions, tables: dict[str, TableState]) -> None:
+    def __init__(
+        self, pipeline: Pipeline, runtime: Runtime, actions: ActionCompiler, tables: dict[str, TableState]
+    ) -> None:
         self._pipeline = pipeline
         self._runtime = runtime
         self._actions = actions

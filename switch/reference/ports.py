@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 from switch.engine import PRIORITIES, PortConfig, PortCounters
 from switch.reference.packet import Packet
-from switch.reference.pfc import Pause, Pfc, pfc_times, quanta_ns
+from switch.reference.pfc import Pause, PortPfc, pfc_times, quanta_ns
 from switch.reference.rng import SplitMix64
 
 _SECOND_NS = 1_000_000_000
@@ -25,7 +25,7 @@ class Queue:
     next_ns: int = 0  # its own rate lets nothing out before
 
 
-class Port:
+class ReferencePort:
     def __init__(self, number: int) -> None:
         self.number = number
         self.config: PortConfig | None = None  # None: never configured
@@ -35,7 +35,7 @@ class Port:
         self.waiting_bytes = 0
         self.waiting_max = 0
         self.free_ns = 0  # the wire is busy until then
-        self.pfc = Pfc()
+        self.pfc = PortPfc()
         self._loss = SplitMix64(0)
 
     # --- configuration ---

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from switch.model.program import Program
-from switch.reference.expressions import Expressions
+from switch.reference.expressions import ExpressionCompiler
 from switch.reference.externs import Externs
-from switch.reference.packet import Layout, Packet
+from switch.reference.packet import FieldSlots, Packet
 from switch.reference.rng import SplitMix64
 from switch.reference.trace import Trace
 
@@ -17,9 +17,9 @@ class Runtime:
 
     def __init__(self, program: Program, rng: SplitMix64, trace: Trace | None) -> None:
         self.program = program
-        self.layout = Layout(program)
+        self.layout = FieldSlots(program)
         self.externs = Externs(program)
-        self.expressions = Expressions(self.layout, self.externs)
+        self.expressions = ExpressionCompiler(self.layout, self.externs)
         self.rng = rng
         self.trace = trace
         self.now_ns = 0

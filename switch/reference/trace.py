@@ -14,7 +14,7 @@ from typing import Any
 from switch.records import Frozen
 
 
-class Step(Frozen):
+class TraceStep(Frozen):
     t_ns: int
     packet: int
     kind: str  # a key of KINDS
@@ -31,16 +31,16 @@ class Trace:
     """Collects steps; hand it to the engine as `trace`."""
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[TraceStep] = []
 
     def record(self, t_ns: int, packet: int, kind: str, **data: Any) -> None:
-        self.steps.append(Step(t_ns, packet, kind, data))
+        self.steps.append(TraceStep(t_ns, packet, kind, data))
 
     def text(self) -> str:
         return text(self.steps)
 
 
-def text(steps: Iterable[Step]) -> str:
+def text(steps: Iterable[TraceStep]) -> str:
     return "\n".join(step.text() for step in steps)
 
 

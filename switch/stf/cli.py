@@ -11,7 +11,7 @@ from switch.engine import DROP_PORT, EngineError, PortConfig
 from switch.model import ModelError
 from switch.reference.engine import ReferenceEngine
 from switch.reference.trace import Trace
-from switch.stf.control import Control
+from switch.stf.control import StfControl
 from switch.stf.programs import ENGINES, make_engine, read_program
 from switch.stf.runner import run
 from switch.stf.statements import Add, Command, SetDefault, StfError, parse
@@ -69,7 +69,7 @@ def run_trace(namespace: argparse.Namespace) -> int:
         engine.load(program)
         for port in range(DROP_PORT):
             engine.configure_port(port, PortConfig(), 0)
-        control = Control(engine, program)
+        control = StfControl(engine, program)
         for statement in parse(_text(namespace.entries)) if namespace.entries else ():
             if isinstance(statement, Add | SetDefault):
                 control.apply(statement)

@@ -13,11 +13,11 @@ from switch.model import Program
 from switch.model.actions import Action as ModelAction
 from switch.model.pipelines import Table
 from switch.stf.names import by_name, find, find_action, find_key
-from switch.stf.statements import Action, Add, Command, Remove, SetDefault, StfError, time_ns
+from switch.stf.statements import Add, Command, Remove, SetDefault, StfAction, StfError, time_ns
 from switch.stf.values import match, number
 
 
-class Control:
+class StfControl:
     def __init__(self, engine: Engine, program: Program) -> None:
         self.engine = engine
         self.program = program
@@ -70,7 +70,7 @@ class Control:
         if add.label is not None:
             self._labels[add.label] = (table.name, handle)
 
-    def _entry_action(self, table: Table, action: Action) -> EntryAction:
+    def _entry_action(self, table: Table, action: StfAction) -> EntryAction:
         if table.profile is not None and action.name in ("member", "group"):
             reference = int(_only(action), 0)
             return MemberRef(reference) if action.name == "member" else GroupRef(reference)
@@ -106,7 +106,7 @@ class Control:
         model = find(actions, found["name"], "action")
         args = [part.strip() for part in found["args"].split(",") if part.strip()]
         pairs = tuple(tuple(a.split(":", 1)) if ":" in a else ("", a) for a in args)
-        action = Action(model.name, tuple((p[0], p[1]) for p in pairs))
+        action = StfAction(model.name, tuple((p[0], p[1]) for p in pairs))
         self.engine.set_member(profile.name, int(member_id, 0), _call(model, action))
 
     def _group(self, command: Command, now_ns: int) -> None:
@@ -201,13 +201,13 @@ def _changed(queue: QueueConfig, changes: dict[str, int]) -> QueueConfig:
     return replace(queue, **changes)
 
 
-def _only(action: Action) -> str:
+def _only(action: StfAction) -> str:
     if len(action.args) != 1:
         raise StfError(f"expected {action.name}(ID)")
     return action.args[0][1]
 
 
-def _call(model: ModelAction, action: Action) -> ActionCall:
+def _call(model: ModelAction, action: StfAction) -> ActionCall:
     values: dict[str, int] = {}
     for i, (name, text) in enumerate(action.args):
         if not name and i < len(model.parameters):

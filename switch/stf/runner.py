@@ -11,7 +11,7 @@ from dataclasses import fields
 from switch.engine import CPU_PORT_DEFAULT, Engine, EngineError, PortConfig, PortCounters, Transmitted
 from switch.model import Program
 from switch.records import Frozen
-from switch.stf.control import Control
+from switch.stf.control import StfControl
 from switch.stf.names import by_name, find
 from switch.stf.statements import (
     Add,
@@ -19,11 +19,11 @@ from switch.stf.statements import (
     Command,
     Expect,
     NoPacket,
-    Packet,
     Remove,
     SetDefault,
     Statement,
     StfError,
+    StfPacket,
     time_ns,
 )
 
@@ -65,7 +65,7 @@ class _Runner:
     def __init__(self, engine: Engine, program: Program) -> None:
         self.engine = engine
         self.program = program
-        self.control = Control(engine, program)
+        self.control = StfControl(engine, program)
         self.now_ns = 0
         self.failures: list[Failure] = []
         self._expected: dict[int, list[Expect]] = defaultdict(list)
@@ -75,7 +75,7 @@ class _Runner:
 
     def step(self, statement: Statement) -> None:
         match statement:
-            case Packet(_, port, data):
+            case StfPacket(_, port, data):
                 self.engine.receive(port, data, self.now_ns)
             case Expect(_, port):
                 self._expected[port].append(statement)

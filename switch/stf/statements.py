@@ -13,7 +13,7 @@ class StfError(ValueError):
     """A line that is not a statement, or names what the program does not have."""
 
 
-class Action(Frozen):
+class StfAction(Frozen):
     """`name(parameter:value, …)`; values without a parameter name are taken in order."""
 
     name: str
@@ -25,7 +25,7 @@ class Add(Frozen):
     table: str
     priority: int | None
     matches: tuple[tuple[str, str], ...]
-    action: Action
+    action: StfAction
     label: str | None  # `= label`, for remove
 
 
@@ -37,10 +37,10 @@ class Remove(Frozen):
 class SetDefault(Frozen):
     line: int
     table: str
-    action: Action
+    action: StfAction
 
 
-class Packet(Frozen):
+class StfPacket(Frozen):
     line: int
     port: int
     data: bytes
@@ -81,7 +81,7 @@ class Command(Frozen):
     options: dict[str, str] = field(default_factory=dict)
 
 
-Statement = Add | Remove | SetDefault | Packet | Expect | NoPacket | Check | Command
+Statement = Add | Remove | SetDefault | StfPacket | Expect | NoPacket | Check | Command
 
 # Words with operands only, and how many they take (at least, at most).
 COMMANDS: dict[str, tuple[int, int]] = {
@@ -158,13 +158,13 @@ def _add(line: int, rest: str) -> Add:
     return Add(line, _unquoted(found["table"]), priority, tuple(matches), call, label)
 
 
-def _split_call(text: str) -> tuple[str, Action, str | None]:
+def _split_call(text: str) -> tuple[str, StfAction, str | None]:
     found = re.match(r"(?P<before>.*?)(?P<call>[^\s()]+\s*\([^()]*\)\s*(?:=\s*\$?\w+)?)$", text.strip())
     if found is None:
         raise StfError("an action is NAME(PARAMETER:VALUE, …)")
     call = _CALL.match(found["call"].strip())
     assert call is not None
-    return found["before"], Action(_unquoted(call["name"]), _arguments(call["args"])), call["label"]
+    return found["before"], StfAction(_unquoted(call["name"]), _arguments(call["args"])), call["label"]
 
 
 def _arguments(text: str) -> tuple[tuple[str, str], ...]:
@@ -195,10 +195,10 @@ def _setdefault(line: int, rest: str) -> SetDefault:
     return SetDefault(line, _unquoted(before.strip()), action)
 
 
-def _packet(line: int, rest: str) -> Packet:
+def _packet(line: int, rest: str) -> StfPacket:
     port, *data = rest.split()
     try:
-        return Packet(line, int(port), bytes.fromhex("".join(data)))
+        return StfPacket(line, int(port), bytes.fromhex("".join(data)))
     except ValueError as error:
         raise StfError(f"a packet is PORT and an even number of hex digits: {error}") from error
 

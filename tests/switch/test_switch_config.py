@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from switch.config import ConfigError, changed_port, changed_queue, load_config, parse_config, parse_device
+from switch.config import SwitchConfigError, changed_port, changed_queue, load_config, parse_config, parse_device
 from switch.engine import PortConfig, QueueConfig
 
 EXAMPLE: dict[str, Any] = {
@@ -47,11 +47,11 @@ def test_the_documented_example_is_accepted_whole():
 
 
 def test_a_file_that_is_missing_or_not_json_is_refused_by_name(tmp_path):
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(SwitchConfigError, match="cannot be read"):
         load_config(tmp_path / "absent.json")
     broken = tmp_path / "broken.json"
     broken.write_text("{")
-    with pytest.raises(ConfigError, match="is not JSON"):
+    with pytest.raises(SwitchConfigError, match="is not JSON"):
         load_config(broken)
     broken.write_text(json.dumps(EXAMPLE))
     assert load_config(broken).devices[0].name == "p0l0"
@@ -88,23 +88,23 @@ def test_a_file_that_is_missing_or_not_json_is_refused_by_name(tmp_path):
     ],
 )
 def test_a_bad_device_is_refused_with_the_key_and_the_rule(device, message):
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(SwitchConfigError, match=message):
         parse_device(device)
 
 
 def test_two_devices_may_not_share_an_id_a_name_or_an_interface():
     first = EXAMPLE["devices"][0]
-    with pytest.raises(ConfigError, match="device_id must be distinct"):
+    with pytest.raises(SwitchConfigError, match="device_id must be distinct"):
         parse_config({"devices": [first, {**first, "name": "b", "ports": []}]})
-    with pytest.raises(ConfigError, match="name must be distinct"):
+    with pytest.raises(SwitchConfigError, match="name must be distinct"):
         parse_config({"devices": [first, {**first, "device_id": 2, "ports": []}]})
-    with pytest.raises(ConfigError, match="interface must be distinct"):
+    with pytest.raises(SwitchConfigError, match="interface must be distinct"):
         parse_config({"devices": [first, {**first, "device_id": 2, "name": "b"}]})
 
 
 @pytest.mark.parametrize("address", ["9559", "127.0.0.1:x", "127.0.0.1:65536", ":1", 9559])
 def test_an_address_without_host_and_port_is_refused(address):
-    with pytest.raises(ConfigError, match=r'grpc is .*; it must be "HOST:PORT"'):
+    with pytest.raises(SwitchConfigError, match=r'grpc is .*; it must be "HOST:PORT"'):
         parse_config({"grpc": address})
 
 
@@ -115,5 +115,5 @@ def test_port_and_queue_changes_keep_what_they_do_not_name():
     config = changed_queue(config, 7, {"depth_packets": 3})
     assert config.queues[7] == QueueConfig(depth_packets=3, depth_bytes=10)
     assert config.loss == 1.0
-    with pytest.raises(ConfigError, match=r"port.speed is no key here; valid: up, rate_bps"):
+    with pytest.raises(SwitchConfigError, match=r"port.speed is no key here; valid: up, rate_bps"):
         changed_port(config, {"speed": 1})

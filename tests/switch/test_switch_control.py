@@ -12,7 +12,7 @@ import pytest
 
 from common.client import ControlClient, ControlError
 from common.journal import Journal
-from switch.config import ConfigError, DeviceConfig, PortSpec
+from switch.config import DeviceConfig, PortSpec, SwitchConfigError
 from switch.control import OPERATIONS, SwitchControl
 from switch.device import Devices
 from switch.native.dataplane import NativeDataPlane
@@ -150,7 +150,7 @@ def test_a_taken_address_is_refused() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(ConfigError, match="cannot listen on"):
+        with pytest.raises(SwitchConfigError, match="cannot listen on"):
             SwitchControl(devices, f"127.0.0.1:{taken.getsockname()[1]}")
     devices.close()
 

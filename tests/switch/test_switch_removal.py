@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from common.journal import Journal
-from switch.config import ConfigError, DeviceConfig, PortSpec
+from switch.config import DeviceConfig, PortSpec, SwitchConfigError
 from switch.device import Device, Devices
 from switch.engine import EngineError, PortConfig
 from switch.native.dataplane import NativeDataPlane
@@ -37,9 +37,9 @@ def add(devices: Devices, device_id: int = 1) -> Device:
 def test_a_removed_device_is_refused_by_name(devices: Devices) -> None:
     device = add(devices)
     devices.remove(1)
-    with pytest.raises(ConfigError, match="device sw1: it has been removed"):
+    with pytest.raises(SwitchConfigError, match="device sw1: it has been removed"):
         device.port_counters()
-    with pytest.raises(ConfigError, match="device sw1: it has been removed"):
+    with pytest.raises(SwitchConfigError, match="device sw1: it has been removed"):
         device.configure_port(1, PortConfig())
     with pytest.raises(EngineError, match="the engine is closed"):
         device.engine.port_counters(1, 0)
@@ -51,7 +51,7 @@ def test_devices_are_refused_after_the_whole_table_is_closed() -> None:
     devices = Devices(NativeDataPlane())
     device = add(devices)
     devices.close()
-    with pytest.raises(ConfigError, match="device sw1: it has been removed"):
+    with pytest.raises(SwitchConfigError, match="device sw1: it has been removed"):
         device.port_counters()
     with pytest.raises(EngineError, match="the engine is closed"):
         device.engine.reset()
@@ -72,7 +72,7 @@ def test_devices_come_and_go_under_those_who_read_and_configure_them(devices: De
                     if index:  # as a caller that holds no lock
                         device.engine.port_counters(1, 0)
                     seen.add("answered")
-                except (ConfigError, EngineError) as error:
+                except (SwitchConfigError, EngineError) as error:
                     seen.add(str(error))
 
     threads = []

@@ -7,9 +7,9 @@ from typing import TypeVar
 from switch.model.actions import Action, Argument, Parameter, Primitive, Text, Vector
 from switch.model.expressions import AccessField, Const, FieldRef, Kind, LastField, ValidBit
 from switch.model.externs import Counter, FieldList, Meter
-from switch.model.loading.cursor import Cursor
+from switch.model.loading.cursor import JsonCursor
 from switch.model.loading.expressions import expression, kinded
-from switch.model.loading.scope import Scope, choices, named
+from switch.model.loading.scope import LoadScope, choices, named
 from switch.model.primitives import REFUSED, SIGNATURES
 
 T = TypeVar("T", Counter, Meter)
@@ -23,7 +23,7 @@ _KINDS = {
 }
 
 
-def read_actions(root: Cursor, scope: Scope) -> tuple[Action, ...]:
+def read_actions(root: JsonCursor, scope: LoadScope) -> tuple[Action, ...]:
     for at in root.list_of("actions"):
         number = at.get("id").integer()
         if number in scope.actions_by_id:
@@ -37,7 +37,7 @@ def read_actions(root: Cursor, scope: Scope) -> tuple[Action, ...]:
     return tuple(scope.actions_by_id.values())
 
 
-def read_primitives(calls: list[Cursor], scope: Scope, locals_count: int = 0) -> tuple[Primitive, ...]:
+def read_primitives(calls: list[JsonCursor], scope: LoadScope, locals_count: int = 0) -> tuple[Primitive, ...]:
     """The body of an action, or a single call of a parser or deparser."""
     primitives = tuple(_primitive(at, scope, locals_count) for at in calls)
     for here, (at, primitive) in enumerate(zip(calls, primitives, strict=True)):
@@ -51,7 +51,7 @@ def read_primitives(calls: list[Cursor], scope: Scope, locals_count: int = 0) ->
     return primitives
 
 
-def _primitive(at: Cursor, scope: Scope, locals_count: int) -> Primitive:
+def _primitive(at: JsonCursor, scope: LoadScope, locals_count: int) -> Primitive:
     op = at.get("op").text()
     if op in REFUSED:
         at.unsupported(f"the primitive {op!r} is not supported: {REFUSED[op]}")
@@ -65,7 +65,7 @@ def _primitive(at: Cursor, scope: Scope, locals_count: int) -> Primitive:
     return Primitive(op, args, at.source())
 
 
-def _argument(word: str, at: Cursor, scope: Scope, locals_count: int) -> Argument:
+def _argument(word: str, at: JsonCursor, scope: LoadScope, locals_count: int) -> Argument:
     if word in _KINDS:
         return kinded(at, scope, _KINDS[word], locals_count)
     if word == "lvalue":
@@ -108,20 +108,20 @@ def _argument(word: str, at: Cursor, scope: Scope, locals_count: int) -> Argumen
     return named(scope.calculations, _typed(at, "calculation"), "calculation")
 
 
-def _typed(at: Cursor, kind: str) -> Cursor:
+def _typed(at: JsonCursor, kind: str) -> JsonCursor:
     found = at.get("type").text()
     if found != kind:
         at.fail(f"expected a value of type {kind!r}, found {found!r}")
     return at.get("value")
 
 
-def _indirect(extern: T, at: Cursor) -> T:
+def _indirect(extern: T, at: JsonCursor) -> T:
     if extern.direct:
         at.fail(f"{extern.name!r} is direct: its table {extern.table!r} works it on a hit, no primitive may")
     return extern
 
 
-def _field_list(at: Cursor, scope: Scope) -> FieldList:
+def _field_list(at: JsonCursor, scope: LoadScope) -> FieldList:
     number = expression(at, scope)
     if not isinstance(number, Const):
         at.fail("a field list must be given by a constant id")

@@ -20,7 +20,7 @@ _SHOWN = 60  # characters of an offending value
 T = TypeVar("T")
 
 
-class Cursor:
+class JsonCursor:
     __slots__ = ("path", "value")
 
     def __init__(self, value: Any, path: str) -> None:
@@ -46,35 +46,35 @@ class Cursor:
             self._wrong("an object")
         return self.value
 
-    def get(self, key: str) -> Cursor:
+    def get(self, key: str) -> JsonCursor:
         """The member `key`, which must be there (it may be null)."""
         members = self._object()
         if key not in members:
             self.fail(f"the attribute {key!r} is missing")
-        return Cursor(members[key], f"{self.path}.{key}")
+        return JsonCursor(members[key], f"{self.path}.{key}")
 
-    def find(self, key: str) -> Cursor | None:
+    def find(self, key: str) -> JsonCursor | None:
         """The member `key`, or None when it is missing or null."""
         value = self._object().get(key)
-        return None if value is None else Cursor(value, f"{self.path}.{key}")
+        return None if value is None else JsonCursor(value, f"{self.path}.{key}")
 
-    def get_or(self, key: str, read: Callable[[Cursor], T], default: T) -> T:
+    def get_or(self, key: str, read: Callable[[JsonCursor], T], default: T) -> T:
         """The member `key` as `read` takes it, or `default` when it is missing or null."""
         found = self.find(key)
         return default if found is None else read(found)
 
-    def members(self) -> list[tuple[str, Cursor]]:
-        return [(k, Cursor(v, f"{self.path}.{k}")) for k, v in self._object().items()]
+    def members(self) -> list[tuple[str, JsonCursor]]:
+        return [(k, JsonCursor(v, f"{self.path}.{k}")) for k, v in self._object().items()]
 
-    def items(self, size: int | None = None) -> list[Cursor]:
+    def items(self, size: int | None = None) -> list[JsonCursor]:
         """The items of an array, of exactly `size` when given."""
         if not isinstance(self.value, list):
             self._wrong("an array")
         if size is not None and len(self.value) != size:
             self.fail(f"expected an array of {size} items, found {len(self.value)}")
-        return [Cursor(v, f"{self.path}[{i}]{_name_of(v)}") for i, v in enumerate(self.value)]
+        return [JsonCursor(v, f"{self.path}[{i}]{_name_of(v)}") for i, v in enumerate(self.value)]
 
-    def list_of(self, key: str) -> list[Cursor]:
+    def list_of(self, key: str) -> list[JsonCursor]:
         """The items of the array `key`; none when it is missing or null."""
         array = self.find(key)
         return [] if array is None else array.items()
@@ -84,8 +84,8 @@ class Cursor:
         info = self.find("source_info")
         if info is None:
             return None
-        line, column = (info.get_or(key, Cursor.integer, 0) for key in ("line", "column"))
-        filename, fragment = (info.get_or(key, Cursor.text, "") for key in ("filename", "source_fragment"))
+        line, column = (info.get_or(key, JsonCursor.integer, 0) for key in ("line", "column"))
+        filename, fragment = (info.get_or(key, JsonCursor.text, "") for key in ("filename", "source_fragment"))
         return SourceInfo(filename, line, column, fragment)
 
     # --- leaves ---

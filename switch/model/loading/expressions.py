@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from switch.model import expressions as ex
 from switch.model.headers import Header, HeaderType, Stack, Union, UnionStack
-from switch.model.loading.cursor import Cursor
-from switch.model.loading.scope import Scope, field_of, named
+from switch.model.loading.cursor import JsonCursor
+from switch.model.loading.scope import LoadScope, field_of, named
 
 # Unary operations and what they take.
 _UNARY = {
@@ -22,7 +22,7 @@ _COMPARABLE = (ex.Kind.DATA, ex.Kind.BOOL, ex.Kind.HEADER, ex.Kind.UNION)
 _OPERATORS = sorted(ex.ARITHMETIC | ex.CASTS | ex.COMPARISONS | ex.LOGIC | set(_UNARY) | {"?", "access_field"})
 
 
-def kinded(at: Cursor, scope: Scope, kind: ex.Kind, locals_count: int = 0) -> ex.Expression:
+def kinded(at: JsonCursor, scope: LoadScope, kind: ex.Kind, locals_count: int = 0) -> ex.Expression:
     """An expression that must be of `kind`. `locals_count` is the number of the enclosing action's parameters."""
     found = expression(at, scope, locals_count)
     if found.kind is not kind:
@@ -30,7 +30,7 @@ def kinded(at: Cursor, scope: Scope, kind: ex.Kind, locals_count: int = 0) -> ex
     return found
 
 
-def expression(at: Cursor, scope: Scope, locals_count: int = 0) -> ex.Expression:
+def expression(at: JsonCursor, scope: LoadScope, locals_count: int = 0) -> ex.Expression:
     kind, value = at.get("type").text(), at.get("value")
     if kind == "expression":
         # A wrapper around another type-value object, or an operation.
@@ -67,7 +67,7 @@ def expression(at: Cursor, scope: Scope, locals_count: int = 0) -> ex.Expression
     return at.unsupported(f"a value of type {kind!r} cannot stand in an expression")
 
 
-def _operation(at: Cursor, scope: Scope, locals_count: int) -> ex.Expression:
+def _operation(at: JsonCursor, scope: LoadScope, locals_count: int) -> ex.Expression:
     op = at.get("op").text()
 
     def operand(side: str, kind: ex.Kind) -> ex.Expression:

@@ -6,9 +6,9 @@ from functools import partial
 
 from switch.model import externs
 from switch.model.expressions import FieldRef, Kind
-from switch.model.loading.cursor import Cursor
+from switch.model.loading.cursor import JsonCursor
 from switch.model.loading.expressions import kinded
-from switch.model.loading.scope import Scope, choices, declare, named
+from switch.model.loading.scope import LoadScope, choices, declare, named
 from switch.model.registers import Register
 
 _MAX_ARRAY = 1 << 24  # cells: more is surely a mistake, and would take the machine's memory
@@ -21,7 +21,7 @@ _REFUSED = {
 }
 
 
-def read_externs(root: Cursor, scope: Scope) -> None:
+def read_externs(root: JsonCursor, scope: LoadScope) -> None:
     for key, what in _REFUSED.items():
         for at in root.list_of(key):
             at.unsupported(f"{what} are not supported")
@@ -37,19 +37,19 @@ def read_externs(root: Cursor, scope: Scope) -> None:
         _read_field_list(at, scope)
 
 
-def _direct_table(at: Cursor) -> str | None:
-    return at.get("binding").text() if at.get_or("is_direct", Cursor.boolean, False) else None
+def _direct_table(at: JsonCursor) -> str | None:
+    return at.get("binding").text() if at.get_or("is_direct", JsonCursor.boolean, False) else None
 
 
-def _counter(at: Cursor, scope: Scope, name: str) -> externs.Counter:
+def _counter(at: JsonCursor, scope: LoadScope, name: str) -> externs.Counter:
     table = _direct_table(at)
     size = at.get("size").integer(maximum=_MAX_ARRAY) if table is None else 0
     return externs.Counter(name, len(scope.counters), size, table, at.source())
 
 
-def _meter(at: Cursor, scope: Scope, name: str) -> externs.Meter:
+def _meter(at: JsonCursor, scope: LoadScope, name: str) -> externs.Meter:
     table = _direct_table(at)
-    read_size = partial(Cursor.integer, maximum=_MAX_ARRAY)
+    read_size = partial(JsonCursor.integer, maximum=_MAX_ARRAY)
     size = read_size(at.get("size")) if table is None else at.get_or("size", read_size, 0)
     unit = at.get("type").text()
     if unit not in ("bytes", "packets"):
@@ -61,24 +61,24 @@ def _meter(at: Cursor, scope: Scope, name: str) -> externs.Meter:
     return externs.Meter(name, len(scope.meters), size, unit == "bytes", table, result, at.source())
 
 
-def _register(at: Cursor, scope: Scope, name: str) -> Register:
+def _register(at: JsonCursor, scope: LoadScope, name: str) -> Register:
     size = at.get("size").integer(maximum=_MAX_ARRAY)
     return Register(name, len(scope.registers), size, at.get("bitwidth").integer(minimum=1), at.source())
 
 
-def _calculation(at: Cursor, scope: Scope, name: str) -> externs.Calculation:
+def _calculation(at: JsonCursor, scope: LoadScope, name: str) -> externs.Calculation:
     inputs = calculation_inputs(at, scope)
     return externs.Calculation(name, len(scope.calculations), algorithm(at), inputs, at.source())
 
 
-def algorithm(at: Cursor) -> str:
+def algorithm(at: JsonCursor) -> str:
     name = at.get("algo").text()
     if name not in externs.HASH_ALGORITHMS:
         at.unsupported(f"unknown hash algorithm {name!r}; {choices(externs.HASH_ALGORITHMS)}")
     return name
 
 
-def calculation_inputs(at: Cursor, scope: Scope) -> tuple[externs.CalculationInput, ...]:
+def calculation_inputs(at: JsonCursor, scope: LoadScope) -> tuple[externs.CalculationInput, ...]:
     inputs: list[externs.CalculationInput] = []
     payload = False
     for item in at.get("input").items():
@@ -99,7 +99,7 @@ def calculation_inputs(at: Cursor, scope: Scope) -> tuple[externs.CalculationInp
     return tuple(inputs)
 
 
-def _read_field_list(at: Cursor, scope: Scope) -> None:
+def _read_field_list(at: JsonCursor, scope: LoadScope) -> None:
     number = at.get("id").integer()
     if number in scope.field_lists:
         at.fail(f"a second field list has id {number}")
@@ -109,11 +109,11 @@ def _read_field_list(at: Cursor, scope: Scope) -> None:
         if kind != "field":
             element.unsupported(f"an element of type {kind!r}: only fields are supported in a field list")
         fields.append(scope.stored_field(element.get("value")))
-    name = at.get_or("name", Cursor.text, str(number))
+    name = at.get_or("name", JsonCursor.text, str(number))
     scope.field_lists[number] = externs.FieldList(name, number, tuple(fields))
 
 
-def read_checksums(root: Cursor, scope: Scope) -> tuple[externs.Checksum, ...]:
+def read_checksums(root: JsonCursor, scope: LoadScope) -> tuple[externs.Checksum, ...]:
     checksums = []
     for at in root.list_of("checksums"):
         kind = at.get("type").text()
@@ -126,8 +126,8 @@ def read_checksums(root: Cursor, scope: Scope) -> tuple[externs.Checksum, ...]:
                 scope.stored_field(at.get("target")),
                 named(scope.calculations, at.get("calculation"), "calculation"),
                 None if condition is None else kinded(condition, scope, Kind.BOOL),
-                at.get_or("verify", Cursor.boolean, True),
-                at.get_or("update", Cursor.boolean, True),
+                at.get_or("verify", JsonCursor.boolean, True),
+                at.get_or("update", JsonCursor.boolean, True),
                 at.source(),
             )
         )

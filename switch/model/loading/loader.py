@@ -10,11 +10,11 @@ from typing import Any
 
 from switch.model.errors import ModelError
 from switch.model.loading.actions import read_actions
-from switch.model.loading.cursor import Cursor
+from switch.model.loading.cursor import JsonCursor
 from switch.model.loading.externs import read_checksums, read_externs
 from switch.model.loading.parsers import read_deparser, read_parser
 from switch.model.loading.pipelines import read_pipeline
-from switch.model.loading.scope import Scope
+from switch.model.loading.scope import LoadScope
 from switch.model.loading.types import read_enums, read_intrinsics, read_types
 from switch.model.program import Program
 
@@ -50,16 +50,16 @@ def load_program(data: bytes, name: str = "program") -> Program:
 
 
 def _program(value: dict[str, Any], name: str) -> Program:
-    root = Cursor(value, name)
+    root = JsonCursor(value, name)
     compiler = _check_version(root)
-    scope = Scope()
+    scope = LoadScope()
     read_types(root, scope)
     read_externs(root, scope)
     actions = read_actions(root, scope)
     parser, deparser = read_parser(root, scope), read_deparser(root, scope)
     ingress, egress = read_pipeline(root, "ingress", scope), read_pipeline(root, "egress", scope)
     return Program(
-        name=root.get_or("program", Cursor.text, name),
+        name=root.get_or("program", JsonCursor.text, name),
         digest=_digest(value),
         compiler=compiler,
         header_types=tuple(scope.header_types.values()),
@@ -86,7 +86,7 @@ def _program(value: dict[str, Any], name: str) -> Program:
     )
 
 
-def _check_version(root: Cursor) -> str:
+def _check_version(root: JsonCursor) -> str:
     meta = root.find("__meta__")
     if meta is None:
         return ""
@@ -95,7 +95,7 @@ def _check_version(root: Cursor) -> str:
         major, minor = (part.integer() for part in version.items(2))
         if major != _MAJOR or minor > _MINOR:
             version.unsupported(f"version {major}.{minor} of the format; known is {_MAJOR}.0 to {_MAJOR}.{_MINOR}")
-    return meta.get_or("compiler", Cursor.text, "")
+    return meta.get_or("compiler", JsonCursor.text, "")
 
 
 def _digest(value: dict[str, Any]) -> str:

@@ -6,12 +6,12 @@ from switch.model import parsers
 from switch.model.expressions import Const, Kind, LastField
 from switch.model.headers import Header, HeaderType, UnionStack
 from switch.model.loading.actions import read_primitives
-from switch.model.loading.cursor import Cursor
+from switch.model.loading.cursor import JsonCursor
 from switch.model.loading.expressions import kinded
-from switch.model.loading.scope import Scope, field_of, named
+from switch.model.loading.scope import LoadScope, field_of, named
 
 
-def read_parser(root: Cursor, scope: Scope) -> parsers.Parser:
+def read_parser(root: JsonCursor, scope: LoadScope) -> parsers.Parser:
     at = _only(root, "parsers", "parser")
     state_list = at.get("parse_states").items()
     names = {s.get("name").text() for s in state_list}
@@ -21,20 +21,20 @@ def read_parser(root: Cursor, scope: Scope) -> parsers.Parser:
     return parsers.Parser(at.get("name").text(), _next(at.get("init_state"), names), states)
 
 
-def read_deparser(root: Cursor, scope: Scope) -> parsers.Deparser:
+def read_deparser(root: JsonCursor, scope: LoadScope) -> parsers.Deparser:
     at = _only(root, "deparsers", "deparser")
     order = tuple(named(scope.headers, h, "header") for h in at.get("order").items())
     return parsers.Deparser(at.get("name").text(), order, read_primitives(at.list_of("primitives"), scope))
 
 
-def _only(root: Cursor, key: str, name: str) -> Cursor:
+def _only(root: JsonCursor, key: str, name: str) -> JsonCursor:
     found = [at for at in root.list_of(key) if at.get("name").text() == name]
     if len(found) != 1:
         root.fail(f"{key} must hold exactly one called {name!r}, as simple_switch expects")
     return found[0]
 
 
-def _next(at: Cursor, names: set[str]) -> str | None:
+def _next(at: JsonCursor, names: set[str]) -> str | None:
     if at.value is None:
         return None
     name = at.text()
@@ -43,7 +43,7 @@ def _next(at: Cursor, names: set[str]) -> str | None:
     return name
 
 
-def _state(index: int, at: Cursor, names: set[str], scope: Scope) -> parsers.State:
+def _state(index: int, at: JsonCursor, names: set[str], scope: LoadScope) -> parsers.State:
     operations = tuple(_operation(op, scope) for op in at.get("parser_ops").items())
     key = tuple(_key_part(part, scope) for part in at.get("transition_key").items())
     transitions: list[parsers.Transition] = []
@@ -60,7 +60,7 @@ def _state(index: int, at: Cursor, names: set[str], scope: Scope) -> parsers.Sta
     return parsers.State(at.get("name").text(), index, operations, key, tuple(transitions), default)
 
 
-def _transition(at: Cursor, key: tuple[parsers.KeyPart, ...], next_state: str | None) -> parsers.Transition:
+def _transition(at: JsonCursor, key: tuple[parsers.KeyPart, ...], next_state: str | None) -> parsers.Transition:
     if not key:
         at.fail("a transition on a value, in a state without a transition key")
     masks = tuple((1 << part.width_bits) - 1 for part in key)
@@ -71,7 +71,7 @@ def _transition(at: Cursor, key: tuple[parsers.KeyPart, ...], next_state: str | 
     return parsers.Transition(values, masks, next_state)
 
 
-def _split(at: Cursor, key: tuple[parsers.KeyPart, ...]) -> tuple[int, ...]:
+def _split(at: JsonCursor, key: tuple[parsers.KeyPart, ...]) -> tuple[int, ...]:
     """The parts of a transition value: each key part is padded to whole bytes."""
     sizes = [(part.width_bits + 7) // 8 * 8 for part in key]
     rest = at.hexbits(sum(sizes))
@@ -82,19 +82,19 @@ def _split(at: Cursor, key: tuple[parsers.KeyPart, ...]) -> tuple[int, ...]:
     return tuple(reversed(parts))
 
 
-def _lookahead(at: Cursor) -> parsers.Lookahead:
+def _lookahead(at: JsonCursor) -> parsers.Lookahead:
     offset, width = at.items(2)
     return parsers.Lookahead(offset.integer(), width.integer(minimum=1))
 
 
-def _union_member(stack: UnionStack, at: Cursor) -> int:
+def _union_member(stack: UnionStack, at: JsonCursor) -> int:
     members = stack.unions[0].members
     if at.text() not in members:
         at.fail(f"the union has no member {at.text()!r}; there are: {', '.join(members)}")
     return members.index(at.text())
 
 
-def _key_part(at: Cursor, scope: Scope) -> parsers.KeyPart:
+def _key_part(at: JsonCursor, scope: LoadScope) -> parsers.KeyPart:
     kind, value = at.get("type").text(), at.get("value")
     if kind == "field":
         field = scope.stored_field(value)
@@ -116,7 +116,7 @@ def _key_part(at: Cursor, scope: Scope) -> parsers.KeyPart:
     return at.unsupported(f"a transition key of type {kind!r}")
 
 
-def _operation(at: Cursor, scope: Scope) -> parsers.Operation:
+def _operation(at: JsonCursor, scope: LoadScope) -> parsers.Operation:
     op, parameters = at.get("op").text(), at.get("parameters")
     if op in ("extract", "extract_VL"):
         return _extract(op, parameters, scope)
@@ -150,7 +150,7 @@ def _operation(at: Cursor, scope: Scope) -> parsers.Operation:
     return at.unsupported(f"unknown parser operation {op!r}")
 
 
-def _extract(op: str, parameters: Cursor, scope: Scope) -> parsers.Extract:
+def _extract(op: str, parameters: JsonCursor, scope: LoadScope) -> parsers.Extract:
     items = parameters.items(1 if op == "extract" else 2)
     kind, value = items[0].get("type").text(), items[0].get("value")
     into: Header | parsers.StackNext | parsers.UnionStackNext

@@ -8,10 +8,10 @@ from switch.entries import ActionCall, Entry, Exact, Lpm, Match, Range, Ternary
 from switch.model.actions import Action
 from switch.model.expressions import Kind, ValidBit
 from switch.model.externs import Calculation, Counter, Meter
-from switch.model.loading.cursor import Cursor
+from switch.model.loading.cursor import JsonCursor
 from switch.model.loading.expressions import kinded
 from switch.model.loading.externs import algorithm, calculation_inputs
-from switch.model.loading.scope import Scope, declare, named, numbered
+from switch.model.loading.scope import LoadScope, declare, named, numbered
 from switch.model.pipelines import (
     ActionCallNode,
     ActionProfile,
@@ -28,7 +28,7 @@ _LOOSENESS = ("exact", "lpm", "ternary", "range")
 _HIT, _MISS = "__HIT__", "__MISS__"
 
 
-def read_pipeline(root: Cursor, name: str, scope: Scope) -> Pipeline:
+def read_pipeline(root: JsonCursor, name: str, scope: LoadScope) -> Pipeline:
     found = [at for at in root.list_of("pipelines") if at.get("name").text() == name]
     if len(found) != 1:
         root.fail(f"pipelines must hold exactly one called {name!r}, as simple_switch expects")
@@ -49,7 +49,7 @@ def read_pipeline(root: Cursor, name: str, scope: Scope) -> Pipeline:
     return Pipeline(name, _next(at.find("init_table"), names), nodes, profiles, at.source())
 
 
-def _next(at: Cursor | None, names: set[str]) -> str | None:
+def _next(at: JsonCursor | None, names: set[str]) -> str | None:
     if at is None or at.value is None:
         return None
     if at.text() not in names:
@@ -57,20 +57,20 @@ def _next(at: Cursor | None, names: set[str]) -> str | None:
     return at.text()
 
 
-def _conditional(index: int, at: Cursor, names: set[str], scope: Scope, name: str) -> Conditional:
+def _conditional(index: int, at: JsonCursor, names: set[str], scope: LoadScope, name: str) -> Conditional:
     condition = kinded(at.get("expression"), scope, Kind.BOOL)
     if_true, if_false = _next(at.find("true_next"), names), _next(at.find("false_next"), names)
     return Conditional(name, index, condition, if_true, if_false, at.source())
 
 
-def _action_call(index: int, at: Cursor, names: set[str], scope: Scope, name: str) -> ActionCallNode:
+def _action_call(index: int, at: JsonCursor, names: set[str], scope: LoadScope, name: str) -> ActionCallNode:
     action = numbered(scope.actions_by_id, at.get("action_id"), "action")
     if action.parameters:
         at.fail(f"action {action.name!r} has parameters, so it cannot be called from the control")
     return ActionCallNode(name, index, action, _next(at.find("next_node"), names))
 
 
-def _profile(at: Cursor, scope: Scope, name: str) -> ActionProfile:
+def _profile(at: JsonCursor, scope: LoadScope, name: str) -> ActionProfile:
     selector = None
     selector_at = at.find("selector")
     if selector_at is not None:
@@ -78,7 +78,7 @@ def _profile(at: Cursor, scope: Scope, name: str) -> ActionProfile:
     return ActionProfile(name, len(scope.profiles), at.get("max_size").integer(), selector, at.source())
 
 
-def _table(at: Cursor, names: set[str], scope: Scope, name: str) -> Table:
+def _table(at: JsonCursor, names: set[str], scope: LoadScope, name: str) -> Table:
     kind = at.get("type").text()
     if kind not in ("simple", "indirect", "indirect_ws"):
         at.fail(f"a table is of type simple, indirect or indirect_ws, not {kind!r}")
@@ -117,7 +117,7 @@ def _table(at: Cursor, names: set[str], scope: Scope, name: str) -> Table:
         profile=profile,
         counter=_direct_counter(name, at, scope),
         meter=_direct_meter(name, at, scope),
-        support_timeout=at.get_or("support_timeout", Cursor.boolean, False),
+        support_timeout=at.get_or("support_timeout", JsonCursor.boolean, False),
         by_hit=by_hit,
         next_hit=next_hit,
         next_miss=next_miss,
@@ -129,22 +129,22 @@ def _table(at: Cursor, names: set[str], scope: Scope, name: str) -> Table:
     return table
 
 
-def _key(at: Cursor, scope: Scope) -> Key:
+def _key(at: JsonCursor, scope: LoadScope) -> Key:
     match, target = at.get("match_type").text(), at.get("target")
     if match == "valid":
         header = named(scope.headers, target, "header")
-        return Key(at.get_or("name", Cursor.text, header.name), "exact", ValidBit(header), 1)
+        return Key(at.get_or("name", JsonCursor.text, header.name), "exact", ValidBit(header), 1)
     if match not in _LOOSENESS:
         at.unsupported(f"the match type {match!r}; there are: {', '.join(_LOOSENESS)}, valid")
     field = scope.field(target)
     width = 1 if isinstance(field, ValidBit) else field.field.width_bits
     mask = at.find("mask")
-    name = at.get_or("name", Cursor.text, ".".join(part.text() for part in target.items()))
+    name = at.get_or("name", JsonCursor.text, ".".join(part.text() for part in target.items()))
     full = (1 << width) - 1
     return Key(name, match, field, width, None if mask is None else mask.hexbits((width + 7) // 8 * 8) & full)
 
 
-def _actions(at: Cursor, scope: Scope) -> tuple[Action, ...]:
+def _actions(at: JsonCursor, scope: LoadScope) -> tuple[Action, ...]:
     ids = at.find("action_ids")
     if ids is not None:
         actions = tuple(numbered(scope.actions_by_id, a, "action") for a in ids.items())
@@ -159,7 +159,7 @@ def _actions(at: Cursor, scope: Scope) -> tuple[Action, ...]:
 
 
 def _next_tables(
-    at: Cursor, actions: tuple[Action, ...], names: set[str]
+    at: JsonCursor, actions: tuple[Action, ...], names: set[str]
 ) -> tuple[bool, str | None, str | None, dict[str, str | None]]:
     next_at = at.get("next_tables")
     following = {key: _next(value, names) for key, value in next_at.members()}
@@ -173,8 +173,8 @@ def _next_tables(
     return False, None, None, following
 
 
-def _direct_counter(name: str, at: Cursor, scope: Scope) -> Counter | None:
-    if not at.get_or("with_counters", Cursor.boolean, False):
+def _direct_counter(name: str, at: JsonCursor, scope: LoadScope) -> Counter | None:
+    if not at.get_or("with_counters", JsonCursor.boolean, False):
         return None
     found = next((c for c in scope.counters.values() if c.table == name), None)
     if found is None:  # simple_switch counts without a counter_arrays entry, too
@@ -183,7 +183,7 @@ def _direct_counter(name: str, at: Cursor, scope: Scope) -> Counter | None:
     return found
 
 
-def _direct_meter(name: str, at: Cursor, scope: Scope) -> Meter | None:
+def _direct_meter(name: str, at: JsonCursor, scope: LoadScope) -> Meter | None:
     meter_at = at.find("direct_meters")
     if meter_at is None:
         return None
@@ -193,27 +193,27 @@ def _direct_meter(name: str, at: Cursor, scope: Scope) -> Meter | None:
     return meter
 
 
-def _arguments(at: Cursor, action: Action) -> tuple[int, ...]:
+def _arguments(at: JsonCursor, action: Action) -> tuple[int, ...]:
     values = at.items()
     if len(values) != len(action.parameters):
         at.fail(f"action {action.name!r} takes {len(action.parameters)} arguments, not {len(values)}")
     return tuple(v.hexbits(p.width_bits) for v, p in zip(values, action.parameters, strict=True))
 
 
-def _default(at: Cursor | None, actions: tuple[Action, ...], scope: Scope) -> DefaultAction | None:
+def _default(at: JsonCursor | None, actions: tuple[Action, ...], scope: LoadScope) -> DefaultAction | None:
     if at is None:
         return None
     action = numbered(scope.actions_by_id, at.get("action_id"), "action")
     if action not in actions:
         at.fail(f"the default action {action.name!r} is not an action of the table")
-    const = [at.get_or(key, Cursor.boolean, False) for key in ("action_const", "action_entry_const")]
+    const = [at.get_or(key, JsonCursor.boolean, False) for key in ("action_const", "action_entry_const")]
     return DefaultAction(action, _arguments(at.get("action_data"), action), any(const))
 
 
-def _entries(at: Cursor, keys: tuple[Key, ...], actions: tuple[Action, ...]) -> tuple[InitialEntry, ...]:
+def _entries(at: JsonCursor, keys: tuple[Key, ...], actions: tuple[Action, ...]) -> tuple[InitialEntry, ...]:
     items = at.items()
     # In the JSON the smaller number wins; in P4Runtime and here the larger one does.
-    numbers = [item.get_or("priority", Cursor.integer, 0) for item in items]
+    numbers = [item.get_or("priority", JsonCursor.integer, 0) for item in items]
     top = max(numbers, default=0) + 1
     entries: list[InitialEntry] = []
     for item, number in zip(items, numbers, strict=True):
@@ -232,7 +232,7 @@ def _entries(at: Cursor, keys: tuple[Key, ...], actions: tuple[Action, ...]) -> 
     return tuple(entries)
 
 
-def _match(at: Cursor, key: Key) -> Match:
+def _match(at: JsonCursor, key: Key) -> Match:
     kind = at.get("match_type").text()
     width = key.width_bits
     if kind == "valid" and isinstance(key.target, ValidBit):

@@ -9,7 +9,7 @@ from switch.model.actions import Action
 from switch.model.expressions import FieldRef, ValidBit
 from switch.model.externs import Calculation, Counter, FieldList, Meter
 from switch.model.headers import Field, Header, HeaderType, Stack, Union, UnionStack
-from switch.model.loading.cursor import Cursor
+from switch.model.loading.cursor import JsonCursor
 from switch.model.pipelines import ActionProfile
 from switch.model.registers import Register
 
@@ -19,7 +19,7 @@ _CHOICES_SHOWN = 12
 T = TypeVar("T")
 
 
-class Scope:
+class LoadScope:
     def __init__(self) -> None:
         self.header_types: dict[str, HeaderType] = {}
         self.headers: dict[str, Header] = {}
@@ -39,7 +39,7 @@ class Scope:
         self.profiles: dict[str, ActionProfile] = {}
         self.table_count = 0
 
-    def field(self, at: Cursor) -> FieldRef | ValidBit:
+    def field(self, at: JsonCursor) -> FieldRef | ValidBit:
         """A field reference: `[header, field]`."""
         header_at, field_at = at.items(2)
         header_name, field_name = header_at.text(), field_at.text()
@@ -53,7 +53,7 @@ class Scope:
             return ValidBit(header)
         return FieldRef(header, field_of(header.type, field_name, at))
 
-    def stored_field(self, at: Cursor) -> FieldRef:
+    def stored_field(self, at: JsonCursor) -> FieldRef:
         """A field reference that is not the read-only $valid$."""
         found = self.field(at)
         if isinstance(found, ValidBit):
@@ -61,7 +61,7 @@ class Scope:
         return found
 
 
-def field_of(header_type: HeaderType, name: str, at: Cursor) -> Field:
+def field_of(header_type: HeaderType, name: str, at: JsonCursor) -> Field:
     found = header_type.field(name)
     if found is None:
         names = [f.name for f in header_type.fields]
@@ -69,7 +69,7 @@ def field_of(header_type: HeaderType, name: str, at: Cursor) -> Field:
     return found
 
 
-def named(table: dict[str, T], at: Cursor, what: str) -> T:
+def named(table: dict[str, T], at: JsonCursor, what: str) -> T:
     """The entry of `table` that `at` names."""
     name = at.text()
     if name not in table:
@@ -77,7 +77,7 @@ def named(table: dict[str, T], at: Cursor, what: str) -> T:
     return table[name]
 
 
-def numbered(table: dict[int, T], at: Cursor, what: str) -> T:
+def numbered(table: dict[int, T], at: JsonCursor, what: str) -> T:
     """The entry of `table` whose id `at` gives."""
     number = at.integer()
     if number not in table:
@@ -85,7 +85,7 @@ def numbered(table: dict[int, T], at: Cursor, what: str) -> T:
     return table[number]
 
 
-def declare(table: dict[str, T], at: Cursor, what: str, make: Callable[[str], T]) -> T:
+def declare(table: dict[str, T], at: JsonCursor, what: str, make: Callable[[str], T]) -> T:
     """Enter a new object under its name, which must be new."""
     name = at.get("name").text()
     if name in table:

@@ -7,12 +7,12 @@ from functools import partial
 from switch.model.errors import ModelError
 from switch.model.headers import Field, Header, HeaderType, Stack, Union, UnionStack, add_field
 from switch.model.intrinsics import Intrinsics, find_intrinsics
-from switch.model.loading.cursor import Cursor
-from switch.model.loading.scope import Scope, declare, named, numbered
+from switch.model.loading.cursor import JsonCursor
+from switch.model.loading.scope import LoadScope, declare, named, numbered
 from switch.model.program import CORE_ERRORS
 
 
-def read_types(root: Cursor, scope: Scope) -> None:
+def read_types(root: JsonCursor, scope: LoadScope) -> None:
     """Fill the scope with every header, stack and union."""
     for at in root.list_of("header_types"):
         declare(scope.header_types, at, "header type", partial(_header_type, at))
@@ -32,7 +32,7 @@ def read_types(root: Cursor, scope: Scope) -> None:
             scope.errors[core] = max(scope.errors.values(), default=-1) + 1
 
 
-def _header_type(at: Cursor, name: str) -> HeaderType:
+def _header_type(at: JsonCursor, name: str) -> HeaderType:
     fields: list[Field] = []
     for field_at in at.get("fields").items():
         parts = field_at.items()
@@ -49,15 +49,15 @@ def _header_type(at: Cursor, name: str) -> HeaderType:
         add_field(fields, parts[0].text(), bits, signed, saturating)
     if at.find("length_exp") is not None:
         at.unsupported("length_exp (P4_14 variable-length headers): use extract_VL, as P4_16 compilers do")
-    return HeaderType(name, tuple(fields), at.get_or("max_length", Cursor.integer, 0))
+    return HeaderType(name, tuple(fields), at.get_or("max_length", JsonCursor.integer, 0))
 
 
-def _flag(at: Cursor) -> bool:
+def _flag(at: JsonCursor) -> bool:
     """A truth value, which p4c writes as 0 for some fields."""
     return at.integer(maximum=1) == 1 if isinstance(at.value, int) and not isinstance(at.value, bool) else at.boolean()
 
 
-def _declare_header(at: Cursor, scope: Scope) -> None:
+def _declare_header(at: JsonCursor, scope: LoadScope) -> None:
     def make(name: str) -> Header:
         header_type = named(scope.header_types, at.get("header_type"), "header type")
         metadata = at.get("metadata").boolean()
@@ -72,7 +72,7 @@ def _declare_header(at: Cursor, scope: Scope) -> None:
     scope.headers_by_id[number] = header
 
 
-def _declare_stack(at: Cursor, scope: Scope) -> None:
+def _declare_stack(at: JsonCursor, scope: LoadScope) -> None:
     def make(name: str) -> Stack:
         header_type = named(scope.header_types, at.get("header_type"), "header type")
         headers = tuple(numbered(scope.headers_by_id, h, "header") for h in at.get("header_ids").items())
@@ -85,7 +85,7 @@ def _declare_stack(at: Cursor, scope: Scope) -> None:
     declare(scope.stacks, at, "header stack", make)
 
 
-def _read_unions(root: Cursor, scope: Scope) -> None:
+def _read_unions(root: JsonCursor, scope: LoadScope) -> None:
     union_types: dict[str, list[tuple[str, HeaderType]]] = {}
     for at in root.list_of("header_union_types"):
         members = []
@@ -110,7 +110,7 @@ def _read_unions(root: Cursor, scope: Scope) -> None:
         declare(scope.union_stacks, at, "header union stack", make_stack)
 
 
-def read_enums(root: Cursor) -> dict[str, dict[str, int]]:
+def read_enums(root: JsonCursor) -> dict[str, dict[str, int]]:
     enums = {}
     for at in root.list_of("enums"):
         pairs = [entry.items(2) for entry in at.get("entries").items()]
@@ -118,7 +118,7 @@ def read_enums(root: Cursor) -> dict[str, dict[str, int]]:
     return enums
 
 
-def read_intrinsics(root: Cursor, scope: Scope) -> Intrinsics:
+def read_intrinsics(root: JsonCursor, scope: LoadScope) -> Intrinsics:
     try:
         return find_intrinsics(scope.headers, scope.aliases)
     except ModelError as missing:

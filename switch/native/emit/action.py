@@ -12,7 +12,7 @@ from switch.model.externs import Calculation, Counter, FieldList, Meter
 from switch.model.headers import Field, Header, Stack
 from switch.model.program import Program
 from switch.model.registers import Register
-from switch.native.emit.expression import Expressions, wide_constant
+from switch.native.emit.expression import ExpressionEmitter, wide_constant
 from switch.native.emit.layout import Layout, identifier, is_wide, varbit_bytes, words
 
 DROP_PORT = 511
@@ -29,7 +29,7 @@ def action_number(program: Program, action: Action) -> int:
     return next(number for number, a in enumerate(program.actions) if a is action)
 
 
-class Actions:
+class ActionEmitter:
     """Emits primitives; `lines` of each are C statements in the scope SCOPE (and `args`)."""
 
     def __init__(self, program: Program, layout: Layout) -> None:
@@ -65,11 +65,11 @@ class Actions:
         emitter = PRIMITIVES.get(primitive.op)
         if emitter is None:
             raise UnsupportedError(f"primitive {primitive.op}: the native engine does not have it")
-        return emitter(self, Expressions(self.layout, action), *primitive.args)
+        return emitter(self, ExpressionEmitter(self.layout, action), *primitive.args)
 
     # --- assignments ------------------------------------------------------------------------------------------
 
-    def assign(self, scope: Expressions, target: Expression, value: Expression) -> list[str]:
+    def assign(self, scope: ExpressionEmitter, target: Expression, value: Expression) -> list[str]:
         field = scope.field_of(target)
         if field.varbit:
             raise UnsupportedError(f"assignment of a number to the varbit field {target}")
@@ -81,20 +81,20 @@ class Actions:
             value = Binary("sat_cast" if field.signed else "usat_cast", value, Const(field.width_bits))
         return [self.store(scope, target, scope.stored(value, field.width_bits))]
 
-    def store(self, scope: Expressions, target: Expression, text: str) -> str:
+    def store(self, scope: ExpressionEmitter, target: Expression, text: str) -> str:
         """Assign a number that is already cut to the field's width."""
         width = scope.field_of(target).width_bits
         kind = next(f"u{bits}" for bits in (8, 16, 32, 64, 128) if width <= bits)
         return f"{scope.lvalue(target)} = ({kind})({text});"
 
-    def store_u64(self, scope: Expressions, target: Expression, text: str) -> str:
+    def store_u64(self, scope: ExpressionEmitter, target: Expression, text: str) -> str:
         """Assign a u64, cut to the field's width."""
         field = scope.field_of(target)
         if is_wide(field) or field.varbit:
             raise UnsupportedError(f"the field {target} cannot take this result in the native engine")
         return self.store(scope, target, text if field.width_bits >= 64 else f"{text} & 0x{field.mask:x}ull")
 
-    def _wide_source(self, scope: Expressions, field: Field, value: Expression) -> str:
+    def _wide_source(self, scope: ExpressionEmitter, field: Field, value: Expression) -> str:
         if isinstance(value, FieldRef) and value.field.width_bits == field.width_bits:
             return self.layout.field(value)
         if isinstance(value, Const) and 0 <= value.value < 1 << field.width_bits:
@@ -118,7 +118,7 @@ class Actions:
             return []
         return [f"{self.layout.header(other)}.valid = 0;" for other in union.headers if other is not header]
 
-    def _header_of(self, scope: Expressions, expression: Expression) -> tuple[Header, str]:
+    def _header_of(self, scope: ExpressionEmitter, expression: Expression) -> tuple[Header, str]:
         """A header (any of the possible ones, for its type) and a pointer to it."""
         text = scope.header(expression)
         match expression:
@@ -131,7 +131,7 @@ class Actions:
                 return header, text
         raise UnsupportedError(f"the header `{expression}`, which the native engine cannot find")
 
-    def add_header(self, scope: Expressions, target: Expression) -> list[str]:
+    def add_header(self, scope: ExpressionEmitter, target: Expression) -> list[str]:
         header, pointer = self._header_of(scope, target)
         return [
             f"if (!{pointer}->valid) {{",
@@ -146,7 +146,7 @@ class Actions:
     def _others(self, target: Expression, header: Header) -> list[str]:
         return [] if isinstance(target, StackElement) else self.others_invalid(header)
 
-    def remove_header(self, scope: Expressions, target: Expression) -> list[str]:
+    def remove_header(self, scope: ExpressionEmitter, target: Expression) -> list[str]:
         header, pointer = self._header_of(scope, target)
         return [
             f"if ({pointer}->valid) {{",
@@ -156,18 +156,18 @@ class Actions:
             "}",
         ]
 
-    def assign_header(self, scope: Expressions, into: Expression, out_of: Expression) -> list[str]:
+    def assign_header(self, scope: ExpressionEmitter, into: Expression, out_of: Expression) -> list[str]:
         (target, to), (source, origin) = (self._header_of(scope, side) for side in (into, out_of))
         if target.type is not source.type:
             raise UnsupportedError(f"assignment of header {source.name} to {target.name}, which has another type")
         copy = [f"*{to} = *{origin};", *self._others(into, target)]
         return [f"if ({origin}->valid) {{", *(f"    {line}" for line in copy), "} else {", f"    {to}->valid = 0;", "}"]
 
-    def assign_union(self, scope: Expressions, into: Expression, out_of: Expression) -> list[str]:
+    def assign_union(self, scope: ExpressionEmitter, into: Expression, out_of: Expression) -> list[str]:
         pairs = zip(scope.union(into).headers, scope.union(out_of).headers, strict=True)
         return [f"{self.layout.header(a)} = {self.layout.header(b)};" for a, b in pairs]
 
-    def assign_stack(self, scope: Expressions, *stacks: Expression) -> list[str]:
+    def assign_stack(self, scope: ExpressionEmitter, *stacks: Expression) -> list[str]:
         to, origin = (self.layout.stack_name(self._stack(a)) for a in stacks)
         return [f"memcpy(h->{to}, h->{origin}, sizeof h->{to});", f"h->{to}_next = h->{origin}_next;"]
 
@@ -214,14 +214,14 @@ class Actions:
 
     # --- the rest ---------------------------------------------------------------------------------------------
 
-    def drop(self, scope: Expressions, header: Header | None = None) -> list[str]:
+    def drop(self, scope: ExpressionEmitter, header: Header | None = None) -> list[str]:
         intrinsics = self.program.intrinsics
         lines = [f"{self.layout.field(intrinsics.egress_spec)} = {DROP_PORT};"]
         if intrinsics.mcast_grp:
             lines.append(f"{self.layout.field(intrinsics.mcast_grp)} = 0;")
         return lines
 
-    def index(self, scope: Expressions, argument: Expression) -> str:
+    def index(self, scope: ExpressionEmitter, argument: Expression) -> str:
         """An index into an array of externs. BMv2 reads the low bits as an unsigned number."""
         value = scope.try_exact(argument)
         return value.text if value is not None and value.type == "u64" else scope.modular(argument, 64)
@@ -231,13 +231,13 @@ class Actions:
 Emitter = Callable[..., list[str]]
 
 
-def _assign(e: Actions, scope: Expressions, target: Expression, value: Expression) -> list[str]:
+def _assign(e: ActionEmitter, scope: ExpressionEmitter, target: Expression, value: Expression) -> list[str]:
     if isinstance(value, Local) and is_wide(scope.field_of(target)):
         return _assign_wide_argument(e, scope, target, value)
     return e.assign(scope, target, value)
 
 
-def _assign_wide_argument(e: Actions, scope: Expressions, target: Expression, value: Local) -> list[str]:
+def _assign_wide_argument(e: ActionEmitter, scope: ExpressionEmitter, target: Expression, value: Local) -> list[str]:
     assert scope.action is not None
     parameters = scope.action.parameters
     offset, width = sum(words(q.width_bits) for q in parameters[: value.index]), parameters[value.index].width_bits
@@ -246,7 +246,7 @@ def _assign_wide_argument(e: Actions, scope: Expressions, target: Expression, va
     return [f"store_words({scope.lvalue(target)}, args + {offset}, {width // 8});"]
 
 
-def _assign_varbit(e: Actions, scope: Expressions, target: Expression, source: Expression) -> list[str]:
+def _assign_varbit(e: ActionEmitter, scope: ExpressionEmitter, target: Expression, source: Expression) -> list[str]:
     if not (isinstance(target, FieldRef) and isinstance(source, FieldRef)):
         raise UnsupportedError("assignment between varbit fields that are known only at run time")
     to, origin = e.layout.field(target), e.layout.field(source)
@@ -254,23 +254,27 @@ def _assign_varbit(e: Actions, scope: Expressions, target: Expression, source: E
     return [f"{to}_bytes = {origin}_bytes < {room} ? {origin}_bytes : {room};", f"memmove({to}, {origin}, {to}_bytes);"]
 
 
-def _accumulate(op: str, e: Actions, scope: Expressions, target: Expression, value: Expression) -> list[str]:
+def _accumulate(
+    op: str, e: ActionEmitter, scope: ExpressionEmitter, target: Expression, value: Expression
+) -> list[str]:
     return e.assign(scope, target, Binary(op, target, value))
 
 
-def _move(direction: str, e: Actions, scope: Expressions, stack: Expression, count: Expression) -> list[str]:
+def _move(
+    direction: str, e: ActionEmitter, scope: ExpressionEmitter, stack: Expression, count: Expression
+) -> list[str]:
     return [f"{e.layout.stack_name(e._stack(stack))}_{direction}(h, {scope.modular(count, 64)});"]
 
 
-def _jump(e: Actions, scope: Expressions, target: Const) -> list[str]:
+def _jump(e: ActionEmitter, scope: ExpressionEmitter, target: Const) -> list[str]:
     return [f"goto jump_{target.value};"]
 
 
-def _jump_if_zero(e: Actions, scope: Expressions, condition: Expression, target: Const) -> list[str]:
+def _jump_if_zero(e: ActionEmitter, scope: ExpressionEmitter, condition: Expression, target: Const) -> list[str]:
     return [f"if (!{scope.boolean(condition)})", f"    goto jump_{target.value};"]
 
 
-def _count(e: Actions, scope: Expressions, counter: Counter, index: Expression) -> list[str]:
+def _count(e: ActionEmitter, scope: ExpressionEmitter, counter: Counter, index: Expression) -> list[str]:
     return [
         "{",
         f"    u64 i = {e.index(scope, index)};",
@@ -280,7 +284,9 @@ def _count(e: Actions, scope: Expressions, counter: Counter, index: Expression) 
     ]
 
 
-def _execute_meter(e: Actions, scope: Expressions, meter: Meter, index: Expression, target: Expression) -> list[str]:
+def _execute_meter(
+    e: ActionEmitter, scope: ExpressionEmitter, meter: Meter, index: Expression, target: Expression
+) -> list[str]:
     size = "p->ingress_length" if meter.bytes else "1"
     colour = f"meter_colour(&d->meters[{meter.index}][i], {size}, now_ns)"
     return [
@@ -293,7 +299,7 @@ def _execute_meter(e: Actions, scope: Expressions, meter: Meter, index: Expressi
 
 
 def _register_read(
-    e: Actions, scope: Expressions, target: Expression, register: Register, index: Expression
+    e: ActionEmitter, scope: ExpressionEmitter, target: Expression, register: Register, index: Expression
 ) -> list[str]:
     field = scope.field_of(target)
     if is_wide(field) or field.varbit or register.width_bits > 128:
@@ -314,7 +320,7 @@ def _register_read(
 
 
 def _register_write(
-    e: Actions, scope: Expressions, register: Register, index: Expression, value: Expression
+    e: ActionEmitter, scope: ExpressionEmitter, register: Register, index: Expression, value: Expression
 ) -> list[str]:
     if register.width_bits > 128:
         raise UnsupportedError(f"register {register.name}: the native engine writes registers of at most 128 bits")
@@ -334,7 +340,12 @@ def _register_write(
 
 
 def _hash(
-    e: Actions, scope: Expressions, target: Expression, base: Expression, calculation: Calculation, size: Expression
+    e: ActionEmitter,
+    scope: ExpressionEmitter,
+    target: Expression,
+    base: Expression,
+    calculation: Calculation,
+    size: Expression,
 ) -> list[str]:
     return [
         "{",
@@ -345,7 +356,9 @@ def _hash(
     ]
 
 
-def _random(e: Actions, scope: Expressions, target: Expression, low: Expression, high: Expression) -> list[str]:
+def _random(
+    e: ActionEmitter, scope: ExpressionEmitter, target: Expression, low: Expression, high: Expression
+) -> list[str]:
     return [
         "{",
         f"    u64 low = {scope.modular(low, 64)}, high = {scope.modular(high, 64)};",
@@ -358,7 +371,7 @@ def _random(e: Actions, scope: Expressions, target: Expression, low: Expression,
     ]
 
 
-def _clone(e: Actions, scope: Expressions, session: Expression, field_list: FieldList) -> list[str]:
+def _clone(e: ActionEmitter, scope: ExpressionEmitter, session: Expression, field_list: FieldList) -> list[str]:
     return [
         "p->clone = true;",
         f"p->clone_session = (u16)({scope.modular(session, 64)} & 0x7fff);",
@@ -366,11 +379,11 @@ def _clone(e: Actions, scope: Expressions, session: Expression, field_list: Fiel
     ]
 
 
-def _again(verb: str, e: Actions, scope: Expressions, field_list: FieldList) -> list[str]:
+def _again(verb: str, e: ActionEmitter, scope: ExpressionEmitter, field_list: FieldList) -> list[str]:
     return [f"p->{verb} = {'true' if field_list.id else 'false'};", f"p->{verb}_list = {field_list.id};"]
 
 
-def _truncate(e: Actions, scope: Expressions, length: Expression) -> list[str]:
+def _truncate(e: ActionEmitter, scope: ExpressionEmitter, length: Expression) -> list[str]:
     return [
         "{",
         f"    u64 limit = {scope.modular(length, 64)};",
@@ -384,14 +397,14 @@ PRIMITIVES: dict[str, Emitter] = {
     "assign": _assign,
     "modify_field": _assign,
     "assign_VL": _assign_varbit,
-    "assign_header": Actions.assign_header,
-    "copy_header": Actions.assign_header,
-    "assign_union": Actions.assign_union,
-    "assign_header_stack": Actions.assign_stack,
+    "assign_header": ActionEmitter.assign_header,
+    "copy_header": ActionEmitter.assign_header,
+    "assign_union": ActionEmitter.assign_union,
+    "assign_header_stack": ActionEmitter.assign_stack,
     "push": partial(_move, "push"),
     "pop": partial(_move, "pop"),
-    "add_header": Actions.add_header,
-    "remove_header": Actions.remove_header,
+    "add_header": ActionEmitter.add_header,
+    "remove_header": ActionEmitter.remove_header,
     "add_to_field": partial(_accumulate, "+"),
     "subtract_from_field": partial(_accumulate, "-"),
     "_jump": _jump,
@@ -399,8 +412,8 @@ PRIMITIVES: dict[str, Emitter] = {
     "exit": lambda e, scope: ["p->exit = true;"],
     "no_op": lambda e, scope, *args: [],
     "log_msg": lambda e, scope, *args: [],
-    "drop": Actions.drop,
-    "mark_to_drop": Actions.drop,
+    "drop": ActionEmitter.drop,
+    "mark_to_drop": ActionEmitter.drop,
     "count": _count,
     "execute_meter": _execute_meter,
     "register_read": _register_read,

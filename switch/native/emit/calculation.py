@@ -10,7 +10,7 @@ from switch.model.pipelines import ActionProfile
 from switch.model.program import Program
 from switch.native.emit.action import SCOPE, SCOPE_ARGS
 from switch.native.emit.bytes import store_header
-from switch.native.emit.expression import Expressions, constant
+from switch.native.emit.expression import ExpressionEmitter, constant
 from switch.native.emit.layout import Layout, header_bytes_max, is_wide, varbit_bytes
 
 # The C function of hash.h; the custom polynomials keep their default parameters, which are those of the plain ones.
@@ -118,7 +118,7 @@ class Calculations:
             lines = [f"{target} = (u{next(b for b in (8, 16, 32, 64) if field.width_bits <= b)})({value});"]
         if checksum.condition is None:
             return lines
-        condition = Expressions(self.layout).boolean(checksum.condition)
+        condition = ExpressionEmitter(self.layout).boolean(checksum.condition)
         return [f"if ({condition}) {{", *(f"    {line}" for line in lines), "}"]
 
 

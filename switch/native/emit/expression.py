@@ -53,7 +53,7 @@ def constant(value: int) -> str:
     return f"((u128)0x{value >> 64:x}ull << 64 | 0x{value & U64_MAX:x}ull)"
 
 
-class Expressions:
+class ExpressionEmitter:
     """Texts use `h` (struct headers), `d` (device) and, in an action, `args`."""
 
     def __init__(self, layout: Layout, action: Action | None = None) -> None:

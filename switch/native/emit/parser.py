@@ -7,22 +7,22 @@ from switch.model.expressions import Expression, FieldRef, LastField
 from switch.model.headers import Header, HeaderType
 from switch.model.parsers import Advance, Call, Extract, KeyPart, Lookahead, Operation, Set, StackNext, State, Verify
 from switch.model.program import Program
-from switch.native.emit.action import Actions
+from switch.native.emit.action import ActionEmitter
 from switch.native.emit.bytes import loads, store_header
 from switch.native.emit.calculation import Calculations
-from switch.native.emit.expression import Expressions, constant
+from switch.native.emit.expression import ExpressionEmitter, constant
 from switch.native.emit.layout import WIDEST_BITS, Layout, header_bytes_max, identifier, is_wide, varbit_bytes
 
 STATES_MAX = 4096  # entered in one parse; beyond is error.ParserTimeout
 
 
 class Parsers:
-    def __init__(self, program: Program, layout: Layout, actions: Actions, calculations: Calculations) -> None:
+    def __init__(self, program: Program, layout: Layout, actions: ActionEmitter, calculations: Calculations) -> None:
         self.program = program
         self.layout = layout
         self.actions = actions
         self.calculations = calculations
-        self.scope = Expressions(layout)
+        self.scope = ExpressionEmitter(layout)
 
     # --- parser -----------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from switch.model.expressions import FieldRef
 from switch.model.program import Program
-from switch.native.emit.action import Actions
+from switch.native.emit.action import ActionEmitter
 from switch.native.emit.calculation import Calculations
 from switch.native.emit.layout import Layout, c_type, is_wide
 from switch.native.emit.parser import Parsers
@@ -14,7 +14,7 @@ from switch.native.emit.table import Tables, c_string
 def emit(program: Program) -> str:
     """C11 text to be compiled against `switch/native/runtime`. Raises UnsupportedError, naming the construct."""
     layout = Layout(program)
-    actions = Actions(program, layout)
+    actions = ActionEmitter(program, layout)
     calculations = Calculations(program, layout)
     tables = Tables(program, layout, actions)
     parsers = Parsers(program, layout, actions, calculations)

@@ -6,9 +6,9 @@ from switch.model import UnsupportedError
 from switch.model.expressions import FieldRef, ValidBit
 from switch.model.pipelines import ActionCallNode, Conditional, Key, Pipeline, Table
 from switch.model.program import Program
-from switch.native.emit.action import SCOPE, SCOPE_ARGS, Actions, action_name, action_number
+from switch.native.emit.action import SCOPE, SCOPE_ARGS, ActionEmitter, action_name, action_number
 from switch.native.emit.calculation import selector_name
-from switch.native.emit.expression import Expressions
+from switch.native.emit.expression import ExpressionEmitter
 from switch.native.emit.layout import Layout, identifier, is_wide, words
 
 ENTRIES_MAX = (1 << 32) - 1  # what the runtime can number: a table declared larger is as large as that
@@ -37,7 +37,7 @@ def args_words(table: Table) -> int:
 
 
 class Tables:
-    def __init__(self, program: Program, layout: Layout, actions: Actions) -> None:
+    def __init__(self, program: Program, layout: Layout, actions: ActionEmitter) -> None:
         self.program = program
         self.layout = layout
         self.actions = actions
@@ -187,7 +187,7 @@ class Tables:
             lines.append(f"{self._label(pipeline, node.name)}:")
             match node:
                 case Conditional():
-                    condition = Expressions(self.layout).boolean(node.expression)
+                    condition = ExpressionEmitter(self.layout).boolean(node.expression)
                     lines += [f"    if ({condition})", f"        {self._go(pipeline, node.if_true)}"]
                     lines.append(f"    {self._go(pipeline, node.if_false)}")
                 case ActionCallNode():

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from switch.engine import FRAME_BYTES_MAX, Engine, EngineError
 from switch.fabric import End, HostFrame, NicPort
-from switch.packet_log import NO_PORT, Fate, Kind, PacketRecord, Recorder
+from switch.packet_log import NO_PORT, Fate, NodeKind, PacketRecord, Recorder
 from switch.reference.rng import SplitMix64
 
 PORTS = 512
@@ -151,7 +151,7 @@ class SteppedFabric:
         if self._recorder is not None:
             lengths = len(frame), len(frame)
             numbers = (t_ns, arrives_ns, queued_ns, host, 0, port, port_in, *lengths)
-            self._recorder.note(PacketRecord(*numbers, Kind.HOST, fate, 0, frame))
+            self._recorder.note(PacketRecord(*numbers, NodeKind.HOST, fate, 0, frame))
 
     # --- time -------------------------------------------------------------------------------------------------
 

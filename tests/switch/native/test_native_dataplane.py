@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.config import ConfigError, DeviceConfig, PortSpec
+from switch.config import DeviceConfig, PortSpec, SwitchConfigError
 from switch.engine import PortConfig, PortCounters
 from switch.model import Program
 from switch.native.dataplane import DrivenEngine, NativeDataPlane
@@ -354,7 +354,7 @@ def test_a_missing_interface_or_namespace_is_named(
     wires: Wires, plane: NativeDataPlane, interface: str, netns: str | None, message: str
 ) -> None:
     open_before = len(os.listdir("/proc/self/fd"))
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(SwitchConfigError, match=message):
         plane.create(DeviceConfig(9, "sw9", (PortSpec(1, interface, netns),)), lambda frame: None)
     assert len(os.listdir("/proc/self/fd")) == open_before
 
@@ -371,7 +371,7 @@ def test_a_shortage_of_files_is_named_at_whatever_step_it_comes(wires: Wires, pl
             resource.setrlimit(resource.RLIMIT_NOFILE, (free + extra, hard))
             try:
                 plane.create(config, lambda frame: None)
-            except ConfigError as error:
+            except SwitchConfigError as error:
                 refusals.append(str(error))
             else:
                 break

@@ -16,7 +16,7 @@ from switch.native import binding
 from switch.native.engine import NativeEngine
 from switch.native.fabric import NativeFabric
 from switch.packet_log import NO_PORT, Fate, PacketRecord, in_order
-from switch.packet_log import Kind as NodeKind
+from switch.packet_log import NodeKind as NodeKind
 from switch.reference.engine import ReferenceEngine
 from tests.helpers.engines.fabric_life import FabricLife, Kind
 from tests.helpers.engines.leaf_traffic import OWN_USID, usid_address

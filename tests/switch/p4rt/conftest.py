@@ -23,7 +23,7 @@ from switch.p4rt.bindings import p4info_pb2
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.pipeline import PipelineCache
 from switch.p4rt.server import P4RuntimeServer
-from switch.p4rt.store import Store
+from switch.p4rt.store import EntityStore
 from tests.helpers.p4.stub import P4RuntimeStub
 
 P4INFO_TEXT = (Path(__file__).parent / "kinds.p4info.txtpb").read_text()
@@ -342,7 +342,7 @@ def store():
     pipeline = PipelineCache(load_program).read(config.SerializeToString())
     engine: Any = RememberingEngine()
     engine.load(pipeline.program)
-    return Store(pipeline, engine)
+    return EntityStore(pipeline, engine)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from switch.p4rt import packetio
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import encode
 from switch.p4rt.errors import Code
-from switch.p4rt.p4info import Field, PacketHeader
+from switch.p4rt.p4info import FieldInfo, PacketHeader
 
 
 def packet_out(stream, payload, *metadata):
@@ -91,7 +91,7 @@ def test_other_stream_messages_are_answered_with_an_error(harness):
 
 @given(st.data(), st.lists(st.integers(1, 40), min_size=1, max_size=6), st.binary(max_size=20))
 def test_a_header_of_any_widths_survives_the_way_out_and_in(data, widths, payload):
-    header = PacketHeader("h", tuple(Field(i + 1, f"f{i}", w, i) for i, w in enumerate(widths)), sum(widths))
+    header = PacketHeader("h", tuple(FieldInfo(i + 1, f"f{i}", w, i) for i, w in enumerate(widths)), sum(widths))
     values = [data.draw(st.integers(0, 2**w - 1)) for w in widths]
     metadata = [p4rt.PacketMetadata(metadata_id=i + 1, value=encode(v)) for i, v in enumerate(values)]
     frame = packetio.packet_out(header, payload, metadata)

@@ -15,7 +15,7 @@ import pytest
 from switch.frontend import compile_program
 from switch.model import load
 from switch.stf import parse, run
-from switch.stf.statements import Check, Command, Expect, NoPacket, Packet, Statement
+from switch.stf.statements import Check, Command, Expect, NoPacket, Statement, StfPacket
 from tests.helpers.engines.bmv2_files import Bmv2Files
 
 HERE = Path(__file__).parent
@@ -27,10 +27,10 @@ MACHINES_OWN = range(20, 48)
 def playable(path: Path, program: str) -> list[Statement]:
     chosen: list[Statement] = []
     for statement in parse(path.read_text()):
-        packets = any(isinstance(s, Packet) for s in chosen)
+        packets = any(isinstance(s, StfPacket) for s in chosen)
         if isinstance(statement, NoPacket | Check) or (isinstance(statement, Command) and statement.word == "wait"):
             continue
-        if packets and not isinstance(statement, Packet | Expect):
+        if packets and not isinstance(statement, StfPacket | Expect):
             break
         if isinstance(statement, Expect) and program == "steer.p4" and statement.pattern is not None:
             pattern = list(statement.pattern)

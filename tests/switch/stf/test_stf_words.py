@@ -14,7 +14,7 @@ from switch.model import load
 from switch.reference import ReferenceEngine
 from switch.stf import StfError, parse, run
 from switch.stf.names import find_key
-from switch.stf.statements import Add, Expect, Packet, time_ns
+from switch.stf.statements import Add, Expect, StfPacket, time_ns
 from switch.stf.values import match, number
 
 HERE = Path(__file__).parent
@@ -30,7 +30,7 @@ def test_a_line_is_one_statement_and_comments_are_nothing() -> None:
     statements = parse(
         "# all\n\npacket 1 0a 0B # tail\nexpect 2 0*$ at 1.5us\nadd t 7 f:0x1&&&0x3 g:1..2 a(x:1, 2) = e"
     )
-    assert statements[0] == Packet(3, 1, b"\x0a\x0b")
+    assert statements[0] == StfPacket(3, 1, b"\x0a\x0b")
     assert statements[1] == Expect(4, 2, "0*", True, 1500)
     assert isinstance(statements[2], Add)
     assert (statements[2].priority, statements[2].label) == (7, "e")
