@@ -11,7 +11,7 @@ from pathlib import Path
 from switch.frontend.cache import Compiled
 from switch.frontend.check.context import Context
 from switch.frontend.check.program import check
-from switch.frontend.diagnostics import Diagnostics, Span
+from switch.frontend.diagnostics import Diagnostics, SourceSpan
 from switch.frontend.draft import Draft
 from switch.frontend.emit.p4info import p4info_text
 from switch.frontend.emit.program import finish
@@ -51,7 +51,7 @@ class Compilation:
         try:
             yield
         except RecursionError:
-            at = self.tokens[-1].span if self.tokens else Span(str(self.path), 1, 1)
+            at = self.tokens[-1].span if self.tokens else SourceSpan(str(self.path), 1, 1)
             self.diagnostics.error("parse", "this program nests expressions or statements too deeply", at)
         finally:
             sys.setrecursionlimit(before)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from switch.frontend.check.types import Type
-from switch.frontend.diagnostics import NOWHERE, Span
+from switch.frontend.diagnostics import NOWHERE, SourceSpan
 from switch.frontend.parse.ast import Annotation
 from switch.model.actions import Action
 from switch.model.expressions import FieldRef, ValidBit
@@ -24,7 +24,7 @@ class Declared(Mutable, kw_only=True):
     """`name` is the control-plane name."""
 
     annotations: list[Annotation] = field(default_factory=list)
-    span: Span = NOWHERE
+    span: SourceSpan = NOWHERE
 
 
 class DeclaredAction(Declared):

@@ -14,7 +14,7 @@ PHASES = ("preprocess", "lex", "parse", "names", "types", "target")
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SourceSpan:
     """A place in a source file. Line and column count from 1.
 
     `via` tells where a macro was used, for a place in the macro's text.
@@ -30,7 +30,7 @@ class Span:
         return f"{self.file}:{self.line}:{self.column}"
 
 
-NOWHERE = Span("<program>", 0, 0)
+NOWHERE = SourceSpan("<program>", 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Diagnostic:
     phase: str
     severity: str  # "error" or "warning"
     message: str
-    span: Span
+    span: SourceSpan
     notes: tuple[str, ...] = ()
 
 
@@ -59,17 +59,17 @@ class Diagnostics:
     items: list[Diagnostic] = field(default_factory=list)
     lines: dict[str, list[str]] = field(default_factory=dict)
 
-    def error(self, phase: str, message: str, span: Span, *notes: str) -> None:
+    def error(self, phase: str, message: str, span: SourceSpan, *notes: str) -> None:
         self._add(Diagnostic(phase, "error", message, span, tuple(n for n in notes if n)))
 
-    def warning(self, phase: str, message: str, span: Span, *notes: str) -> None:
+    def warning(self, phase: str, message: str, span: SourceSpan, *notes: str) -> None:
         self._add(Diagnostic(phase, "warning", message, span, tuple(n for n in notes if n)))
 
     def _add(self, item: Diagnostic) -> None:
         if item not in self.items:
             self.items.append(item)
 
-    def source(self, span: Span) -> SourceInfo | None:
+    def source(self, span: SourceSpan) -> SourceInfo | None:
         """A place as the model keeps it, with its line."""
         from switch.model.source import SourceInfo  # a result from the cache does without the model
 

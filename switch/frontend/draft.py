@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from switch.frontend.check.types import Composite
+from switch.frontend.check.types import CompositeType
 from switch.frontend.declared import (
     DeclaredAction,
     DeclaredCounter,
@@ -15,7 +15,7 @@ from switch.frontend.declared import (
     DeclaredTable,
     DeclaredValueSet,
 )
-from switch.frontend.diagnostics import NOWHERE, Span
+from switch.frontend.diagnostics import NOWHERE, SourceSpan
 from switch.frontend.flow import Flow
 from switch.frontend.parse.ast import Annotation
 from switch.model.actions import Action
@@ -42,7 +42,7 @@ class DraftPipeline(Mutable):
     body: list[Flow]
     tables: list[DeclaredTable] = field(default_factory=list)
     profiles: list[DeclaredProfile] = field(default_factory=list)
-    span: Span = NOWHERE
+    span: SourceSpan = NOWHERE
 
 
 class Draft(Mutable):
@@ -74,5 +74,5 @@ class Draft(Mutable):
     checksums: list[Checksum] = field(default_factory=list)
     field_lists: list[FieldList] = field(default_factory=list)
     digests: list[DeclaredDigest] = field(default_factory=list)
-    controller_headers: list[Composite] = field(default_factory=list)
+    controller_headers: list[CompositeType] = field(default_factory=list)
     package_annotations: list[Annotation] = field(default_factory=list)

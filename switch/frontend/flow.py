@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import field
 
 from switch.frontend.declared import DeclaredTable
-from switch.frontend.diagnostics import NOWHERE, Span
+from switch.frontend.diagnostics import NOWHERE, SourceSpan
 from switch.frontend.scalar import Scalar
 from switch.model.actions import Argument, Primitive
 from switch.model.expressions import Const
@@ -25,28 +25,28 @@ class Step(Flow):
 
     op: str
     args: tuple[Argument, ...]
-    span: Span = NOWHERE
+    span: SourceSpan = NOWHERE
 
 
 class ParserStep(Flow):
     """Operations of parser states only: extract, advance, verify, look ahead."""
 
     operation: Operation
-    span: Span
+    span: SourceSpan
 
 
 class Emit(Flow):
     """Operations of the deparser only."""
 
     headers: list[Header]
-    span: Span
+    span: SourceSpan
 
 
 class Branch(Flow):
     condition: Scalar
     then: list[Flow]
     otherwise: list[Flow]
-    span: Span = NOWHERE
+    span: SourceSpan = NOWHERE
 
 
 class Apply(Flow):
@@ -57,7 +57,7 @@ class Apply(Flow):
     miss: list[Flow] | None = None
     cases: dict[str, list[Flow]] = field(default_factory=dict)
     default: list[Flow] | None = None
-    span: Span = NOWHERE
+    span: SourceSpan = NOWHERE
 
 
 class Region(Flow):
@@ -65,7 +65,7 @@ class Region(Flow):
 
     body: list[Flow]
     whole: bool = False
-    span: Span = NOWHERE
+    span: SourceSpan = NOWHERE
 
 
 class Leave(Flow):
@@ -76,7 +76,7 @@ class Quit(Flow):
     """P4's exit: the end of the pipeline."""
 
 
-def assigned(target: Scalar, source: Scalar, span: Span) -> Step:
+def assigned(target: Scalar, source: Scalar, span: SourceSpan) -> Step:
     """`target = source`, where the target is a field."""
     return Step("assign", (target.of, source.data), span)
 
@@ -129,11 +129,11 @@ class Jump(Flow):
     condition: Scalar | None = None
 
 
-class Label(Flow):
+class FlowLabel(Flow):
     number: int
 
 
-def flatten(body: list[Flow], source: Callable[[Span], SourceInfo | None]) -> tuple[Primitive, ...]:
+def flatten(body: list[Flow], source: Callable[[SourceSpan], SourceInfo | None]) -> tuple[Primitive, ...]:
     """An action's body as BMv2 runs it: primitives in a row, `_jump` and `_jump_if_zero` with absolute positions."""
     flattener = _Flattener()
     end = flattener.label()
@@ -161,13 +161,13 @@ class _Flattener:
                     self.add(s.then, leave, end)
                     if s.otherwise:
                         self.items.append(Jump(after))
-                    self.items.append(Label(otherwise))
+                    self.items.append(FlowLabel(otherwise))
                     self.add(s.otherwise, leave, end)
-                    self.items.append(Label(after))
+                    self.items.append(FlowLabel(after))
                 case Region():
                     after = self.label()
                     self.add(s.body, after, end)
-                    self.items.append(Label(after))
+                    self.items.append(FlowLabel(after))
                 case Leave():
                     self.items.append(Jump(leave))
                     return
@@ -178,13 +178,13 @@ class _Flattener:
                 case _:
                     raise AssertionError(s)
 
-    def resolve(self, end: int, source: Callable[[Span], SourceInfo | None]) -> tuple[Primitive, ...]:
-        self.items.append(Label(end))
+    def resolve(self, end: int, source: Callable[[SourceSpan], SourceInfo | None]) -> tuple[Primitive, ...]:
+        self.items.append(FlowLabel(end))
         self._drop_idle_jumps()
         position: dict[int, int] = {}
         count = 0
         for item in self.items:
-            if isinstance(item, Label):
+            if isinstance(item, FlowLabel):
                 position[item.number] = count
             else:
                 count += 1
@@ -206,7 +206,7 @@ class _Flattener:
         labels: set[int] = set()  # right behind the item
         for item in reversed(self.items):
             idle = isinstance(item, Jump) and item.condition is None and item.label in labels
-            labels = labels | {item.number} if isinstance(item, Label) else set()
+            labels = labels | {item.number} if isinstance(item, FlowLabel) else set()
             if not idle:
                 kept.append(item)
         self.items = kept[::-1]

@@ -93,7 +93,7 @@ def _cast(operand: Scalar, to: Type) -> Expression:
     return Cast(operand.operand)
 
 
-class Slice(Scalar):
+class ScalarSlice(Scalar):
     """Some bits of a scalar, which may also be written."""
 
     base: Scalar
@@ -106,10 +106,10 @@ def slice_of(base: Scalar, high: int, low: int) -> Scalar:
     mask = (1 << t.width) - 1
     if base.number is not None:
         return constant((base.number >> low) & mask, t)
-    if isinstance(base, Slice):
+    if isinstance(base, ScalarSlice):
         return slice_of(base.base, high + base.low, low + base.low)
     assert isinstance(base.type, Bits)
     if t.width == base.type.width and not base.type.signed:
         return base
     shifted = Binary(">>", base.operand, Const(low)) if low else base.operand
-    return Slice(Binary("&", shifted, Const(mask)), t, base, high, low)
+    return ScalarSlice(Binary("&", shifted, Const(mask)), t, base, high, low)

@@ -9,7 +9,18 @@ from switch.frontend.check.conversion import coerce
 from switch.frontend.check.left_value import need_left_value
 from switch.frontend.check.scope import Callee, ParameterInfo, Symbol
 from switch.frontend.check.type_ref import type_of
-from switch.frontend.check.types import ANY, INT, Applicable, Bits, Extern, Tuple, Type, Variable, same, substitute
+from switch.frontend.check.types import (
+    ANY,
+    INT,
+    ApplicableType,
+    Bits,
+    Extern,
+    Tuple,
+    Type,
+    TypeVariable,
+    same,
+    substitute,
+)
 from switch.frontend.diagnostics import choices, count
 from switch.frontend.parse import ast
 
@@ -26,7 +37,7 @@ def bind_constructor(cx: Context, e: ast.Call, callee: Callee, made: Type) -> di
         names = made.declaration.type_parameters
         callee.parameters = parameter_infos(cx, found.parameters, names)
         return bind(cx, e, callee, names, dict(zip(names, made.arguments, strict=False)))
-    assert isinstance(made, Applicable)
+    assert isinstance(made, ApplicableType)
     declaration = made.declaration
     if isinstance(declaration, ast.Package):
         callee.parameters = parameter_infos(cx, declaration.parameters, declaration.type_parameters, blocks=True)
@@ -49,11 +60,11 @@ def parameter_infos(
     if generics:
         cx.scope = type(outer)(outer)
         for name in generics:
-            cx.scope.names[name] = Symbol("type", name, None, Variable(name))
+            cx.scope.names[name] = Symbol("type", name, None, TypeVariable(name))
     infos = []
     for p in parameters:
         t = type_of(cx, p.type)
-        if isinstance(t, Applicable) and not blocks:
+        if isinstance(t, ApplicableType) and not blocks:
             t = cx.type_error(f"parameter {p.name} cannot be of type {t}", p.span)
         symbol = Symbol("parameter", p.name, p, t, direction=p.direction, span=p.span)
         infos.append(ParameterInfo(p.name, p.direction, t, p, symbol))
@@ -116,18 +127,18 @@ def _order(cx: Context, e: ast.Call, callee: Callee) -> list[ast.Expression | No
 
 def _unify(cx: Context, wanted: Type, given: Type, bound: dict[str, Type]) -> None:
     """Bind the type parameters in `wanted` so that `wanted` becomes `given`."""
-    if isinstance(wanted, Variable):
+    if isinstance(wanted, TypeVariable):
         known = bound.get(wanted.name)
         if known is None or (known == INT and isinstance(given, Bits)):
             bound[wanted.name] = given
     elif isinstance(wanted, Tuple) and isinstance(given, Tuple):
         for w, g in zip(wanted.items, given.items, strict=False):
             _unify(cx, w, g, bound)
-    elif isinstance(wanted, Applicable) and isinstance(given, Applicable):
+    elif isinstance(wanted, ApplicableType) and isinstance(given, ApplicableType):
         _unify_block(cx, wanted, given, bound)
 
 
-def _unify_block(cx: Context, wanted: Applicable, given: Applicable, bound: dict[str, Type]) -> None:
+def _unify_block(cx: Context, wanted: ApplicableType, given: ApplicableType, bound: dict[str, Type]) -> None:
     """`Parser<H, M>` against a parser: its parameters' types give H and M."""
     pattern, actual = wanted.declaration, given.declaration
     if not isinstance(pattern, ast.Applicable) or not isinstance(actual, ast.Applicable):
@@ -136,16 +147,16 @@ def _unify_block(cx: Context, wanted: Applicable, given: Applicable, bound: dict
     found = parameter_infos(cx, actual.parameters)
     local: dict[str, Type] = {}
     for name, argument in zip(pattern.type_parameters, wanted.arguments, strict=False):
-        if isinstance(argument, Variable) and argument.name in bound:
+        if isinstance(argument, TypeVariable) and argument.name in bound:
             local[name] = bound[argument.name]
     for w, g in zip(infos, found, strict=False):
         _unify(cx, w.type, g.type, local)
     for name, argument in zip(pattern.type_parameters, wanted.arguments, strict=False):
-        if isinstance(argument, Variable) and name in local:
+        if isinstance(argument, TypeVariable) and name in local:
             bound.setdefault(argument.name, local[name])
 
 
-def block_fits(cx: Context, wanted: Applicable, given: Applicable, bound: dict[str, Type]) -> str:
+def block_fits(cx: Context, wanted: ApplicableType, given: ApplicableType, bound: dict[str, Type]) -> str:
     """The reason why a parser or control does not fit the package's parameter; empty if the block fits."""
     pattern, actual = wanted.declaration, given.declaration
     if wanted.kind != given.kind:

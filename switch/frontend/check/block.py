@@ -9,13 +9,13 @@ from switch.frontend.check.state import check_states
 from switch.frontend.check.statement import declare_variable
 from switch.frontend.check.table import check_table
 from switch.frontend.check.type_ref import constant_number, type_of
-from switch.frontend.check.types import ANY, Applicable, width
+from switch.frontend.check.types import ANY, ApplicableType, width
 from switch.frontend.parse import ast
 
 
 def _applicable(cx: Context, d: ast.Control | ast.Parser) -> None:
     kind = "parser" if isinstance(d, ast.Parser) else "control"
-    symbol = Symbol(kind, d.name, d, Applicable(kind, d.name, d))
+    symbol = Symbol(kind, d.name, d, ApplicableType(kind, d.name, d))
     body = d.states if isinstance(d, ast.Parser) else d.body
     if body is not None:
         if d.type_parameters:

@@ -55,7 +55,7 @@ def _callee(cx: Context, e: ast.Call) -> Callee | None:
     base = cx.expression(target.base)
     if base == ty.ANY:
         return None
-    if isinstance(base, ty.Meta) and isinstance(base.type, ty.Applicable):
+    if isinstance(base, ty.Meta) and isinstance(base.type, ty.ApplicableType):
         base = base.type
     return _method(cx, e, target, base)
 
@@ -110,13 +110,13 @@ def _accepts(parameters: list[ParameterInfo], count: int) -> bool:
 
 def _constructor(cx: Context, e: ast.Call, symbol: Symbol) -> Callee | None:
     found = symbol.type
-    assert isinstance(found, ty.Extern | ty.Applicable)
+    assert isinstance(found, ty.Extern | ty.ApplicableType)
     arguments = tuple(type_of(cx, a) for a in e.type_arguments)
-    made: ty.Extern | ty.Applicable
+    made: ty.Extern | ty.ApplicableType
     if isinstance(found, ty.Extern):
         made = ty.Extern(found.declaration, found.name, arguments)
     else:
-        made = ty.Applicable(found.kind, found.name, found.declaration, arguments)
+        made = ty.ApplicableType(found.kind, found.name, found.declaration, arguments)
     callee = Callee("constructor", symbol.name, symbol, returns=made)
     bind_constructor(cx, e, callee, made)
     return callee
@@ -126,7 +126,7 @@ def _method(cx: Context, e: ast.Call, target: ast.Member, base: ty.Type) -> Call
     name = target.name
     if name in SIZE_METHODS:
         return Callee("size", name, base=target.base, returns=ty.INT)
-    if isinstance(base, ty.Composite) and base.kind in ("header", "header_union"):
+    if isinstance(base, ty.CompositeType) and base.kind in ("header", "header_union"):
         valid: Sequence[str] = HEADER_METHODS if base.kind == "header" else ("isValid",)
         if name in valid:
             if name != "isValid":
@@ -134,7 +134,7 @@ def _method(cx: Context, e: ast.Call, target: ast.Member, base: ty.Type) -> Call
             return Callee("header", name, base=target.base, returns=ty.BOOL if name == "isValid" else ty.VOID)
         cx.type_error(f"{base} has no method {name}", e.span, choices(name, valid, "methods"))
         return None
-    if isinstance(base, ty.Stack):
+    if isinstance(base, ty.StackType):
         if name not in STACK_METHODS:
             cx.type_error(f"a header stack has no method {name}", e.span, choices(name, STACK_METHODS, "methods"))
             return None
@@ -146,9 +146,9 @@ def _method(cx: Context, e: ast.Call, target: ast.Member, base: ty.Type) -> Call
         return None if count is None else Callee("stack", name, base=target.base, returns=ty.VOID)
     if isinstance(base, ty.Extern):
         return _extern_method(cx, e, target, base)
-    if isinstance(base, ty.Applicable) and name == "apply":
+    if isinstance(base, ty.ApplicableType) and name == "apply":
         return _apply(cx, e, target, base)
-    valid = ["apply"] if isinstance(base, ty.Applicable) else []
+    valid = ["apply"] if isinstance(base, ty.ApplicableType) else []
     cx.type_error(f"{base} has no method {name}", e.span, choices(name, valid, "methods"))
     return None
 
@@ -184,7 +184,7 @@ def _extern_method(cx: Context, e: ast.Call, target: ast.Member, base: ty.Extern
     return callee
 
 
-def _apply(cx: Context, e: ast.Call, target: ast.Member, base: ty.Applicable) -> Callee | None:
+def _apply(cx: Context, e: ast.Call, target: ast.Member, base: ty.ApplicableType) -> Callee | None:
     declaration = base.declaration
     if not cx.apply_allowed:
         cx.type_error(f"{base} can be applied in an apply block only, not in an action or a table", e.span)

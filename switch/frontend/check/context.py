@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from switch.frontend.check.scope import Scope, Symbol
-from switch.frontend.check.types import ANY, VOID, Type, Variable
-from switch.frontend.diagnostics import Diagnostics, Span, article, choices
+from switch.frontend.check.types import ANY, VOID, Type, TypeVariable
+from switch.frontend.diagnostics import Diagnostics, SourceSpan, article, choices
 from switch.frontend.parse import ast
 
 # How each kind of expression, statement and declaration is checked: an expression's handler returns its type, the
@@ -59,14 +59,14 @@ class Context:
     def declaration(self, d: ast.Declaration) -> None:
         self.declarations[type(d)](self, d)
 
-    def type_error(self, message: str, span: Span, *notes: str) -> Type:
+    def type_error(self, message: str, span: SourceSpan, *notes: str) -> Type:
         self.diagnostics.error("types", message, span, *notes)
         return ANY
 
-    def name_error(self, message: str, span: Span, *notes: str) -> None:
+    def name_error(self, message: str, span: SourceSpan, *notes: str) -> None:
         self.diagnostics.error("names", message, span, *notes)
 
-    def declare(self, symbol: Symbol, span: Span) -> Symbol:
+    def declare(self, symbol: Symbol, span: SourceSpan) -> Symbol:
         symbol.span = span
         if symbol.declaration is not None:
             self.declared[id(symbol.declaration)] = symbol
@@ -80,7 +80,7 @@ class Context:
         self.scope.names[symbol.name] = symbol
         return symbol
 
-    def find(self, name: str, span: Span, kinds: tuple[str, ...], what: str) -> Symbol | None:
+    def find(self, name: str, span: SourceSpan, kinds: tuple[str, ...], what: str) -> Symbol | None:
         """The symbol of one of `kinds`; otherwise a complaint with the names that would fit."""
         symbol = self.scope.lookup(name)
         if symbol is not None and symbol.kind in kinds:
@@ -97,7 +97,7 @@ class Context:
         own: list[str] = []
         shipped: list[str] = []
         for s in self.scope.visible():
-            if s.kind in kinds and not (s.kind == "type" and isinstance(s.type, Variable)):
+            if s.kind in kinds and not (s.kind == "type" and isinstance(s.type, TypeVariable)):
                 (shipped if s.span is not None and s.span.file.startswith("<") else own).append(s.name)
         close = difflib.get_close_matches(name, shipped, n=2, cutoff=0.6)
         return choices(name, own + close, what)

@@ -19,9 +19,9 @@ def converted(cx: Context, e: ast.Expression, to: ty.Type, what: str = "") -> ty
 def coerce(cx: Context, e: ast.Expression, to: ty.Type, what: str = "") -> bool:
     """Convert the checked expression `e` to type `to` if the language does so without a cast; complain if not."""
     t = e.type
-    if isinstance(to, ty.Applicable) and isinstance(t, ty.Applicable):
+    if isinstance(to, ty.ApplicableType) and isinstance(t, ty.ApplicableType):
         return True  # `block_fits` compares blocks, and can say what is wrong
-    if t is None or ty.ANY in (t, to) or isinstance(to, ty.Variable) or ty.same(t, to):
+    if t is None or ty.ANY in (t, to) or isinstance(to, ty.TypeVariable) or ty.same(t, to):
         return True
     plain = ty.strip(to)
     if isinstance(e, ast.Default):
@@ -33,9 +33,9 @@ def coerce(cx: Context, e: ast.Expression, to: ty.Type, what: str = "") -> bool:
         if e.value is not None:
             e.value = e.value.number
         return True
-    if isinstance(e, ast.ListExpression) and isinstance(to, ty.Composite | ty.Tuple):
+    if isinstance(e, ast.ListExpression) and isinstance(to, ty.CompositeType | ty.Tuple):
         return _coerce_list(cx, e, to, what)
-    if isinstance(e, ast.StructExpression) and isinstance(to, ty.Composite):
+    if isinstance(e, ast.StructExpression) and isinstance(to, ty.CompositeType):
         return _coerce_struct(cx, e, to, what)
     if isinstance(e, ast.Conditional) and t == ty.INT:
         e.type = to
@@ -60,8 +60,8 @@ def _coerce_number(cx: Context, e: ast.Expression, plain: ty.Bits, to: ty.Type) 
     return True
 
 
-def _coerce_list(cx: Context, e: ast.ListExpression, to: ty.Composite | ty.Tuple, what: str) -> bool:
-    wanted = [f.type for f in to.fields.values()] if isinstance(to, ty.Composite) else list(to.items)
+def _coerce_list(cx: Context, e: ast.ListExpression, to: ty.CompositeType | ty.Tuple, what: str) -> bool:
+    wanted = [f.type for f in to.fields.values()] if isinstance(to, ty.CompositeType) else list(to.items)
     if len(wanted) != len(e.items):
         cx.type_error(f"{to} has {len(wanted)} members, this list {len(e.items)}", e.span)
         return False
@@ -70,7 +70,7 @@ def _coerce_list(cx: Context, e: ast.ListExpression, to: ty.Composite | ty.Tuple
     return all(good)
 
 
-def _coerce_struct(cx: Context, e: ast.StructExpression, to: ty.Composite, what: str) -> bool:
+def _coerce_struct(cx: Context, e: ast.StructExpression, to: ty.CompositeType, what: str) -> bool:
     given = {name for name, _ in e.items}
     good = True
     for name, item in e.items:

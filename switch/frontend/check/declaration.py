@@ -21,7 +21,7 @@ def _typedef(cx: Context, d: ast.Typedef) -> None:
 def _composite(cx: Context, d: ast.Composite) -> None:
     if d.type_parameters:
         cx.type_error(f"{d.kind} {d.name}: type parameters are supported for extern declarations only", d.span)
-    made = ty.Composite(d.name, d.kind, {}, d.annotations)
+    made = ty.CompositeType(d.name, d.kind, {}, d.annotations)
     varbits = 0
     for f in d.fields:
         t = type_of(cx, f.type)
@@ -29,10 +29,10 @@ def _composite(cx: Context, d: ast.Composite) -> None:
             cx.name_error(f"{d.kind} {d.name} has two fields named {f.name}", f.span)
         if d.kind == "header" and t != ty.ANY and not _fits_header(cx, t):
             cx.type_error(f"a header cannot have a field of type {t}", f.span)
-        if d.kind == "header_union" and t != ty.ANY and not (isinstance(t, ty.Composite) and t.kind == "header"):
+        if d.kind == "header_union" and t != ty.ANY and not (isinstance(t, ty.CompositeType) and t.kind == "header"):
             cx.type_error(f"a header union has only headers, not {t}", f.span)
         varbits += isinstance(t, ty.VarBits)
-        made.fields[f.name] = ty.Field(f.name, t, f.annotations)
+        made.fields[f.name] = ty.FieldType(f.name, t, f.annotations)
     if varbits > 1:
         cx.type_error(f"header {d.name} has {varbits} varbit fields: BMv2 allows one", d.span)
     cx.declare(Symbol("type", d.name, d, made), d.span)
@@ -40,7 +40,7 @@ def _composite(cx: Context, d: ast.Composite) -> None:
 
 def _fits_header(cx: Context, t: ty.Type) -> bool:
     plain = ty.strip(t)
-    if isinstance(plain, ty.Composite) and plain.kind == "struct":
+    if isinstance(plain, ty.CompositeType) and plain.kind == "struct":
         return all(_fits_header(cx, f.type) for f in plain.fields.values())
     return isinstance(plain, ty.Bits | ty.VarBits) or plain == ty.BOOL
 
@@ -95,7 +95,9 @@ def _prototype(cx: Context, d: ast.Prototype) -> None:
     assert d.returns is not None
     returns = d.returns
     generic = isinstance(returns, ast.NamedType) and returns.name in d.type_parameters
-    symbol.type = ty.Variable(returns.name) if generic and isinstance(returns, ast.NamedType) else type_of(cx, returns)
+    symbol.type = (
+        ty.TypeVariable(returns.name) if generic and isinstance(returns, ast.NamedType) else type_of(cx, returns)
+    )
     cx.declare(symbol, d.span)
 
 
@@ -144,7 +146,7 @@ def _variable(cx: Context, d: ast.Variable) -> None:
 def _instance(cx: Context, d: ast.Instance) -> None:
     t = type_of(cx, d.type)
     symbol = Symbol("instance", d.name, d, t)
-    if isinstance(t, ty.Extern | ty.Applicable):
+    if isinstance(t, ty.Extern | ty.ApplicableType):
         call = ast.Call(d.span, ast.Name(d.span, d.name), [], d.arguments)
         callee = Callee("constructor", t.name, symbol, returns=t)
         bound = bind_constructor(cx, call, callee, t)
@@ -154,7 +156,7 @@ def _instance(cx: Context, d: ast.Instance) -> None:
                 cx.type_error(f"{t.name} needs type arguments: {t.name}<…>(…)", d.span)
             symbol.type = ty.Extern(t.declaration, t.name, made)
         symbol.value = callee
-        if isinstance(t, ty.Applicable) and t.kind == "package":
+        if isinstance(t, ty.ApplicableType) and t.kind == "package":
             _package_arguments(cx, callee, bound)
     elif t != ty.ANY:
         cx.type_error(f"{t} has no instances: leave out the arguments to declare a variable", d.span)
@@ -163,19 +165,19 @@ def _instance(cx: Context, d: ast.Instance) -> None:
 
 def _package_arguments(cx: Context, callee: Callee, bound: dict[str, ty.Type]) -> None:
     for info, argument in zip(callee.parameters, callee.arguments, strict=True):
-        if argument is None or not isinstance(argument.type, ty.Applicable):
+        if argument is None or not isinstance(argument.type, ty.ApplicableType):
             if argument is not None and argument.type != ty.ANY:
                 cx.type_error(f"{info.name} must be an instance such as {info.type}()", argument.span)
             continue
         wanted = ty.substitute(info.type, bound)
-        if isinstance(wanted, ty.Applicable):
+        if isinstance(wanted, ty.ApplicableType):
             problem = block_fits(cx, wanted, argument.type, bound)
             if problem:
                 cx.type_error(problem, argument.span)
 
 
 def _package(cx: Context, d: ast.Package) -> None:
-    cx.declare(Symbol("package", d.name, d, ty.Applicable("package", d.name, d)), d.span)
+    cx.declare(Symbol("package", d.name, d, ty.ApplicableType("package", d.name, d)), d.span)
 
 
 DECLARATIONS: Handlers = {

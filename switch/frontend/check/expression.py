@@ -5,7 +5,7 @@ from __future__ import annotations
 from switch.frontend.check import fold
 from switch.frontend.check.context import Context, Handlers
 from switch.frontend.check.type_ref import type_of
-from switch.frontend.check.types import ANY, BOOL, INT, STRING, Bits, Composite, Field, Meta, Tuple, Type
+from switch.frontend.check.types import ANY, BOOL, INT, STRING, Bits, CompositeType, FieldType, Meta, Tuple, Type
 from switch.frontend.diagnostics import article
 from switch.frontend.parse import ast
 
@@ -61,8 +61,8 @@ def _listexpression(cx: Context, e: ast.ListExpression) -> Type:
 
 
 def _structexpression(cx: Context, e: ast.StructExpression) -> Type:
-    fields = {name: Field(name, cx.expression(item), []) for name, item in e.items}
-    return Composite("", "struct", fields, anonymous=True)
+    fields = {name: FieldType(name, cx.expression(item), []) for name, item in e.items}
+    return CompositeType("", "struct", fields, anonymous=True)
 
 
 EXPRESSIONS: Handlers = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.frontend.check.context import Context
-from switch.frontend.check.types import ANY, Stack
+from switch.frontend.check.types import ANY, StackType
 from switch.frontend.diagnostics import article
 from switch.frontend.parse import ast
 
@@ -12,7 +12,7 @@ def is_left_value(cx: Context, e: ast.Expression) -> bool:
     if isinstance(e, ast.Name):
         return e.target is not None and e.target.writable
     if isinstance(e, ast.Member):
-        if isinstance(e.base.type, Stack) and e.name not in ("next", "last"):
+        if isinstance(e.base.type, StackType) and e.name not in ("next", "last"):
             return False
         return is_left_value(cx, e.base)
     if isinstance(e, ast.Index | ast.Slice):

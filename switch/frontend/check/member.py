@@ -17,13 +17,13 @@ STACK_METHODS = ("push_front", "pop_front")
 def _index(cx: Context, e: ast.Index) -> ty.Type:
     base, index = cx.expression(e.base), cx.expression(e.index)
     if ty.ANY in (base, index):
-        return base.element if isinstance(base, ty.Stack) else ty.ANY
+        return base.element if isinstance(base, ty.StackType) else ty.ANY
     if isinstance(base, ty.Tuple):
         number = constant_number(cx, e.index, "the index of a tuple")
         if number is None or number >= len(base.items):
             return cx.type_error(f"{base} has {len(base.items)} members", e.span)
         return base.items[number]
-    if not isinstance(base, ty.Stack):
+    if not isinstance(base, ty.StackType):
         return cx.type_error(f"only header stacks and tuples can be indexed, not {base}", e.span)
     if arithmetic(index) is None:
         return cx.type_error(f"an index must be a number, not {index}", e.index.span)
@@ -57,7 +57,7 @@ def _member(cx: Context, e: ast.Member) -> ty.Type:
         return ty.ANY
     if isinstance(base, ty.Meta):
         return _static_member(cx, e, base.type)
-    if isinstance(base, ty.Composite):
+    if isinstance(base, ty.CompositeType):
         if e.name in base.fields:
             return base.fields[e.name].type
         methods = HEADER_METHODS if base.kind == "header" else ("isValid",) if base.kind == "header_union" else ()
@@ -65,7 +65,7 @@ def _member(cx: Context, e: ast.Member) -> ty.Type:
             return cx.type_error(f"{e.name} is a method: write {e.name}()", e.span)
         note = choices(e.name, [*base.fields, *(f"{m}()" for m in methods)], "fields")
         return cx.type_error(f"{base} has no field {e.name}", e.span, note)
-    if isinstance(base, ty.Stack):
+    if isinstance(base, ty.StackType):
         if e.name in ("next", "last"):
             return base.element
         if e.name in ("lastIndex", "size"):
@@ -79,7 +79,7 @@ def _member(cx: Context, e: ast.Member) -> ty.Type:
         if e.name == "action_run":
             return ty.ACTION_RUN
         return cx.type_error(f"the result of apply() has no member {e.name}", e.span, "members: action_run, hit, miss")
-    if isinstance(base, ty.Extern | ty.Applicable):
+    if isinstance(base, ty.Extern | ty.ApplicableType):
         return cx.type_error(f"{base} has methods only: write {e.name}(…)", e.span)
     return cx.type_error(f"a value of type {base} has no members", e.span)
 

@@ -108,7 +108,7 @@ def _equality(cx: Context, e: ast.Binary, left: ty.Type, right: ty.Type) -> ty.T
     elif right == ty.INT and isinstance(ty.strip(left), ty.Bits):
         coerce(cx, e.right, ty.strip(left))
         right = e.right.type = left
-    if isinstance(e.right, ast.ListExpression | ast.StructExpression) and isinstance(left, ty.Composite | ty.Tuple):
+    if isinstance(e.right, ast.ListExpression | ast.StructExpression) and isinstance(left, ty.CompositeType | ty.Tuple):
         coerce(cx, e.right, left)
         right = e.right.type
     if not ty.same(left, right):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from switch.frontend.check.types import ANY, Type
-from switch.frontend.diagnostics import Span
+from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.parse.ast import Declaration, Expression, Parameter
 from switch.records import Mutable
 
@@ -25,7 +25,7 @@ class Symbol(Mutable):
     type: Type = ANY
     value: Any = None
     direction: str = ""
-    span: Span | None = None
+    span: SourceSpan | None = None
     overloads: list[Symbol] = field(default_factory=list)
     parameters: list[ParameterInfo] = field(default_factory=list)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from switch.frontend.check.context import Context
 from switch.frontend.check.key_set import key_set_element
 from switch.frontend.check.scope import Symbol
-from switch.frontend.diagnostics import Span, choices
+from switch.frontend.diagnostics import SourceSpan, choices
 from switch.frontend.parse import ast
 
 
@@ -48,6 +48,6 @@ def _transition(cx: Context, t: ast.Transition, names: list[str]) -> None:
             key_set_element(cx, key, wanted)
 
 
-def _target(cx: Context, name: str, span: Span, names: list[str]) -> None:
+def _target(cx: Context, name: str, span: SourceSpan, names: list[str]) -> None:
     if name not in names:
         cx.name_error(f"there is no state named {name}", span, choices(name, names, "states"))

@@ -7,7 +7,18 @@ from switch.frontend.check.conversion import converted
 from switch.frontend.check.left_value import need_left_value
 from switch.frontend.check.scope import Symbol
 from switch.frontend.check.type_ref import type_of
-from switch.frontend.check.types import ACTION_RUN, ANY, BOOL, INT, VOID, Applicable, Composite, Extern, Meta, Stack
+from switch.frontend.check.types import (
+    ACTION_RUN,
+    ANY,
+    BOOL,
+    INT,
+    VOID,
+    ApplicableType,
+    CompositeType,
+    Extern,
+    Meta,
+    StackType,
+)
 from switch.frontend.diagnostics import choices
 from switch.frontend.parse import ast
 
@@ -42,7 +53,7 @@ def _assignment(cx: Context, s: ast.Assignment) -> None:
     need_left_value(cx, s.target, "the left side of an assignment")
     if s.op != "=":
         s.value = ast.Binary(s.span, s.op[:-1], s.target, s.value)
-    if isinstance(left, Extern | Applicable | Meta):
+    if isinstance(left, Extern | ApplicableType | Meta):
         cx.type_error(f"{left} cannot be assigned", s.span)
         return
     converted(cx, s.value, left, "the assignment")
@@ -71,7 +82,7 @@ def _switch(cx: Context, s: ast.Switch) -> None:
         return
     if cx.in_parser:
         cx.type_error("switch is not allowed in a parser: use select", s.span)
-    if t == INT or isinstance(t, Composite | Stack):
+    if t == INT or isinstance(t, CompositeType | StackType):
         cx.type_error(f"a switch needs a value with a width, not {t}", s.subject.span)
         t = ANY
     for case in s.cases:
@@ -110,7 +121,7 @@ def _switch_on_action(cx: Context, s: ast.Switch) -> None:
 def _table_of(call: ast.Expression) -> ast.TableDecl | None:
     if isinstance(call, ast.Call) and call.target is not None and call.target.base is not None:
         t = call.target.base.type
-        if isinstance(t, Applicable) and isinstance(t.declaration, ast.TableDecl):
+        if isinstance(t, ApplicableType) and isinstance(t.declaration, ast.TableDecl):
             return t.declaration
     return None
 
@@ -145,7 +156,7 @@ def _is_constant(cx: Context, e: ast.Expression) -> bool:
 
 def declare_variable(cx: Context, d: ast.Variable) -> None:
     t = type_of(cx, d.type)
-    if t in (INT, VOID) or isinstance(t, Extern | Applicable):
+    if t in (INT, VOID) or isinstance(t, Extern | ApplicableType):
         cx.type_error(f"a variable cannot be of type {t}", d.span)
         t = ANY
     if d.initial is not None:

@@ -7,7 +7,7 @@ from switch.frontend.check.context import Context
 from switch.frontend.check.key_set import key_set_element
 from switch.frontend.check.scope import Callee, Symbol
 from switch.frontend.check.type_ref import constant_number
-from switch.frontend.check.types import ANY, VOID, Applicable, Extern, Type, scalar
+from switch.frontend.check.types import ANY, VOID, ApplicableType, Extern, Type, scalar
 from switch.frontend.diagnostics import choices
 from switch.frontend.parse import ast
 
@@ -19,7 +19,7 @@ TABLE_PROPERTIES = _PROPERTIES.split()
 
 
 def check_table(cx: Context, d: ast.TableDecl) -> None:
-    symbol = Symbol("table", d.name, d, Applicable("table", d.name, d))
+    symbol = Symbol("table", d.name, d, ApplicableType("table", d.name, d))
     for key in d.keys:
         _key(cx, d, key)
     names: set[str] = set()

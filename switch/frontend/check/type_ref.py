@@ -35,16 +35,16 @@ def type_of(cx: Context, ref: ast.TypeRef) -> ty.Type:
         size = constant_number(cx, ref.size, "the size of a header stack", 1)
         if element == ty.ANY or size is None:
             return ty.ANY
-        if not isinstance(element, ty.Composite) or element.kind == "struct":
+        if not isinstance(element, ty.CompositeType) or element.kind == "struct":
             return cx.type_error(f"only headers and header unions can be stacked, not {element}", ref.span)
-        return ty.Stack(element, size)
+        return ty.StackType(element, size)
     assert isinstance(ref, ast.NamedType)
     symbol = cx.find(ref.name, ref.span, ("type", "control", "parser", "package"), "type")
     if symbol is None:
         return ty.ANY
     arguments = tuple(type_of(cx, a) for a in ref.arguments)
     found = symbol.type
-    if isinstance(found, ty.Extern | ty.Applicable):
+    if isinstance(found, ty.Extern | ty.ApplicableType):
         declaration = found.declaration
         wanted = getattr(declaration, "type_parameters", [])
         if arguments and len(arguments) != len(wanted):
@@ -52,7 +52,7 @@ def type_of(cx: Context, ref: ast.TypeRef) -> ty.Type:
             return cx.type_error(message, ref.span)
         if isinstance(found, ty.Extern):
             return ty.Extern(found.declaration, found.name, arguments)
-        return ty.Applicable(found.kind, found.name, found.declaration, arguments)
+        return ty.ApplicableType(found.kind, found.name, found.declaration, arguments)
     if arguments:
         return cx.type_error(f"{ref.name} takes no type arguments", ref.span)
     return found

@@ -54,24 +54,24 @@ class Tuple(Type):
         return f"tuple<{', '.join(map(str, self.items))}>"
 
 
-class Stack(Type):
-    element: Composite
+class StackType(Type):
+    element: CompositeType
     size: int
     notation = "{0.element}[{0.size}]"
 
 
-class Field(Mutable):
+class FieldType(Mutable):
     name: str
     type: Type
     annotations: list[Annotation]
 
 
-class Composite(Type, eq=False):
+class CompositeType(Type, eq=False):
     """struct, header or header_union: equal only to itself. `anonymous` marks the type of a list or struct value."""
 
     name: str
     kind: str
-    fields: dict[str, Field] = field(default_factory=dict)
+    fields: dict[str, FieldType] = field(default_factory=dict)
     annotations: list[Annotation] = field(default_factory=list)
     anonymous: bool = False
 
@@ -99,7 +99,7 @@ class NewType(Type, eq=False):
     notation = "{0.name}"
 
 
-class Variable(Type):
+class TypeVariable(Type):
     """A type parameter."""
 
     name: str
@@ -117,7 +117,7 @@ class Extern(Type):
         return self.name + (f"<{', '.join(map(str, self.arguments))}>" if self.arguments else "")
 
 
-class Applicable(Type):
+class ApplicableType(Type):
     """A table, control, parser, package, action or state: something named by a declaration."""
 
     kind: str
@@ -182,7 +182,7 @@ def width(t: Type) -> int | None:
         return 1
     if t == ERROR or isinstance(t, Enum):
         return 32
-    if isinstance(t, Composite) and t.kind != "header_union":
+    if isinstance(t, CompositeType) and t.kind != "header_union":
         widths = [width(f.type) for f in t.fields.values()]
         return None if None in widths else sum(w for w in widths if w is not None)
     if isinstance(t, Tuple):
@@ -202,14 +202,14 @@ def same(a: Type, b: Type) -> bool:
 
 def substitute(t: Type, bound: Mapping[str, Type]) -> Type:
     """Put types for type parameters; those without a binding stay."""
-    if isinstance(t, Variable):
+    if isinstance(t, TypeVariable):
         return bound.get(t.name, t)
     if isinstance(t, Tuple):
         return Tuple(tuple(substitute(i, bound) for i in t.items))
     if isinstance(t, Extern) and t.arguments:
         return Extern(t.declaration, t.name, tuple(substitute(a, bound) for a in t.arguments))
-    if isinstance(t, Applicable) and t.arguments:
-        return Applicable(t.kind, t.name, t.declaration, tuple(substitute(a, bound) for a in t.arguments))
+    if isinstance(t, ApplicableType) and t.arguments:
+        return ApplicableType(t.kind, t.name, t.declaration, tuple(substitute(a, bound) for a in t.arguments))
     return t
 
 

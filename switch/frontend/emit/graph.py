@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from switch.frontend.declared import DEFAULT_TABLE_SIZE, DeclaredAction, DeclaredKey, DeclaredTable
-from switch.frontend.diagnostics import NOWHERE, Diagnostics, Span
+from switch.frontend.diagnostics import NOWHERE, Diagnostics, SourceSpan
 from switch.frontend.draft import Draft, DraftPipeline
 from switch.frontend.flow import Apply, Branch, Flow, Leave, Quit, Region, Step, flatten, leaves_early, until_jump
 from switch.model.actions import Action
@@ -28,7 +28,7 @@ class TableNode(Mutable):
     default_next: str | None
     table: DeclaredTable | None  # None: made for a run of primitives
     run: list[Flow] = field(default_factory=list)
-    span: Span = NOWHERE
+    span: SourceSpan = NOWHERE
 
 
 class ConditionNode(Mutable):
@@ -263,6 +263,6 @@ def _quits(statements: list[Flow]) -> bool:
     return any(isinstance(s, Quit) or (isinstance(s, Region) and _quits(s.body)) for s in statements)
 
 
-def _place(statements: list[Flow]) -> Span:
-    spans: list[Span] = [getattr(s, "span", NOWHERE) for s in statements]
+def _place(statements: list[Flow]) -> SourceSpan:
+    spans: list[SourceSpan] = [getattr(s, "span", NOWHERE) for s in statements]
     return next((span for span in spans if span is not NOWHERE), NOWHERE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable
 from typing import Any
 
-from switch.frontend.check.types import Composite, NewType, Tuple, Type, strip, width
+from switch.frontend.check.types import CompositeType, NewType, Tuple, Type, strip, width
 from switch.frontend.declared import (
     DEFAULT_TABLE_SIZE,
     DeclaredAction,
@@ -22,7 +22,7 @@ from switch.frontend.declared import (
     DeclaredValueSet,
 )
 from switch.frontend.draft import Draft
-from switch.frontend.emit.textproto import Message, Word
+from switch.frontend.emit.textproto import EnumWord, TextMessage
 from switch.frontend.emit.type_info import TypeInfo, data_type
 from switch.frontend.parse import ast
 
@@ -144,12 +144,12 @@ class _Writer:
         by_name = {a.name: a for a in reversed(program.declared_actions + program.called)}
         self.actions = [by_name[name] for name in program.action_names if name in by_name]
 
-    def message(self) -> Message:
+    def message(self) -> TextMessage:
         self._collect()
         p = self.program
-        info = Message()
+        info = TextMessage()
         info.add("pkg_info", self._package())
-        parts: list[tuple[str, Iterable[Any], Callable[[Any], Message]]] = [
+        parts: list[tuple[str, Iterable[Any], Callable[[Any], TextMessage]]] = [
             ("tables", self.tables, self._table),
             ("actions", [a for a in self.actions if not hidden(a.annotations)], self._action),
             ("action_profiles", self.profiles, self._profile),
@@ -197,8 +197,8 @@ class _Writer:
 
     # --- parts -----------------------------------------------------------------------------------------------------
 
-    def _package(self) -> Message:
-        made = Message()
+    def _package(self) -> TextMessage:
+        made = TextMessage()
         given: dict[str, str] = {}
         for a in self.program.package_annotations:
             if a.name == "pkginfo":
@@ -212,59 +212,59 @@ class _Writer:
 
     def _preamble(
         self, kind: str, name: str, annotations: list[ast.Annotation], shown: str = "", skip: Container[str] = ()
-    ) -> Message:
-        made = Message().add("id", self.symbols.id(kind, name)).add("name", shown or name)
+    ) -> TextMessage:
+        made = TextMessage().add("id", self.symbols.id(kind, name)).add("name", shown or name)
         made.add("alias", shown or self.symbols.alias(name))
         self._annotations(made, annotations, skip)
         self._documentation(made, annotations)
         return made
 
     @staticmethod
-    def _annotations(made: Message, annotations: list[ast.Annotation], skip: Container[str] = ()) -> None:
+    def _annotations(made: TextMessage, annotations: list[ast.Annotation], skip: Container[str] = ()) -> None:
         for a in annotations:
             if a.name not in _NOT_SHOWN and a.name not in skip and not a.structured:
                 made.add("annotations", f"@{a.name}" + (f"({a.source})" if a.body else ""))
 
     @staticmethod
-    def _documentation(made: Message, annotations: list[ast.Annotation]) -> None:
-        doc = Message()
+    def _documentation(made: TextMessage, annotations: list[ast.Annotation]) -> None:
+        doc = TextMessage()
         for a in annotations:
             if a.name in ("brief", "description") and a.expressions and isinstance(a.expressions[0], ast.String):
                 doc.add(a.name, a.expressions[0].text)
         if doc.fields:
             made.add("doc", doc)
 
-    def _typed(self, made: Message, t: Type) -> None:
+    def _typed(self, made: TextMessage, t: Type) -> None:
         translated = self.types.register(t)
         made.add("bitwidth", width(t) if translated is None else translated)
 
-    def _type_name(self, made: Message, t: Type) -> None:
+    def _type_name(self, made: TextMessage, t: Type) -> None:
         if isinstance(t, NewType):
-            made.add("type_name", Message().add("name", t.name))
+            made.add("type_name", TextMessage().add("name", t.name))
 
-    def _table(self, t: DeclaredTable) -> Message:
-        made = Message()
+    def _table(self, t: DeclaredTable) -> TextMessage:
+        made = TextMessage()
         made.add("preamble", self._preamble("table", t.name, t.annotations))
         ids = iter(member_ids([k.all_annotations for k in t.all_keys]))
         for key in t.all_keys:
             number = next(ids)
             if key.match == "selector":
                 continue
-            field = Message().add("id", number).add("name", key.name)
+            field = TextMessage().add("id", number).add("name", key.name)
             self._annotations(field, key.annotations)
             self._typed(field, key.type)
-            field.add("match_type", Word(_MATCH[key.match]))
+            field.add("match_type", EnumWord(_MATCH[key.match]))
             self._documentation(field, key.annotations)
             self._type_name(field, key.type)
             made.add("match_fields", field)
         for action, tags in t.actions:
-            ref = Message().add("id", self.symbols.id("action", action.name))
+            ref = TextMessage().add("id", self.symbols.id("action", action.name))
             self._annotations(ref, tags)
             names = {a.name for a in tags}
             if "tableonly" in names:
-                ref.add("scope", Word("TABLE_ONLY"))
+                ref.add("scope", EnumWord("TABLE_ONLY"))
             elif "defaultonly" in names:
-                ref.add("scope", Word("DEFAULT_ONLY"))
+                ref.add("scope", EnumWord("DEFAULT_ONLY"))
             made.add("action_refs", ref)
         default = self.symbols.id("action", t.default.name)
         if t.default_const:
@@ -278,25 +278,25 @@ class _Writer:
             made.add("direct_resource_ids", self.symbols.id("direct_meter", t.meter.name))
         made.add("size", t.size or DEFAULT_TABLE_SIZE)
         if t.support_timeout:
-            made.add("idle_timeout_behavior", Word("NOTIFY_CONTROL"))
+            made.add("idle_timeout_behavior", EnumWord("NOTIFY_CONTROL"))
         if t.entries_const:
-            made.add("is_const_table", Word("true"))
+            made.add("is_const_table", EnumWord("true"))
         if t.entries:
-            made.add("has_initial_entries", Word("true"))
+            made.add("has_initial_entries", EnumWord("true"))
         return made
 
-    def _default(self, t: DeclaredTable, action_id: int) -> Message:
-        made = Message().add("action_id", action_id)
+    def _default(self, t: DeclaredTable, action_id: int) -> TextMessage:
+        made = TextMessage().add("action_id", action_id)
         ids = member_ids([a for _, _, a in t.default.parameters])
         for number, (_, kind, _), value in zip(ids, t.default.parameters, t.default_arguments, strict=True):
             size = ((width(kind) or 8) + 7) // 8
-            made.add("arguments", Message().add("param_id", number).add("value", value.to_bytes(size, "big")))
+            made.add("arguments", TextMessage().add("param_id", number).add("value", value.to_bytes(size, "big")))
         return made
 
-    def _action(self, a: DeclaredAction) -> Message:
-        made = Message().add("preamble", self._preamble("action", a.name, a.annotations))
+    def _action(self, a: DeclaredAction) -> TextMessage:
+        made = TextMessage().add("preamble", self._preamble("action", a.name, a.annotations))
         for number, (name, t, tags) in zip(member_ids([x for _, _, x in a.parameters]), a.parameters, strict=True):
-            parameter = Message().add("id", number).add("name", name)
+            parameter = TextMessage().add("id", number).add("name", name)
             self._annotations(parameter, tags)
             self._typed(parameter, t)
             self._documentation(parameter, tags)
@@ -304,85 +304,85 @@ class _Writer:
             made.add("params", parameter)
         return made
 
-    def _profile(self, x: DeclaredProfile) -> Message:
+    def _profile(self, x: DeclaredProfile) -> TextMessage:
         skip = ("max_group_size", "selector_size_semantics", "max_member_weight")
-        made = Message().add("preamble", self._preamble("action_profile", x.name, x.annotations, skip=skip))
+        made = TextMessage().add("preamble", self._preamble("action_profile", x.name, x.annotations, skip=skip))
         for table in sorted(x.tables, key=lambda t: t.name):
             made.add("table_ids", self.symbols.id("table", table.name))
         if x.algorithm is not None:
-            made.add("with_selector", Word("true"))
+            made.add("with_selector", EnumWord("true"))
         made.add("size", x.size)
         for a in x.annotations:
             if a.name == "max_group_size":
                 made.add("max_group_size", _number_in(a))
         return made
 
-    def _counter(self, c: DeclaredCounter) -> Message:
+    def _counter(self, c: DeclaredCounter) -> TextMessage:
         kind = "counter" if c.table is None else "direct_counter"
-        made = Message().add("preamble", self._preamble(kind, c.name, c.annotations))
+        made = TextMessage().add("preamble", self._preamble(kind, c.name, c.annotations))
         unit = {"packets": "PACKETS", "bytes": "BYTES", "packets_and_bytes": "BOTH"}[c.unit]
-        made.add("spec", Message().add("unit", Word(unit)))
+        made.add("spec", TextMessage().add("unit", EnumWord(unit)))
         return self._sized(made, c)
 
-    def _meter(self, m: DeclaredMeter) -> Message:
+    def _meter(self, m: DeclaredMeter) -> TextMessage:
         kind = "meter" if m.table is None else "direct_meter"
-        made = Message().add("preamble", self._preamble(kind, m.name, m.annotations))
-        made.add("spec", Message().add("unit", Word(m.unit.upper())))
+        made = TextMessage().add("preamble", self._preamble(kind, m.name, m.annotations))
+        made.add("spec", TextMessage().add("unit", EnumWord(m.unit.upper())))
         return self._sized(made, m)
 
-    def _sized(self, made: Message, x: DeclaredCounter | DeclaredMeter) -> Message:
+    def _sized(self, made: TextMessage, x: DeclaredCounter | DeclaredMeter) -> TextMessage:
         if x.table is not None:
             return made.add("direct_table_id", self.symbols.id("table", x.table.name))
         made.add("size", x.size or 0)
         if x.index_type is not None:
             self.types.register(x.index_type)
             if isinstance(x.index_type, NewType):
-                made.add("index_type_name", Message().add("name", x.index_type.name))
+                made.add("index_type_name", TextMessage().add("name", x.index_type.name))
         return made
 
-    def _controller_header(self, h: Composite) -> Message:
+    def _controller_header(self, h: CompositeType) -> TextMessage:
         tag = next(a for a in h.annotations if a.name == "controller_header")
         shown = tag.expressions[0].text if tag.expressions and isinstance(tag.expressions[0], ast.String) else h.name
-        made = Message().add("preamble", self._preamble("controller_header", h.name, h.annotations, shown))
+        made = TextMessage().add("preamble", self._preamble("controller_header", h.name, h.annotations, shown))
         fields = list(h.fields.values())
         for number, f in zip(member_ids([f.annotations for f in fields]), fields, strict=True):
             if hidden(f.annotations):
                 continue
-            metadata = Message().add("id", number).add("name", f.name)
+            metadata = TextMessage().add("id", number).add("name", f.name)
             self._annotations(metadata, f.annotations)
             self._typed(metadata, f.type)
             self._type_name(metadata, f.type)
             made.add("metadata", metadata)
         return made
 
-    def _value_set(self, v: DeclaredValueSet) -> Message:
-        made = Message().add("preamble", self._preamble("value_set", v.name, v.annotations))
+    def _value_set(self, v: DeclaredValueSet) -> TextMessage:
+        made = TextMessage().add("preamble", self._preamble("value_set", v.name, v.annotations))
         t = strip(v.type)
-        if isinstance(t, Composite):
+        if isinstance(t, CompositeType):
             fields: list[tuple[str, Type, list[Any]]] = [(f.name, f.type, f.annotations) for f in t.fields.values()]
         elif isinstance(t, Tuple):
             fields = [("", i, []) for i in t.items]
         else:
             fields = [("", t, [])]
         for number, (name, kind, _) in zip(member_ids([a for _, _, a in fields]), fields, strict=True):
-            match = Message().add("id", number)
+            match = TextMessage().add("id", number)
             if name:
                 match.add("name", name)
-            match.add("bitwidth", width(kind)).add("match_type", Word("EXACT"))
+            match.add("bitwidth", width(kind)).add("match_type", EnumWord("EXACT"))
             made.add("match", match)
         return made.add("size", v.size)
 
-    def _register(self, r: DeclaredRegister) -> Message:
-        made = Message().add("preamble", self._preamble("register", r.name, r.annotations))
+    def _register(self, r: DeclaredRegister) -> TextMessage:
+        made = TextMessage().add("preamble", self._preamble("register", r.name, r.annotations))
         made.add("type_spec", data_type(r.type, self.types)).add("size", r.register.size)
         if isinstance(r.index_type, NewType):
             self.types.register(r.index_type)
-            made.add("index_type_name", Message().add("name", r.index_type.name))
+            made.add("index_type_name", TextMessage().add("name", r.index_type.name))
         return made
 
-    def _digest(self, d: DeclaredDigest) -> Message:
-        made = Message().add("preamble", self._preamble("digest", d.name, []))
+    def _digest(self, d: DeclaredDigest) -> TextMessage:
+        made = TextMessage().add("preamble", self._preamble("digest", d.name, []))
         t = d.type
-        if isinstance(t, Composite) and t.anonymous:
+        if isinstance(t, CompositeType) and t.anonymous:
             t = Tuple(tuple(f.type for f in t.fields.values()))
         return made.add("type_spec", data_type(t, self.types))

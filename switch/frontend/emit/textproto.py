@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class EnumWord:
     """An enum constant or a boolean: written without quotes."""
 
     text: str
 
 
-Scalar = int | str | bytes | Word | None
+Scalar = int | str | bytes | EnumWord | None
 
 
 @dataclass(slots=True)
-class Message:
+class TextMessage:
     """Fields in the order in which they are written; a repeated field is added once for each element."""
 
-    fields: list[tuple[str, Scalar | Message]] = field(default_factory=list)
+    fields: list[tuple[str, Scalar | TextMessage]] = field(default_factory=list)
 
-    def add(self, name: str, value: Scalar | Message) -> Message:
+    def add(self, name: str, value: Scalar | TextMessage) -> TextMessage:
         """Append a field. Zero is proto3's default and, like None, not written."""
         if value is not None and value != 0:
             self.fields.append((name, value))
@@ -31,7 +31,7 @@ class Message:
         pad = "  " * indent
         lines = []
         for name, value in self.fields:
-            if isinstance(value, Message):
+            if isinstance(value, TextMessage):
                 inner = value.text(indent + 1)
                 lines.append(f"{pad}{name} {{\n{inner}{pad}}}\n")
             else:
@@ -40,7 +40,7 @@ class Message:
 
 
 def _scalar(value: Scalar) -> str:
-    if isinstance(value, Word):
+    if isinstance(value, EnumWord):
         return value.text
     if isinstance(value, str):
         value = value.encode()

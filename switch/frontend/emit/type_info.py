@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.frontend.check import types as ty
-from switch.frontend.emit.textproto import Message
+from switch.frontend.emit.textproto import TextMessage
 from switch.frontend.parse.ast import Annotation, Number, String
 
 
@@ -11,15 +11,15 @@ class TypeInfo:
     """Collects named types in the order in which they are met."""
 
     def __init__(self) -> None:
-        self._entries: dict[tuple[str, str], Message] = {}
+        self._entries: dict[tuple[str, str], TextMessage] = {}
 
-    def message(self) -> Message:
-        made = Message()
+    def message(self) -> TextMessage:
+        made = TextMessage()
         kinds = ("structs", "headers", "header_unions", "enums", "error", "serializable_enums", "new_types")
         for wanted in kinds:
             for (kind, name), value in sorted(self._entries.items()):
                 if kind == wanted:
-                    made.add(kind, Message().add("key", name).add("value", value))
+                    made.add(kind, TextMessage().add("key", name).add("value", value))
         return made
 
     def register(self, t: ty.Type) -> int | None:
@@ -28,31 +28,31 @@ class TypeInfo:
             return self._new_type(t)
         if isinstance(t, ty.Enum):
             self._enum(t)
-        elif isinstance(t, ty.Composite):
+        elif isinstance(t, ty.CompositeType):
             self._composite(t)
         elif isinstance(t, ty.Tuple):
             for item in t.items:
                 self.register(item)
-        elif isinstance(t, ty.Stack):
+        elif isinstance(t, ty.StackType):
             self._composite(t.element)
         return None
 
     def _new_type(self, t: ty.NewType) -> int | None:
         translation = next((a for a in t.annotations if a.name == "p4runtime_translation"), None)
-        made = Message()
+        made = TextMessage()
         base = t.base
         while isinstance(base, ty.NewType):
             base = base.base
         width_seen = None
         if translation is not None:
-            translated = Message().add("uri", _text(translation))
+            translated = TextMessage().add("uri", _text(translation))
             second = translation.expressions[1] if len(translation.expressions) > 1 else None
             if isinstance(second, Number):
                 width_seen = second.number
                 translated.add("sdn_bitwidth", second.number)
             else:
                 width_seen = 0
-                translated.add("sdn_string", Message())
+                translated.add("sdn_string", TextMessage())
             made.add("translated_type", translated)
         else:
             made.add("original_type", data_type(base, self))
@@ -63,35 +63,35 @@ class TypeInfo:
         return width_seen
 
     def _enum(self, t: ty.Enum) -> None:
-        made = Message()
+        made = TextMessage()
         if t.underlying is None:
             for name in t.values:
-                made.add("members", Message().add("name", name))
+                made.add("members", TextMessage().add("name", name))
             self._entries[("enums", t.name)] = made
             return
-        made.add("underlying_type", Message().add("bitwidth", t.underlying.width))
+        made.add("underlying_type", TextMessage().add("bitwidth", t.underlying.width))
         size = (t.underlying.width + 7) // 8
         for name, value in t.values.items():
             encoded = (value & ((1 << t.underlying.width) - 1)).to_bytes(size, "big")
-            made.add("members", Message().add("name", name).add("value", encoded))
+            made.add("members", TextMessage().add("name", name).add("value", encoded))
         self._entries[("serializable_enums", t.name)] = made
 
-    def _composite(self, t: ty.Composite) -> None:
+    def _composite(self, t: ty.CompositeType) -> None:
         kind = {"struct": "structs", "header": "headers", "header_union": "header_unions"}[t.kind]
         if (kind, t.name) in self._entries:
             return
-        made = Message()
+        made = TextMessage()
         self._entries[(kind, t.name)] = made
         for f in t.fields.values():
-            member = Message().add("name", f.name)
+            member = TextMessage().add("name", f.name)
             if t.kind == "struct":
                 member.add("type_spec", data_type(f.type, self))
             elif t.kind == "header":
                 member.add("type_spec", bitstring(ty.strip(f.type)))
             else:
-                assert isinstance(f.type, ty.Composite)
+                assert isinstance(f.type, ty.CompositeType)
                 self._composite(f.type)
-                member.add("header", Message().add("name", f.type.name))
+                member.add("header", TextMessage().add("name", f.type.name))
             made.add("members", member)
 
 
@@ -100,36 +100,36 @@ def _text(a: Annotation) -> str:
     return first.text if isinstance(first, String) else ""
 
 
-def bitstring(t: ty.Type) -> Message:
+def bitstring(t: ty.Type) -> TextMessage:
     """P4BitstringLikeTypeSpec."""
     if isinstance(t, ty.VarBits):
-        return Message().add("varbit", Message().add("max_bitwidth", t.width_max))
+        return TextMessage().add("varbit", TextMessage().add("max_bitwidth", t.width_max))
     signed = isinstance(t, ty.Bits) and t.signed
-    return Message().add("int" if signed else "bit", Message().add("bitwidth", ty.width(t)))
+    return TextMessage().add("int" if signed else "bit", TextMessage().add("bitwidth", ty.width(t)))
 
 
-def data_type(t: ty.Type, types: TypeInfo) -> Message:
+def data_type(t: ty.Type, types: TypeInfo) -> TextMessage:
     """P4DataTypeSpec; named types are registered with `types`."""
     types.register(t)
     if isinstance(t, ty.Bits | ty.VarBits):
-        return Message().add("bitstring", bitstring(t))
+        return TextMessage().add("bitstring", bitstring(t))
     if t == ty.BOOL:
-        return Message().add("bool", Message())
+        return TextMessage().add("bool", TextMessage())
     if t == ty.ERROR:
-        return Message().add("error", Message())
+        return TextMessage().add("error", TextMessage())
     if isinstance(t, ty.Tuple):
-        made = Message()
+        made = TextMessage()
         for item in t.items:
             made.add("members", data_type(item, types))
-        return Message().add("tuple", made)
-    if isinstance(t, ty.Stack):
-        inner = Message().add("header", Message().add("name", t.element.name)).add("size", t.size)
-        return Message().add("header_stack", inner)
-    name = Message().add("name", getattr(t, "name", str(t)))
+        return TextMessage().add("tuple", made)
+    if isinstance(t, ty.StackType):
+        inner = TextMessage().add("header", TextMessage().add("name", t.element.name)).add("size", t.size)
+        return TextMessage().add("header_stack", inner)
+    name = TextMessage().add("name", getattr(t, "name", str(t)))
     if isinstance(t, ty.NewType):
-        return Message().add("new_type", name)
+        return TextMessage().add("new_type", name)
     if isinstance(t, ty.Enum):
-        return Message().add("enum" if t.underlying is None else "serializable_enum", name)
-    if isinstance(t, ty.Composite):
-        return Message().add(t.kind, name)
-    return Message().add("bitstring", bitstring(t))
+        return TextMessage().add("enum" if t.underlying is None else "serializable_enum", name)
+    if isinstance(t, ty.CompositeType):
+        return TextMessage().add(t.kind, name)
+    return TextMessage().add("bitstring", bitstring(t))

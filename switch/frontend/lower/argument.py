@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from switch.frontend.check.types import BOOL, Bits, EnumValue, Type, width
-from switch.frontend.diagnostics import Span
+from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.lower.assignment import assign_scalar
 from switch.frontend.lower.context import Context, RefusalError, as_expression
 from switch.frontend.lower.storage import header_fields, temporary
-from switch.frontend.lower.values import HeaderValue, Literal, Record, StackValue, UnionValue, Value
+from switch.frontend.lower.values import Aggregate, HeaderValue, Literal, StackValue, UnionValue, Value
 from switch.frontend.parse import ast
 from switch.frontend.scalar import Scalar, constant
 from switch.model.actions import Argument
@@ -34,7 +34,7 @@ def _destination(cx: Context, e: ast.Expression) -> tuple[Scalar, Scalar | None]
 
 
 def into(
-    cx: Context, op: str, destination: ast.Expression, span: Span, *rest: Scalar | Argument, last: bool = False
+    cx: Context, op: str, destination: ast.Expression, span: SourceSpan, *rest: Scalar | Argument, last: bool = False
 ) -> None:
     """Emit a primitive that writes `destination`, given first or (`last`) last."""
     field, place = _destination(cx, destination)
@@ -44,12 +44,12 @@ def into(
         assign_scalar(cx, place, field, span)
 
 
-def flat(cx: Context, value: Value, span: Span, simple: bool = False) -> list[Scalar]:
+def flat(cx: Context, value: Value, span: SourceSpan, simple: bool = False) -> list[Scalar]:
     """A list of values as fields and constants: calculations and field lists consist of such.
 
     Anything else is computed into a temporary, unless `simple` forbids it.
     """
-    if isinstance(value, Record):
+    if isinstance(value, Aggregate):
         return [x for member in value.members.values() for x in flat(cx, member, span, simple)]
     if isinstance(value, HeaderValue):
         return header_fields(cx, value)
@@ -90,7 +90,7 @@ def calculation_inputs(items: list[Scalar]) -> tuple[CalculationInput, ...]:
     return tuple(made)
 
 
-def calculation(cx: Context, algorithm: str, inputs: tuple[CalculationInput, ...], span: Span) -> Calculation:
+def calculation(cx: Context, algorithm: str, inputs: tuple[CalculationInput, ...], span: SourceSpan) -> Calculation:
     # Equal calculations are one.
     for known in cx.program.calculations:
         if known.algorithm == algorithm and known.inputs == inputs:

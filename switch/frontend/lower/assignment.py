@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from switch.frontend.check.types import Bits, VarBits
-from switch.frontend.diagnostics import Span
+from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import Flow, assigned
 from switch.frontend.lower import values
 from switch.frontend.lower.context import Context, RefusalError, as_expression
 from switch.frontend.lower.storage import allocate, header_fields, temporary
 from switch.frontend.parse import ast
-from switch.frontend.scalar import Scalar, Slice, computed, constant, slice_of
+from switch.frontend.scalar import Scalar, ScalarSlice, computed, constant, slice_of
 from switch.model.expressions import AccessField, Const, Expression, FieldRef, LastField, Local
 from switch.model.parsers import LastUnionField
 
 
-def assign(cx: Context, target: values.Value, source: values.Value, span: Span) -> None:
+def assign(cx: Context, target: values.Value, source: values.Value, span: SourceSpan) -> None:
     """target = source, whatever the two are."""
     if isinstance(target, Scalar):
         assign_scalar(cx, target, as_expression(source, span), span)
-    elif isinstance(target, values.Record):
-        if not isinstance(source, values.Record):
+    elif isinstance(target, values.Aggregate):
+        if not isinstance(source, values.Aggregate):
             raise RefusalError("this value cannot be assigned to a struct", span)
         _assign_members(cx, list(target.members.values()), list(source.members.values()), span)
     elif isinstance(target, values.HeaderValue | values.ElementValue):
@@ -32,7 +32,7 @@ def assign(cx: Context, target: values.Value, source: values.Value, span: Span) 
         raise RefusalError("this cannot be assigned on BMv2", span)
 
 
-def _assign_members(cx: Context, targets: list[values.Value], sources: list[values.Value], span: Span) -> None:
+def _assign_members(cx: Context, targets: list[values.Value], sources: list[values.Value], span: SourceSpan) -> None:
     """Member by member; sources that an earlier assignment would change are saved first."""
     written = set().union(*(values.storage_names(t) for t in targets)) if targets else set()
     saved: list[tuple[values.Value, values.Value]] = []
@@ -47,7 +47,7 @@ def _assign_members(cx: Context, targets: list[values.Value], sources: list[valu
         assign(cx, target, source, span)
 
 
-def header_object(value: values.Value, span: Span) -> Expression:
+def header_object(value: values.Value, span: SourceSpan) -> Expression:
     if isinstance(value, values.HeaderValue):
         return value.header
     if isinstance(value, values.ElementValue):
@@ -58,9 +58,9 @@ def header_object(value: values.Value, span: Span) -> Expression:
 
 
 def _assign_header(
-    cx: Context, target: values.HeaderValue | values.ElementValue, source: values.Value, span: Span
+    cx: Context, target: values.HeaderValue | values.ElementValue, source: values.Value, span: SourceSpan
 ) -> None:
-    if isinstance(source, values.Record):
+    if isinstance(source, values.Aggregate):
         if not isinstance(target, values.HeaderValue):
             raise RefusalError("a list cannot be assigned to a stack element chosen at run time", span)
         cx.emit("add_header", target.header, span=span)
@@ -70,10 +70,10 @@ def _assign_header(
     cx.emit("assign_header", header_object(target, span), header_object(source, span), span=span)
 
 
-def assign_scalar(cx: Context, target: Scalar, source: Scalar, span: Span) -> None:
+def assign_scalar(cx: Context, target: Scalar, source: Scalar, span: SourceSpan) -> None:
     if target == source:
         return
-    if isinstance(target, Slice):
+    if isinstance(target, ScalarSlice):
         _assign_slice(cx, target, source, span)
     elif isinstance(target.type, VarBits):
         cx.emit("assign_VL", target, source, span=span)
@@ -85,7 +85,7 @@ def assign_scalar(cx: Context, target: Scalar, source: Scalar, span: Span) -> No
         raise RefusalError("this cannot be written", span)
 
 
-def _assign_slice(cx: Context, target: Slice, source: Scalar, span: Span) -> None:
+def _assign_slice(cx: Context, target: ScalarSlice, source: Scalar, span: SourceSpan) -> None:
     base, high, low = target.base, target.high, target.low
     t = base.type
     assert isinstance(t, Bits)
@@ -99,7 +99,7 @@ def _assign_slice(cx: Context, target: Slice, source: Scalar, span: Span) -> Non
     assign_scalar(cx, base, computed("|", (kept, wide), t), span)
 
 
-def reset_headers(cx: Context, storage: values.Value, span: Span) -> None:
+def reset_headers(cx: Context, storage: values.Value, span: SourceSpan) -> None:
     """A header variable starts invalid (specification, section 8.17)."""
     for leaf in values.leaves(storage):
         if isinstance(leaf, values.HeaderValue | values.StackValue):
@@ -124,13 +124,13 @@ def evaluated(cx: Context, *items: tuple[ast.Expression, bool]) -> list[values.V
     return found
 
 
-def pinned(cx: Context, place: values.Value, span: Span) -> values.Value:
+def pinned(cx: Context, place: values.Value, span: SourceSpan) -> values.Value:
     """A place that does not move when variables in its index change."""
     if isinstance(place, values.ElementField):
         element = pinned(cx, place.element, span)
         assert isinstance(element, values.ElementValue)
         return element.field(place.name, place.type)
-    if isinstance(place, Slice):
+    if isinstance(place, ScalarSlice):
         base = pinned(cx, place.base, span)
         assert isinstance(base, Scalar)
         return slice_of(base, place.high, place.low)
@@ -139,12 +139,12 @@ def pinned(cx: Context, place: values.Value, span: Span) -> values.Value:
     return place
 
 
-def saved(cx: Context, value: values.Value, span: Span) -> values.Value:
+def saved(cx: Context, value: values.Value, span: SourceSpan) -> values.Value:
     """The present value, kept from later changes of the variables in `value`."""
     if isinstance(value, Scalar):
         return keep(cx, value, span)
-    if isinstance(value, values.Record):
-        return values.Record(value.type, {n: saved(cx, m, span) for n, m in value.members.items()})
+    if isinstance(value, values.Aggregate):
+        return values.Aggregate(value.type, {n: saved(cx, m, span) for n, m in value.members.items()})
     if isinstance(value, values.HeaderValue | values.StackValue | values.UnionValue):
         copy = allocate(cx, "tmp", value.type, span)
         assign(cx, copy, value, span)
@@ -152,7 +152,7 @@ def saved(cx: Context, value: values.Value, span: Span) -> values.Value:
     return value
 
 
-def keep(cx: Context, value: Scalar, span: Span) -> Scalar:
+def keep(cx: Context, value: Scalar, span: SourceSpan) -> Scalar:
     if isinstance(value.of, Const | Local) or isinstance(value.type, VarBits):
         return value
     kept = temporary(cx, value.type)

@@ -7,13 +7,13 @@ from switch.frontend.lower.assignment import assign, evaluated, pinned, reset_he
 from switch.frontend.lower.context import Context, RefusalError
 from switch.frontend.lower.storage import allocate
 from switch.frontend.lower.values import (
+    Aggregate,
     BlockValue,
     ElementValue,
     ExternValue,
     LastValue,
     Literal,
     NextValue,
-    Record,
     Value,
     leaves,
     storage_names,
@@ -67,7 +67,7 @@ def bind_block(cx: Context, block: BlockValue, e: ast.Call, callee: Callee) -> l
 def _referable(value: Value) -> bool:
     if isinstance(value, ExternValue | Literal):
         return True
-    if isinstance(value, Record):
+    if isinstance(value, Aggregate):
         return all(not isinstance(leaf, Scalar) or isinstance(leaf.of, FieldRef) for leaf in leaves(value))
     if isinstance(value, ElementValue | NextValue | LastValue):
         return False
@@ -93,7 +93,7 @@ def _alike(a: list[Value], b: list[Value]) -> bool:
         if isinstance(x, Scalar) and isinstance(y, Scalar):
             if x != y:
                 return False
-        elif isinstance(x, Record) and isinstance(y, Record):
+        elif isinstance(x, Aggregate) and isinstance(y, Aggregate):
             if not _alike(list(x.members.values()), list(y.members.values())):
                 return False
         elif x is not y and not (isinstance(x, Literal) and isinstance(y, Literal) and x.value == y.value):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from switch.frontend.check.scope import Callee, Symbol
-from switch.frontend.check.types import Applicable, Extern, Type
-from switch.frontend.diagnostics import Span
+from switch.frontend.check.types import ApplicableType, Extern, Type
+from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import Region
 from switch.frontend.lower.assignment import assign, reset_headers
 from switch.frontend.lower.binding import bind_block
@@ -12,29 +12,29 @@ from switch.frontend.lower.context import Context, RefusalError, control_plane_n
 from switch.frontend.lower.inline import copy_back
 from switch.frontend.lower.object import extern_object
 from switch.frontend.lower.storage import allocate
-from switch.frontend.lower.values import ActionValue, BlockValue, ExternValue, Frame, Literal, TableValue
+from switch.frontend.lower.values import ActionValue, Bindings, BlockValue, ExternValue, Literal, TableValue
 from switch.frontend.parse import ast
 from switch.frontend.scalar import Scalar
 
 _KNOWN = (Literal, ExternValue, BlockValue)  # values that a constructor may be given, besides constants
 
 
-def instance(cx: Context, d: ast.Instance, symbol: Symbol, frame: Frame) -> None:
+def instance(cx: Context, d: ast.Instance, symbol: Symbol, frame: Bindings) -> None:
     """An extern object, or an instance of a control or parser."""
     t, callee = symbol.type, symbol.value
     assert isinstance(callee, Callee)
     name = control_plane_name(d, frame.prefix)
     if isinstance(t, Extern):
         frame.bind(symbol, extern_object(cx, d, t, callee, name))
-    elif isinstance(t, Applicable) and t.kind in ("control", "parser"):
+    elif isinstance(t, ApplicableType) and t.kind in ("control", "parser"):
         frame.bind(symbol, block_value(cx, t, callee, name, d.span))
 
 
-def block_value(cx: Context, t: Applicable, callee: Callee, name: str, span: Span) -> BlockValue:
+def block_value(cx: Context, t: ApplicableType, callee: Callee, name: str, span: SourceSpan) -> BlockValue:
     declaration = t.declaration
     assert isinstance(declaration, ast.Applicable)
     symbol = cx.block_symbol(declaration)
-    block = BlockValue(symbol, declaration, name, Frame(cx.globals, name))
+    block = BlockValue(symbol, declaration, name, Bindings(cx.globals, name))
     for parameter, argument in zip(symbol.overloads, callee.arguments, strict=True):
         assert argument is not None
         value = cx.value_of(argument)
@@ -87,11 +87,11 @@ def apply_control(cx: Context, e: ast.Call, callee: Callee) -> None:
     copy_back(cx, back, made, e.span)
 
 
-def _direct(cx: Context, callee: Callee, span: Span) -> BlockValue:
+def _direct(cx: Context, callee: Callee, span: SourceSpan) -> BlockValue:
     """`Control.apply(…)`: an instance without a name of its own takes the control's."""
     assert callee.symbol is not None
     t = callee.symbol.type
-    assert isinstance(t, Applicable)
+    assert isinstance(t, ApplicableType)
     key = (id(cx.frame), id(t.declaration), span)
     if key not in cx.direct_blocks:
         prefix = cx.frame.prefix

@@ -10,10 +10,10 @@ from typing import Any
 from switch.frontend.check.context import Context as Checked
 from switch.frontend.check.scope import Symbol
 from switch.frontend.check.types import BOOL, ERROR, Bits, EnumValue, ErrorValue, Type, strip
-from switch.frontend.diagnostics import Diagnostics, Span
+from switch.frontend.diagnostics import Diagnostics, SourceSpan
 from switch.frontend.draft import Draft, DraftPipeline, DraftState
 from switch.frontend.flow import Flow, Step
-from switch.frontend.lower.values import BlockValue, ExternValue, Frame, Literal, Value
+from switch.frontend.lower.values import Bindings, BlockValue, ExternValue, Literal, Value
 from switch.frontend.parse import ast
 from switch.frontend.scalar import Scalar, constant
 from switch.model.actions import Argument
@@ -41,7 +41,7 @@ Methods = dict[str, Callable[["Context", ast.Call, list[ast.Expression], ExternV
 class RefusalError(Exception):
     """Valid P4 that this compiler or BMv2 cannot carry out. Caught at the nearest statement or declaration."""
 
-    def __init__(self, message: str, span: Span, *notes: str) -> None:
+    def __init__(self, message: str, span: SourceSpan, *notes: str) -> None:
         super().__init__(message)
         self.message, self.span, self.notes = message, span, notes
 
@@ -55,8 +55,8 @@ class Context:
     diagnostics: Diagnostics
     expressions: Expressions
     statements: Statements
-    globals: Frame
-    frame: Frame
+    globals: Bindings
+    frame: Bindings
     out: list[Flow] = field(default_factory=list)
     block: str = ""
     result: Value | None = None  # the place of the enclosing function's return value
@@ -64,9 +64,9 @@ class Context:
     in_action: int = 0  # > 0 inside an action's body
     pipeline: DraftPipeline | None = None
     conditions: list[Scalar] = field(default_factory=list)  # around a checksum
-    direct_blocks: dict[tuple[int, int, Span], BlockValue] = field(default_factory=dict)
+    direct_blocks: dict[tuple[int, int, SourceSpan], BlockValue] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
-    claimed: dict[tuple[str, str], Span] = field(default_factory=dict)
+    claimed: dict[tuple[str, str], SourceSpan] = field(default_factory=dict)
     states: dict[str, DraftState] = field(default_factory=dict)
     state: DraftState = field(default_factory=lambda: DraftState(""))
 
@@ -81,7 +81,7 @@ class Context:
     def refuse(self, r: RefusalError) -> None:
         self.diagnostics.error("target", r.message, r.span, *r.notes)
 
-    def deeper(self, span: Span) -> None:
+    def deeper(self, span: SourceSpan) -> None:
         """Enter a call; the caller leaves it by lowering `depth`."""
         self.depth += 1
         if self.depth > _INLINE_DEPTH_MAX:
@@ -102,7 +102,7 @@ class Context:
         self.names.add(candidate)
         return candidate
 
-    def claim(self, kind: str, name: str, span: Span) -> None:
+    def claim(self, kind: str, name: str, span: SourceSpan) -> None:
         """Control-plane names are unique within a kind; `@name` can break that."""
         key = (kind, name)
         first = self.claimed.get(key)
@@ -120,7 +120,7 @@ class Context:
             raise RefusalError("this expression cannot be used here", e.span)
         return handler(self, e)
 
-    def _constant(self, value: object, t: Type, span: Span) -> Value:
+    def _constant(self, value: object, t: Type, span: SourceSpan) -> Value:
         """A compile-time value as an expression."""
         plain = strip(t)
         if isinstance(value, bool):
@@ -152,7 +152,7 @@ class Context:
             return self.scalar_of(e), made
 
     @contextmanager
-    def apart(self, frame: Frame | None = None) -> Iterator[list[Flow]]:
+    def apart(self, frame: Bindings | None = None) -> Iterator[list[Flow]]:
         """Collect the statements emitted meanwhile, with the names of `frame` if given, in a list of their own."""
         outer = self.frame, self.out
         made: list[Flow] = []
@@ -177,11 +177,11 @@ class Context:
                 self.statement(s)
         return made
 
-    def emit(self, op: str, *args: Scalar | Argument, span: Span) -> None:
+    def emit(self, op: str, *args: Scalar | Argument, span: SourceSpan) -> None:
         self.out.append(Step(op, tuple(a.data if isinstance(a, Scalar) else a for a in args), span))
 
 
-def as_expression(value: Value, span: Span) -> Scalar:
+def as_expression(value: Value, span: SourceSpan) -> Scalar:
     """`value` as a scalar."""
     if isinstance(value, Scalar):
         return value

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from switch.frontend.check.scope import Callee
-from switch.frontend.check.types import BOOL, Bits, Composite, Tuple, Type, strip
-from switch.frontend.diagnostics import Span
+from switch.frontend.check.types import BOOL, Bits, CompositeType, Tuple, Type, strip
+from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import assigned
 from switch.frontend.lower.assignment import evaluated
 from switch.frontend.lower.context import Context, Expressions, RefusalError
@@ -13,11 +13,11 @@ from switch.frontend.lower.states.lookahead import lookahead
 from switch.frontend.lower.storage import header_field, temporary
 from switch.frontend.lower.table import apply_table
 from switch.frontend.lower.values import (
+    Aggregate,
     ElementValue,
     HeaderValue,
     LastValue,
     NextValue,
-    Record,
     StackValue,
     UnionValue,
     Value,
@@ -44,7 +44,7 @@ def _member(cx: Context, e: ast.Member) -> Value:
     base = cx.value_of(e.base) if not isinstance(e.base, ast.Call) else _member_of_call(cx, e)
     if isinstance(e.base, ast.Call) and isinstance(base, Scalar):
         return base
-    if isinstance(base, Record):
+    if isinstance(base, Aggregate):
         return base.members[e.name]
     if isinstance(base, HeaderValue):
         return header_field(cx, base, "", e.name, base.type.fields[e.name].type)
@@ -54,12 +54,12 @@ def _member(cx: Context, e: ast.Member) -> Value:
         return _stack_member(cx, base, e)
     if isinstance(base, ElementValue):
         t = strip(base.type.fields[e.name].type)
-        if isinstance(t, Composite):
+        if isinstance(t, CompositeType):
             raise RefusalError("structs inside stack elements chosen at run time are not supported", e.span)
         return base.field(e.name, t)
     if isinstance(base, NextValue | LastValue) and base.type.kind == "header_union":
         member = base.type.fields[e.name].type
-        assert isinstance(member, Composite)
+        assert isinstance(member, CompositeType)
         return type(base)(base.stack, member, e.name)
     if isinstance(base, LastValue):
         return _last_field(base, e.name)
@@ -102,7 +102,7 @@ def _last_field(last: LastValue, name: str) -> Scalar:
 
 def _index(cx: Context, e: ast.Index) -> Value:
     base = cx.value_of(e.base)
-    if isinstance(base, Record):
+    if isinstance(base, Aggregate):
         assert isinstance(e.index.value, int)
         return base.members[list(base.members)[e.index.value]]
     if not isinstance(base, StackValue):
@@ -127,16 +127,16 @@ def _slice(cx: Context, e: ast.Slice) -> Value:
 
 def _listexpression(cx: Context, e: ast.ListExpression) -> Value:
     items = evaluated(cx, *((i, False) for i in e.items))
-    names = list(e.type.fields) if isinstance(e.type, Composite) else [str(i) for i in range(len(items))]
+    names = list(e.type.fields) if isinstance(e.type, CompositeType) else [str(i) for i in range(len(items))]
     t = e.type if isinstance(e.type, Type) else Tuple(())
-    return Record(t, dict(zip(names, items, strict=True)))
+    return Aggregate(t, dict(zip(names, items, strict=True)))
 
 
 def _structexpression(cx: Context, e: ast.StructExpression) -> Value:
     values = evaluated(cx, *((item, False) for _, item in e.items))
     given = {name: value for (name, _), value in zip(e.items, values, strict=True)}
-    order = list(e.type.fields) if isinstance(e.type, Composite) else list(given)
-    return Record(e.type, {name: given[name] for name in order})
+    order = list(e.type.fields) if isinstance(e.type, CompositeType) else list(given)
+    return Aggregate(e.type, {name: given[name] for name in order})
 
 
 def _call(cx: Context, e: ast.Call) -> Value:
@@ -153,7 +153,7 @@ def _call(cx: Context, e: ast.Call) -> Value:
     raise RefusalError(f"BMv2 has no {callee.name} whose result can be used in an expression", e.span)
 
 
-def validity(value: Value, span: Span) -> Scalar:
+def validity(value: Value, span: SourceSpan) -> Scalar:
     if isinstance(value, HeaderValue):
         return Scalar(Unary("d2b", ValidBit(value.header)), BOOL)
     if isinstance(value, UnionValue):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from switch.frontend.check.types import Bits, Composite
+from switch.frontend.check.types import Bits, CompositeType
 from switch.frontend.declared import DeclaredDigest
-from switch.frontend.diagnostics import Span
+from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import ParserStep
 from switch.frontend.lower.argument import (
     algorithm,
@@ -35,7 +35,7 @@ def _truncate(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
     cx.emit("truncate", number(cx, a[0]), span=e.span)
 
 
-def _clone_kind(cx: Context, e: ast.Expression, span: Span) -> str:
+def _clone_kind(cx: Context, e: ast.Expression, span: SourceSpan) -> str:
     value = cx.value_of(e)
     assert isinstance(value, Literal)
     member = value.value.member
@@ -59,7 +59,7 @@ def _again(op: str, cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
     cx.emit(op, _preserved(cx, a[0], e.span), span=e.span)
 
 
-def _preserved(cx: Context, e: ast.Expression, span: Span) -> FieldList:
+def _preserved(cx: Context, e: ast.Expression, span: SourceSpan) -> FieldList:
     """The list of metadata fields tagged with `@field_list(index)`."""
     index = cx.scalar_of(e).number
     if index is None:
@@ -76,9 +76,9 @@ def _preserved(cx: Context, e: ast.Expression, span: Span) -> FieldList:
 def _digest(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
     t = a[1].type
     callee = e.target
-    if callee.type_arguments and isinstance(callee.type_arguments[0], Composite):
+    if callee.type_arguments and isinstance(callee.type_arguments[0], CompositeType):
         t = callee.type_arguments[0]
-    name = t.name if isinstance(t, Composite) and not t.anonymous else "digest"
+    name = t.name if isinstance(t, CompositeType) and not t.anonymous else "digest"
     items = tuple(item.of for item in flat(cx, cx.value_of(a[1]), e.span) if isinstance(item.of, FieldRef | Const))
     known = cx.program.digests
     found = next((x.learned for x in known if x.name == name and x.learned.items == items), None)

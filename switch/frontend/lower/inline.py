@@ -5,12 +5,12 @@ from __future__ import annotations
 from switch.frontend.check.scope import Callee, ParameterInfo, Symbol
 from switch.frontend.check.types import VOID, strip
 from switch.frontend.declared import DeclaredAction
-from switch.frontend.diagnostics import Span
+from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import Apply, Flow, Quit, Region, bodies
 from switch.frontend.lower.assignment import assign, pinned, reset_headers
 from switch.frontend.lower.context import Context, RefusalError, control_plane_name
 from switch.frontend.lower.storage import allocate
-from switch.frontend.lower.values import ActionValue, ExternValue, Frame, Literal, Value
+from switch.frontend.lower.values import ActionValue, Bindings, ExternValue, Literal, Value
 from switch.frontend.parse import ast
 from switch.frontend.scalar import Scalar
 from switch.model.expressions import Const, Local
@@ -23,7 +23,7 @@ def call_action(cx: Context, e: ast.Call, callee: Callee) -> None:
     cx.deeper(e.span)
     if not cx.in_action:
         _name_called(cx, action)
-    frame = Frame(action.frame, action.name)
+    frame = Bindings(action.frame, action.name)
     with cx.apart() as made:
         back = _bind(cx, callee, frame)
         inlined(cx, action.declaration.body, frame, back, e.span)
@@ -36,7 +36,7 @@ def call_function(cx: Context, e: ast.Call, callee: Callee) -> Value:
     declaration = callee.symbol.declaration
     assert isinstance(declaration, ast.Function)
     cx.deeper(e.span)
-    frame = Frame(cx.globals, declaration.name)
+    frame = Bindings(cx.globals, declaration.name)
     back = _bind(cx, callee, frame)
     returns = callee.symbol.type
     result: Value = Literal(None, VOID)
@@ -52,7 +52,7 @@ def call_function(cx: Context, e: ast.Call, callee: Callee) -> Value:
     return result
 
 
-def _bind(cx: Context, callee: Callee, frame: Frame) -> list[tuple[Value, Value]]:
+def _bind(cx: Context, callee: Callee, frame: Bindings) -> list[tuple[Value, Value]]:
     """Bind a call's arguments in `frame`; returns places with the storage to copy back to each."""
     assert callee.symbol is not None
     back: list[tuple[Value, Value]] = []
@@ -64,7 +64,7 @@ def _bind(cx: Context, callee: Callee, frame: Frame) -> list[tuple[Value, Value]
     return back
 
 
-def inlined(cx: Context, body: ast.Block, frame: Frame, back: list[tuple[Value, Value]], span: Span) -> None:
+def inlined(cx: Context, body: ast.Block, frame: Bindings, back: list[tuple[Value, Value]], span: SourceSpan) -> None:
     """An action's body in place, then its parameters copied back, which happens at an exit as well."""
     with cx.apart(frame) as made:
         cx.in_action += 1
@@ -98,7 +98,7 @@ def copied(cx: Context, e: ast.Expression | None, info: ParameterInfo, name: str
     return storage, place
 
 
-def copy_back(cx: Context, back: list[tuple[Value, Value]], body: list[Flow], span: Span) -> None:
+def copy_back(cx: Context, back: list[tuple[Value, Value]], body: list[Flow], span: SourceSpan) -> None:
     if not back:
         return
     with cx.apart() as copies:
@@ -132,7 +132,7 @@ def _exits(a: DeclaredAction) -> bool:
     return a.action is not None and any(p.op == "exit" for p in a.action.primitives)
 
 
-def _before_quits(body: list[Flow], copies: list[Flow], span: Span) -> None:
+def _before_quits(body: list[Flow], copies: list[Flow], span: SourceSpan) -> None:
     """Put `copies` in front of every exit in `body`."""
     position = 0
     while position < len(body):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from switch.frontend.check.scope import Callee
 from switch.frontend.check.types import Bits, EnumValue, Extern, strip
 from switch.frontend.declared import Declared, DeclaredCounter, DeclaredMeter, DeclaredProfile, DeclaredRegister
-from switch.frontend.diagnostics import Span
+from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.lower.argument import algorithm, into, number
 from switch.frontend.lower.context import BLOCKS, Context, Methods, RefusalError
 from switch.frontend.lower.values import ExternValue, Literal
@@ -79,7 +79,7 @@ def _unit(cx: Context, callee: Callee, index: int) -> str:
     return value.value.member
 
 
-def _only_in_pipeline(cx: Context, what: str, span: Span) -> None:
+def _only_in_pipeline(cx: Context, what: str, span: SourceSpan) -> None:
     if cx.block not in ("ingress", "egress"):
         raise RefusalError(f"{what} can be used in ingress and egress, not in {BLOCKS[cx.block]}", span)
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from switch.frontend.check import fold
-from switch.frontend.check.types import BOOL, ERROR, INT, Bits, Composite, Enum, Type, VarBits, strip
-from switch.frontend.diagnostics import Span
+from switch.frontend.check.types import BOOL, ERROR, INT, Bits, CompositeType, Enum, Type, VarBits, strip
+from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import Branch, assigned
 from switch.frontend.lower.assignment import assign_scalar, evaluated
 from switch.frontend.lower.context import Context, Expressions, RefusalError, as_expression
 from switch.frontend.lower.storage import temporary
-from switch.frontend.lower.values import HeaderValue, Literal, Record, Value
+from switch.frontend.lower.values import Aggregate, HeaderValue, Literal, Value
 from switch.frontend.parse import ast
 from switch.frontend.scalar import Scalar, computed, constant, slice_of
 from switch.model.expressions import Binary
 
 
-def operation(op: str, operands: tuple[Scalar, ...], t: Type, span: Span) -> Scalar:
+def operation(op: str, operands: tuple[Scalar, ...], t: Type, span: SourceSpan) -> Scalar:
     """An operator on scalars, folded if they are all known (constructor parameters are only known here)."""
     t = strip(t)
     numbers = [o.number for o in operands if o.number is not None]
@@ -48,7 +48,7 @@ def operation(op: str, operands: tuple[Scalar, ...], t: Type, span: Span) -> Sca
     return computed(op, operands, t)
 
 
-def cast(value: Scalar, to: Type, span: Span) -> Scalar:
+def cast(value: Scalar, to: Type, span: SourceSpan) -> Scalar:
     t, plain = value.type, strip(to)
     if t == plain:
         return value
@@ -82,10 +82,10 @@ def binary(cx: Context, e: ast.Binary, left: Value, right: Value) -> Value:
     return operation(e.op, (a, b), e.type, e.span)
 
 
-def _equal(cx: Context, left: Value, right: Value, span: Span) -> Scalar:
+def _equal(cx: Context, left: Value, right: Value, span: SourceSpan) -> Scalar:
     if isinstance(left, HeaderValue) and isinstance(right, HeaderValue):
         return Scalar(Binary("==", left.header, right.header), BOOL)
-    if isinstance(left, Record) and isinstance(right, Record):
+    if isinstance(left, Aggregate) and isinstance(right, Aggregate):
         result: Scalar = constant(1, BOOL)
         for a, b in zip(left.members.values(), right.members.values(), strict=True):
             result = operation("&&", (result, _equal(cx, a, b, span)), BOOL, span)
@@ -124,7 +124,7 @@ def _conditional(cx: Context, e: ast.Conditional) -> Value:
     condition = cx.scalar_of(e.condition)
     if condition.number is not None:
         return cx.value_of(e.then if condition.number else e.otherwise)
-    if isinstance(strip(e.type), Composite):
+    if isinstance(strip(e.type), CompositeType):
         raise RefusalError("a conditional expression of structs or headers is not supported: use if", e.span)
     then, before_then = cx.isolated(e.then)
     otherwise, before_otherwise = cx.isolated(e.otherwise)
@@ -139,7 +139,7 @@ def _conditional(cx: Context, e: ast.Conditional) -> Value:
 
 def _cast(cx: Context, e: ast.Cast) -> Value:
     value = cx.value_of(e.operand)
-    if isinstance(value, Record | HeaderValue | Literal):
+    if isinstance(value, Aggregate | HeaderValue | Literal):
         return value
     return cast(as_expression(value, e.span), e.type, e.span)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from switch.frontend.check.context import Context as Checked
 from switch.frontend.check.scope import Callee, Symbol
-from switch.frontend.check.types import Applicable, Composite, Enum, EnumValue, Extern, strip
+from switch.frontend.check.types import ApplicableType, CompositeType, Enum, EnumValue, Extern, strip
 from switch.frontend.diagnostics import NOWHERE, Diagnostics
 from switch.frontend.draft import Draft, DraftPipeline
 from switch.frontend.lower import expression, operator, statement
@@ -16,11 +16,11 @@ from switch.frontend.lower.deparser import deparser
 from switch.frontend.lower.states.parser import lower_parser
 from switch.frontend.lower.storage import allocate, bits_of, new_header, pad
 from switch.frontend.lower.values import (
+    Aggregate,
+    Bindings,
     BlockValue,
     ExternValue,
-    Frame,
     HeaderValue,
-    Record,
     StackValue,
     UnionValue,
     Value,
@@ -40,7 +40,7 @@ _V1SWITCH = ("p", "vr", "ig", "eg", "ck", "dep")
 def lower(program: ast.Program, checked: Checked, diagnostics: Diagnostics, file: str) -> Draft:
     """The checked program as BMv2 will see it; refusals go to `diagnostics`."""
     made = Draft(file=file, errors=dict(checked.errors))
-    frame = Frame(None, "")
+    frame = Bindings(None, "")
     expressions = expression.EXPRESSIONS | operator.EXPRESSIONS
     cx = Context(made, checked, diagnostics, expressions, statement.STATEMENTS, frame, frame)
     with cx.refusals():
@@ -86,7 +86,7 @@ def _global(cx: Context, d: ast.Declaration) -> None:
         cx.program.enums[d.name] = dict(t.values)
     elif isinstance(d, ast.Composite) and d.annotation("controller_header") is not None:
         t = cx.symbol_of(d).type
-        if isinstance(t, Composite):
+        if isinstance(t, CompositeType):
             cx.program.controller_headers.append(t)
 
 
@@ -99,7 +99,7 @@ def _extern(cx: Context, name: str) -> ast.ExternDecl:
 def _blocks(cx: Context, main: Symbol) -> dict[str, BlockValue]:
     t, callee = main.type, main.value
     span = main.span or NOWHERE
-    if not isinstance(t, Applicable) or t.name != "V1Switch" or not isinstance(callee, Callee):
+    if not isinstance(t, ApplicableType) or t.name != "V1Switch" or not isinstance(callee, Callee):
         raise RefusalError(f"main must be a V1Switch, not {t}: v1model is the only architecture here", span)
     found = {}
     for name, argument in zip(_V1SWITCH, callee.arguments, strict=True):
@@ -107,7 +107,7 @@ def _blocks(cx: Context, main: Symbol) -> dict[str, BlockValue]:
         inner = argument.target
         if isinstance(argument, ast.Name):
             inner = argument.target.value
-        if not isinstance(inner, Callee) or not isinstance(inner.returns, Applicable):
+        if not isinstance(inner, Callee) or not isinstance(inner.returns, ApplicableType):
             raise RefusalError("each argument of V1Switch is an instance such as MyIngress()", argument.span)
         declared = inner.returns.declaration
         found[name] = block_value(cx, inner.returns, inner, control_plane_name(declared, ""), argument.span)
@@ -118,11 +118,11 @@ def _storage(cx: Context, parser: BlockValue) -> tuple[Value, Value, Value]:
     _, headers, metadata, standard = parser.symbol.parameters
     span = headers.declaration.span
     std_type = strip(standard.type)
-    assert isinstance(std_type, Composite)
+    assert isinstance(std_type, CompositeType)
     std = _standard_metadata(cx, std_type)
     for what, info in (("headers", headers), ("metadata", metadata)):
         t = strip(info.type)
-        if not isinstance(t, Composite) or t.kind != "struct":
+        if not isinstance(t, CompositeType) or t.kind != "struct":
             raise RefusalError(f"the {what} of the parser must be a struct, not {info.type}", info.declaration.span)
     hdr = allocate(cx, "", headers.type, span, top=True)
     for leaf in leaves(hdr):
@@ -132,8 +132,8 @@ def _storage(cx: Context, parser: BlockValue) -> tuple[Value, Value, Value]:
             break
     meta = allocate(cx, "userMetadata", metadata.type, metadata.declaration.span)
     meta_type = strip(metadata.type)
-    assert isinstance(meta_type, Composite)
-    assert isinstance(meta, Record)
+    assert isinstance(meta_type, CompositeType)
+    assert isinstance(meta, Aggregate)
     lists: dict[int, list[FieldRef]] = {}
     _field_lists(cx, meta_type, meta, [], lists)
     for place, (index, fields) in enumerate(lists.items()):
@@ -141,7 +141,7 @@ def _storage(cx: Context, parser: BlockValue) -> tuple[Value, Value, Value]:
     return hdr, meta, std
 
 
-def _standard_metadata(cx: Context, t: Composite) -> Record:
+def _standard_metadata(cx: Context, t: CompositeType) -> Aggregate:
     fields: list[Field] = []
     kind = HeaderType(STANDARD_METADATA, fields)
     header = new_header(cx, STANDARD_METADATA, kind, True)
@@ -155,11 +155,11 @@ def _standard_metadata(cx: Context, t: Composite) -> Record:
     pad(fields)
     cx.program.header_types[STANDARD_METADATA] = kind
     cx.names.add(STANDARD_METADATA)
-    return Record(t, members)
+    return Aggregate(t, members)
 
 
 def _field_lists(
-    cx: Context, t: Composite, record: Record, inherited: list[int], lists: dict[int, list[FieldRef]]
+    cx: Context, t: CompositeType, record: Aggregate, inherited: list[int], lists: dict[int, list[FieldRef]]
 ) -> None:
     """Lists of the metadata fields that `@field_list(…)` tags; a tag on a struct covers what is in it."""
     for f in t.fields.values():
@@ -173,9 +173,9 @@ def _field_lists(
                         raise RefusalError("@field_list takes numbers known at compile time", a.span)
                     indices.append(number)
         value = record.members[f.name]
-        if isinstance(value, Record) and isinstance(strip(f.type), Composite):
+        if isinstance(value, Aggregate) and isinstance(strip(f.type), CompositeType):
             inner = strip(f.type)
-            assert isinstance(inner, Composite)
+            assert isinstance(inner, CompositeType)
             _field_lists(cx, inner, value, indices, lists)
             continue
         places = [item.of for item in flat(cx, value, NOWHERE) if isinstance(item.of, FieldRef)] if indices else []

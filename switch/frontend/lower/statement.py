@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from switch.frontend.check.scope import Callee
 from switch.frontend.check.types import BOOL, Bits
-from switch.frontend.diagnostics import Span
+from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import Apply, Branch, Flow, Leave, Quit, Region, leaves_early, walk
 from switch.frontend.lower.assignment import assign, assign_scalar, evaluated, header_object, pinned
 from switch.frontend.lower.block import apply_control, variable
@@ -123,7 +123,7 @@ def _switch(cx: Context, s: ast.Switch) -> None:
 def _switch_chain(cx: Context, s: ast.Switch, value: Scalar) -> list[Flow]:
     """Cases in order as a chain of branches, the default last wherever it stands."""
     result: list[Flow] = []
-    chain: list[tuple[Scalar, list[Flow], Span]] = []
+    chain: list[tuple[Scalar, list[Flow], SourceSpan]] = []
     for labels, is_default, case in _arms(s):
         tests = [operation("==", (value, cx.scalar_of(label)), BOOL, label.span) for label in labels]
         made = cx.body(case.body)

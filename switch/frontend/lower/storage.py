@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from switch.frontend.check import types as ty
-from switch.frontend.diagnostics import Span
+from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.lower.context import SCALARS, Context, RefusalError
-from switch.frontend.lower.values import HeaderValue, Record, StackValue, UnionValue, Value, leaves
+from switch.frontend.lower.values import Aggregate, HeaderValue, StackValue, UnionValue, Value, leaves
 from switch.frontend.scalar import Scalar
 from switch.model.expressions import FieldRef
 from switch.model.headers import Field, Header, HeaderType, Stack, Union, UnionStack, add_field
@@ -37,24 +37,24 @@ def temporary(cx: Context, t: ty.Type) -> Scalar:
     return scalar(cx, "tmp", t)
 
 
-def allocate(cx: Context, name: str, t: ty.Type, span: Span, top: bool = False) -> Value:
+def allocate(cx: Context, name: str, t: ty.Type, span: SourceSpan, top: bool = False) -> Value:
     """Storage for a variable of type `t`. `top`: members of the headers struct keep their own names."""
     plain = ty.strip(t)
-    if isinstance(plain, ty.Composite):
+    if isinstance(plain, ty.CompositeType):
         if plain.kind == "struct":
             members: dict[str, Value] = {}
             for f in plain.fields.values():
                 inner = f.name if top and not name else f"{name}.{f.name}"
                 members[f.name] = allocate(cx, inner, f.type, span, top)
-            return Record(plain, members)
+            return Aggregate(plain, members)
         if plain.kind == "header":
             return header_instance(cx, cx.unique(name), plain)
         return _union_instance(cx, cx.unique(name), plain)
-    if isinstance(plain, ty.Stack):
+    if isinstance(plain, ty.StackType):
         return _stack_instance(cx, cx.unique(name), plain)
     if isinstance(plain, ty.Tuple):
         items = {str(i): allocate(cx, f"{name}.{i}", item, span) for i, item in enumerate(plain.items)}
-        return Record(plain, items)
+        return Aggregate(plain, items)
     if isinstance(plain, ty.VarBits):
         return _varbit_instance(cx, cx.unique(name), plain)
     if ty.scalar(plain):
@@ -69,7 +69,7 @@ def pad(fields: list[Field]) -> None:
         add_field(fields, "_padding", 8 - bits % 8)
 
 
-def header_type(cx: Context, t: ty.Composite) -> HeaderType:
+def header_type(cx: Context, t: ty.CompositeType) -> HeaderType:
     if t.name not in cx.program.header_types:
         fields: list[Field] = []
         varbits = _flatten(fields, t, "")
@@ -80,12 +80,12 @@ def header_type(cx: Context, t: ty.Composite) -> HeaderType:
     return cx.program.header_types[t.name]
 
 
-def _flatten(fields: list[Field], t: ty.Composite, prefix: str) -> int:
+def _flatten(fields: list[Field], t: ty.CompositeType, prefix: str) -> int:
     """Append the fields of `t`; returns how wide its varbit field may be, 0 without one."""
     varbits = 0
     for f in t.fields.values():
         plain = ty.strip(f.type)
-        if isinstance(plain, ty.Composite):
+        if isinstance(plain, ty.CompositeType):
             varbits = _flatten(fields, plain, f"{prefix}{f.name}.") or varbits
         elif isinstance(plain, ty.VarBits):
             add_field(fields, prefix + f.name, None)
@@ -101,14 +101,14 @@ def new_header(cx: Context, name: str, t: HeaderType, metadata: bool) -> Header:
     return made
 
 
-def header_instance(cx: Context, name: str, t: ty.Composite) -> HeaderValue:
+def header_instance(cx: Context, name: str, t: ty.CompositeType) -> HeaderValue:
     return HeaderValue(new_header(cx, name, header_type(cx, t), False), t)
 
 
-def _union_instance(cx: Context, name: str, t: ty.Composite) -> UnionValue:
+def _union_instance(cx: Context, name: str, t: ty.CompositeType) -> UnionValue:
     members: dict[str, HeaderValue] = {}
     for f in t.fields.values():
-        assert isinstance(f.type, ty.Composite)
+        assert isinstance(f.type, ty.CompositeType)
         members[f.name] = header_instance(cx, f"{name}.{f.name}", f.type)
     headers = tuple(member.header for member in members.values())
     made = Union(name, len(cx.program.unions), t.name, tuple(members), headers)
@@ -116,7 +116,7 @@ def _union_instance(cx: Context, name: str, t: ty.Composite) -> UnionValue:
     return UnionValue(made, t, members)
 
 
-def _stack_instance(cx: Context, name: str, t: ty.Stack) -> StackValue:
+def _stack_instance(cx: Context, name: str, t: ty.StackType) -> StackValue:
     names = [f"{name}[{i}]" for i in range(t.size)]
     if t.element.kind == "header_union":
         unions = [_union_instance(cx, n, t.element) for n in names]
@@ -141,9 +141,9 @@ def _varbit_instance(cx: Context, name: str, t: ty.VarBits) -> Scalar:
 def header_field(cx: Context, header: HeaderValue, prefix: str, name: str, t: ty.Type) -> Value:
     """A field of a header instance; a struct inside it is a Record of the flattened fields."""
     plain = ty.strip(t)
-    if isinstance(plain, ty.Composite):
+    if isinstance(plain, ty.CompositeType):
         inner = {f.name: header_field(cx, header, f"{prefix}{name}.", f.name, f.type) for f in plain.fields.values()}
-        return Record(plain, inner)
+        return Aggregate(plain, inner)
     found = header.header.type.field(prefix + name)
     assert found is not None
     return Scalar(FieldRef(header.header, found), plain)

@@ -12,7 +12,7 @@ from switch.frontend.lower.entry import action_data, entries_of
 from switch.frontend.lower.inline import copied, find_action, inlined
 from switch.frontend.lower.key import add_key
 from switch.frontend.lower.object import extern_object
-from switch.frontend.lower.values import ActionValue, ExternValue, Frame, TableValue, Value
+from switch.frontend.lower.values import ActionValue, Bindings, ExternValue, TableValue, Value
 from switch.frontend.parse import ast
 from switch.frontend.scalar import Scalar
 from switch.model.actions import Action, Parameter
@@ -90,7 +90,7 @@ def _listed_action(cx: Context, ref: ast.ActionRef) -> DeclaredAction:
 def _define_action(cx: Context, action: ActionValue, arguments: list[ast.Expression | None]) -> DeclaredAction:
     d = action.declaration
     definition = DeclaredAction(action.name, annotations=d.annotations, span=d.span)
-    frame = Frame(action.frame, action.name)
+    frame = Bindings(action.frame, action.name)
     back: list[tuple[Value, Value]] = []
     with cx.apart() as body:
         for info, argument in zip(action.symbol.parameters, arguments, strict=True):

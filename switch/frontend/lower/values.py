@@ -7,8 +7,8 @@ from dataclasses import field
 from typing import Any
 
 from switch.frontend.check.scope import Symbol
-from switch.frontend.check.types import Composite, Extern, Type
-from switch.frontend.check.types import Stack as StackType
+from switch.frontend.check.types import CompositeType, Extern, Type
+from switch.frontend.check.types import StackType as StackType
 from switch.frontend.declared import DeclaredAction, DeclaredTable
 from switch.frontend.parse import ast
 from switch.frontend.scalar import Scalar
@@ -21,7 +21,7 @@ class HeaderValue(Mutable):
     """A header instance."""
 
     header: Header
-    type: Composite
+    type: CompositeType
 
 
 class StackValue(Mutable):
@@ -41,7 +41,7 @@ class StackValue(Mutable):
 
 class UnionValue(Mutable):
     union: Union
-    type: Composite
+    type: CompositeType
     members: dict[str, HeaderValue]
 
 
@@ -50,7 +50,7 @@ class ElementValue(Mutable):
 
     stack: StackValue
     index: Scalar
-    type: Composite
+    type: CompositeType
 
     @property
     def expression(self) -> StackElement:
@@ -75,7 +75,7 @@ class NextValue(Mutable):
     """`stack.next` in a parser; with `member`, a header of the next union."""
 
     stack: StackValue
-    type: Composite
+    type: CompositeType
     member: str = ""
 
 
@@ -83,11 +83,11 @@ class LastValue(Mutable):
     """`stack.last` in a parser; with `member`, a header of the last union."""
 
     stack: StackValue
-    type: Composite
+    type: CompositeType
     member: str = ""
 
 
-class Record(Mutable):
+class Aggregate(Mutable):
     """A struct, tuple or list: storage if its members are, else a value."""
 
     type: Type
@@ -115,7 +115,7 @@ class BlockValue(Mutable):
     symbol: Symbol
     declaration: ast.Applicable
     name: str
-    frame: Frame
+    frame: Bindings
     bound: list[Value] | None = None
     storage: dict[int, Value] = field(default_factory=dict)  # of parameters that are copied, by position
     locals_made: bool = False
@@ -126,7 +126,7 @@ class TableValue(Mutable):
 
     declaration: ast.TableDecl
     name: str
-    frame: Frame
+    frame: Bindings
     table: DeclaredTable | None = None
     actions: dict[str, DeclaredAction] = field(default_factory=dict)  # by the name in its action list
     prepared: list[tuple[Scalar, ast.Expression]] = field(default_factory=list)
@@ -138,7 +138,7 @@ class ActionValue(Mutable):
     symbol: Symbol
     declaration: ast.Action
     name: str
-    frame: Frame
+    frame: Bindings
     definition: DeclaredAction | None = None  # without arguments bound in an action list
 
 
@@ -150,7 +150,7 @@ Value = (
     | ElementValue
     | NextValue
     | LastValue
-    | Record
+    | Aggregate
     | ExternValue
     | Literal
     | BlockValue
@@ -159,10 +159,10 @@ Value = (
 )
 
 
-class Frame:
+class Bindings:
     """Bindings of symbols to values, inside those of the enclosing block."""
 
-    def __init__(self, parent: Frame | None, prefix: str) -> None:
+    def __init__(self, parent: Bindings | None, prefix: str) -> None:
         self.parent = parent
         self.prefix = prefix
         self.bindings: dict[int, Value] = {}
@@ -171,7 +171,7 @@ class Frame:
         self.bindings[id(symbol)] = value
 
     def lookup(self, symbol: Symbol) -> Value | None:
-        frame: Frame | None = self
+        frame: Bindings | None = self
         while frame is not None:
             found = frame.bindings.get(id(symbol))
             if found is not None:
@@ -182,7 +182,7 @@ class Frame:
 
 def leaves(value: Value) -> Iterator[Value]:
     """The scalars, headers, stacks and unions that a value consists of."""
-    if isinstance(value, Record):
+    if isinstance(value, Aggregate):
         for member in value.members.values():
             yield from leaves(member)
     else:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import field, fields
 from typing import Any
 
-from switch.frontend.diagnostics import Span
+from switch.frontend.diagnostics import SourceSpan
 from switch.records import Mutable
 
 
 class Node(Mutable):
-    span: Span
+    span: SourceSpan
 
 
 class Annotation(Node):
@@ -164,7 +164,9 @@ def alike(a: Expression, b: Expression) -> bool:
             return a.type == b.type and alike(a.operand, b.operand)
         case (Member() | Index() | Slice() | Unary() | Binary(), _):
             pairs = [(getattr(a, part.name), getattr(b, part.name)) for part in fields(a) if part.init]
-            return all(alike(x, y) if isinstance(x, Expression) else x == y for x, y in pairs if type(x) is not Span)
+            return all(
+                alike(x, y) if isinstance(x, Expression) else x == y for x, y in pairs if type(x) is not SourceSpan
+            )
     return a.value is not None and a.value == b.value and a.type == b.type
 
 
@@ -294,15 +296,15 @@ class Composite(Declaration):
 
 class EnumDecl(Declaration):
     underlying: TypeRef | None
-    members: list[tuple[str, Expression | None, Span]]
+    members: list[tuple[str, Expression | None, SourceSpan]]
 
 
 class ErrorDecl(Declaration):
-    members: list[tuple[str, Span]]
+    members: list[tuple[str, SourceSpan]]
 
 
 class MatchKindDecl(Declaration):
-    members: list[tuple[str, Span]]
+    members: list[tuple[str, SourceSpan]]
 
 
 class Prototype(Declaration):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from switch.frontend.diagnostics import Diagnostics, Span
+from switch.frontend.diagnostics import Diagnostics, SourceSpan
 from switch.frontend.parse.lexer import Token
 
 # Reserved words (specification, section 6.3.3): never names. The other keywords only mean something in their place.
@@ -86,7 +86,7 @@ class Cursor:
     def shown(self) -> str:
         return "the end of the file" if self.token.kind == "end" else repr(self.token.text)
 
-    def fail(self, message: str, span: Span | None = None) -> Exception:
+    def fail(self, message: str, span: SourceSpan | None = None) -> Exception:
         """The exception to raise at a syntax error."""
         if self.guessing:
             return BacktrackError()

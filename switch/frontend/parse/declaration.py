@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.frontend.diagnostics import Span
+from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.parse import ast
 from switch.frontend.parse.annotation import read_annotations
 from switch.frontend.parse.block import read_action, read_control, read_parameters, read_parser
@@ -80,13 +80,13 @@ def _enum(p: Cursor) -> ast.EnumDecl:
     return ast.EnumDecl(word.span, word.text, underlying, p.listed(lambda: _member(p), "}"))
 
 
-def _member(p: Cursor) -> tuple[str, ast.Expression | None, Span]:
+def _member(p: Cursor) -> tuple[str, ast.Expression | None, SourceSpan]:
     read_annotations(p)
     member = p.name("an enum member")
     return member.text, read_expression(p) if p.accept("=") else None, member.span
 
 
-def _identifiers(p: Cursor) -> list[tuple[str, Span]]:
+def _identifiers(p: Cursor) -> list[tuple[str, SourceSpan]]:
     p.expect("{")
     return [(word.text, word.span) for word in p.listed(p.name, "}")]
 

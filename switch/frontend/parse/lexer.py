@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from switch.frontend.diagnostics import Diagnostics, Span
+from switch.frontend.diagnostics import Diagnostics, SourceSpan
 
 # `>>` is not a token: in `bit<bit<8>>` it closes two brackets. The parser joins adjacent `>` where a shift may stand.
 _LONG = "&&& |+| |-| ... << && || == != <= >= ++ .. += -= *= &= |= ^= ##"
@@ -30,7 +30,7 @@ class Token:
 
     kind: str
     text: str
-    span: Span
+    span: SourceSpan
     glued: bool = False
     first: bool = False  # the first token of its line
 
@@ -55,7 +55,7 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics) -> list[Token]:
     while position < end:
         m = match(text, position)
         if m is None:
-            span = Span(file, line, position - line_start + 1)
+            span = SourceSpan(file, line, position - line_start + 1)
             rest = text[position]
             if rest == '"':
                 diagnostics.error("lex", "this string is not closed on its line", span)
@@ -67,11 +67,11 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics) -> list[Token]:
         kind = m.lastgroup or ""
         word = m.group()
         if kind == "open":
-            span = Span(file, line, position - line_start + 1, 2)
+            span = SourceSpan(file, line, position - line_start + 1, 2)
             diagnostics.error("lex", "this comment is never closed", span)
             break
         if kind == "newline":
-            tokens.append(Token("newline", "\n", Span(file, line, position - line_start + 1)))
+            tokens.append(Token("newline", "\n", SourceSpan(file, line, position - line_start + 1)))
             line, line_start, first, glued = line + 1, m.end(), True, False
         elif kind in ("space", "comment"):
             breaks = word.count("\n")
@@ -80,11 +80,11 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics) -> list[Token]:
                 line_start = position + word.rindex("\n") + 1
             glued = False
         else:
-            span = Span(file, line, position - line_start + 1, len(word))
+            span = SourceSpan(file, line, position - line_start + 1, len(word))
             tokens.append(Token(kind, word, span, glued, first))
             first, glued = False, True
         position = m.end()
-    tokens.append(Token("newline", "\n", Span(file, line, max(1, end - line_start + 1))))
+    tokens.append(Token("newline", "\n", SourceSpan(file, line, max(1, end - line_start + 1))))
     return tokens
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from switch.frontend.diagnostics import Diagnostics, Span, choices, count
+from switch.frontend.diagnostics import Diagnostics, SourceSpan, choices, count
 from switch.frontend.parse.lexer import Token, integer, tokenize
 
 STANDARD_INCLUDE = Path(__file__).parents[1] / "include"
@@ -31,7 +31,7 @@ class _Branch:
 
     active: bool
     taken: bool
-    span: Span
+    span: SourceSpan
     seen_else: bool = False
 
 
@@ -60,13 +60,13 @@ class Preprocessor:
     def run(self, path: Path, shown: str | None = None) -> list[Token]:
         """The program's tokens, ended by one of kind `end`. `shown` is the file name that diagnostics print."""
         self._file(path, shown or str(path), None)
-        span = self._out[-1].span if self._out else Span(shown or str(path), 1, 1)
+        span = self._out[-1].span if self._out else SourceSpan(shown or str(path), 1, 1)
         return [*self._out, Token("end", "end of file", span)]
 
     # --- files and lines -------------------------------------------------------------------------------------------
 
-    def _file(self, path: Path, shown: str, span: Span | None) -> None:
-        at = span or Span(shown, 1, 1)
+    def _file(self, path: Path, shown: str, span: SourceSpan | None) -> None:
+        at = span or SourceSpan(shown, 1, 1)
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from switch.frontend.check.types import Bits, Composite, VarBits, strip, width
+from switch.frontend.check.types import Bits, CompositeType, VarBits, strip, width
 from switch.frontend.flow import ParserStep
 from switch.frontend.lower.assignment import keep
 from switch.frontend.lower.context import Context, Methods, RefusalError
@@ -21,7 +21,7 @@ def _packet_in_extract(cx: Context, e: ast.Call, a: list[ast.Expression], _o: Ex
     target = a[0]
     assert target is not None
     if isinstance(target, ast.Default):
-        if not isinstance(target.type, Composite):
+        if not isinstance(target.type, CompositeType):
             raise RefusalError("extract needs a type argument to skip a header: extract<T>(_)", e.span)
         value: Value = header_instance(cx, cx.unique("skipped"), target.type)
     else:

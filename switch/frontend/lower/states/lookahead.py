@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from switch.frontend.check.types import BOOL, Bits, Composite, Tuple, Type, strip, width
-from switch.frontend.diagnostics import Span
+from switch.frontend.check.types import BOOL, Bits, CompositeType, Tuple, Type, strip, width
+from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import ParserStep
 from switch.frontend.lower.context import Context, RefusalError
 from switch.frontend.lower.operator import cast, operation
 from switch.frontend.lower.storage import temporary
-from switch.frontend.lower.values import Record, Value
+from switch.frontend.lower.values import Aggregate, Value
 from switch.frontend.scalar import Scalar, constant, slice_of
 from switch.model.expressions import FieldRef
 from switch.model.parsers import Lookahead, Set
@@ -18,7 +18,7 @@ from switch.model.parsers import Lookahead, Set
 WHOLE_BITS_MAX = 128
 
 
-def lookahead(cx: Context, t: Type, span: Span) -> Value:
+def lookahead(cx: Context, t: Type, span: SourceSpan) -> Value:
     """The bits of a `t` ahead, all read at once: all must be there, however few are used (specification, 13.8.4).
 
     BMv2 1.15 checks the length of neither a key nor a part, so a lookahead becomes neither.
@@ -27,7 +27,7 @@ def lookahead(cx: Context, t: Type, span: Span) -> Value:
     bits = width(plain)
     if bits is None:
         raise RefusalError(f"lookahead needs a type of fixed size, not {t}", span)
-    aggregate = isinstance(plain, Composite | Tuple)
+    aggregate = isinstance(plain, CompositeType | Tuple)
     # Packets are whole bytes: a packet that holds a part of a byte holds the whole byte.
     ahead: Type = Bits((bits + 7) // 8 * 8 if aggregate else bits) if aggregate or plain == BOOL else plain
     kept = temporary(cx, ahead)
@@ -35,23 +35,23 @@ def lookahead(cx: Context, t: Type, span: Span) -> Value:
     return _part_ahead(cx, kept, plain, 0, span)
 
 
-def look_ahead(cx: Context, into: Scalar, offset: int, bits: int, span: Span) -> None:
+def look_ahead(cx: Context, into: Scalar, offset: int, bits: int, span: SourceSpan) -> None:
     """Read bits from ahead of the cursor into a field."""
     assert isinstance(into.of, FieldRef)
     cx.out.append(ParserStep(Set(into.of, Lookahead(offset, bits)), span))
 
 
-def _part_ahead(cx: Context, whole: Scalar, t: Type, offset: int, span: Span) -> Value:
+def _part_ahead(cx: Context, whole: Scalar, t: Type, offset: int, span: SourceSpan) -> Value:
     """The part of `whole` that begins at bit `offset`; aggregates fall into their fields."""
     plain = strip(t)
-    if isinstance(plain, Composite | Tuple):
+    if isinstance(plain, CompositeType | Tuple):
         items = enumerate(plain.items) if isinstance(plain, Tuple) else plain.fields.items()
         members: dict[str, Value] = {}
         for name, item in items:
             inner = item if isinstance(item, Type) else item.type
             members[str(name)] = _part_ahead(cx, whole, inner, offset, span)
             offset += width(inner) or 0
-        return Record(plain, members)
+        return Aggregate(plain, members)
     size, total = width(plain) or 0, width(whole.type) or 0
     part: Scalar
     if total > WHOLE_BITS_MAX:

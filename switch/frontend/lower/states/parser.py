@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.frontend.check.scope import Callee
-from switch.frontend.check.types import Applicable
+from switch.frontend.check.types import ApplicableType
 from switch.frontend.lower.assignment import assign
 from switch.frontend.lower.binding import bind_block
 from switch.frontend.lower.block import block_value, make_locals
@@ -84,7 +84,7 @@ def apply_parser(cx: Context, e: ast.Call, callee: Callee) -> None:
         block = found
     else:
         assert callee.symbol is not None
-        assert isinstance(callee.symbol.type, Applicable)
+        assert isinstance(callee.symbol.type, ApplicableType)
         name = f"{cx.frame.prefix}.{callee.symbol.name}"
         block = block_value(cx, callee.symbol.type, Callee("constructor", callee.name), name, e.span)
     back = bind_block(cx, block, e, callee)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from switch.frontend.check.types import BOOL
-from switch.frontend.diagnostics import NOWHERE, Span
+from switch.frontend.diagnostics import NOWHERE, SourceSpan
 from switch.frontend.draft import DraftState
 from switch.frontend.flow import Branch, Flow, Leave, ParserStep, Region, Step, assigned
 from switch.frontend.lower.context import Context, RefusalError
@@ -93,7 +93,7 @@ def add_operation(cx: Context, s: Step | ParserStep) -> None:
     cx.state.operations.append(made)
 
 
-def _check_readable(part: object, span: Span) -> None:
+def _check_readable(part: object, span: SourceSpan) -> None:
     """BMv2 reads a field of the last union of a stack only as a whole key of a select."""
     if isinstance(part, LastUnionField):
         raise RefusalError(f"BMv2 reads {part} only as a whole key of a select", span)

@@ -6,7 +6,7 @@ import itertools
 
 from switch.frontend.check.scope import Symbol
 from switch.frontend.declared import DeclaredValueSet
-from switch.frontend.diagnostics import Span
+from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import assigned
 from switch.frontend.lower.context import Context, RefusalError, control_plane_name
 from switch.frontend.lower.states.state import DEAD, add_operation, drain, end, go, key_part, new_state
@@ -55,7 +55,7 @@ def transition(cx: Context, s: ast.State, targets: dict[str, str | None]) -> Non
     end(cx, keys, transitions, _no_match(cx))
 
 
-def _warn_reject(cx: Context, span: Span, what: str) -> None:
+def _warn_reject(cx: Context, span: SourceSpan, what: str) -> None:
     cx.diagnostics.warning("target", f"{what}: BMv2 ends parsing and goes on with the packet", span)
 
 
