@@ -31,10 +31,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.rig.processor import cpu_ns
 from controller import Address, compiled_pipelines, push, verify
-from controller.client import INSERT, Channels, Client
+from controller.client import INSERT, Channels, P4RuntimeClient
 from controller.entries import TableEntry
 from controller.items import encode
-from controller.pipelines import Pipeline
+from controller.pipelines import PipelineConfig
 from switch.entries import Lpm
 from topo.graph import device_id, ports
 from topo.plan import Plan
@@ -96,9 +96,9 @@ def bmv2(directory: Path) -> Iterator[tuple[int, Address]]:
             process.kill()
 
 
-def one_device(name: str, pid: int, address: Address, pipeline: Pipeline, count: int) -> dict[str, Any]:
+def one_device(name: str, pid: int, address: Address, pipeline: PipelineConfig, count: int) -> dict[str, Any]:
     with Channels() as channels:
-        client = Client(channels, name, address)
+        client = P4RuntimeClient(channels, name, address)
         with client.as_primary():
             client.set_pipeline(pipeline.config_bytes)
             start = (time.monotonic(), time.process_time(), cpu_ns(pid) / 1e9)

@@ -89,7 +89,7 @@ class Channels:
             channel.close()
 
 
-class Client:
+class P4RuntimeClient:
     """One switch. `as_primary` opens the session that writing needs; reading needs none."""
 
     def __init__(self, channels: Channels, name: str, address: Address) -> None:
@@ -107,7 +107,7 @@ class Client:
 
     # --- session ----------------------------------------------------------------------------------------------------
 
-    def as_primary(self) -> Client:
+    def as_primary(self) -> P4RuntimeClient:
         """Become primary, or raise ClientError. Use as `with client.as_primary():`; leaving ends the session."""
         self._requests = queue.Queue()
         stream = self._channel.stream_stream(
@@ -176,7 +176,7 @@ class Client:
         finally:
             timer.cancel()
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> P4RuntimeClient:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -246,7 +246,7 @@ class Client:
 class _errors:  # noqa: N801  (reads as a statement: with _errors(client))
     """Turns gRPC's exceptions into ClientError, caused by a P4RuntimeError or, for a batch, by the RPC's error."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: P4RuntimeClient) -> None:
         self._client = client
 
     def __enter__(self) -> None:

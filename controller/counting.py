@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from controller import tables
-from controller.client import Address, Channels, Client
+from controller.client import Address, Channels, P4RuntimeClient
 from controller.pipelines import Pipelines
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.p4info import P4Info
@@ -51,7 +51,9 @@ def read_counters(plan: Plan, addresses: Mapping[str, Address], pipelines: Pipel
         def one(name: str) -> tuple[str, Cells]:
             switch = plan.switch_node(name)
             p4info = pipelines[switch.role].p4info
-            return name, decoded(p4info, Client(channels, name, addresses[name]).read(cells(plan, switch, p4info)))
+            return name, decoded(
+                p4info, P4RuntimeClient(channels, name, addresses[name]).read(cells(plan, switch, p4info))
+            )
 
         return dict(workers.map(one, addresses))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from controller.entries import Entity
 from controller.items import INSERTED, WRITE_ORDER, Item, encode
-from controller.pipelines import Pipeline
+from controller.pipelines import PipelineConfig
 from switch.engine import Engine
 from switch.model import load_program
 from switch.p4rt import batch
@@ -28,7 +28,7 @@ class DirectControl:
     The engine loads the pipeline's program and so starts empty. Raises P4RuntimeError, BatchError.
     """
 
-    def __init__(self, engine: Engine, pipeline: Pipeline) -> None:
+    def __init__(self, engine: Engine, pipeline: PipelineConfig) -> None:
         self._pipeline = pipeline
         self._installed: dict[tuple[str, bytes], Item] = {}
         loaded = _loaded(pipeline)
@@ -56,7 +56,7 @@ class DirectControl:
 
 
 @lru_cache(maxsize=8)
-def _loaded(pipeline: Pipeline) -> LoadedPipeline:
+def _loaded(pipeline: PipelineConfig) -> LoadedPipeline:
     """The program, read once for all engines that run it."""
     return LoadedPipeline(
         pipeline.p4info,
@@ -67,7 +67,7 @@ def _loaded(pipeline: Pipeline) -> LoadedPipeline:
 
 
 @lru_cache(maxsize=65536)
-def _encoded(pipeline: Pipeline, entity: Entity) -> Item:
+def _encoded(pipeline: PipelineConfig, entity: Entity) -> Item:
     """The entity as bytes, made once for all switches of one role and for all runs of a process."""
     return encode(pipeline.p4info, entity)
 

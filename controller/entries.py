@@ -29,7 +29,7 @@ class GroupEntry(Frozen):
     priority: int = 0
 
 
-class DefaultAction(Frozen):
+class DefaultEntry(Frozen):
     """The action on a miss in a table, in place of the program's own."""
 
     table: str
@@ -37,7 +37,7 @@ class DefaultAction(Frozen):
     args: tuple[int, ...] = ()
 
 
-class Member(Frozen):
+class SelectorMember(Frozen):
     """A member of an action profile, as groups refer to it."""
 
     profile: str
@@ -46,7 +46,7 @@ class Member(Frozen):
     args: tuple[int, ...] = ()
 
 
-class Group(Frozen):
+class SelectorGroup(Frozen):
     """`members` are member ids of weight 1; `max_size` must not change while the group lives."""
 
     profile: str
@@ -55,7 +55,7 @@ class Group(Frozen):
     max_size: int
 
 
-class MeterCell(Frozen):
+class MeterEntry(Frozen):
     """One cell of an indirect meter; rates and bursts in the meter's own unit."""
 
     meter: str
@@ -63,4 +63,4 @@ class MeterCell(Frozen):
     config: MeterConfig
 
 
-Entity = TableEntry | GroupEntry | DefaultAction | Member | Group | MeterCell
+Entity = TableEntry | GroupEntry | DefaultEntry | SelectorMember | SelectorGroup | MeterEntry

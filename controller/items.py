@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from controller.entries import DefaultAction, Entity, Group, GroupEntry, Member, MeterCell, TableEntry
+from controller.entries import DefaultEntry, Entity, GroupEntry, MeterEntry, SelectorGroup, SelectorMember, TableEntry
 from switch.engine import MeterConfig
 from switch.entries import ActionCall, Match
 from switch.p4rt import codec, wire
@@ -49,18 +49,18 @@ def encode(p4info: P4Info, entity: Entity) -> Item:
     """The item of an entity. Raises P4RuntimeError naming what the P4Info does not have."""
     if isinstance(entity, TableEntry | GroupEntry):
         return _encode_entry(p4info, entity)
-    if isinstance(entity, DefaultAction):
+    if isinstance(entity, DefaultEntry):
         table = p4info.table(entity.table)
         key = wire.number(_TABLE_ID, table.id)
         action = codec.encode_table_action(_action(p4info, table.actions, entity.action, entity.table), entity.args)
         return Item(DEFAULT, key, wire.block(_TABLE_ENTRY, key + action + wire.number(_IS_DEFAULT, 1)), entity)
-    if isinstance(entity, Member):
+    if isinstance(entity, SelectorMember):
         profile = p4info.profile(entity.profile)
         actions = p4info.tables[profile.table_ids[0]].actions
         key = wire.number(_MEMBER_PROFILE, profile.id) + wire.number(_MEMBER_ID, entity.member_id)
         body = codec.encode_action(_action(p4info, actions, entity.action, entity.profile), entity.args)
         return Item(MEMBER, key, wire.block(_MEMBER, key + wire.block(_MEMBER_ACTION, body)), entity)
-    if isinstance(entity, Group):
+    if isinstance(entity, SelectorGroup):
         profile = p4info.profile(entity.profile)
         key = wire.number(_MEMBER_PROFILE, profile.id) + wire.number(_MEMBER_ID, entity.group_id)
         members = tuple((member_id, 1) for member_id in entity.members)
@@ -119,7 +119,7 @@ def _decode_entry(p4info: P4Info, message: Any) -> Entity | None:
         if not message.HasField("action"):
             return None
         call = codec.decode_action(table.name, table.actions, message.action.action)
-        return DefaultAction(table.alias, _alias(table.actions, call), call.args)
+        return DefaultEntry(table.alias, _alias(table.actions, call), call.args)
     pairs = zip(table.fields, codec.decode_matches(table, message.match), strict=True)
     match = tuple((info.name, value) for info, value in pairs)
     if message.action.WhichOneof("type") == "action_profile_group_id":
@@ -138,12 +138,12 @@ def _decode_member(p4info: P4Info, message: Any) -> Entity:
     profile = p4info.profiles[message.action_profile_id]
     actions = p4info.tables[profile.table_ids[0]].actions
     call = codec.decode_action(profile.name, actions, message.action)
-    return Member(profile.alias, message.member_id, _alias(actions, call), call.args)
+    return SelectorMember(profile.alias, message.member_id, _alias(actions, call), call.args)
 
 
 def _decode_group(p4info: P4Info, message: Any) -> Entity:
     members = tuple(sorted(member.member_id for member in message.members))
-    return Group(p4info.profiles[message.action_profile_id].alias, message.group_id, members, message.max_size)
+    return SelectorGroup(p4info.profiles[message.action_profile_id].alias, message.group_id, members, message.max_size)
 
 
 def _decode_meter(p4info: P4Info, message: Any) -> Entity | None:
@@ -151,7 +151,7 @@ def _decode_meter(p4info: P4Info, message: Any) -> Entity | None:
     if not message.HasField("config"):
         return None
     values = MeterConfig(config.cir, config.cburst, config.pir, config.pburst)
-    return MeterCell(p4info.meters[message.meter_id].alias, message.index.index, values)
+    return MeterEntry(p4info.meters[message.meter_id].alias, message.index.index, values)
 
 
 _DECODERS = {

@@ -20,7 +20,7 @@ ROLES: tuple[SwitchRole, ...] = ("leaf", "spine")
 
 
 @dataclass(frozen=True)
-class Pipeline:
+class PipelineConfig:
     """One program. `device_config` is BMv2 JSON, `p4info_text` P4Info in protobuf text format."""
 
     name: str
@@ -54,7 +54,7 @@ class Pipeline:
         return bytes(config.SerializeToString())
 
 
-Pipelines = Mapping[SwitchRole, Pipeline]
+Pipelines = Mapping[SwitchRole, PipelineConfig]
 
 
 def without_places(device_config: bytes, *, positions: bool) -> bytes:
@@ -77,13 +77,13 @@ def without_places(device_config: bytes, *, positions: bool) -> bytes:
         return device_config
 
 
-def read_pipeline(name: str, directory: Path) -> Pipeline:
+def read_pipeline(name: str, directory: Path) -> PipelineConfig:
     """A pipeline from a compiler's files `NAME.json` and `NAME.p4info.txtpb`. Raises FileNotFoundError."""
     p4info, program = directory / f"{name}.p4info.txtpb", directory / f"{name}.json"
     for path in (p4info, program):
         if not path.exists():
             raise FileNotFoundError(f"{path}: is missing: python -m switch compile p4/{name}.p4 -o {directory}")
-    return Pipeline(name, p4info.read_text(), program.read_bytes())
+    return PipelineConfig(name, p4info.read_text(), program.read_bytes())
 
 
 def read_pipelines(directory: Path) -> Pipelines:
@@ -92,7 +92,7 @@ def read_pipelines(directory: Path) -> Pipelines:
 
 def compiled_pipelines(programs: Path | None = None) -> Pipelines:
     """`leaf.p4` and `spine.p4` of `programs` (p4/); the compiler caches its results. Raises CompileError."""
-    pipelines: dict[SwitchRole, Pipeline] = {}
+    pipelines: dict[SwitchRole, PipelineConfig] = {}
     for role in ROLES:
         compiled = compile_program((programs or PROGRAMS) / f"{role}.p4")
         pipelines[role] = _pipeline(role, compiled.p4info_text, compiled.json_text)
@@ -100,6 +100,6 @@ def compiled_pipelines(programs: Path | None = None) -> Pipelines:
 
 
 @lru_cache(maxsize=16)
-def _pipeline(name: str, p4info_text: str, json_text: str) -> Pipeline:
+def _pipeline(name: str, p4info_text: str, json_text: str) -> PipelineConfig:
     """One object for a program, whose digests and names are found once a process."""
-    return Pipeline(name, p4info_text, json_text.encode())
+    return PipelineConfig(name, p4info_text, json_text.encode())

@@ -18,7 +18,7 @@ from topo.plan import Plan
 DIFFERENCES_SHOWN_MAX = 10
 
 
-class Fabric(Protocol):
+class ProvisionedFabric(Protocol):
     """The part of `topo.emulation.lab.Lab` that is used here."""
 
     @property
@@ -30,7 +30,7 @@ class ProvisionError(RuntimeError):
     """Switches are not as planned after a push; the message lists the first differences."""
 
 
-def addresses(fabric: Fabric, switches: Iterable[Switch]) -> dict[str, Address]:
+def addresses(fabric: ProvisionedFabric, switches: Iterable[Switch]) -> dict[str, Address]:
     """By name; switches without P4Runtime (kind linux) are left out."""
     return {switch.name: Address(*where) for switch in switches if (where := fabric.p4runtime(switch)) is not None}
 
@@ -53,7 +53,7 @@ def check(plan: Plan) -> None:
 
 
 def provision(
-    fabric: Fabric,
+    fabric: ProvisionedFabric,
     switches: Sequence[Switch],
     *,
     pipelines: Pipelines | None = None,

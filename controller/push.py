@@ -12,10 +12,10 @@ from pathlib import Path
 
 from common.journal import Journal
 from controller import items, words
-from controller.client import DELETE, INSERT, MODIFY, Address, Channels, Client, ClientError, UnreachableError
-from controller.entries import DefaultAction, Entity
+from controller.client import DELETE, INSERT, MODIFY, Address, Channels, ClientError, P4RuntimeClient, UnreachableError
+from controller.entries import DefaultEntry, Entity
 from controller.items import Changes, Item
-from controller.pipelines import Pipeline, Pipelines, compiled_pipelines
+from controller.pipelines import PipelineConfig, Pipelines, compiled_pipelines
 from controller.tables import DeadLinks, tables
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import P4RuntimeError
@@ -80,7 +80,7 @@ def push(
     difference; the others are provisioned all the same.
     """
 
-    def one(client: Client, switch: Switch, pipeline: Pipeline) -> _Result:
+    def one(client: P4RuntimeClient, switch: Switch, pipeline: PipelineConfig) -> _Result:
         wanted = _wanted(plan, switch, pipeline.p4info, dead_links)
         with client.as_primary():
             return _push_one(client, pipeline, wanted)
@@ -98,7 +98,7 @@ def verify(
 ) -> Report:
     """Read everything back and compare; changes nothing and needs no session."""
 
-    def one(client: Client, switch: Switch, pipeline: Pipeline) -> _Result:
+    def one(client: P4RuntimeClient, switch: Switch, pipeline: PipelineConfig) -> _Result:
         wanted = _wanted(plan, switch, pipeline.p4info)
         if client.cookie() != pipeline.cookie:
             return _Result(len(wanted), 0, (_wrong_pipeline(client, pipeline),))
@@ -126,7 +126,7 @@ def reconverge(
 def read_switch(name: str, address: Address, p4info: P4Info) -> list[Item]:
     """Everything that a switch has, as items in writing order. Raises ClientError, P4RuntimeError."""
     with Channels() as channels:
-        bodies = Client(channels, name, address).read(_filters(p4info))
+        bodies = P4RuntimeClient(channels, name, address).read(_filters(p4info))
     found = [item for body in bodies if (item := items.decode(p4info, body)) is not None]
     return sorted(found, key=lambda item: items.WRITE_ORDER.index(item.kind))
 
@@ -134,7 +134,7 @@ def read_switch(name: str, address: Address, p4info: P4Info) -> list[Item]:
 def _each(
     plan: Plan,
     addresses: Mapping[str, Address],
-    one: Callable[[Client, Switch, Pipeline], _Result],
+    one: Callable[[P4RuntimeClient, Switch, PipelineConfig], _Result],
     action: str,
     pipelines: Pipelines | None,
     journal: Path | None,
@@ -149,7 +149,7 @@ def _each(
         def guarded(name: str) -> tuple[str, _Result]:
             try:
                 switch = plan.switch_node(name)
-                return name, one(Client(channels, name, addresses[name]), switch, programs[switch.role])
+                return name, one(P4RuntimeClient(channels, name, addresses[name]), switch, programs[switch.role])
             except UnreachableError as error:
                 return name, _Result(differences=(Difference(name, "unreachable", str(error)),))
             except ClientError as error:
@@ -179,14 +179,14 @@ def _wanted(plan: Plan, switch: Switch, p4info: P4Info, dead_links: DeadLinks = 
 
 def _untouched_defaults(p4info: P4Info, entities: Iterable[Entity]) -> Iterator[Item]:
     """Default actions that the plan leaves as the program has them, where P4Info says what that is."""
-    changed = {p4info.table(e.table).name for e in entities if isinstance(e, DefaultAction)}
+    changed = {p4info.table(e.table).name for e in entities if isinstance(e, DefaultEntry)}
     for table in p4info.tables.values():
         if table.name not in changed and table.initial_default is not None and table.default_changeable:
             action, args = table.initial_default
-            yield items.encode(p4info, DefaultAction(table.alias, action.alias, args))
+            yield items.encode(p4info, DefaultEntry(table.alias, action.alias, args))
 
 
-def _push_one(client: Client, pipeline: Pipeline, wanted: list[Item]) -> _Result:
+def _push_one(client: P4RuntimeClient, pipeline: PipelineConfig, wanted: list[Item]) -> _Result:
     p4info = pipeline.p4info
     written = 0
     if client.cookie() != pipeline.cookie:
@@ -200,7 +200,7 @@ def _push_one(client: Client, pipeline: Pipeline, wanted: list[Item]) -> _Result
     return _Result(len(wanted), written, tuple(_differences(client.name, p4info, changes)))
 
 
-def _apply(client: Client, p4info: P4Info, changes: Changes) -> int:
+def _apply(client: P4RuntimeClient, p4info: P4Info, changes: Changes) -> int:
     """Write the changes in an order that the references between them allow."""
     written = 0
     for kind in items.WRITE_ORDER:
@@ -214,7 +214,7 @@ def _apply(client: Client, p4info: P4Info, changes: Changes) -> int:
     return written
 
 
-def _write(client: Client, p4info: P4Info, batch: list[tuple[int, Item]]) -> int:
+def _write(client: P4RuntimeClient, p4info: P4Info, batch: list[tuple[int, Item]]) -> int:
     if not batch:
         return 0
 
@@ -238,7 +238,7 @@ def _filters(p4info: P4Info) -> list[bytes]:
     return [entity.SerializeToString() for entity in entities]
 
 
-def _wrong_pipeline(client: Client, pipeline: Pipeline) -> Difference:
+def _wrong_pipeline(client: P4RuntimeClient, pipeline: PipelineConfig) -> Difference:
     cookie = client.cookie()
     found = "none is loaded" if cookie is None else f"cookie {cookie:#x} is loaded"
     return Difference(client.name, "pipeline", f"{found}, expected {pipeline.name} with cookie {pipeline.cookie:#x}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from ipaddress import IPv6Network
 
-from controller.entries import DefaultAction, Entity, Group, GroupEntry, Member, MeterCell, TableEntry
+from controller.entries import DefaultEntry, Entity, GroupEntry, MeterEntry, SelectorGroup, SelectorMember, TableEntry
 from switch.engine import MeterConfig
 from switch.entries import Exact, Lpm
 from topo.address import adjacency_usid, host_prefix, leaf_prefix, nic_usid, switch_usid, usid_prefix
@@ -104,7 +104,7 @@ def _routes(plan: Plan, switch: Switch, dead: Collection[frozenset[str]]) -> Ite
         return
     for index in range(plan.spines):
         port = leaf_spine_port(plan, index)
-        yield Member(ECMP_PROFILE, port, "set_next_hop", (port,))
+        yield SelectorMember(ECMP_PROFILE, port, "set_next_hop", (port,))
     for other in others:
         far = leaf(switch.plane, other).name
         alive = tuple(
@@ -114,7 +114,7 @@ def _routes(plan: Plan, switch: Switch, dead: Collection[frozenset[str]]) -> Ite
             and frozenset((far, spine(switch.plane, index).name)) not in dead
         )
         group_id = other + 1
-        yield Group(ECMP_PROFILE, group_id, alive, max_size=plan.spines)
+        yield SelectorGroup(ECMP_PROFILE, group_id, alive, max_size=plan.spines)
         yield GroupEntry("ecmp", (("ecmp_group", Exact(group_id)),), group_id)
         yield TableEntry("ipv6_route", _prefix("dst_addr", leaf_prefix(other)), "set_ecmp_group", (group_id,))
 
@@ -151,11 +151,11 @@ def _ecn(plan: Plan, switch: Switch) -> Iterator[Entity]:
 
 def _trimming(plan: Plan, switch: Switch) -> Iterator[Entity]:
     size = plan.trimming.size_bytes
-    yield DefaultAction("trim_profile", "trim_to", (size, plan.dscp.trimmed, PRIORITY_CONTROL))
+    yield DefaultEntry("trim_profile", "trim_to", (size, plan.dscp.trimmed, PRIORITY_CONTROL))
     for ref in ports(plan, switch):
         rate_pps = max(1, round(plan.trimming.share * link_at(plan, ref).rate_bps / (8 * size)))
         config = MeterConfig(rate_pps, TRIMMED_BURST_PACKETS, rate_pps, TRIMMED_BURST_PACKETS)
-        yield MeterCell("trimmed_meter", ref.port, config)
+        yield MeterEntry("trimmed_meter", ref.port, config)
         if towards_host(plan, ref):
             match = (("egress_port", Exact(ref.port)),)
             yield TableEntry("host_facing", match, "mark_last_hop", (plan.dscp.trimmed_lasthop,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv6Address
 
-from controller.entries import DefaultAction, Entity, Group, GroupEntry, Member, MeterCell, TableEntry
+from controller.entries import DefaultEntry, Entity, GroupEntry, MeterEntry, SelectorGroup, SelectorMember, TableEntry
 from switch.entries import Lpm, Match, Range, Ternary
 from switch.p4rt.p4info import P4Info
 
@@ -37,26 +37,26 @@ def key(p4info: P4Info, entity: Entity) -> str:
         if entity.priority:
             parts.append(f"priority={entity.priority}")
         return " ".join([entity.table, *parts])
-    if isinstance(entity, DefaultAction):
+    if isinstance(entity, DefaultEntry):
         return f"{entity.table} default"
-    if isinstance(entity, Member):
+    if isinstance(entity, SelectorMember):
         return f"{entity.profile} member {entity.member_id}"
-    if isinstance(entity, Group):
+    if isinstance(entity, SelectorGroup):
         return f"{entity.profile} group {entity.group_id}"
     return f"{entity.meter}[{entity.index}]"
 
 
 def value(p4info: P4Info, entity: Entity) -> str:
     """The object's configuration: action and arguments, members, or rates."""
-    if isinstance(entity, TableEntry | DefaultAction | Member):
+    if isinstance(entity, TableEntry | DefaultEntry | SelectorMember):
         params = p4info.action(entity.action).params
         pairs = zip(params, entity.args, strict=True)
         return f"{entity.action}({', '.join(f'{p.name}={number(a, p.bits)}' for p, a in pairs)})"
     if isinstance(entity, GroupEntry):
         return f"group {entity.group_id}"
-    if isinstance(entity, Group):
+    if isinstance(entity, SelectorGroup):
         return f"members {', '.join(map(str, entity.members)) or 'none'}, at most {entity.max_size}"
-    assert isinstance(entity, MeterCell)
+    assert isinstance(entity, MeterEntry)
     config = entity.config
     return f"cir={config.cir} cburst={config.cburst} pir={config.pir} pburst={config.pburst}"
 

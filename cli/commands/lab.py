@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 import topo.emulation.cli
-from topo.emulation.doctor import Finding
+from topo.emulation.doctor import Prerequisite
 from topo.emulation.lab import Lab
 from topo.node import Switch
 from topo.plan import Plan
@@ -30,7 +30,7 @@ def check(plan: Plan) -> None:
     controller.provisioning.check(plan)
 
 
-def endpoint_form() -> list[Finding]:
+def endpoint_form() -> list[Prerequisite]:
     """Whether the endpoint runs compiled; if not, why, and whether this machine could compile it."""
     from common.compiled import build, finder
     from endpoint import compiled
@@ -42,4 +42,4 @@ def endpoint_form() -> list[Finding]:
         except build.BuildError as error:
             why, remedy = f"{why}; {error}", f"then {remedy}"
     cost = f"virtual time and agents take longer, nothing else ({why})"
-    return [Finding("endpoint compiled", form.compiled, "useful", cost, remedy, form.why if form.compiled else "")]
+    return [Prerequisite("endpoint compiled", form.compiled, "useful", cost, remedy, form.why if form.compiled else "")]

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 import pytest
 
 from controller import Address, ProvisionError, compiled_pipelines, provision, push, reconverge, verify
-from controller.client import DELETE, INSERT, MODIFY, Channels, Client, ClientError
-from controller.entries import DefaultAction, MeterCell, TableEntry
+from controller.client import DELETE, INSERT, MODIFY, Channels, ClientError, P4RuntimeClient
+from controller.entries import DefaultEntry, MeterEntry, TableEntry
 from controller.items import encode
 from controller.pipelines import PROGRAMS, Pipelines
 from controller.push import read_switch
@@ -91,7 +91,7 @@ def leaf_and_spine(request, tmp_path_factory):
 def meddle(addresses, name, pipelines, *changes):
     """Change a switch behind the controller's back: (update type, entity) pairs."""
     p4info = pipelines["leaf" if "l" in name else "spine"].p4info
-    with Channels() as channels, Client(channels, name, addresses[name]).as_primary() as client:
+    with Channels() as channels, P4RuntimeClient(channels, name, addresses[name]).as_primary() as client:
         client.write([(kind, encode(p4info, entity).body) for kind, entity in changes], lambda index: str(index))
 
 
@@ -129,10 +129,10 @@ def test_what_others_changed_is_found_named_and_put_right(tiny, leaf_and_spine, 
         (INSERT, limit(77, 1, 5)),
         (MODIFY, limit(1, 0, 5)),
         (DELETE, limit(2, 0, 0)),
-        (MODIFY, DefaultAction("trim_profile", "trim_to", (300, 1, 7))),
-        (MODIFY, MeterCell("trimmed_meter", 1, MeterConfig(1, 1, 1, 1))),
-        (MODIFY, MeterCell("trimmed_meter", 9, MeterConfig(1, 1, 1, 1))),
-        (MODIFY, DefaultAction("dscp_to_class", "set_class", (5, 7))),
+        (MODIFY, DefaultEntry("trim_profile", "trim_to", (300, 1, 7))),
+        (MODIFY, MeterEntry("trimmed_meter", 1, MeterConfig(1, 1, 1, 1))),
+        (MODIFY, MeterEntry("trimmed_meter", 9, MeterConfig(1, 1, 1, 1))),
+        (MODIFY, DefaultEntry("dscp_to_class", "set_class", (5, 7))),
     )
     report = verify(tiny, addresses, pipelines=pipelines)
     found = {(d.switch, d.kind, d.detail.split(" →")[0]) for d in report.differences}
@@ -232,10 +232,10 @@ def test_a_program_without_a_table_that_the_plan_needs_is_named(tiny, serving, p
 
 def test_a_controller_that_is_not_primary_says_who_is(tiny, serving, pipelines, monkeypatch):
     with Channels() as channels:
-        first = Client(channels, "p0l0", serving.addresses["p0l0"]).as_primary()
+        first = P4RuntimeClient(channels, "p0l0", serving.addresses["p0l0"]).as_primary()
         try:
             with pytest.raises(ClientError, match="election id 1 is in use by another live controller"):
-                Client(channels, "p0l0", serving.addresses["p0l0"]).as_primary()
+                P4RuntimeClient(channels, "p0l0", serving.addresses["p0l0"]).as_primary()
         finally:
             first.close()
     assert push(tiny, {"p0l0": serving.addresses["p0l0"]}, pipelines=pipelines).ok
@@ -274,7 +274,7 @@ def test_refused_updates_are_named(tiny, serving, pipelines):
     push(tiny, serving.addresses, pipelines=pipelines)
     p4info = pipelines["leaf"].p4info
     entity = limit(1, 0, 5)
-    with Channels() as channels, Client(channels, "p0l0", serving.addresses["p0l0"]).as_primary() as client:
+    with Channels() as channels, P4RuntimeClient(channels, "p0l0", serving.addresses["p0l0"]).as_primary() as client:
         update = (INSERT, encode(p4info, entity).body)
         with pytest.raises(ClientError, match=r"p0l0 .*: refused #0: ALREADY_EXISTS: table SwitchIngress.*queue_limit"):
             client.write([update], lambda index: f"#{index}")

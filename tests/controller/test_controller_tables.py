@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.entries import DefaultAction, Group, GroupEntry, Member, MeterCell, TableEntry
+from controller.entries import DefaultEntry, GroupEntry, MeterEntry, SelectorGroup, SelectorMember, TableEntry
 from controller.items import compare, decode, encode
 from controller.tables import ROCE, TRIMMABLE, tables
 from controller.words import line
@@ -45,8 +45,8 @@ class Lookup:
         self.entities = entities
         self.exact: dict[Any, Any] = {}
         self.lpm: dict[str, list[Any]] = {}
-        self.groups = {e.group_id: e.members for e in entities if isinstance(e, Group)}
-        self.members = {e.member_id: e.args[0] for e in entities if isinstance(e, Member)}
+        self.groups = {e.group_id: e.members for e in entities if isinstance(e, SelectorGroup)}
+        self.members = {e.member_id: e.args[0] for e in entities if isinstance(e, SelectorMember)}
         for entity in entities:
             if not isinstance(entity, TableEntry | GroupEntry):
                 continue
@@ -197,7 +197,7 @@ def test_without_trimming_trimmable_data_is_dropped_like_the_rest(plan):
 
 
 def test_the_trimmed_share_is_a_rate_of_trimmed_packets(plan):
-    cells = [e for e in tables(plan, plan.switch_node("p0l0")) if isinstance(e, MeterCell)]
+    cells = [e for e in tables(plan, plan.switch_node("p0l0")) if isinstance(e, MeterEntry)]
     assert len(cells) == port_count(plan, plan.switch_node("p0l0"))
     for cell in cells:
         bits_per_s = cell.config.cir * 8 * plan.trimming.size_bytes
@@ -223,7 +223,7 @@ def test_a_comparison_finds_what_is_missing_different_and_unexpected(p4infos):
     assert len(compare(info, wanted, reversed(present))) == 0
 
     other = TableEntry("host_facing", (("egress_port", Exact(9)),), "mark_last_hop", (1,))
-    changed = DefaultAction("trim_profile", "trim_to", (200, 20, 7))
+    changed = DefaultEntry("trim_profile", "trim_to", (200, 20, 7))
     without = [body for item, body in zip(wanted, present, strict=True) if item.kind != "default action"][1:]
     changes = compare(info, wanted, [*without, encode(info, other).body, encode(info, changed).body])
     assert [line(info, item.entity) for item in changes.insert] == [
@@ -249,7 +249,7 @@ def test_lines_show_addresses_as_addresses(p4infos):
         (TableEntry("nat", (), "drop"), "no table 'nat' in the P4Info; tables: .*my_sid"),
         (TableEntry("my_sid", (("dst", Lpm(0, 1)),), "end_un"), "no match field 'dst'; fields: dst_addr"),
         (TableEntry("my_sid", (), "set_class", (1, 1)), "my_sid: no action 'set_class'; actions: .*end_un"),
-        (MeterCell("trim", 1, MeterConfig(1, 1, 1, 1)), "no meter 'trim'.*trimmed_meter"),
+        (MeterEntry("trim", 1, MeterConfig(1, 1, 1, 1)), "no meter 'trim'.*trimmed_meter"),
     ],
 )
 def test_a_p4info_that_lacks_something_is_refused_by_name(p4infos, entity, message):

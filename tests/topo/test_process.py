@@ -9,7 +9,7 @@ import pytest
 
 from topo.emulation import process
 from topo.emulation.bmv2 import Bmv2Driver
-from topo.emulation.driver import Site
+from topo.emulation.driver import LabSite
 from topo.emulation.state import LabError
 from topo.planfile import load_plan
 
@@ -50,4 +50,4 @@ def test_bmv2_that_is_not_installed_is_said_so(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", "/nonexistent")
     plan = load_plan("tiny")
     with pytest.raises(LabError, match="simple_switch_grpc is not on PATH"):
-        Bmv2Driver(Site(plan, tmp_path, "token", {})).start(list(plan.switches()), lambda *_: None)
+        Bmv2Driver(LabSite(plan, tmp_path, "token", {})).start(list(plan.switches()), lambda *_: None)

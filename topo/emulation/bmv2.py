@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from topo.emulation import bmv2_process, namespace, process, tc
 from topo.emulation.bmv2_process import PROGRAM
-from topo.emulation.driver import Progress, Site
+from topo.emulation.driver import LabSite, Progress
 from topo.emulation.state import LabError
 from topo.emulation.thrift import SimpleSwitchClient
 from topo.fault import VERBS, CarrierChange, PortState, SwitchState
@@ -50,7 +50,7 @@ def _macvlan_command(ref: PortRef) -> str:
 class Bmv2Driver:
     switch_bytes: ClassVar[int] = 33_000_000
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: LabSite) -> None:
         self.site = site
 
     def start(self, switches: Sequence[Switch], progress: Progress) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from common.pairs import parse_pair
 from topo.emulation import driver, labname, labs, state
-from topo.emulation.doctor import Finding, examine
+from topo.emulation.doctor import Prerequisite, examine
 from topo.emulation.lab import Lab, Provision, down
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.shell import done, open_shell, parse_injection, show_faults, undo_faults
@@ -30,7 +30,7 @@ from topo.planfile import check_pfc, load_plan, shipped_plans
 from topo.show import add_format, switch_words
 
 Check = Callable[[Plan], None]
-Examine = Callable[[], list[Finding]]
+Examine = Callable[[], list[Prerequisite]]
 
 
 def register(
@@ -177,7 +177,7 @@ def run_status(arguments: argparse.Namespace) -> int:
     return result
 
 
-def _show_record(record: state.Record | None, name: LabName) -> int:
+def _show_record(record: state.LabState | None, name: LabName) -> int:
     if record is None:
         print("no lab is running" if name == DEFAULT_LAB else f"no lab of the name {name} is running")
         return 1

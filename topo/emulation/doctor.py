@@ -23,7 +23,7 @@ Need = Literal["needed", "useful"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Prerequisite:
     name: str
     present: bool
     need: Need
@@ -32,10 +32,10 @@ class Finding:
     detail: str = ""  # its version, where it says one
 
 
-def examine() -> list[Finding]:
+def examine() -> list[Prerequisite]:
     """Everything, in order of importance. The kernel's features are tried in a scratch namespace, which goes again."""
     root = os.geteuid() == 0
-    findings = [Finding("root", root, "needed", "no emulated lab; plans, paths and simulation work", "sudo")]
+    findings = [Prerequisite("root", root, "needed", "no emulated lab; plans, paths and simulation work", "sudo")]
     findings += _userland(versions=True)
     if shutil.which(bmv2_process.PROGRAM):
         findings.append(_bmv2())
@@ -43,7 +43,7 @@ def examine() -> list[Finding]:
     return findings + (_kernel() if root and shutil.which("ip") else [])
 
 
-def _userland(*, versions: bool) -> list[Finding]:
+def _userland(*, versions: bool) -> list[Prerequisite]:
     """With `versions`, each program that can is asked for its own, which costs a process."""
     ask = "--version" if versions else ""
     return [
@@ -62,11 +62,11 @@ def _userland(*, versions: bool) -> list[Finding]:
     ]
 
 
-def _program(name: str, need: Need, cost: str, package: str, version: str = "") -> Finding:
+def _program(name: str, need: Need, cost: str, package: str, version: str = "") -> Prerequisite:
     """`version` is the argument that makes it say its version."""
     found = shutil.which(name, path=_search_path()) is not None
     detail = _first_line([name, version]) if found and version else ""
-    return Finding(name, found, need, cost, f"apt-get install {package}", detail)
+    return Prerequisite(name, found, need, cost, f"apt-get install {package}", detail)
 
 
 def _search_path() -> str:
@@ -83,20 +83,20 @@ def _first_line(argv: list[str]) -> str:
     return next(iter((done.stdout or done.stderr).strip().splitlines()), "")
 
 
-def missing_programs() -> list[Finding]:
+def missing_programs() -> list[Prerequisite]:
     """What no `up` can do without, quickly looked for: programs and modules, not the kernel."""
     always = (finding for finding in _userland(versions=False) if finding.name != "C compiler")
     return [finding for finding in always if finding.need == "needed" and not finding.present]
 
 
-def _module(name: str, need: Need, cost: str, package: str) -> Finding:
+def _module(name: str, need: Need, cost: str, package: str) -> Prerequisite:
     found = importlib.util.find_spec(name) is not None
-    return Finding(f"Python module {name}", found, need, cost, f"./lab install, or pip install {package}")
+    return Prerequisite(f"Python module {name}", found, need, cost, f"./lab install, or pip install {package}")
 
 
-def _compiler() -> Finding:
+def _compiler() -> Prerequisite:
     found = any(shutil.which(name) for name in ("cc", "gcc", "clang"))
-    return Finding(
+    return Prerequisite(
         "C compiler",
         found,
         "needed",
@@ -105,14 +105,14 @@ def _compiler() -> Finding:
     )
 
 
-def _bmv2() -> Finding:
+def _bmv2() -> Prerequisite:
     """By starting it: a build without Thrift looks like any other until then."""
     trouble = bmv2_process.trial()
     cost = f"no switches of kind bmv2 ({trouble.splitlines()[0]})" if trouble else "no switches of kind bmv2"
-    return Finding("BMv2 serves P4Runtime and Thrift", trouble is None, "useful", cost, bmv2_process.THRIFT_REMEDY)
+    return Prerequisite("BMv2 serves P4Runtime and Thrift", trouble is None, "useful", cost, bmv2_process.THRIFT_REMEDY)
 
 
-def _calls() -> list[Finding]:
+def _calls() -> list[Prerequisite]:
     """System calls by making them, with arguments that change nothing."""
 
     def known(number: int) -> bool:
@@ -121,12 +121,12 @@ def _calls() -> list[Finding]:
         )
 
     return [
-        Finding("kernel: epoll_pwait2", known(441), "needed", "no embedded switches", "Linux 5.11 or newer"),
-        Finding("kernel: pidfd_open", known(434), "needed", "no clean end of processes", "Linux 5.3 or newer"),
+        Prerequisite("kernel: epoll_pwait2", known(441), "needed", "no embedded switches", "Linux 5.11 or newer"),
+        Prerequisite("kernel: pidfd_open", known(434), "needed", "no clean end of processes", "Linux 5.3 or newer"),
     ]
 
 
-def _kernel() -> list[Finding]:
+def _kernel() -> list[Prerequisite]:
     """Each feature by using it: a configuration file may lie, a module may load on demand."""
     newer = "a kernel that has it; distributions' own do"
     try:
@@ -137,7 +137,7 @@ def _kernel() -> list[Finding]:
         # Root without its powers: a container.
         cost = f"no emulated lab ({_last_line(error)})"
         remedy = "a container with --privileged, or with the capabilities that container/README.md lists"
-        return [Finding("kernel: network namespaces", False, "needed", cost, remedy)]
+        return [Prerequisite("kernel: network namespaces", False, "needed", cost, remedy)]
     checks: list[tuple[str, Need, str, Callable[[], None]]] = [
         ("kernel: veth", "needed", "no links", _try_veth),
         ("kernel: IPv6", "needed", "host kernels cannot use the fabric", _try_ip("address add fd00::1/128 dev lo")),
@@ -157,19 +157,19 @@ def _kernel() -> list[Finding]:
             try:
                 attempt()
             except (namespace.IpError, OSError) as error:
-                findings.append(Finding(name, False, need, f"{cost} ({_last_line(error)})", newer))
+                findings.append(Prerequisite(name, False, need, f"{cost} ({_last_line(error)})", newer))
             else:
-                findings.append(Finding(name, True, need, cost, newer))
+                findings.append(Prerequisite(name, True, need, cost, newer))
     finally:
         namespace.delete(_SCRATCH)
     return findings
 
 
-def _settings() -> Finding:
+def _settings() -> Prerequisite:
     """Containers have their own network's settings before them, and may not write them."""
     writable = os.access("/proc/sys/net/ipv6/conf/all/addr_gen_mode", os.W_OK)
     remedy = "a kernel with IPv6; in a container --security-opt unmask=/proc/sys, or --privileged"
-    return Finding("kernel: /proc/sys/net can be written", writable, "needed", "no emulated lab", remedy)
+    return Prerequisite("kernel: /proc/sys/net can be written", writable, "needed", "no emulated lab", remedy)
 
 
 def _last_line(error: Exception) -> str:

@@ -17,7 +17,7 @@ Progress = Callable[[str, int, int], None]  # what, done, of how many
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class LabSite:
     """The lab that a driver works in."""
 
     plan: Plan
@@ -36,7 +36,7 @@ class SwitchDriver(Protocol):
     switch_bytes: ClassVar[int]
     """Memory of one switch of this kind, measured and rounded up: `running.estimate` adds them up."""
 
-    def __init__(self, site: Site) -> None: ...
+    def __init__(self, site: LabSite) -> None: ...
 
     def start(self, switches: Sequence[Switch], progress: Progress) -> None:
         """Start these switches, whose namespaces have their links, without P4 tables. Blocks until they answer."""

@@ -14,7 +14,7 @@ from common.client import ControlClient, ControlError
 from common.files import write_json
 from common.interpreter import python
 from topo.emulation import namespace, process
-from topo.emulation.driver import Progress, Site
+from topo.emulation.driver import LabSite, Progress
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.state import LabError
 from topo.fault import CarrierChange, PortState, SwitchState
@@ -74,7 +74,7 @@ def wire_delay_ns(plan: Plan, ref: PortRef, delay_ns: int) -> int:
 class EmbeddedDriver:
     switch_bytes: ClassVar[int] = 330_000
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: LabSite) -> None:
         self.site = site
         self._client: ControlClient | None = None
 

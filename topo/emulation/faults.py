@@ -11,7 +11,7 @@ from typing import Literal, assert_never
 from common.client import ControlClient, ControlError
 from common.journal import Journal
 from topo.emulation import hosts, namespace, state, tc
-from topo.emulation.driver import Site, SwitchDriver
+from topo.emulation.driver import LabSite, SwitchDriver
 from topo.emulation.state import LabError
 from topo.fault import (
     CarrierChange,
@@ -33,7 +33,7 @@ class LabFabric:
     """Carries changes out on real links, switches and agents. It knows no verbs."""
 
     def __init__(
-        self, site: Site, driver: Callable[[Switch], SwitchDriver], provision: Callable[[Sequence[Switch]], None]
+        self, site: LabSite, driver: Callable[[Switch], SwitchDriver], provision: Callable[[Sequence[Switch]], None]
     ) -> None:
         self.site = site
         self._driver = driver
@@ -105,7 +105,7 @@ class LabFabric:
 class LabRecord:
     """The faults in force, in `faults.json`, so that any process can undo them; and as lines of the lab's journal."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: LabSite) -> None:
         self.site = site
         self._lock = threading.Lock()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from topo.emulation import namespace
-from topo.emulation.driver import Site
+from topo.emulation.driver import LabSite
 from topo.emulation.state import LabError
 from topo.emulation.wiring import (
     host_commands,
@@ -25,7 +25,7 @@ from topo.profile import write_profile
 _COUNTER_COLUMNS = {"rx_bytes": 0, "rx_packets": 1, "tx_bytes": 8, "tx_packets": 9}
 
 
-def configure(site: Site, host: Host) -> None:
+def configure(site: LabSite, host: Host) -> None:
     """Addresses, routes, neighbours and rules of a host that Mininet has made."""
     plan, netns = site.plan, site.netns(host)
     with namespace.entered(netns):
@@ -36,7 +36,7 @@ def configure(site: Site, host: Host) -> None:
         namespace.run_ip(host_srv6_commands(plan, host), netns, force=True)
 
 
-def restore_port(site: Site, ref: PortRef) -> None:
+def restore_port(site: LabSite, ref: PortRef) -> None:
     """Put back the routes that the kernel forgot when the port was set down."""
     host = ref.node
     if not isinstance(host, Host):
@@ -49,14 +49,14 @@ def restore_port(site: Site, ref: PortRef) -> None:
         namespace.run_ip(host_srv6_commands(plan, host), netns, force=True)
 
 
-def write_profiles(site: Site) -> None:
+def write_profiles(site: LabSite) -> None:
     """Each host's NIC profile (docs/contracts.md) under `site.root`/profiles."""
     (site.root / "profiles").mkdir(exist_ok=True)
     for host in site.plan.hosts():
         write_profile(site.plan, host, site.root / "profiles" / f"{host}.json", jitter_ns=EMULATED_JITTER_NS)
 
 
-def check_links(site: Site) -> None:
+def check_links(site: LabSite) -> None:
     """Every port is there, up, with carrier, and takes the plan's MTU. LabError with the arithmetic."""
     plan = site.plan
     for node in plan.nodes():
@@ -84,7 +84,7 @@ def interface_counters(netns: str) -> dict[str, dict[str, int]]:
     return counters
 
 
-def steer(site: Site, path: FabricPath) -> None:
+def steer(site: LabSite, path: FabricPath) -> None:
     """The source's kernel sends all for the destination along this path. LabError when the plan has no SRv6."""
     plan = site.plan
     if plan.encapsulation != "srv6":
@@ -92,6 +92,6 @@ def steer(site: Site, path: FabricPath) -> None:
     namespace.run_ip(steer_commands(plan, path), site.netns(path.source))
 
 
-def unsteer(site: Site, source: Host, destination: Host) -> None:
+def unsteer(site: LabSite, source: Host, destination: Host) -> None:
     """Undo `steer`; nothing happens when nothing was steered."""
     namespace.run_ip(unsteer_commands(site.plan, source, destination), site.netns(source), force=True)

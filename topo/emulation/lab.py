@@ -12,12 +12,12 @@ from typing import Any
 from topo.emulation import hosts, labname, namespace, process, state
 from topo.emulation.bmv2 import Bmv2Driver
 from topo.emulation.doctor import missing_programs
-from topo.emulation.driver import Progress, Site, SwitchDriver
+from topo.emulation.driver import LabSite, Progress, SwitchDriver
 from topo.emulation.embedded import EmbeddedDriver
 from topo.emulation.faults import LabFabric, LabRecord, refusals
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.linux import LinuxDriver
-from topo.emulation.state import LabError, LabRunningError, NoLabError, Record
+from topo.emulation.state import LabError, LabRunningError, LabState, NoLabError
 from topo.fault import ActiveFaults, Fault
 from topo.graph import PortRef, port_count, ports
 from topo.node import Host, Node, Switch, leaf, spine
@@ -48,14 +48,14 @@ class Lab:
     Both mean the lab of this name, by default the chosen one (`topo.emulation.labname`).
     """
 
-    def __init__(self, record: Record, provision: Provision | None = None, journals: Path | None = None) -> None:
+    def __init__(self, record: LabState, provision: Provision | None = None, journals: Path | None = None) -> None:
         self.record = record
         self.name = LabName(record.name)
         self.root = self.name.root
         self.plan = record.plan
         self._provision = provision
         self._processes: list[subprocess.Popen[bytes]] = []
-        site = Site(record.plan, self.root, record.token, record.details, journals, self.name)
+        site = LabSite(record.plan, self.root, record.token, record.details, journals, self.name)
         self.site = site
         kinds = {record.plan.kind_of(switch) for switch in record.plan.switches()}
         self.drivers = {kind: DRIVERS[kind](site) for kind in DRIVERS if kind in kinds}
@@ -282,7 +282,7 @@ class Lab:
         }
 
 
-def there_already(existing: Record) -> str:
+def there_already(existing: LabState) -> str:
     """Why a lab of this name cannot come up, and what can be done."""
     name = LabName(existing.name)
     which = "a lab" if name == DEFAULT_LAB else f"a lab of the name {name}"

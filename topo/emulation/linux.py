@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 from topo.emulation import namespace, tc
-from topo.emulation.driver import Progress, Site
+from topo.emulation.driver import LabSite, Progress
 from topo.emulation.wiring import kernel_switch_port_commands, kernel_switch_routes
 from topo.fault import CarrierChange, PortState, SwitchState
 from topo.graph import PortRef, link_at, ports
@@ -22,7 +22,7 @@ _WORKERS = 4
 class LinuxDriver:
     switch_bytes: ClassVar[int] = 50_000
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: LabSite) -> None:
         self.site = site
 
     def start(self, switches: Sequence[Switch], progress: Progress) -> None:

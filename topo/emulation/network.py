@@ -170,7 +170,7 @@ REFUSED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class PromptCommand:
     """A verb of our own at the prompt. `complete` gives what may follow, from the words so far."""
 
     usage: str
@@ -184,7 +184,7 @@ class FabricCLI(CLI):  # type: ignore[misc]
     prompt = "mrclab> "
     identchars = CLI.identchars + "-"  # or a fault verb would end at its hyphen for cmd.Cmd
 
-    def __init__(self, net: FabricNet, verbs: Mapping[str, Word], **kwargs: Any) -> None:
+    def __init__(self, net: FabricNet, verbs: Mapping[str, PromptCommand], **kwargs: Any) -> None:
         self.verbs = verbs
         super().__init__(net, **kwargs)
 
@@ -254,7 +254,7 @@ def network(plan: Plan, name: LabName = DEFAULT_LAB) -> FabricNet:
     return FabricNet(plan, name)
 
 
-def prompt(net: FabricNet, verbs: Mapping[str, Word], script: str | None = None) -> None:
+def prompt(net: FabricNet, verbs: Mapping[str, PromptCommand], script: str | None = None) -> None:
     """Mininet's prompt, or its commands from a file."""
     setLogLevel("output")
     try:

@@ -13,7 +13,7 @@ from topo.path import path_of_ev, paths
 from topo.show import show_paths
 
 if TYPE_CHECKING:
-    from topo.emulation.network import Word
+    from topo.emulation.network import PromptCommand
 
 
 def open_shell(lab: Lab, script: str | None = None) -> None:
@@ -23,9 +23,9 @@ def open_shell(lab: Lab, script: str | None = None) -> None:
     prompt(network(lab.plan, lab.name), words(lab), script)
 
 
-def words(lab: Lab) -> dict[str, Word]:
+def words(lab: Lab) -> dict[str, PromptCommand]:
     """Our words at the prompt: every fault verb, and a few more."""
-    from topo.emulation.network import Word
+    from topo.emulation.network import PromptCommand
 
     def usage(words: str, meaning: str) -> str:
         return f"{words:38} {meaning}"
@@ -47,15 +47,17 @@ def words(lab: Lab) -> dict[str, Word]:
 
     usages = {row[0].split()[0]: usage(row[0], row[1]) for row in verb_table()}
     return {
-        **{name: Word(usages[name], partial(inject, lab, name), fault(name)) for name in VERBS},
-        "faults": Word(usage("faults", "those in force, numbered"), lambda _: show_faults(lab)),
-        "undo": Word(
+        **{name: PromptCommand(usages[name], partial(inject, lab, name), fault(name)) for name in VERBS},
+        "faults": PromptCommand(usage("faults", "those in force, numbered"), lambda _: show_faults(lab)),
+        "undo": PromptCommand(
             usage("undo [NUMBER|all]", "the last fault, one by its number, or all"),
             lambda given: undo_faults(lab, *given[:1]),
             numbers,
         ),
-        "paths": Word(usage("paths H1 H2", "the paths between two hosts"), partial(_paths, lab), hosts),
-        "steer": Word(usage("steer H1 H2 EV|off", "H1's kernel sends to H2 along one path"), partial(_steer, lab), evs),
+        "paths": PromptCommand(usage("paths H1 H2", "the paths between two hosts"), partial(_paths, lab), hosts),
+        "steer": PromptCommand(
+            usage("steer H1 H2 EV|off", "H1's kernel sends to H2 along one path"), partial(_steer, lab), evs
+        ),
     }
 
 

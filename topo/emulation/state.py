@@ -48,7 +48,7 @@ class LabRunningError(LabError):
 
 
 @dataclass(slots=True)
-class Record:
+class LabState:
     """`lab.json`."""
 
     token: str
@@ -87,13 +87,13 @@ class Record:
         return (time.time_ns() - self.started_realtime_ns) / 1e9
 
 
-def new_record(plan: Plan, token: str, name: LabName | None = None, run: str = "") -> Record:
+def new_record(plan: Plan, token: str, name: LabName | None = None, run: str = "") -> LabState:
     """A record of what is about to be made, by this process."""
     name = name or labname.chosen()
     pid, now_ns = os.getpid(), time.time_ns()
     names = [name.netns(node) for node in plan.nodes()]
     start = start_ticks(pid) or 0
-    return Record(token, "starting", plan, names, pid, start, command_line(pid), now_ns, name.text, user(), run)
+    return LabState(token, "starting", plan, names, pid, start, command_line(pid), now_ns, name.text, user(), run)
 
 
 def user() -> str:
@@ -106,7 +106,7 @@ def user() -> str:
         return str(os.getuid())
 
 
-def read_record(root: Path | None = None) -> Record | None:
+def read_record(root: Path | None = None) -> LabState | None:
     """The lab on record, by default the chosen one; None when there is none. LabError when it cannot be read."""
     root = root or labname.chosen().root
     try:
@@ -117,14 +117,14 @@ def read_record(root: Path | None = None) -> Record | None:
         raise LabError(f"{root / 'lab.json'} cannot be read: {error}") from None
     try:
         document["plan"] = parse_document(document["plan"])
-        return Record(**document)
+        return LabState(**document)
     except (ValueError, KeyError, TypeError) as error:
         raise LabError(f"the lab is of another version of this program ({error}); `down` removes it") from None
 
 
-def records() -> dict[LabName, Record | LabError]:
+def records() -> dict[LabName, LabState | LabError]:
     """The labs on record on this machine, by name; for a record that cannot be read, why."""
-    found: dict[LabName, Record | LabError] = {}
+    found: dict[LabName, LabState | LabError] = {}
     for name in labname.named():
         try:
             record = read_record(name.root)
@@ -176,7 +176,7 @@ def read_remains(root: Path) -> Remains | None:
         ) from None
 
 
-def write_record(record: Record, root: Path) -> None:
+def write_record(record: LabState, root: Path) -> None:
     """Replace `lab.json` whole."""
     document = {name: getattr(record, name) for name in record.__slots__}
     document["plan"] = plan_document(record.plan)

@@ -13,7 +13,7 @@ changes out.
 | `active_faults.py` | the faults in force in one world, and the rules for adding and removing one |
 """
 
-from topo.fault.active_faults import ActiveFaults, Fabric, MemoryRecord, Record, RefusedFaultError
+from topo.fault.active_faults import ActiveFaults, FaultableFabric, FaultRecord, MemoryRecord, RefusedFaultError
 from topo.fault.change import (
     CarrierChange,
     Change,
@@ -27,24 +27,34 @@ from topo.fault.change import (
 from topo.fault.condition import Condition, arrival, at_switch, conditions, leaving
 from topo.fault.fault import Fault, make_fault, targets, transmitters
 from topo.fault.meaning import carriers_off, dead_links, denied_evs, healthy, port_states, switch_state
-from topo.fault.verb import VERBS, Argument, FaultError, PortState, SwitchState, TargetKind, Verb, usages, verb_table
+from topo.fault.verb import (
+    VERBS,
+    FaultArgument,
+    FaultError,
+    PortState,
+    SwitchState,
+    TargetKind,
+    Verb,
+    usages,
+    verb_table,
+)
 
 __all__ = [
     "VERBS",
     "ActiveFaults",
-    "Argument",
     "CarrierChange",
     "Change",
     "Condition",
     "DenialChange",
-    "Fabric",
     "Fault",
+    "FaultArgument",
     "FaultError",
+    "FaultRecord",
+    "FaultableFabric",
     "MemoryRecord",
     "PortChange",
     "PortState",
     "Provisioning",
-    "Record",
     "RefusedFaultError",
     "RoutingChange",
     "SwitchChange",

@@ -16,7 +16,7 @@ class RefusedFaultError(FaultError):
     """A fault that cannot be injected or undone now: it is in force already, or is not, or this world cannot do it."""
 
 
-class Fabric(Protocol):
+class FaultableFabric(Protocol):
     """A world, as far as active faults need one: something that carries changes out."""
 
     def refusal(self, change: Change) -> str | None:
@@ -26,7 +26,7 @@ class Fabric(Protocol):
         """Make it so."""
 
 
-class Record(Protocol):
+class FaultRecord(Protocol):
     """Where the list of faults in force is kept."""
 
     def locked(self) -> AbstractContextManager[object]:
@@ -64,7 +64,7 @@ class MemoryRecord:
 class ActiveFaults:
     """Injects and undoes faults: checks, then has the fabric carry out what changes."""
 
-    def __init__(self, plan: Plan, fabric: Fabric, record: Record | None = None) -> None:
+    def __init__(self, plan: Plan, fabric: FaultableFabric, record: FaultRecord | None = None) -> None:
         self.plan = plan
         self.record = record or MemoryRecord()
         self._fabric = fabric

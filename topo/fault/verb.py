@@ -35,7 +35,7 @@ Impairment = Callable[[PortState, float, int], PortState]
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class FaultArgument:
     """The number that a verb takes, with its limits."""
 
     name: str
@@ -51,7 +51,7 @@ class Verb:
     name: str
     target: TargetKind
     meaning: str
-    argument: Argument | None = None
+    argument: FaultArgument | None = None
     chance: bool = False  # draws from the fault's seed; without that two seeds of a fault are one fault
     one_way: bool = False  # may be given for one direction of a link
     lasting: bool = True  # stays until undone; False: over when the verb returns
@@ -116,7 +116,7 @@ VERBS: Mapping[str, Verb] = {
             "loss",
             "link",
             "packets are lost silently at random",
-            Argument("percent", 0, 100, "share of packets lost"),
+            FaultArgument("percent", 0, 100, "share of packets lost"),
             chance=True,
             one_way=True,
             impairs=_lossy,
@@ -125,7 +125,7 @@ VERBS: Mapping[str, Verb] = {
             "delay",
             "link",
             "propagation takes this long instead of the plan's",
-            Argument("ms", 0, 1_000, "one way"),
+            FaultArgument("ms", 0, 1_000, "one way"),
             one_way=True,
             impairs=_late,
             kinds=("embedded",),
@@ -135,7 +135,7 @@ VERBS: Mapping[str, Verb] = {
             "rate",
             "link",
             "the line runs at this rate instead of the plan's",
-            Argument("mbps", 0.001, 1_600_000, "Mb/s of Ethernet frame bytes"),
+            FaultArgument("mbps", 0.001, 1_600_000, "Mb/s of Ethernet frame bytes"),
             one_way=True,
             impairs=_slow,
             host_side=False,
