@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from cli.commands.run import chosen
 from studies.sweeping.address import ClusterAddress
 from studies.sweeping.cluster import Cluster
-from studies.sweeping.engine import Engine
+from studies.sweeping.engine import RunEngine
 from studies.sweeping.pool import Pool
-from studies.sweeping.store import Store
+from studies.sweeping.store import RowStore
 from studies.sweeping.subject import Subject, subject
 from studies.sweeping.sweep import Sweep
 from studies.sweeping.variant import variants
@@ -37,12 +37,12 @@ BEST = {
 }
 
 
-def runs_a_minute(subjects: list[Subject], engine: Engine, folder: Path, seeds: int) -> float:
+def runs_a_minute(subjects: list[Subject], engine: RunEngine, folder: Path, seeds: int) -> float:
     """Of a sweep whose workers have started: each makes a run before the clock does."""
     with engine:
-        with Store(folder / "warm") as store:
+        with RowStore(folder / "warm") as store:
             Sweep(subjects, range(10_000, 10_000 + 2 * engine.workers), store).run(engine)
-        with Store(folder / "timed") as store:
+        with RowStore(folder / "timed") as store:
             sweep = Sweep(subjects, range(1, seeds + 1), store)
             began_s = time.monotonic()
             sweep.run(engine)
@@ -85,7 +85,7 @@ def main() -> None:
         for workers in range(1, processors + 1):
             with tempfile.TemporaryDirectory(prefix="mrclab-bench-") as name, ExitStack() as stack:
                 folder = Path(name)
-                engine: Engine
+                engine: RunEngine
                 if kind == "dask":
                     engine = Cluster(ClusterAddress(dask(stack, workers, folder / "dask")), chosen, at_least=workers)
                 else:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class CommandEntry:
     """`place` is MODULE:FUNCTION, or "" for `register` of the module here with the word's name; the function takes the
     subparsers and adds the word, perhaps with others. `needs` names what the command needs of the machine beside
     Python: `compiler`, `headers` (of Python, to compile extensions), `network` (namespaces and Mininet), `tcpdump`.
@@ -29,43 +29,47 @@ LAB = "cli.commands.lab:register"
 COMPILER = ("compiler",)
 FABRIC = ("compiler", "network")
 
-WORDS: Mapping[str, Word] = {
-    "run": Word("run a scenario, judge it, write a report", needs=FABRIC),
-    "list": Word("the scenarios there are"),
-    "report": Word("judge a run again and rewrite its report"),
-    "compare": Word("runs on one page, such as MRC against RoCE"),
-    "sweep": Word("a scenario on many seeds: shares and differences with intervals", needs=FABRIC),
-    "contest": Word("algorithms on the same seeds: differences with intervals, and ranks", needs=COMPILER),
-    "hunt": Word("random faults until something breaks, made as small as it gets", needs=COMPILER),
-    "reproduce": Word("the figures of the MRC paper, run here and compared", needs=COMPILER),
-    "up": Word("build a plan's fabric and leave it running", LAB, "up builds network namespaces", FABRIC),
-    "down": Word("end the lab, from any state; nothing of it is left", LAB, "down removes network namespaces"),
-    "status": Word("what is running, since when, and with which faults", LAB),
-    "doctor": Word("check this machine's prerequisites, and how to install what is missing", LAB),
-    "shell": Word(
+WORDS: Mapping[str, CommandEntry] = {
+    "run": CommandEntry("run a scenario, judge it, write a report", needs=FABRIC),
+    "list": CommandEntry("the scenarios there are"),
+    "report": CommandEntry("judge a run again and rewrite its report"),
+    "compare": CommandEntry("runs on one page, such as MRC against RoCE"),
+    "sweep": CommandEntry("a scenario on many seeds: shares and differences with intervals", needs=FABRIC),
+    "contest": CommandEntry("algorithms on the same seeds: differences with intervals, and ranks", needs=COMPILER),
+    "hunt": CommandEntry("random faults until something breaks, made as small as it gets", needs=COMPILER),
+    "reproduce": CommandEntry("the figures of the MRC paper, run here and compared", needs=COMPILER),
+    "up": CommandEntry("build a plan's fabric and leave it running", LAB, "up builds network namespaces", FABRIC),
+    "down": CommandEntry("end the lab, from any state; nothing of it is left", LAB, "down removes network namespaces"),
+    "status": CommandEntry("what is running, since when, and with which faults", LAB),
+    "doctor": CommandEntry("check this machine's prerequisites, and how to install what is missing", LAB),
+    "shell": CommandEntry(
         "Mininet's prompt on the running lab, with the fault verbs",
         LAB,
         "the prompt runs commands in network namespaces",
         FABRIC,
     ),
-    "fault": Word("inject a fault into the running lab", LAB, "a fault changes links and switches"),
-    "undo": Word("undo the last fault, one by its number, or all", LAB, "undoing a fault changes links and switches"),
-    "paths": Word("the paths between two hosts: EV, plane, spine, uSIDs hop by hop", "topo.cli:add_paths"),
-    "trace": Word("follow one packet through every switch's tables"),
-    "capture": Word("capture packets on links of the running lab", needs=("tcpdump",)),
-    "traffic": Word("run a workload on the running lab, list what runs, stop it"),
-    "counters": Word("what switches forwarded, trimmed, marked and dropped, by port, class and cause"),
-    "metrics": Word("the running lab's counters for Prometheus, on a loopback port"),
-    "inspect": Word("nodes of the running lab: kinds, addresses, interfaces, namespaces, states"),
-    "exec": Word("run a command in a node's network namespace"),
-    "launch": Word("run a program as the ranks of a job, one process per host"),
-    "graph": Word("a picture of the running lab with its faults and load: SVG, PNG, DOT, Mermaid"),
-    "view": Word("the lab in a browser: a plan, the running lab, a recorded run"),
-    "export": Word("a plan as JSON, FRR or SONiC configuration; a run as a Perfetto trace"),
-    "topo": Word("show, draw and count plans and paths", "topo.cli:register"),
-    "controller": Word("install and check the switches' tables"),
-    "compile": Word("compile the endpoint, so that virtual time and agents run faster", needs=("compiler", "headers")),
-    "switch": Word("the P4 compiler and the embedded switch by themselves", needs=COMPILER),
+    "fault": CommandEntry("inject a fault into the running lab", LAB, "a fault changes links and switches"),
+    "undo": CommandEntry(
+        "undo the last fault, one by its number, or all", LAB, "undoing a fault changes links and switches"
+    ),
+    "paths": CommandEntry("the paths between two hosts: EV, plane, spine, uSIDs hop by hop", "topo.cli:add_paths"),
+    "trace": CommandEntry("follow one packet through every switch's tables"),
+    "capture": CommandEntry("capture packets on links of the running lab", needs=("tcpdump",)),
+    "traffic": CommandEntry("run a workload on the running lab, list what runs, stop it"),
+    "counters": CommandEntry("what switches forwarded, trimmed, marked and dropped, by port, class and cause"),
+    "metrics": CommandEntry("the running lab's counters for Prometheus, on a loopback port"),
+    "inspect": CommandEntry("nodes of the running lab: kinds, addresses, interfaces, namespaces, states"),
+    "exec": CommandEntry("run a command in a node's network namespace"),
+    "launch": CommandEntry("run a program as the ranks of a job, one process per host"),
+    "graph": CommandEntry("a picture of the running lab with its faults and load: SVG, PNG, DOT, Mermaid"),
+    "view": CommandEntry("the lab in a browser: a plan, the running lab, a recorded run"),
+    "export": CommandEntry("a plan as JSON, FRR or SONiC configuration; a run as a Perfetto trace"),
+    "topo": CommandEntry("show, draw and count plans and paths", "topo.cli:register"),
+    "controller": CommandEntry("install and check the switches' tables"),
+    "compile": CommandEntry(
+        "compile the endpoint, so that virtual time and agents run faster", needs=("compiler", "headers")
+    ),
+    "switch": CommandEntry("the P4 compiler and the embedded switch by themselves", needs=COMPILER),
 }
 
 

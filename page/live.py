@@ -17,7 +17,7 @@ from common.journal import Journal
 from judging.run import Run
 from page.answers import Answers
 from page.microscope import Microscope
-from page.pacing import OVER, Abreast, Closing, PacedHands, PacedWorld, Pacer, Pacers
+from page.pacing import OVER, Abreast, Closing, PacedHands, PacedWorld, Pacers, RunPacer
 from page.played import played
 from page.request_handler import RequestHandler
 from page.view import View, title
@@ -83,7 +83,7 @@ class RunView:
         first = runs[0]
         self._runs = runs
         virtual = first.options["world"] == "simulated"
-        self.pacers = [Pacer(paused) for _ in runs] if virtual else []
+        self.pacers = [RunPacer(paused) for _ in runs] if virtual else []
         self.abreast = Abreast(len(runs))
         self._microscope = Microscope([run.plan for run in runs])
         words = f"live, {'in virtual time' if virtual else 'on real links'}"

@@ -12,7 +12,7 @@ from typing import Any
 
 from endpoint.nic import frame as frames
 from endpoint.nic import wire
-from running.tracing import Explainer, Hop, LabExplainer, PlanExplainer, data_frame, follow, tables_hit
+from running.tracing import Explainer, LabExplainer, PlanExplainer, TracedHop, data_frame, follow, tables_hit
 from topo.address import address_usids
 from topo.emulation.lab import Lab
 from topo.path import Path, path_of_ev
@@ -57,7 +57,7 @@ def seen(plan: Plan, path: Path, size: int, trimmed_at: str | None, explainer: E
     }
 
 
-def shown(plan: Plan, hop: Hop) -> dict[str, Any]:
+def shown(plan: Plan, hop: TracedHop) -> dict[str, Any]:
     """One switch: where in and out, tables with what they said, every step, and the frame that leaves."""
     return {
         "switch": hop.switch.name,

@@ -20,7 +20,7 @@ MOMENT_S = 0.02
 OVER = "the run is over: nothing can be broken any more"
 
 
-class Pacer:
+class RunPacer:
     """Where other threads leave work for the run's thread, and hold it."""
 
     def __init__(self, paused: bool = False) -> None:
@@ -123,7 +123,7 @@ class Closing:
 class Pacers:
     """The pacers of runs that are held and stepped together: `page.request_handler.Pausable`."""
 
-    def __init__(self, pacers: Sequence[Pacer]) -> None:
+    def __init__(self, pacers: Sequence[RunPacer]) -> None:
         self._pacers = pacers
 
     @property
@@ -174,7 +174,7 @@ class PacedWorld(Closing):
     def __init__(
         self,
         world: World,
-        pacer: Pacer,
+        pacer: RunPacer,
         slice_ns: int,
         after_slice: Callable[[], None] = lambda: None,
         arrive: Callable[[int], bool] = lambda t_ns: True,
@@ -202,7 +202,7 @@ class PacedHands:
     Journals what people do, as a running lab does by itself (node `lab`).
     """
 
-    def __init__(self, world: World, pacer: Pacer, journal: Journal) -> None:
+    def __init__(self, world: World, pacer: RunPacer, journal: Journal) -> None:
         self._world = world
         self._pacer = pacer
         self._journal = journal

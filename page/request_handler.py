@@ -34,7 +34,7 @@ Answer = Callable[[int, int], dict[str, Any]]
 """What the receiver did with a packet of the packet log: lane, the packet's number there."""
 
 
-class RequestError(ValueError):
+class PageRequestError(ValueError):
     """A request that cannot be carried out; nothing was changed."""
 
 
@@ -86,9 +86,9 @@ class RequestHandler:
         """Carries out one request."""
         op = request.get("op")
         if not isinstance(op, str) or op not in OPERATIONS:
-            raise RequestError(f"no operation {str(op)[:TEXT_MAX]!r}: valid are {', '.join(OPERATIONS)}")
+            raise PageRequestError(f"no operation {str(op)[:TEXT_MAX]!r}: valid are {', '.join(OPERATIONS)}")
         fields = {key: value for key, value in request.items() if key not in ("id", "op")}
-        return getattr(self, f"_{op}")(Fields(op, fields, RequestError, OPERATIONS[op]))
+        return getattr(self, f"_{op}")(Fields(op, fields, PageRequestError, OPERATIONS[op]))
 
     def _state(self, fields: Fields) -> dict[str, Any]:
         """What can be done here, and what is in force."""
@@ -119,12 +119,12 @@ class RequestHandler:
                 there.undo(fault)
                 return {"done": f"undone: {fault.words()}"}
         in_force = ", ".join(map(str, there.faults())) or "none"
-        raise RequestError(f"{verb} {target} is not in force; faults in force: {in_force}")
+        raise PageRequestError(f"{verb} {target} is not in force; faults in force: {in_force}")
 
     def _heal(self, fields: Fields) -> dict[str, Any]:
         there = list(self.breakables.values())
         if not there:
-            raise RequestError(self.why_not)
+            raise PageRequestError(self.why_not)
         count = 0
         for one in there:
             for fault in reversed(one.faults()):
@@ -136,7 +136,7 @@ class RequestHandler:
         """The fabric of a request's lane."""
         there = self.breakables.get(fields.integer("lane", 0, len(self._plans) - 1, 0))
         if there is None:
-            raise RequestError(self.why_not)
+            raise PageRequestError(self.why_not)
         return there
 
     def _pause(self, fields: Fields) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class RequestHandler:
 
     def _held(self) -> Pausable:
         if self._pausable is None:
-            raise RequestError("only a run in virtual time can be held: real time goes on")
+            raise PageRequestError("only a run in virtual time can be held: real time goes on")
         return self._pausable
 
     def _trace(self, fields: Fields) -> dict[str, Any]:
@@ -168,13 +168,13 @@ class RequestHandler:
 
     def _answer(self, fields: Fields) -> dict[str, Any]:
         if self._answer_to is None:
-            raise RequestError("nothing is recorded here")
+            raise PageRequestError("nothing is recorded here")
         lane, packet = fields.integer("lane", 0, len(self._plans) - 1, 0), fields.integer("packet", 1, NUMBER_MAX)
         return self._answer_to(lane, packet)
 
     def _scenario(self, fields: Fields) -> dict[str, Any]:
         if self._played is None:
-            raise RequestError("there is no run here that could become a scenario")
+            raise PageRequestError("there is no run here that could become a scenario")
         return dict(self._played())
 
 

@@ -8,16 +8,16 @@ from paper.figure import Figure
 from paper.memory import MemoryBudget
 from paper.outcome import Outcome
 from paper.perform import task
-from studies.sweeping.engine import Engine
+from studies.sweeping.engine import RunEngine
 from studies.sweeping.row import Row
-from studies.sweeping.store import Store
+from studies.sweeping.store import RowStore
 from studies.sweeping.task import Task
 
 
 class Reproduction:
     """Runs of some figures. Rows are kept the moment they come, so that what is broken off goes on from there."""
 
-    def __init__(self, figures: Sequence[Figure], store: Store, short: bool = False) -> None:
+    def __init__(self, figures: Sequence[Figure], store: RowStore, short: bool = False) -> None:
         self.figures = figures
         self.made = 0
         self._store = store
@@ -41,7 +41,7 @@ class Reproduction:
         return len(self._tasks)
 
     def run(
-        self, engine: Engine, budget: MemoryBudget, tell: Callable[[Task, Row], None] = lambda task, row: None
+        self, engine: RunEngine, budget: MemoryBudget, tell: Callable[[Task, Row], None] = lambda task, row: None
     ) -> None:
         """Make the runs that wait for memory; `tell` is called after each."""
         while budget or engine.pending:

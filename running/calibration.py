@@ -53,7 +53,7 @@ SPOILT_MAX = 0.10  # of the time under load: with more stalls too little is left
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class MeasuredLoad:
     """How busy the machine was without traffic and with it; what share of the time under load stalls spoilt; and the
     longest stall of a look."""
 
@@ -141,7 +141,7 @@ def calibrated(plan: Plan, scenario: Scenario, tell: Callable[[str], None], agai
     return as_it_is(plan, {**found, "source": source}, look(plan.at_rate(found["port_rate_bps"]).base_rtt_ns), tell)
 
 
-def as_it_is(plan: Plan, found: Mapping[str, Any], now: Load, tell: Callable[[str], None]) -> dict[str, Any]:
+def as_it_is(plan: Plan, found: Mapping[str, Any], now: MeasuredLoad, tell: Callable[[str], None]) -> dict[str, Any]:
     """A measurement, slowed when the machine has more other work now than it had then, or stands still too often."""
     rate_bps, source = found["port_rate_bps"], found["source"]
     if now.idle > found["busy_idle"] + IDLE_DRIFT:
@@ -198,7 +198,7 @@ def stretch(plan: Plan, rate_bps: int, tell: Callable[[str], None]) -> float:
     return factor
 
 
-def look(base_rtt_ns: int) -> Load:
+def look(base_rtt_ns: int) -> MeasuredLoad:
     """The machine at this moment, without a lab: how busy it is, and for how long at most it stands still.
 
     A look that finds any stall is followed by a longer one: the few that fall into a short look say little of how long
@@ -211,10 +211,10 @@ def look(base_rtt_ns: int) -> Load:
     then = glance(LOOK_AGAIN_S)
     idle = (now.idle * LOOK_S + then.idle * LOOK_AGAIN_S) / (LOOK_S + LOOK_AGAIN_S)
     again = then.longest_ns > stalls.NOTHING * base_rtt_ns
-    return Load(idle, 0.0, longest_ns=max(now.longest_ns, then.longest_ns) if again else then.longest_ns)
+    return MeasuredLoad(idle, 0.0, longest_ns=max(now.longest_ns, then.longest_ns) if again else then.longest_ns)
 
 
-def glance(seconds: float) -> Load:
+def glance(seconds: float) -> MeasuredLoad:
     """What so many seconds show."""
     before = jiffies()
     with Scratch("mrclab-look-") as folder:
@@ -222,7 +222,7 @@ def glance(seconds: float) -> Load:
         with HiccupMeter(meter, LOOK_PERIOD_NS):
             time.sleep(seconds)
         late_ns = [int(line["late_ns"]) for line in journal.read_file(meter) if line["kind"] == "stall"]
-    return Load(share(before, jiffies()), 0.0, longest_ns=max(late_ns, default=0))
+    return MeasuredLoad(share(before, jiffies()), 0.0, longest_ns=max(late_ns, default=0))
 
 
 def measure(plan: Plan, scenario: Scenario, tell: Callable[[str], None]) -> dict[str, Any]:
@@ -266,7 +266,7 @@ def two_digits(rate_bps: float) -> int:
     return int(rate_bps // digits * digits)
 
 
-def busy(plan: Plan, rate_bps: int, scenario: Scenario) -> Load:
+def busy(plan: Plan, rate_bps: int, scenario: Scenario) -> MeasuredLoad:
     """The machine's load without traffic and with a scenario's workloads at this rate, measured by a run.
 
     Messages grow with a round trip, as in the scenario; the time of watching does not.
@@ -282,7 +282,7 @@ def busy(plan: Plan, rate_bps: int, scenario: Scenario) -> Load:
         run = Run.open(directory.path)
     loaded = run.phases["loaded"]
     spoilt_ns = loaded.length_ns - stalls.total_ns(stalls.pieces(run, loaded))
-    return Load(mean_busy(run, run.phases["idle"]), mean_busy(run, loaded), spoilt_ns / loaded.length_ns)
+    return MeasuredLoad(mean_busy(run, run.phases["idle"]), mean_busy(run, loaded), spoilt_ns / loaded.length_ns)
 
 
 def mean_busy(run: Run, span: Span) -> float:

@@ -18,7 +18,7 @@ LINE_BYTES_MAX = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Rank:
+class RankProcess:
     """A process to start: `prefix` puts it into its host, `environment` is added to this process's."""
 
     name: str
@@ -47,7 +47,7 @@ class _Line:
         self._rest = b""
 
 
-def run(ranks: Sequence[Rank], command: Sequence[str], write: Callable[[bytes], None]) -> int:
+def run(ranks: Sequence[RankProcess], command: Sequence[str], write: Callable[[bytes], None]) -> int:
     """Run the command as every rank, and hand each line of output to `write` with the rank's name in front.
 
     When a rank fails, the others are ended. The worst exit status: the largest, where a signal counts 128 more than its
@@ -71,7 +71,7 @@ def run(ranks: Sequence[Rank], command: Sequence[str], write: Callable[[bytes], 
     return worst
 
 
-def _start(rank: Rank, command: Sequence[str]) -> subprocess.Popen[bytes]:
+def _start(rank: RankProcess, command: Sequence[str]) -> subprocess.Popen[bytes]:
     # The kernel ends the process with this one, however this one ends.
     return subprocess.Popen(
         [*rank.prefix, "setpriv", "--pdeathsig", "KILL", "--", *command],

@@ -105,7 +105,7 @@ class LabExplainer:
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class TracedHop:
     """One switch on the way. `port_out` None: the packet ended in it, for `reason`.
 
     `conditions` are the faults that the packet met in it and on the cable behind it; one of them may have ended it.
@@ -135,7 +135,7 @@ class Journey:
     """
 
     start: tuple[Condition, ...]
-    hops: list[Hop]
+    hops: list[TracedHop]
     reached: Host | None
 
     @property
@@ -178,7 +178,7 @@ def follow(plan: Plan, explainer: Explainer, path: Path, frame: bytes) -> Journe
     faults = explainer.faults
     out = PortRef(path.source, path.port)
     start = tuple(leaving(plan, faults, out))
-    hops: list[Hop] = []
+    hops: list[TracedHop] = []
     if any(condition.ends for condition in start):
         return Journey(start, hops, None)
     here = peer(plan, out)
@@ -193,21 +193,21 @@ def follow(plan: Plan, explainer: Explainer, path: Path, frame: bytes) -> Journe
     return Journey(start, hops, None)
 
 
-def through(plan: Plan, explainer: Explainer, here: PortRef, frame: bytes) -> Hop:
+def through(plan: Plan, explainer: Explainer, here: PortRef, frame: bytes) -> TracedHop:
     """One switch: its faults, the decision of its tables, and the faults of the cable that they choose."""
     switch = here.node
     assert isinstance(switch, Switch)
     met = at_switch(plan, explainer.faults, switch)
     if any(condition.ends for condition in met):
         reason = next(str(condition) for condition in met if condition.ends)
-        return Hop(switch, here.port, frame, [], "", None, b"", reason, tuple(met))
+        return TracedHop(switch, here.port, frame, [], "", None, b"", reason, tuple(met))
     told = explainer.explain(switch, here.port, frame)
     if not told.sent:
         reason = next((step["reason"] for step in told.steps if step["kind"] == "drop"), "it never left")
-        return Hop(switch, here.port, frame, told.steps, told.text, None, b"", str(reason), tuple(met))
+        return TracedHop(switch, here.port, frame, told.steps, told.text, None, b"", str(reason), tuple(met))
     port_out, out = told.sent[0]
     met += leaving(plan, explainer.faults, PortRef(switch, port_out))
-    return Hop(switch, here.port, frame, told.steps, told.text, port_out, out, "", tuple(met))
+    return TracedHop(switch, here.port, frame, told.steps, told.text, port_out, out, "", tuple(met))
 
 
 def outer_destination(frame: bytes) -> IPv6Address:

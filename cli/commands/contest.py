@@ -74,8 +74,8 @@ def contest_command(arguments: argparse.Namespace) -> int:
     from studies.contest.algorithm import parse, variants
     from studies.contest.result import HEAD, table
     from studies.contest.worst import kept
-    from studies.sweeping.progress import Progress
-    from studies.sweeping.store import Store
+    from studies.sweeping.progress import SweepProgress
+    from studies.sweeping.store import RowStore
     from studies.sweeping.subject import subject
     from studies.sweeping.sweep import Sweep
 
@@ -91,14 +91,14 @@ def contest_command(arguments: argparse.Namespace) -> int:
     place = arguments.runs / "contests" / name_of(subjects[0].variant.scenario, titles)
     with ExitStack() as stack:
         stack.enter_context(handing_over(arguments.runs, folder, place.parent, place))
-        sweep = Sweep(subjects, seeds, stack.enter_context(Store(folder)))
+        sweep = Sweep(subjects, seeds, stack.enter_context(RowStore(folder)))
         by_title = {one.variant.title: one for one in subjects}
         find: Kept = lambda one, row: kept(place / "worst", by_title[one.variant.title].task(row.seed))  # noqa: E731
         try:
             if not sweep.decided:
                 with (
                     make_engine(arguments, folder, subjects, console) as engine,
-                    Progress(console, sweep, engine, plain=arguments.plain) as progress,
+                    SweepProgress(console, sweep, engine, plain=arguments.plain) as progress,
                 ):
                     sweep.run(engine, progress.tell)
                 console.print(progress.pace(), highlight=False)

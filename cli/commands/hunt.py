@@ -50,7 +50,7 @@ def hunt_command(arguments: argparse.Namespace) -> int:
 
     from studies.hunting.attempt_pool import AttemptPool
     from studies.hunting.hunt import Hunt
-    from studies.hunting.progress import Progress
+    from studies.hunting.progress import HuntProgress
 
     for name, value in (("--minutes", arguments.minutes), ("--tries", arguments.tries)):
         if value is not None and not 0 < value <= 1e9:
@@ -64,7 +64,7 @@ def hunt_command(arguments: argparse.Namespace) -> int:
     console = Console(quiet=arguments.format == "json")
     console.print(f"hunt of seed {seed}", highlight=False)
     workers = arguments.workers or len(os.sched_getaffinity(0))
-    with Progress(console, plain=arguments.plain) as progress, AttemptPool(workers) as pool:
+    with HuntProgress(console, plain=arguments.plain) as progress, AttemptPool(workers) as pool:
         hunt = Hunt(seed, make=pool.outcomes, tell=progress.tell)
         progress.hunt = hunt
         try:

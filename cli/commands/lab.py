@@ -39,7 +39,7 @@ def endpoint_form() -> list[Prerequisite]:
     if not form.compiled:
         try:
             build.compilers()
-        except build.BuildError as error:
+        except build.ExtensionBuildError as error:
             why, remedy = f"{why}; {error}", f"then {remedy}"
     cost = f"virtual time and agents take longer, nothing else ({why})"
     return [Prerequisite("endpoint compiled", form.compiled, "useful", cost, remedy, form.why if form.compiled else "")]

@@ -76,7 +76,7 @@ def parse_hosts(plan: Plan, text: str) -> list[Host]:
     return found
 
 
-def ranks_of(lab: Lab, hosts: Sequence[Host], folder: Path) -> Iterator[ranks.Rank]:
+def ranks_of(lab: Lab, hosts: Sequence[Host], folder: Path) -> Iterator[ranks.RankProcess]:
     for number, host in enumerate(hosts):
         environment = {
             "RANK": str(number),
@@ -88,7 +88,7 @@ def ranks_of(lab: Lab, hosts: Sequence[Host], folder: Path) -> Iterator[ranks.Ra
             "MRCLAB_RANKS": ",".join(host.name for host in hosts),
             "PYTHONPATH": str(folder / "library"),
         }
-        yield ranks.Rank(host.name, ["nsenter", f"--net={lab.netns(host)}"], environment)
+        yield ranks.RankProcess(host.name, ["nsenter", f"--net={lab.netns(host)}"], environment)
 
 
 @contextmanager

@@ -74,7 +74,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     from paper.reproduction import Reproduction
     from running.estimate import available_memory
     from studies.sweeping.pool import Pool
-    from studies.sweeping.store import Store
+    from studies.sweeping.store import RowStore
 
     wanted = catalogue.figures(arguments.figures)
     console = Console()
@@ -82,7 +82,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     workers = arguments.workers or len(os.sched_getaffinity(0))
     with ExitStack() as stack:
         stack.enter_context(handing_over(arguments.runs, folder))
-        store = stack.enter_context(Store(folder))
+        store = stack.enter_context(RowStore(folder))
         reproduction = Reproduction(wanted, store, arguments.short)
         budget = MemoryBudget(reproduction.missing, available_memory())
         try:
@@ -120,9 +120,9 @@ def ablate(arguments: argparse.Namespace) -> int:
     from common import files
     from paper import ablation
     from studies.sweeping.pool import Pool
-    from studies.sweeping.progress import Progress
+    from studies.sweeping.progress import SweepProgress
     from studies.sweeping.statement import statements
-    from studies.sweeping.store import Store
+    from studies.sweeping.store import RowStore
     from studies.sweeping.sweep import Sweep
 
     if arguments.figures:
@@ -132,11 +132,11 @@ def ablate(arguments: argparse.Namespace) -> int:
     subjects = ablation.subjects(chosen, seeds[0], arguments.short)
     with ExitStack() as stack:
         stack.enter_context(handing_over(arguments.runs, folder, page.parent))
-        sweep = Sweep(subjects, seeds, stack.enter_context(Store(folder)))
+        sweep = Sweep(subjects, seeds, stack.enter_context(RowStore(folder)))
         try:
             if not sweep.decided:
                 engine = stack.enter_context(Pool(arguments.workers or len(os.sched_getaffinity(0)), chosen, folder))
-                with Progress(Console(), sweep, engine, plain=arguments.plain) as progress:
+                with SweepProgress(Console(), sweep, engine, plain=arguments.plain) as progress:
                     sweep.run(engine, progress.tell)
         finally:
             shown = ablation.markdown(statements(sweep))

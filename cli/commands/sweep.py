@@ -26,7 +26,7 @@ from studies.sweeping.address import ClusterAddress
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from studies.sweeping.engine import Engine
+    from studies.sweeping.engine import RunEngine
     from studies.sweeping.statement import Statement
     from studies.sweeping.subject import Subject
     from studies.sweeping.sweep import Sweep
@@ -134,9 +134,9 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     from rich.console import Console  # late, like all below: the help needs none of them
 
     from studies.sweeping import report, text
-    from studies.sweeping.progress import Progress
+    from studies.sweeping.progress import SweepProgress
     from studies.sweeping.statement import document, statements
-    from studies.sweeping.store import Store
+    from studies.sweeping.store import RowStore
     from studies.sweeping.subject import subject
     from studies.sweeping.sweep import Sweep
     from studies.sweeping.until import Until, parse_share
@@ -166,12 +166,12 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     scenarios = {arguments.runs / str(one.options["scenario"]) for one in subjects}
     with ExitStack() as stack:
         stack.enter_context(handing_over(arguments.runs, folder, place, *scenarios))
-        sweep = Sweep(subjects, seeds, stack.enter_context(Store(folder)), until)
+        sweep = Sweep(subjects, seeds, stack.enter_context(RowStore(folder)), until)
         found: list[Statement] = []
         try:
             if not sweep.decided:
                 engine = stack.enter_context(make_engine(arguments, folder, subjects, console))
-                with Progress(console, sweep, engine, plain=arguments.plain) as progress:
+                with SweepProgress(console, sweep, engine, plain=arguments.plain) as progress:
                     sweep.run(engine, progress.tell)
                 console.print(progress.pace(), highlight=False)
             keep_worst(arguments, sweep, console)
@@ -186,7 +186,9 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     return status(found)
 
 
-def make_engine(arguments: argparse.Namespace, folder: Path, subjects: Sequence[Subject], console: Console) -> Engine:
+def make_engine(
+    arguments: argparse.Namespace, folder: Path, subjects: Sequence[Subject], console: Console
+) -> RunEngine:
     """The engine that makes the runs: on this machine no more at once than its memory holds."""
     from running import estimate
     from studies.sweeping.engine import Inline

@@ -14,7 +14,7 @@ NEXT_HOP = "fe80::1"  # every interface's peer in the lab (topo/emulation/wiring
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class StaticRoute:
     """A static route out of one or, by ECMP, several ports."""
 
     prefix: IPv6Network
@@ -26,20 +26,20 @@ def own_usid(plan: Plan, switch: Switch) -> IPv6Network:
     return usid_prefix(plan, switch_usid(switch))
 
 
-def routes(plan: Plan, switch: Switch) -> list[Route]:
+def routes(plan: Plan, switch: Switch) -> list[StaticRoute]:
     """The static table without uA: neighbours' uSIDs, then plain prefixes of hosts and leaves."""
     found = []
     for ref in ports(plan, switch) if plan.encapsulation == "srv6" else ():
         other = peer(plan, ref).node
         usid = nic_usid(plan.downlink_of(other)) if isinstance(other, Host) else switch_usid(other)
-        found.append(Route(usid_prefix(plan, usid), (ref,)))
+        found.append(StaticRoute(usid_prefix(plan, usid), (ref,)))
     for ref in ports(plan, switch):
         other = peer(plan, ref).node
         if isinstance(other, Host):
-            found.append(Route(host_prefix(plan, other), (ref,)))
+            found.append(StaticRoute(host_prefix(plan, other), (ref,)))
         elif switch.role == "spine":
-            found.append(Route(leaf_prefix(other.index), (ref,)))
+            found.append(StaticRoute(leaf_prefix(other.index), (ref,)))
     if switch.role == "leaf":
         uplinks = tuple(PortRef(switch, leaf_spine_port(plan, index)) for index in range(plan.spines))
-        found += [Route(leaf_prefix(index), uplinks) for index in range(plan.leaves) if index != switch.index]
+        found += [StaticRoute(leaf_prefix(index), uplinks) for index in range(plan.leaves) if index != switch.index]
     return found

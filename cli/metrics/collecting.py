@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cli.metrics.exposition import Metric
+from cli.metrics.exposition import ExposedMetric
 from common.client import ControlClient, ControlError
 from topo.emulation.lab import Lab
 from topo.graph import PortRef
@@ -38,12 +38,12 @@ QP_GAUGES = {
 }
 
 
-def collect(lab: Lab, chosen: Sequence[PortRef], rows: Sequence[Mapping[str, Any]]) -> list[Metric]:
+def collect(lab: Lab, chosen: Sequence[PortRef], rows: Sequence[Mapping[str, Any]]) -> list[ExposedMetric]:
     """Everything as it is now, with the rows of `./lab counters` for these ports of switches. An agent that does not
     answer is down."""
-    info = Metric("mrclab_lab_info", "gauge", "The lab that is up, by name and plan.")
+    info = ExposedMetric("mrclab_lab_info", "gauge", "The lab that is up, by name and plan.")
     info.add(1, lab=str(lab.name), plan=lab.plan.name)
-    faults = Metric("mrclab_faults", "gauge", "Faults in force.")
+    faults = ExposedMetric("mrclab_faults", "gauge", "Faults in force.")
     faults.add(len(lab.faults()))
     hosts = list(lab.plan.hosts())
     counters = {host.name: counters_of(lab, host) for host in hosts}
@@ -63,15 +63,19 @@ def counters_of(lab: Lab, host: Host) -> Mapping[str, Any] | None:
     return told
 
 
-def switch_metrics(chosen: Iterable[PortRef], rows: Iterable[Mapping[str, Any]]) -> list[Metric]:
+def switch_metrics(chosen: Iterable[PortRef], rows: Iterable[Mapping[str, Any]]) -> list[ExposedMetric]:
     """Metrics of switches from the rows of `./lab counters`."""
     head = "mrclab_switch_port"
-    received = Metric(f"{head}_receive_packets_total", "counter", "Packets that came by a switch port.")
-    sent = Metric(f"{head}_transmit_packets_total", "counter", "Packets that left by a switch port.")
-    dropped = Metric(f"{head}_drop_packets_total", "counter", "Packets dropped at a switch port, by cause.")
-    trimmed = Metric(f"{head}_trim_packets_total", "counter", "Packets trimmed on their way out of a switch port.")
-    marked = Metric(f"{head}_ecn_marked_packets_total", "counter", "Packets marked on their way out of a switch port.")
-    waiting = Metric(f"{head}_queue_packets", "gauge", "Packets that wait at a switch port.")
+    received = ExposedMetric(f"{head}_receive_packets_total", "counter", "Packets that came by a switch port.")
+    sent = ExposedMetric(f"{head}_transmit_packets_total", "counter", "Packets that left by a switch port.")
+    dropped = ExposedMetric(f"{head}_drop_packets_total", "counter", "Packets dropped at a switch port, by cause.")
+    trimmed = ExposedMetric(
+        f"{head}_trim_packets_total", "counter", "Packets trimmed on their way out of a switch port."
+    )
+    marked = ExposedMetric(
+        f"{head}_ecn_marked_packets_total", "counter", "Packets marked on their way out of a switch port."
+    )
+    waiting = ExposedMetric(f"{head}_queue_packets", "gauge", "Packets that wait at a switch port.")
     for ref, row in zip(chosen, rows, strict=True):
         assert isinstance(ref.node, Switch)
         labels = {"switch": ref.node.name, "plane": ref.node.plane, "port": ref.port, "peer": row["PEER"]}
@@ -84,13 +88,15 @@ def switch_metrics(chosen: Iterable[PortRef], rows: Iterable[Mapping[str, Any]])
     return [received, sent, dropped, trimmed, marked, waiting]
 
 
-def host_metrics(counters: Mapping[str, Mapping[str, Any] | None]) -> list[Metric]:
+def host_metrics(counters: Mapping[str, Mapping[str, Any] | None]) -> list[ExposedMetric]:
     """Metrics of hosts from what their agents count; None stands for an agent that does not answer."""
-    up = Metric("mrclab_agent_up", "gauge", "Whether the host's agent answers.")
-    ports = {name: Metric(f"mrclab_host_port_{title}", "counter", told) for name, (title, told) in PORT_FIELDS.items()}
-    port_up = Metric("mrclab_host_port_up", "gauge", "Whether a host's port has carrier and is enabled.")
-    totals = {name: Metric(f"mrclab_qp_{title}", "counter", told) for name, (title, told) in QP_COUNTERS.items()}
-    gauges = {name: Metric(f"mrclab_qp_{title}", "gauge", told) for name, (title, told, _) in QP_GAUGES.items()}
+    up = ExposedMetric("mrclab_agent_up", "gauge", "Whether the host's agent answers.")
+    ports = {
+        name: ExposedMetric(f"mrclab_host_port_{title}", "counter", told) for name, (title, told) in PORT_FIELDS.items()
+    }
+    port_up = ExposedMetric("mrclab_host_port_up", "gauge", "Whether a host's port has carrier and is enabled.")
+    totals = {name: ExposedMetric(f"mrclab_qp_{title}", "counter", told) for name, (title, told) in QP_COUNTERS.items()}
+    gauges = {name: ExposedMetric(f"mrclab_qp_{title}", "gauge", told) for name, (title, told, _) in QP_GAUGES.items()}
     for host, told in counters.items():
         up.add(int(told is not None), host=host)
         for port in told["ports"] if told is not None else ():

@@ -11,7 +11,7 @@ Labels = Mapping[str, str | int]
 
 
 @dataclass
-class Metric:
+class ExposedMetric:
     """A metric with its samples. The name of a counter ends with `_total`; units are base units (seconds, bytes)."""
 
     name: str
@@ -24,12 +24,12 @@ class Metric:
         self.samples.append((labels, value))
 
 
-def text(metrics: Iterable[Metric]) -> str:
+def text(metrics: Iterable[ExposedMetric]) -> str:
     """All metrics that have samples, as Prometheus reads them."""
     return "".join(f"{line}\n" for metric in metrics if metric.samples for line in _lines(metric))
 
 
-def _lines(metric: Metric) -> Iterator[str]:
+def _lines(metric: ExposedMetric) -> Iterator[str]:
     yield f"# HELP {metric.name} {_escaped(metric.help)}"
     yield f"# TYPE {metric.name} {metric.kind}"
     for labels, value in metric.samples:

@@ -32,7 +32,7 @@ UNNAMED_S = 86400
 _TRY = "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]"
 
 
-class BuildError(RuntimeError):
+class ExtensionBuildError(RuntimeError):
     """Something that compiling needs is missing, or a compiler refused; the message says which, and what to do."""
 
 
@@ -41,13 +41,13 @@ def compilers() -> str:
     try:
         mypy = importlib.metadata.version("mypy")
     except importlib.metadata.PackageNotFoundError:
-        raise BuildError(f"mypy is not installed; use {REMEDY}, or pip install mypy") from None
+        raise ExtensionBuildError(f"mypy is not installed; use {REMEDY}, or pip install mypy") from None
     words = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
     if shutil.which(words[0]) is None:
-        raise BuildError(f"there is no C compiler {words[0]!r}; apt-get install gcc libc6-dev")
+        raise ExtensionBuildError(f"there is no C compiler {words[0]!r}; apt-get install gcc libc6-dev")
     header = Path(sysconfig.get_paths()["include"]) / "Python.h"
     if not header.exists():
-        raise BuildError(f"{header} is missing; apt-get install python3-dev")
+        raise ExtensionBuildError(f"{header} is missing; apt-get install python3-dev")
     said = subprocess.run([words[0], "--version"], capture_output=True, text=True, check=False).stdout
     return f"mypyc {mypy}, {said.splitlines()[0] if said else words[0]}"
 
@@ -102,7 +102,7 @@ def _compile(unit: Unit, key: str, scratch: Path, tell: Callable[[str], None]) -
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(Path(unit.root) / package, scratch / package, ignore=ignored)
     if unit._replace(root=str(scratch)).key() != key:
-        raise BuildError("the sources were edited while they were copied; try again")
+        raise ExtensionBuildError("the sources were edited while they were copied; try again")
     sources = {**unit.sources(), **unit.extensions()}
     tell(f"compiling {len(sources)} modules of {unit.name}")
     name = library(unit, key)
@@ -112,11 +112,11 @@ def _compile(unit: Unit, key: str, scratch: Path, tell: Callable[[str], None]) -
         status = _run(words, scratch, output.fileno())
     if status:
         said = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
-        raise BuildError(f"compiling {unit.name} failed ({status}):\n{said}")
+        raise ExtensionBuildError(f"compiling {unit.name} failed ({status}):\n{said}")
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     paths = {module: scratch / "made" / f"{module.replace('.', '/')}{suffix}" for module in [*sources, name]}
     if missing := [module for module, path in paths.items() if not path.exists()]:
-        raise BuildError(f"compiling {unit.name} made no {', '.join(missing)}")
+        raise ExtensionBuildError(f"compiling {unit.name} made no {', '.join(missing)}")
     return paths
 
 
@@ -154,7 +154,7 @@ def _try_out(unit: Unit, key: str, scratch: Path, made: dict[str, Path], with_wh
     words = python("-c", _TRY, *unit.sources(), *unit.extensions())
     done = subprocess.run(words, cwd=unit.root, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise BuildError(f"the compiled {unit.name} cannot be imported:\n{done.stderr[-2000:]}")
+        raise ExtensionBuildError(f"the compiled {unit.name} cannot be imported:\n{done.stderr[-2000:]}")
 
 
 def _publish(unit: Unit, key: str, directory: Path, made: dict[str, Path], with_what: str) -> Build:

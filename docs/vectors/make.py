@@ -38,7 +38,7 @@ DSCP = SETUP["dscp"]
 
 
 @dataclass
-class Case:
+class Vector:
     """A vector: what the device is, what it gets and what it must answer, in order."""
 
     name: str
@@ -152,13 +152,13 @@ def trimmed(data: bytes, dscp: str) -> bytes:
     return data[: frame.ETHERNET] + struct.pack("!I", first) + data[frame.ETHERNET + 4 : TRIM_BYTES]
 
 
-def responder(name: str, title: str, rule: str, psn: int = 1000, **given: Any) -> Case:
-    return Case(name, title, rule, {"role": "responder", "expected_psn": psn, **given})
+def responder(name: str, title: str, rule: str, psn: int = 1000, **given: Any) -> Vector:
+    return Vector(name, title, rule, {"role": "responder", "expected_psn": psn, **given})
 
 
-def requester(name: str, title: str, rule: str, packets: int, psn: int = 5000) -> Case:
+def requester(name: str, title: str, rule: str, packets: int, psn: int = 5000) -> Vector:
     """The device posts one write of so many full packets; the capture begins with them."""
-    case = Case(name, title, rule, {"role": "requester", "first_psn": psn, "packets": packets, "evs": [EV]})
+    case = Vector(name, title, rule, {"role": "requester", "first_psn": psn, "packets": packets, "evs": [EV]})
     for number in range(packets):
         opcode = Opcode.WRITE_ONLY if packets == 1 else Opcode.WRITE_MIDDLE
         if packets > 1:
@@ -171,7 +171,7 @@ def requester(name: str, title: str, rule: str, packets: int, psn: int = 5000) -
     return case
 
 
-def receiving() -> Iterable[Case]:
+def receiving() -> Iterable[Vector]:
     """Vectors of a device that receives data."""
     case = responder("in-order", "A message of three packets", "Place each packet at its VA; acknowledge when asked.")
     kinds = (Opcode.WRITE_FIRST, Opcode.WRITE_MIDDLE, Opcode.WRITE_LAST)
@@ -229,7 +229,7 @@ def receiving() -> Iterable[Case]:
     yield from refusing()
 
 
-def duplicates() -> Iterable[Case]:
+def duplicates() -> Iterable[Vector]:
     """Vectors of a device that receives a packet twice."""
     case = responder("duplicate", "A packet that has arrived before", "Write nothing; send SACK and ACK again.")
     for seed in (0, 1):
@@ -249,7 +249,7 @@ def duplicates() -> Iterable[Case]:
     yield case
 
 
-def refusing() -> Iterable[Case]:
+def refusing() -> Iterable[Vector]:
     """Vectors of packets that must not be placed, of immediates and of endpoint operations."""
     only = write(Opcode.WRITE_ONLY, 1000, 0, payload(0), PMTU, flags=wire.ACK_REQUEST)
     case = responder("wrong-icrc", "A packet with a wrong ICRC", "Drop it in silence.")
@@ -307,7 +307,7 @@ def refusing() -> Iterable[Case]:
         yield case
 
 
-def holes(name: str, title: str, first: int, count: int, lost: tuple[int, ...]) -> Case:
+def holes(name: str, title: str, first: int, count: int, lost: tuple[int, ...]) -> Vector:
     """A message of which some packets are missing; the last packet asks for a SACK."""
     case = responder(name, title, "Say by one bit for each PSN what has arrived above the cumulative PSN.", first)
     arrived = [number for number in range(count) if number not in lost]
@@ -323,7 +323,7 @@ def holes(name: str, title: str, first: int, count: int, lost: tuple[int, ...]) 
     return case
 
 
-def sending() -> Iterable[Case]:
+def sending() -> Iterable[Vector]:
     """Vectors of a device that sends data."""
     for name, reason in (("resend", wire.NackReason.TRIMMED), ("resend-last-hop", wire.NackReason.TRIMMED_LASTHOP)):
         case = requester(name, f"A NACK with reason {reason.name}", "Send that packet again at once, RTX set.", 3)
@@ -358,7 +358,7 @@ def told(built: tuple[bytes, dict[str, Any]], note: str = "") -> tuple[bytes, st
     return built[0], note or built[1]["opcode"], built[1]
 
 
-def capture(case: Case) -> bytes:
+def capture(case: Vector) -> bytes:
     """The pcapng of a case: one Ethernet interface, directions as the device sees them, notes as comments."""
     found = section() + interface("device")
     for number, (data, meta) in enumerate(case.frames):
@@ -370,7 +370,7 @@ def capture(case: Case) -> bytes:
     return found
 
 
-def expectations(case: Case) -> str:
+def expectations(case: Vector) -> str:
     """The file beside the capture."""
     frames = [{"frame": number, **meta} for number, (_, meta) in enumerate(case.frames, 1)]
     told = {"name": case.name, "title": case.title, "rule": case.rule, "given": case.given, "frames": frames}
@@ -378,7 +378,7 @@ def expectations(case: Case) -> str:
     return json.dumps(told, indent=1) + "\n"
 
 
-def cases() -> list[Case]:
+def cases() -> list[Vector]:
     return [*receiving(), *sending()]
 
 

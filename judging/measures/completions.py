@@ -10,7 +10,7 @@ from judging.run import SECOND_NS, Run
 
 
 @dataclass(frozen=True, slots=True)
-class Completion:
+class MessageCompletion:
     """One message. Times are the journal's; `line` is its place in the file, and `ideal_ns` what it takes alone."""
 
     workload: str
@@ -57,7 +57,7 @@ class Times:
     slowdown_p99: float
 
 
-def completions(run: Run) -> list[Completion]:
+def completions(run: Run) -> list[MessageCompletion]:
     """All messages that their senders completed, in that order."""
     received = {
         (line.get("workload"), line["peer"], line["node"], line["message"]): int(line["end_ns"])
@@ -72,7 +72,7 @@ def completions(run: Run) -> list[Completion]:
         size = int(line["bytes"])
         times = int(line["start_ns"]), int(line["end_ns"]), received.get(key)
         where = str(line.get("workload")), str(line["node"]), str(line["peer"]), int(line.get("line", 0))
-        found.append(Completion(*where, size, *times, ideal(run, where[1], where[2], size)))
+        found.append(MessageCompletion(*where, size, *times, ideal(run, where[1], where[2], size)))
     return found
 
 
@@ -93,13 +93,13 @@ def ideal(run: Run, source: str, target: str, size: int) -> float:
 
 def times(run: Run) -> list[Times]:
     """The figures of each workload that has messages."""
-    by_workload: dict[str, list[Completion]] = {}
+    by_workload: dict[str, list[MessageCompletion]] = {}
     for one in completions(run):
         by_workload.setdefault(one.workload, []).append(one)
     return [summed(name, own) for name, own in by_workload.items()]
 
 
-def summed(workload: str, own: Sequence[Completion]) -> Times:
+def summed(workload: str, own: Sequence[MessageCompletion]) -> Times:
     """The figures of these messages."""
     took = [one.took_ns for one in own]
     sender = [one.sender_ns for one in own]

@@ -13,7 +13,7 @@ from judging.run import Run, Span
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TrainingStep:
     """One synchronous step: it lasts as long as its slowest rank."""
 
     number: int
@@ -40,7 +40,7 @@ class StepTimes:
     fastest_ns: int
 
 
-def steps(run: Run) -> list[Step]:
+def steps(run: Run) -> list[TrainingStep]:
     """All steps of all workloads that every rank finished, in order of their end."""
     by_number: dict[tuple[str, int], list[dict[str, object]]] = defaultdict(list)
     for line in run.kind("step"):
@@ -53,7 +53,7 @@ def steps(run: Run) -> list[Step]:
         if len(lines) < ranks[workload]:
             continue
         result.append(
-            Step(
+            TrainingStep(
                 number=number,
                 end_ns=max(int(str(line["t_ns"])) for line in lines),
                 comm_ns=max(int(str(line["comm_ns"])) for line in lines),
@@ -66,22 +66,22 @@ def steps(run: Run) -> list[Step]:
     return sorted(result, key=lambda step: step.end_ns)
 
 
-def within(all_steps: Sequence[Step], span: Span) -> list[Step]:
+def within(all_steps: Sequence[TrainingStep], span: Span) -> list[TrainingStep]:
     """Steps that lie wholly in a span."""
     return [step for step in all_steps if step.start_ns >= span.start_ns and step.end_ns <= span.stop_ns]
 
 
-def overlapping(all_steps: Sequence[Step], span: Span) -> list[Step]:
+def overlapping(all_steps: Sequence[TrainingStep], span: Span) -> list[TrainingStep]:
     """Steps of which any part lies in a span: every step that a fault in the span touched, however long the step."""
     return [step for step in all_steps if step.end_ns > span.start_ns and step.start_ns < span.stop_ns]
 
 
-def of_phase(all_steps: Sequence[Step], span: Span) -> list[Step]:
+def of_phase(all_steps: Sequence[TrainingStep], span: Span) -> list[TrainingStep]:
     """The steps that count for a phase: in the reference those wholly inside, in others those partly inside too."""
     return within(all_steps, span) if span.name == "reference" else overlapping(all_steps, span)
 
 
-def stalled_ns(all_steps: Sequence[Step], span: Span) -> int:
+def stalled_ns(all_steps: Sequence[TrainingStep], span: Span) -> int:
     """The time from the last step's end to the span's: an unfinished step lasts at least that long. 0 without steps.
 
     A job that has come to a halt writes no `step` line, so its step times alone would look harmless.
@@ -90,7 +90,7 @@ def stalled_ns(all_steps: Sequence[Step], span: Span) -> int:
     return max(0, span.stop_ns - max(ends)) if ends else 0
 
 
-def halt(all_steps: Sequence[Step], span: Span) -> Span:
+def halt(all_steps: Sequence[TrainingStep], span: Span) -> Span:
     """From the last step's end to that of a span, empty without steps: see `stalled_ns`."""
     return Span("halt", span.stop_ns - stalled_ns(all_steps, span), span.stop_ns)
 
@@ -127,7 +127,7 @@ def pieces(run: Run, phase: Span) -> list[Span]:
     return stalls.without(span, stalls.joined(widened))
 
 
-def unspoilt(run: Run, selected: Sequence[Step]) -> list[Step]:
+def unspoilt(run: Run, selected: Sequence[TrainingStep]) -> list[TrainingStep]:
     """The steps that no stall touches."""
     return [step for step in selected if not stalls.touches(run, Span("step", step.start_ns, step.end_ns))]
 
@@ -143,7 +143,7 @@ def rate_error(run: Run, phase: Span) -> float:
     return sample_size.pieces_error(run, kept)
 
 
-def times(selected: Sequence[Step]) -> StepTimes | None:
+def times(selected: Sequence[TrainingStep]) -> StepTimes | None:
     """Count, median, 99th percentile and slowest; None without steps."""
     if not selected:
         return None

@@ -8,7 +8,7 @@ from typing import Any
 
 from judging.arrays import np
 from judging.measures import completions
-from judging.measures.completions import Completion
+from judging.measures.completions import MessageCompletion
 from judging.reports import page, plots
 from judging.run import Run
 
@@ -71,7 +71,7 @@ def section(run: Run) -> list[str]:
 
 def distributions(run: Run) -> str:
     """The share of messages that had completed after a time, and the slowdown of each by its size."""
-    by_workload: dict[str, list[Completion]] = {}
+    by_workload: dict[str, list[MessageCompletion]] = {}
     for one in completions.completions(run):
         by_workload.setdefault(one.workload, []).append(one)
     drawing, (left, right) = plots.pair(3.4)

@@ -21,7 +21,7 @@ CALM = ("warmup", "reference", "pause", "heal")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """The outcome of one run, from the first phase with faults to the last."""
 
     name: str
@@ -40,19 +40,19 @@ def faulty_span(run: Run) -> Span | None:
     return Span("faults", min(span.start_ns for span in spans), max(span.stop_ns for span in spans))
 
 
-def outcome(name: str, run: Run) -> Outcome:
+def outcome(name: str, run: Run) -> RunOutcome:
     """The outcome of a run; missing phases leave their figures empty."""
     errors = len(qp_errors(run))
     reference, span = run.phases.get("reference"), faulty_span(run)
     unsound = next((f"{finding.reason}" for finding in evidence.sound(run) if finding.holds is not True), "")
     if span is None:
-        return Outcome(name, errors, None, 0.0, None, unsound)
+        return RunOutcome(name, errors, None, 0.0, None, unsound)
     all_steps = steps.steps(run)
     during = steps.times(steps.of_phase(all_steps, span))
     p99_ns = max(during.p99_ns, steps.stalled_ns(all_steps, span)) if during else None
     bps = goodput.of_phase(run, span)
     before = goodput.of_phase(run, reference) if reference else 0.0
-    return Outcome(name, errors, p99_ns, bps, bps / before if before and run.faults else None, unsound)
+    return RunOutcome(name, errors, p99_ns, bps, bps / before if before and run.faults else None, unsound)
 
 
 def findings(named: list[tuple[str, Run]]) -> list[Finding]:
@@ -91,7 +91,7 @@ def likeness_finding(alike: Likeness) -> Finding:
     )
 
 
-def ratios(outcomes: list[Outcome]) -> list[Finding]:
+def ratios(outcomes: list[RunOutcome]) -> list[Finding]:
     """The second run's figures against the first's: measured, not judged, so they hold."""
     first, second = outcomes
     failed = f"{first.name} {first.qp_errors}, {second.name} {second.qp_errors}"
@@ -108,7 +108,7 @@ def ratios(outcomes: list[Outcome]) -> list[Finding]:
     return found
 
 
-def baseline_worse(mrc: Outcome, baseline: Outcome) -> Finding:
+def baseline_worse(mrc: RunOutcome, baseline: RunOutcome) -> Finding:
     """On the same timeline the baseline has a QP error, or a p99 step of at least `P99_FACTOR` times MRC's."""
     check = "baseline worse"
     for run in (mrc, baseline):

@@ -9,7 +9,7 @@ ROWS_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class ChartLabel:
     """A name at its time. `row` counts from the chart upwards; None: there was no room left for it."""
 
     at: float
@@ -17,7 +17,7 @@ class Label:
     row: int | None
 
 
-def placed(names: Sequence[tuple[float, str]], end: float, characters: float, rows: int = ROWS_MAX) -> list[Label]:
+def placed(names: Sequence[tuple[float, str]], end: float, characters: float, rows: int = ROWS_MAX) -> list[ChartLabel]:
     """Each name in the lowest row where it has room. The whole chart, 0 to `end`, is `characters` wide.
 
     A name begins at its time; one that would reach beyond the end is moved to the left.
@@ -30,5 +30,5 @@ def placed(names: Sequence[tuple[float, str]], end: float, characters: float, ro
         row = next((row for row in range(rows) if free[row] <= start + 1e-9), None)
         if row is not None:
             free[row] = start + width
-        found.append(Label(start, text, row))
+        found.append(ChartLabel(start, text, row))
     return found

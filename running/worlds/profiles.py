@@ -85,7 +85,7 @@ class Destinations(Mapping[str, Destination]):
         return found
 
 
-class Profiles:
+class HostProfiles:
     """The profiles of a plan's hosts in virtual time."""
 
     def __init__(self, plan: Plan) -> None:

@@ -23,7 +23,7 @@ from running.transport_choice import TransportChoice
 from running.worlds.fabric import MakeFabric, SimulatedFabric
 from running.worlds.host import SimulatedHost
 from running.worlds.packet_log import PacketLog
-from running.worlds.profiles import Profiles
+from running.worlds.profiles import HostProfiles
 from running.worlds.programs import SteppedProcess
 from running.worlds.virtual_time import VirtualTime
 from running.worlds.world import Process
@@ -99,7 +99,7 @@ class SimulatedWorld:
         self._processes: list[SteppedProcess] = []
         self._switch_journal = Journal(directory.journal("switches"), "switches", self.now_ns)
         self._journals: list[Journal] = [self._switch_journal]
-        self._profiles = Profiles(plan)
+        self._profiles = HostProfiles(plan)
         self._hosts = {
             host: SimulatedHost(host, number, self.time, self.fabric.fabric, plan.pace)
             for host, number in self.fabric.host_numbers.items()

@@ -17,7 +17,7 @@ from studies.sweeping.proportion import CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True)
-class Rank:
+class Ranking:
     """`place` is the rank of the mean, from 1 for the best; the true rank lies in `low` to `high`."""
 
     place: int
@@ -29,7 +29,7 @@ class Rank:
         return f"{self.place} ({self.low})" if self.low == self.high else f"{self.place} ({self.low} to {self.high})"
 
 
-def ranks(values: Mapping[str, Mapping[int, float]], better: str) -> dict[str, Rank]:
+def ranks(values: Mapping[str, Mapping[int, float]], better: str) -> dict[str, Ranking]:
     """The rank of each algorithm from its numbers by seed; `better` is "high" or "low".
 
     Only seeds that all algorithms have count. Empty without such a seed.
@@ -49,7 +49,7 @@ def ranks(values: Mapping[str, Mapping[int, float]], better: str) -> dict[str, R
             beats[winner] += 1
             beaten_by[loser] += 1
     return {
-        name: Rank(1 + sum(other > mean for other in means.values()), 1 + beaten_by[name], len(own) - beats[name])
+        name: Ranking(1 + sum(other > mean for other in means.values()), 1 + beaten_by[name], len(own) - beats[name])
         for name, mean in means.items()
     }
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from studies.contest.rank import Rank, ranks
+from studies.contest.rank import Ranking, ranks
 from studies.sweeping.metric import METRICS, Metric
-from studies.sweeping.paired import Difference, difference
+from studies.sweeping.paired import PairedDifference, difference
 from studies.sweeping.statement import Statement
 
 TRUE = Metric("true_share", "true verdicts", "share of runs", "high", lambda run: None)  # of verdicts: `values` below
@@ -27,8 +27,8 @@ class Result:
     algorithm: str
     runs: int
     mean: float
-    difference: Difference | None
-    rank: Rank | None
+    difference: PairedDifference | None
+    rank: Ranking | None
 
 
 @dataclass(frozen=True, slots=True)

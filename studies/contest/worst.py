@@ -7,7 +7,7 @@ from pathlib import Path
 from shutil import rmtree
 
 from judging.reports.report import REPLAY
-from studies.sweeping.engine import Engine
+from studies.sweeping.engine import RunEngine
 from studies.sweeping.subject import Subject, whole
 from studies.sweeping.task import Task
 
@@ -19,7 +19,7 @@ def kept(folder: Path, task: Task) -> Path | None:
     return next((verdict.parent for verdict in (folder / task.key[:DIGITS]).glob("*/*/verdict.json")), None)
 
 
-def keep(folder: Path, wanted: Sequence[tuple[Subject, int]], engine: Engine, replay: Callable[[Path], None]) -> int:
+def keep(folder: Path, wanted: Sequence[tuple[Subject, int]], engine: RunEngine, replay: Callable[[Path], None]) -> int:
     """Make the runs of these subjects and seeds that are not kept yet; returns how many could not be kept.
 
     `replay` writes the replay of a run into the run's folder. A run that was broken off is made again the next time.

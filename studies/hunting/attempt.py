@@ -19,7 +19,7 @@ SCRATCH = "mrclab-hunt-"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AttemptOutcome:
     """`broken` are the sentences that did not hold, by check; empty when all held. `silent` says nothing was shown."""
 
     broken: dict[str, str]
@@ -29,15 +29,15 @@ class Outcome:
     def failed(self) -> bool:
         return bool(self.broken)
 
-    def like(self, other: Outcome) -> bool:
+    def like(self, other: AttemptOutcome) -> bool:
         """Whether the same thing broke: the first check that another outcome names is broken here, too."""
         return bool(other.broken) and next(iter(other.broken)) in self.broken
 
 
-Tried = tuple[Case, Outcome]
+Tried = tuple[Case, AttemptOutcome]
 
 
-def attempt(case: Case, folder: Path | None = None) -> Outcome:
+def attempt(case: Case, folder: Path | None = None) -> AttemptOutcome:
     """Run and judge a case; its journals are kept in `folder`, a folder of runs, when one is given."""
     if folder is not None:
         return tried(case, folder)
@@ -45,7 +45,7 @@ def attempt(case: Case, folder: Path | None = None) -> Outcome:
         return tried(case, scratch)
 
 
-def tried(case: Case, root: Path) -> Outcome:
+def tried(case: Case, root: Path) -> AttemptOutcome:
     """The run, in a new directory below `root`."""
     spec = case.spec()
     try:
@@ -57,8 +57,8 @@ def tried(case: Case, root: Path) -> Outcome:
     except (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(last.filename).name}:{last.lineno}"
-        return Outcome({f"exception {type(error).__name__} in {last.name}": f"{where}: {error}"})
+        return AttemptOutcome({f"exception {type(error).__name__} in {last.name}": f"{where}: {error}"})
     run = Run.open(directory.path)
     verdict = verdict_of(run, spec.checks())
     broken = {finding.check: finding.reason for finding in verdict.findings if finding.holds is False}
-    return Outcome(broken, silent=verdict.holds is None)
+    return AttemptOutcome(broken, silent=verdict.holds is None)

@@ -13,7 +13,7 @@ from typing import Self
 
 from common.scratch import Scratch
 from running.workers import Workers
-from studies.hunting.attempt import SCRATCH, Outcome, Tried, attempt
+from studies.hunting.attempt import SCRATCH, AttemptOutcome, Tried, attempt
 from studies.hunting.draw import draw
 
 AHEAD = 16  # tries for each worker that may be made before the hunt asks for them: shrinking keeps the hunt busy
@@ -38,7 +38,7 @@ class AttemptPool:
     def outcomes(self, seeds: Iterator[int]) -> Iterator[Tried]:
         """Each seed's case and outcome, in order. RuntimeError names the seed of a try that ends its process."""
         numbers: deque[int] = deque()
-        futures: deque[Future[Outcome]] = deque()  # of the same tries, as far as they have been handed out
+        futures: deque[Future[AttemptOutcome]] = deque()  # of the same tries, as far as they have been handed out
         deaths = 0
         while True:
             numbers.extend(islice(seeds, self._number * AHEAD - len(numbers)))
@@ -61,11 +61,11 @@ class AttemptPool:
             futures.popleft()
             yield draw(numbers.popleft()), outcome
 
-    def _submit(self, seed: int) -> Future[Outcome]:
+    def _submit(self, seed: int) -> Future[AttemptOutcome]:
         return self._workers.submit(try_seed, str(self._workers.scratch), seed)
 
 
-def try_seed(scratch: str, seed: int) -> Outcome:
+def try_seed(scratch: str, seed: int) -> AttemptOutcome:
     """In a worker: the case of a seed. It is drawn again by who wants it, for a timeline cannot be sent."""
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         return attempt(draw(seed), Path(folder))

@@ -8,7 +8,7 @@ from pathlib import Path
 import tomli_w
 
 from common import files
-from studies.hunting.attempt import Outcome
+from studies.hunting.attempt import AttemptOutcome
 from studies.hunting.case import Case
 
 TEMPLATE = '''"""{sentence}
@@ -48,7 +48,7 @@ REPEATED = """[
     ]"""
 
 
-def write(folder: Path, name: str, case: Case, outcome: Outcome, number: int, runs: int) -> Path:
+def write(folder: Path, name: str, case: Case, outcome: AttemptOutcome, number: int, runs: int) -> Path:
     """`NAME.py` and the plan beside it, `NAME.toml`; the path of the former."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.py"

@@ -12,7 +12,7 @@ from random import Random
 
 from common.seeds import Purpose, derive
 from studies.hunting import found
-from studies.hunting.attempt import Outcome, Tried, attempt
+from studies.hunting.attempt import AttemptOutcome, Tried, attempt
 from studies.hunting.case import Case
 from studies.hunting.draw import draw
 from studies.hunting.shrink import Shrinker, Shrunk, Try
@@ -87,7 +87,7 @@ class Hunt:
         """Since the hunt began."""
         return self.clock() - self._began_s
 
-    def _caught(self, case: Case, outcome: Outcome, output: Path | None) -> None:
+    def _caught(self, case: Case, outcome: AttemptOutcome, output: Path | None) -> None:
         seen_s = self.elapsed_s
         check, reason = next(iter(outcome.broken.items()))
         self.tell(f"try {self.tries} broke: {check}: {reason}; {case.words()}; shrinking")

@@ -12,7 +12,7 @@ from studies.hunting.hunt import Hunt
 LINE_S = 30.0  # between two lines where nobody can redraw
 
 
-class Progress:
+class HuntProgress:
     """A context manager. `hunt` is set before the first word is told."""
 
     def __init__(self, console: Console, plain: bool = False) -> None:

@@ -13,13 +13,13 @@ from itertools import count, pairwise
 from typing import Any, TypeVar
 
 from scenarios.scenario import TimedFault, Workload
-from studies.hunting.attempt import Outcome
+from studies.hunting.attempt import AttemptOutcome
 from studies.hunting.case import Case
 from studies.hunting.survivable import paths_known, survivable
 from topo.planfile import PlanError
 
 T = TypeVar("T")
-Try = Callable[[Case], Outcome]
+Try = Callable[[Case], AttemptOutcome]
 
 RUNS_MAX = 400
 SHORTEST_S = 0.01
@@ -31,7 +31,7 @@ class Shrunk:
     """The smallest case that was found, what it breaks, and how many runs that took."""
 
     case: Case
-    outcome: Outcome
+    outcome: AttemptOutcome
     runs: int
     finished: bool  # False: RUNS_MAX came first, and something smaller may break as well
 
@@ -44,7 +44,7 @@ class Shrinker:
         self._tell = tell
         self.runs = 0
 
-    def shrink(self, case: Case, outcome: Outcome) -> Shrunk:
+    def shrink(self, case: Case, outcome: AttemptOutcome) -> Shrunk:
         """From a failing case to the smallest like it. The case itself is not run again."""
         self._case, self._outcome = case, outcome
         smaller = True

@@ -19,7 +19,7 @@ class WorkerDiedError(RuntimeError):
         super().__init__(f"{TRIES_MAX} workers died one after the other in: ./lab run {words}")
 
 
-class Engine(Protocol):
+class RunEngine(Protocol):
     """A context manager; on leaving, whatever it still does is broken off."""
 
     @property

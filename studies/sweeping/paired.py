@@ -21,7 +21,7 @@ DRAWN_AT_ONCE = 4_000_000  # numbers: 32 MB
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PairedDifference:
     """The mean of second − first over `pairs` seeds, and its interval; None for bounds of too few pairs."""
 
     pairs: int
@@ -37,7 +37,7 @@ class Difference:
 
 def difference(
     first: Mapping[int, float], second: Mapping[int, float], confidence: float = CONFIDENCE
-) -> Difference | None:
+) -> PairedDifference | None:
     """From two variants' numbers by seed; seeds that only one of them has are left out. None without a pair."""
     seeds = sorted(first.keys() & second.keys())
     if not seeds:
@@ -45,8 +45,8 @@ def difference(
     values = [second[seed] - first[seed] for seed in seeds]
     mean = sum(values) / len(values)
     if len(values) < PAIRS_MIN:
-        return Difference(len(values), mean, None, None)
-    return Difference(len(values), mean, *bootstrap(values, confidence))
+        return PairedDifference(len(values), mean, None, None)
+    return PairedDifference(len(values), mean, *bootstrap(values, confidence))
 
 
 def bootstrap(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from studies.sweeping.engine import Engine
+from studies.sweeping.engine import RunEngine
 from studies.sweeping.proportion import share
 from studies.sweeping.sweep import Sweep
 
@@ -20,14 +20,14 @@ LINE_S = 10.0  # between two lines where nobody can redraw
 REFRESH_HZ = 2
 
 
-class Progress:
+class SweepProgress:
     """A context manager; `tell` after each run. With `plain`, or without a terminal, lines instead of a live table."""
 
     def __init__(
         self,
         console: Console,
         sweep: Sweep,
-        engine: Engine,
+        engine: RunEngine,
         plain: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

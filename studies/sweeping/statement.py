@@ -10,7 +10,7 @@ from typing import Any
 
 from judging.verdict import WORDS
 from studies.sweeping.metric import METRICS, Metric
-from studies.sweeping.paired import Difference, difference
+from studies.sweeping.paired import PairedDifference, difference
 from studies.sweeping.proportion import Share, share
 from studies.sweeping.quantile import Quantile, quantile
 from studies.sweeping.row import Row
@@ -64,8 +64,8 @@ class Contrast:
     axis: str
     first: Variant
     second: Variant
-    passed: Difference
-    metrics: Mapping[str, Difference]
+    passed: PairedDifference
+    metrics: Mapping[str, PairedDifference]
 
 
 def statements(sweep: Sweep) -> list[Statement]:

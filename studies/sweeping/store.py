@@ -13,7 +13,7 @@ WAIT_S = 60.0  # for another sweep that writes at this moment
 ASKED_AT_ONCE = 500  # keys: SQLite allows 999 variables in a statement at least
 
 
-class Store:
+class RowStore:
     """Rows by key, of all sweeps together. A context manager."""
 
     def __init__(self, folder: Path) -> None:
@@ -41,7 +41,7 @@ class Store:
             return OSError(f"{self.path} cannot be used now: {error}")
         return ValueError(f"{self.path} must be a store of rows ({error}): move it away, and a new one is made")
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> RowStore:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from studies.sweeping.engine import Engine
+from studies.sweeping.engine import RunEngine
 from studies.sweeping.row import Row
-from studies.sweeping.store import Store
+from studies.sweeping.store import RowStore
 from studies.sweeping.subject import Subject
 from studies.sweeping.until import Until
 
@@ -21,7 +21,7 @@ class Sweep:
     """
 
     def __init__(
-        self, subjects: Sequence[Subject], seeds: Sequence[int], store: Store, until: float | None = None
+        self, subjects: Sequence[Subject], seeds: Sequence[int], store: RowStore, until: float | None = None
     ) -> None:
         self.subjects = subjects
         self.seeds = seeds
@@ -39,7 +39,7 @@ class Sweep:
         for index in range(len(subjects)):
             self._test(index)
 
-    def run(self, engine: Engine, tell: Callable[[], None] = lambda: None) -> None:
+    def run(self, engine: RunEngine, tell: Callable[[], None] = lambda: None) -> None:
         """Make what is missing; `tell` is called after each run. Leaves `engine` to its owner."""
         asked = self._missing()
         exhausted = False

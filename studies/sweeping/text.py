@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from judging.reports.report import columns
 from studies.sweeping.metric import METRICS, Metric
-from studies.sweeping.paired import PAIRS_MIN, Difference
+from studies.sweeping.paired import PAIRS_MIN, PairedDifference
 from studies.sweeping.quantile import Quantile
 from studies.sweeping.statement import Contrast, Statement, contrasts, number
 
@@ -83,24 +83,24 @@ def contrast_rows(found: Sequence[Contrast]) -> list[list[str]]:
     return rows
 
 
-def signed(metric: Metric, found: Difference) -> str:
+def signed(metric: Metric, found: PairedDifference) -> str:
     """A difference of a metric with its interval, in the unit in which people read the metric."""
     if metric.unit == "bit/s":
         return _interval(found, 1e-6, " Mb/s")
     return points(found) if metric.unit.startswith("share") else plain(found)
 
 
-def points(found: Difference) -> str:
+def points(found: PairedDifference) -> str:
     """A difference of shares, in percentage points."""
     return _interval(found, 100, " points")
 
 
-def plain(found: Difference) -> str:
+def plain(found: PairedDifference) -> str:
     """A difference of numbers."""
     return _interval(found, 1, "")
 
 
-def _interval(found: Difference, scale: float, unit: str) -> str:
+def _interval(found: PairedDifference, scale: float, unit: str) -> str:
     mean = f"{scale * found.mean:+.2f}{unit}"
     if found.low is None or found.high is None:
         return f"{mean} ({found.pairs} pairs: at least {PAIRS_MIN} are needed for an interval)"

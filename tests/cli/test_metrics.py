@@ -20,7 +20,7 @@ import pytest
 
 from cli import main as cli
 from cli.metrics.collecting import host_metrics, switch_metrics
-from cli.metrics.exposition import CONTENT_TYPE, Metric, text
+from cli.metrics.exposition import CONTENT_TYPE, ExposedMetric, text
 from topo.graph import ports
 from topo.planfile import load_plan
 
@@ -36,7 +36,7 @@ QP |= {"received_bytes": 8, "evs_out": 0}
 PORT = {"port": 1, "plane": 0, "up": True, "tx_packets": 1, "tx_bytes": 2, "rx_packets": 3, "rx_bytes": 4}
 
 
-def made_up() -> list[Metric]:
+def made_up() -> list[ExposedMetric]:
     """Every metric of ports and queue pairs, with at least one sample."""
     plan = load_plan("tiny")
     chosen = list(ports(plan, plan.node("p0l0")))[:1]
@@ -75,7 +75,7 @@ def test_prometheus_client_reads_every_sample_with_its_value() -> None:
 
 
 def test_quotes_lines_and_backslashes_survive() -> None:
-    metric = Metric("mrclab_odd", "gauge", 'a "help"\nof two lines \\ ')
+    metric = ExposedMetric("mrclab_odd", "gauge", 'a "help"\nof two lines \\ ')
     metric.add(0.1, label='a "quote"\n\\')
     ((key, found),) = parsed(text([metric])).items()
     assert (key, found) == (("mrclab_odd", frozenset({("label", 'a "quote"\n\\')})), 0.1)

@@ -113,7 +113,7 @@ def test_a_header_of_the_c_belongs_to_the_key(tmp_path: Path) -> None:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     try:
         building.compilers()
-    except building.BuildError as error:
+    except building.ExtensionBuildError as error:
         pytest.skip(str(error))
     tree = Tree(tmp_path_factory.mktemp("built")).make()
     tree.run(BUILD)
@@ -268,7 +268,7 @@ def test_c_that_does_not_compile_is_said_with_the_compilers_words_and_changes_no
 
 def test_a_missing_compiler_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
-    with pytest.raises(building.BuildError, match="no C compiler 'no-such-compiler'; apt-get install gcc"):
+    with pytest.raises(building.ExtensionBuildError, match="no C compiler 'no-such-compiler'; apt-get install gcc"):
         building.compilers()
 
 

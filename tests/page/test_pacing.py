@@ -11,7 +11,7 @@ import pytest
 from common.journal import Journal
 from judging.journal import read_file
 from judging.run import Run
-from page.pacing import PacedHands, PacedWorld, Pacer
+from page.pacing import PacedHands, PacedWorld, RunPacer
 from running.timeline import Paper
 from topo.fault import ActiveFaults, Fault
 from topo.planfile import load_plan
@@ -57,12 +57,12 @@ def running(act: Callable[[], object]) -> threading.Thread:
 
 def test_time_passes_in_slices_and_ends_where_it_was_to_end() -> None:
     time = Time()
-    PacedWorld(time, Pacer(), 30).wait_until(100)  # type: ignore[arg-type]
+    PacedWorld(time, RunPacer(), 30).wait_until(100)  # type: ignore[arg-type]
     assert time.waits == [30, 60, 90, 100, 100]
 
 
 def test_a_held_run_moves_by_steps_only() -> None:
-    time, pacer = Time(), Pacer(paused=True)
+    time, pacer = Time(), RunPacer(paused=True)
     world = PacedWorld(time, pacer, 10)  # type: ignore[arg-type]
     thread = running(lambda: world.wait_until(1000))
     assert pacer.do(lambda: time.t_ns) == 0
@@ -78,7 +78,7 @@ def test_a_held_run_moves_by_steps_only() -> None:
 
 
 def test_what_others_want_is_done_by_the_runs_own_thread_and_journalled(tmp_path: Path) -> None:
-    time, pacer = Time(), Pacer(paused=True)
+    time, pacer = Time(), RunPacer(paused=True)
     world = PacedWorld(time, pacer, 10)  # type: ignore[arg-type]
     thread = running(lambda: world.wait_until(100))
     journal = Journal(tmp_path / "faults.jsonl", "lab", time.now_ns)
@@ -100,7 +100,7 @@ def test_what_others_want_is_done_by_the_runs_own_thread_and_journalled(tmp_path
 
 
 def test_after_the_end_nobody_waits() -> None:
-    time, pacer = Time(), Pacer()
+    time, pacer = Time(), RunPacer()
     PacedWorld(time, pacer, 10).close()  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match="the run is over"):
         pacer.do(lambda: 0)

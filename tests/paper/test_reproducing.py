@@ -39,7 +39,7 @@ from scenarios import library
 from studies.sweeping.engine import Inline
 from studies.sweeping.row import Row
 from studies.sweeping.statement import Statement, statement
-from studies.sweeping.store import Store
+from studies.sweeping.store import RowStore
 from studies.sweeping.task import Task, VersionError
 from studies.sweeping.variant import Variant
 from topo.planfile import parse_document, plan_document
@@ -205,7 +205,7 @@ def test_what_was_made_is_kept_and_what_broke_is_made_again(tmp_path: Path) -> N
         broke = "disk full" if task.words[1] == "latency-cross" and len(asked) < 5 else ""
         return Row(task.key, 1, "made", metrics={"half": 5.0, "rate": 700.0}, error=broke)
 
-    with Store(tmp_path) as store:
+    with RowStore(tmp_path) as store:
         first = Reproduction([figure], store, short=True)
         first.run(Inline(work), roomy(first))
         assert [one.whole for one in first.outcomes()] == [False]
@@ -238,7 +238,7 @@ class Side(Inline):
 
 
 def test_runs_that_need_more_memory_than_there_is_wait_or_are_left_out_and_named(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
+    with RowStore(tmp_path) as store:
         reproduction = Reproduction([catalogue.find("5.2.1")], store, short=True)
         names = [task.words[1] for task in reproduction.missing]
         sizes = dict(zip(names, (500, 450, 300, 901, 1, 1), strict=True))

@@ -15,7 +15,7 @@ from paper.figure import Figure
 from paper.outcome import NOT_RUN
 from paper.report import document
 from paper.reproduction import Reproduction
-from studies.sweeping.store import Store
+from studies.sweeping.store import RowStore
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reproduction.md"
@@ -56,7 +56,7 @@ def test_the_first_runs_of_every_figure_measure_what_is_compared(name: str, tmp_
 def test_every_figure_has_a_short_form_that_runs(tmp_path: Path) -> None:
     """The latency table calibrates to the paper's two numbers in the short form, too."""
     assert cli.main(["reproduce", "--short", "--plain", "--runs", str(tmp_path)]) == 0
-    with Store(tmp_path / "reproduction-short") as store:
+    with RowStore(tmp_path / "reproduction-short") as store:
         kept = Reproduction([catalogue.find(name) for name in MODULES], store, short=True)
         outcomes = kept.outcomes()
     assert kept.missing == []
@@ -99,7 +99,7 @@ def test_a_figure_in_docs_is_what_the_command_makes(name: str, tmp_path: Path) -
 
 
 def test_the_page_in_docs_sums_its_figures_up_and_has_the_parameters(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
+    with RowStore(tmp_path) as store:
         unmade = chapters(document.markdown(Reproduction(catalogue.figures(), store).outcomes()))
     kept = chapters(PAGE.read_text())
     assert {title for title in unmade if title in kept} == {*unmade} - {DIFFERS}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from judging.measures import stalls
 from running import calibration
-from running.calibration import Load
+from running.calibration import MeasuredLoad
 from scenarios import library
 from scenarios.scenario import Scenario, Setting
 from topo.plan import Plan
@@ -37,7 +37,7 @@ def test_the_rate_that_leaves_a_quarter_free(rate_bps: int, idle: float, loaded:
 def test_what_a_busy_machine_measured_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     plan = load_plan("tiny")
-    monkeypatch.setattr(calibration, "busy", lambda plan, rate_bps, scenario: Load(0.8, 0.9))
+    monkeypatch.setattr(calibration, "busy", lambda plan, rate_bps, scenario: MeasuredLoad(0.8, 0.9))
     told: list[str] = []
     found = calibration.calibrated(plan, SMOKE, told.append)
     assert found["port_rate_bps"] == plan.links.host_rate_bps
@@ -48,7 +48,7 @@ def test_what_a_busy_machine_measured_is_not_kept(tmp_path: Path, monkeypatch: p
 def test_measurements_are_kept_by_what_they_hold_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     plan = load_plan("tiny")
-    monkeypatch.setattr(calibration, "look", lambda base_rtt_ns: Load(0.1, 0.0))
+    monkeypatch.setattr(calibration, "look", lambda base_rtt_ns: MeasuredLoad(0.1, 0.0))
     monkeypatch.setattr(calibration, "measure", lambda plan, scenario, tell: {**MEASURED, "port_rate_bps": 7_000_000})
     assert calibration.calibrated(plan, SMOKE, lambda line: None) == {
         **MEASURED,
@@ -68,9 +68,9 @@ def test_measurements_are_kept_by_what_they_hold_for(tmp_path: Path, monkeypatch
 def test_a_rate_at_which_the_lab_is_late_is_halved_until_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
 
-    def busy(plan: Plan, rate_bps: int, scenario: Scenario) -> Load:
+    def busy(plan: Plan, rate_bps: int, scenario: Scenario) -> MeasuredLoad:
         seen.append(rate_bps)
-        return Load(0.05, 0.4, spoilt=0.3 if rate_bps > 3_000_000 else 0.02)
+        return MeasuredLoad(0.05, 0.4, spoilt=0.3 if rate_bps > 3_000_000 else 0.02)
 
     monkeypatch.setattr(calibration, "busy", busy)
     told: list[str] = []
@@ -81,7 +81,7 @@ def test_a_rate_at_which_the_lab_is_late_is_halved_until_it_is_not(monkeypatch: 
 
 
 def test_a_machine_that_is_late_at_any_rate_is_used_all_the_same_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibration, "busy", lambda plan, rate_bps, scenario: Load(0.05, 0.3, spoilt=0.5))
+    monkeypatch.setattr(calibration, "busy", lambda plan, rate_bps, scenario: MeasuredLoad(0.05, 0.3, spoilt=0.5))
     told: list[str] = []
     assert calibration.measure(load_plan("lab"), SMOKE, told.append)["spoilt"] == 0.5
     assert told[-1] == "the machine is late at any rate: parts of every run will not count"
@@ -90,13 +90,13 @@ def test_a_machine_that_is_late_at_any_rate_is_used_all_the_same_and_told(monkey
 def test_other_work_makes_the_lab_slower_than_it_was_measured() -> None:
     told: list[str] = []
     plan = load_plan("lab")
-    same = calibration.as_it_is(plan, {**MEASURED, "source": "cache"}, Load(0.15, 0.0), told.append)
+    same = calibration.as_it_is(plan, {**MEASURED, "source": "cache"}, MeasuredLoad(0.15, 0.0), told.append)
     assert (same["port_rate_bps"], told) == (10_000_000, [])
-    slower = calibration.as_it_is(plan, {**MEASURED, "source": "cache"}, Load(0.45, 0.0), told.append)
+    slower = calibration.as_it_is(plan, {**MEASURED, "source": "cache"}, MeasuredLoad(0.45, 0.0), told.append)
     assert slower["port_rate_bps"] == 4_600_000  # 30 % are left up to three quarters, of 65 % that 10 Mb/s want
     assert slower["source"] == "cache, slower for other work"
     assert "45% busy with other things, 10% when it was measured: 4.6 instead of 10 Mb/s per port" in told[0]
-    least = calibration.as_it_is(plan, {**MEASURED, "source": "cache"}, Load(0.99, 0.0), told.append)
+    least = calibration.as_it_is(plan, {**MEASURED, "source": "cache"}, MeasuredLoad(0.99, 0.0), told.append)
     assert least["port_rate_bps"] == 2_500_000
 
 
@@ -118,7 +118,7 @@ def test_a_machine_that_stands_still_has_a_slower_lab_where_that_makes_stalls_sm
     stall_ms: int, rate_bps: int, told: str
 ) -> None:
     heard: list[str] = []
-    now = Load(0.1, 0.0, longest_ns=stall_ms * 1_000_000)
+    now = MeasuredLoad(0.1, 0.0, longest_ns=stall_ms * 1_000_000)
     found = calibration.as_it_is(LAB, {**MEASURED, "source": "cache"}, now, heard.append)
     assert found["port_rate_bps"] == rate_bps
     assert found["longest_stall_ns"] == stall_ms * 1_000_000
@@ -134,7 +134,7 @@ def test_a_machine_that_stands_still_has_a_slower_lab_where_that_makes_stalls_sm
 @given(st.integers(0, 400_000_000), st.floats(0.0, 0.9), st.integers(1_000_000, 15_000_000))
 def test_nothing_makes_a_lab_faster_or_slower_than_a_fourth(longest_ns: int, idle: float, rate_bps: int) -> None:
     found = {**MEASURED, "port_rate_bps": rate_bps, "source": "cache"}
-    slowed = calibration.as_it_is(LAB, found, Load(idle, 0.0, longest_ns=longest_ns), lambda line: None)
+    slowed = calibration.as_it_is(LAB, found, MeasuredLoad(idle, 0.0, longest_ns=longest_ns), lambda line: None)
     assert rate_bps // calibration.SLOWER_MAX <= slowed["port_rate_bps"] <= rate_bps
 
 
@@ -142,9 +142,9 @@ def test_a_look_that_finds_a_stall_looks_again_for_longer(monkeypatch: pytest.Mo
     seen: list[float] = []
     longest_ns = iter((0, 6_000_000, 17_000_000, 9_000_000, 12_000_000, 19_000_000, 5_000_000))
 
-    def glance(seconds: float) -> Load:
+    def glance(seconds: float) -> MeasuredLoad:
         seen.append(seconds)
-        return Load(0.3, 0.0, longest_ns=next(longest_ns))
+        return MeasuredLoad(0.3, 0.0, longest_ns=next(longest_ns))
 
     monkeypatch.setattr(calibration, "glance", glance)
     assert calibration.look(36_000_000).longest_ns == 0

@@ -8,11 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from running.ranks import LINE_BYTES_MAX, Rank, run
+from running.ranks import LINE_BYTES_MAX, RankProcess, run
 from tests.helpers.owner import living
 from tests.helpers.waiting import eventually
 
-TWO = [Rank(f"h{number}", [], {"RANK": str(number)}) for number in range(2)]
+TWO = [RankProcess(f"h{number}", [], {"RANK": str(number)}) for number in range(2)]
 
 
 def joined(script: str) -> tuple[int, list[str]]:

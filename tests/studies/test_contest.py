@@ -14,7 +14,7 @@ import pytest
 from cli.commands import contest
 from cli.main import main
 from studies.contest.algorithm import parse
-from studies.contest.rank import Rank, ranks
+from studies.contest.rank import Ranking, ranks
 from studies.contest.result import HEAD
 from studies.sweeping.engine import Inline
 from studies.sweeping.paired import bootstrap, difference
@@ -55,29 +55,33 @@ MADE: Mapping[str, Mapping[int, float]] = {
 
 
 def test_only_clear_differences_order_algorithms() -> None:
-    assert ranks(MADE, "high") == {"best": Rank(1, 1, 1), "in the middle": Rank(2, 2, 3), "up and down": Rank(3, 2, 3)}
-    assert ranks(MADE, "low")["best"] == Rank(3, 3, 3)
-    assert (Rank(1, 1, 1).words(), Rank(2, 1, 3).words()) == ("1 (1)", "2 (1 to 3)")
+    assert ranks(MADE, "high") == {
+        "best": Ranking(1, 1, 1),
+        "in the middle": Ranking(2, 2, 3),
+        "up and down": Ranking(3, 2, 3),
+    }
+    assert ranks(MADE, "low")["best"] == Ranking(3, 3, 3)
+    assert (Ranking(1, 1, 1).words(), Ranking(2, 1, 3).words()) == ("1 (1)", "2 (1 to 3)")
 
 
 def test_equal_algorithms_share_a_place_and_any_rank_is_possible() -> None:
-    assert set(ranks({"a": UP_AND_DOWN, "b": UP_AND_DOWN, "c": UP_AND_DOWN}, "high").values()) == {Rank(1, 1, 3)}
+    assert set(ranks({"a": UP_AND_DOWN, "b": UP_AND_DOWN, "c": UP_AND_DOWN}, "high").values()) == {Ranking(1, 1, 3)}
 
 
 def test_too_few_seeds_order_nothing() -> None:
     """Three algorithms are three pairs with 1.67 % of error each: of 6 coins 3.1 % fall alike, of 7 only 1.6 %."""
 
-    def of(count: int) -> Rank:
+    def of(count: int) -> Ranking:
         first = {name: {seed: own[seed] for seed in range(1, count + 1)} for name, own in MADE.items()}
         return ranks(first, "high")["best"]
 
-    assert of(6) == Rank(1, 1, 3)
-    assert of(7) == Rank(1, 1, 1)
+    assert of(6) == Ranking(1, 1, 3)
+    assert of(7) == Ranking(1, 1, 1)
 
 
 def test_only_seeds_that_all_algorithms_have_count() -> None:
     few = {**MADE, "best": {1: 5.0, 99: 7.0}}
-    assert ranks(few, "high")["best"] == Rank(1, 1, 3)
+    assert ranks(few, "high")["best"] == Ranking(1, 1, 3)
     assert ranks({**MADE, "best": {99: 7.0}}, "high") == {}
     assert ranks({}, "high") == {}
 

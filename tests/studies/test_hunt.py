@@ -22,7 +22,7 @@ from running.rehearsal import rehearse
 from scenarios import library
 from scenarios.scenario import Setting, TimedFault, Workload
 from studies.hunting import found
-from studies.hunting.attempt import SCRATCH, Outcome, attempt
+from studies.hunting.attempt import SCRATCH, AttemptOutcome, attempt
 from studies.hunting.attempt_pool import AttemptPool
 from studies.hunting.case import Case
 from studies.hunting.draw import draw
@@ -118,8 +118,8 @@ def test_a_queue_pair_of_few_paths_has_an_outage_when_as_many_are_bad() -> None:
 # --- shrinking
 
 
-def breaks_when(rule: Callable[[Case], bool]) -> Callable[[Case], Outcome]:
-    return lambda case: Outcome({"made up": "it broke"} if rule(case) else {})
+def breaks_when(rule: Callable[[Case], bool]) -> Callable[[Case], AttemptOutcome]:
+    return lambda case: AttemptOutcome({"made up": "it broke"} if rule(case) else {})
 
 
 def test_what_is_left_of_a_case_is_only_what_breaks_it() -> None:
@@ -147,7 +147,7 @@ def test_shrinking_is_deterministic_and_counts_its_runs() -> None:
     results = []
     for _ in range(2):
         asked.clear()
-        shrunk = Shrinker(breaks_when(rule)).shrink(a_case(*FAULTS), Outcome({"made up": "it broke"}))
+        shrunk = Shrinker(breaks_when(rule)).shrink(a_case(*FAULTS), AttemptOutcome({"made up": "it broke"}))
         assert shrunk.runs == len(asked) <= RUNS_MAX
         results.append((shrunk.case, shrunk.runs))
     assert results[0] == results[1]
@@ -155,12 +155,12 @@ def test_shrinking_is_deterministic_and_counts_its_runs() -> None:
 
 
 def test_shrinking_never_changes_what_breaks_nor_makes_a_case_that_need_not_be_survived() -> None:
-    def other(case: Case) -> Outcome:
+    def other(case: Case) -> AttemptOutcome:
         assert survivable(case.plan, case.faults, paths_known(case.plan, case.settings))
         rehearse(case.spec())
-        return Outcome({"made up" if len(case.faults) > 4 else "another": "it broke"})
+        return AttemptOutcome({"made up" if len(case.faults) > 4 else "another": "it broke"})
 
-    shrunk = Shrinker(other).shrink(a_case(*FAULTS), Outcome({"made up": "it broke"}))
+    shrunk = Shrinker(other).shrink(a_case(*FAULTS), AttemptOutcome({"made up": "it broke"}))
     assert len(shrunk.case.faults) == 5
     assert list(shrunk.outcome.broken) == ["made up"]
 
@@ -290,9 +290,9 @@ def test_the_records_count_is_of_what_an_object_keeps_by_who_keeps_it() -> None:
 def test_a_hunt_over_sound_code_finds_nothing_and_its_tries_follow_from_its_seed() -> None:
     seen: list[Case] = []
 
-    def watched(case: Case) -> Outcome:
+    def watched(case: Case) -> AttemptOutcome:
         seen.append(case)
-        return attempt(case) if len(seen) <= 4 else Outcome({})
+        return attempt(case) if len(seen) <= 4 else AttemptOutcome({})
 
     hunt = Hunt(4, watched)
     hunt.run(tries=8)
@@ -337,7 +337,7 @@ def line_of(function: Callable[..., object]) -> str:
 
 def test_what_is_found_is_a_scenario_that_runs_by_itself(tmp_path: Path) -> None:
     for case in (draw(3), replace(a_case(*FAULTS[:1]), rounds=3, repeats=2, workloads=a_case().workloads[:1])):
-        path = found.write(tmp_path, f"case_{case.seed}", case, Outcome({"made up": 'it """broke"""'}), 5, 17)
+        path = found.write(tmp_path, f"case_{case.seed}", case, AttemptOutcome({"made up": 'it """broke"""'}), 5, 17)
         loaded = library.find(str(path))
         again, setting = case.scenario(), setting_of(case)
         assert loaded.phases == again.phases

@@ -25,7 +25,7 @@ from studies.sweeping.perform import perform
 from studies.sweeping.pool import Pool
 from studies.sweeping.row import Row
 from studies.sweeping.statement import contrasts, document, statement, statements
-from studies.sweeping.store import Store
+from studies.sweeping.store import RowStore
 from studies.sweeping.subject import whole
 from studies.sweeping.sweep import Sweep
 from studies.sweeping.task import Task, VersionError
@@ -46,7 +46,7 @@ LIMIT_S = 120
 
 def swept(folder: Path, path: Path, count: int, *, made: int | None = None, until: float | None = None) -> str:
     """The document of a sweep whose runs are made up."""
-    with Store(folder) as store, Inline(fake) as engine:
+    with RowStore(folder) as store, Inline(fake) as engine:
         sweep = Sweep(quick_subjects(path), range(1, count + 1), store, until)
         sweep.run(engine)
         assert made is None or sweep.made == made
@@ -136,12 +136,12 @@ def test_a_run_that_an_exception_ends_is_unknown_is_shown_and_is_made_again_the_
     def full(task: Task) -> Row:
         return replace(fake(task), verdict="unknown", error="OSError: no space") if task.seed == 2 else fake(task)
 
-    with Store(tmp_path) as store, Inline(full) as engine:
+    with RowStore(tmp_path) as store, Inline(full) as engine:
         sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 4), store)
         sweep.run(engine)
         assert [row.verdict for row in sweep.rows(0)] == ["true", "unknown", "true"]
         assert "no space" in report.html(statements(sweep))
-    with Store(tmp_path) as store, Inline(fake) as engine:
+    with RowStore(tmp_path) as store, Inline(fake) as engine:
         sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 4), store)
         sweep.run(engine)
         assert sweep.made == 1
@@ -150,13 +150,13 @@ def test_a_run_that_an_exception_ends_is_unknown_is_shown_and_is_made_again_the_
 def test_a_store_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rows.sqlite").write_text("not a database, and long enough to be told from an empty one")
     with pytest.raises(ValueError, match=r"rows.sqlite must be a store of rows"):
-        Store(tmp_path)
+        RowStore(tmp_path)
 
 
 def sweep_and_tell(folder: Path, path: Path, line: Connection, at_most: int) -> None:
     """In a process of its own: a long sweep, which tells the number of each run once the run is kept. It waits to be
     killed after so many, however late the one who kills it is."""
-    with Store(folder) as store, Inline(fake) as engine:
+    with RowStore(folder) as store, Inline(fake) as engine:
         sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 401), store)
 
         def tell() -> None:
@@ -185,7 +185,7 @@ def test_a_sweep_that_is_killed_at_20_random_points_loses_nothing_and_makes_noth
         with suppress(EOFError):
             while True:
                 told = here.recv()
-        with Store(tmp_path) as store:
+        with RowStore(tmp_path) as store:
             # What was told was kept. One more may have been: the process died between keeping and telling.
             assert kept + told <= len(store) <= kept + told + 1
             kept = len(store)
@@ -195,7 +195,7 @@ def test_a_sweep_that_is_killed_at_20_random_points_loses_nothing_and_makes_noth
 
 
 def swept_alone(folder: Path, path: Path, made: int) -> str:
-    with Store(folder) as store, Inline(fake) as engine:
+    with RowStore(folder) as store, Inline(fake) as engine:
         sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 401), store)
         sweep.run(engine)
         assert sweep.made == made
@@ -226,7 +226,7 @@ def test_a_test_looks_at_runs_in_the_order_of_seeds_whichever_ends_first(tmp_pat
             return self._perform(self._tasks.pop())
 
     path = write_quick(tmp_path)
-    with Store(tmp_path / "a") as store, Backwards(fake) as engine:
+    with RowStore(tmp_path / "a") as store, Backwards(fake) as engine:
         sweep = Sweep(quick_subjects(path), range(1, 501), store, 0.9)
         sweep.run(engine)
         backwards = json.dumps(document(statements(sweep)))
@@ -277,7 +277,7 @@ def test_tables_are_the_same_made_one_by_one_by_one_process_or_by_two_and_leave_
     path = write_quick(tmp_path)
     tables = []
     for name in ("inline", "pool"):
-        with Store(tmp_path / name) as store:
+        with RowStore(tmp_path / name) as store:
             sweep = Sweep(quick_subjects(path), range(1, 5), store)
             if name == "inline":
                 with Inline(lambda task: perform(chosen, str(tmp_path), task)) as engine:
@@ -303,7 +303,7 @@ def test_a_run_is_kept_whole_when_it_is_asked_for_and_says_the_same(tmp_path: Pa
 
 def test_a_worker_that_dies_costs_a_retry_and_not_the_sweep(tmp_path: Path) -> None:
     path = write_quick(tmp_path)
-    with Store(tmp_path) as store, Pool(2, choose_and_die_once, tmp_path) as pool:
+    with RowStore(tmp_path) as store, Pool(2, choose_and_die_once, tmp_path) as pool:
         sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 7), store)
         sweep.run(pool)
         assert pool.died == 1
@@ -312,7 +312,7 @@ def test_a_worker_that_dies_costs_a_retry_and_not_the_sweep(tmp_path: Path) -> N
 
 def test_a_run_that_kills_every_worker_is_named(tmp_path: Path) -> None:
     path = write_quick(tmp_path)
-    with Store(tmp_path) as store, Pool(1, choose_and_always_die, tmp_path) as pool:
+    with RowStore(tmp_path) as store, Pool(1, choose_and_always_die, tmp_path) as pool:
         sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 7), store)
         with pytest.raises(WorkerDiedError, match=rf"3 workers died .*--seed {DEADLY_SEED}"):
             sweep.run(pool)
@@ -335,7 +335,7 @@ def wait_for_rows(process: subprocess.Popen[str], runs: Path, count: int) -> Non
     """Until so many rows are kept; fails when the sweep ends before."""
     while process.poll() is None:
         if (runs / "sweeps" / "rows.sqlite").exists():
-            with Store(runs / "sweeps") as store:
+            with RowStore(runs / "sweeps") as store:
                 if len(store) >= count:
                     return
         os.sched_yield()
@@ -360,7 +360,7 @@ def test_after_ctrl_c_kill_and_kill_9_no_process_is_left_and_the_sweep_goes_on_w
     # The helper of multiprocessing ends when nobody is left who could ask it for anything.
     eventually(lambda: not living(process.pid), "no process of the sweep is left", LIMIT_S)
     assert not list((runs / "sweeps").glob("scratch-*"))
-    with Store(runs / "sweeps") as store:
+    with RowStore(runs / "sweeps") as store:
         kept = len(store)
     assert main(["sweep", str(path), "--seeds", str(kept), "--runs", str(runs), "--plain"]) == 0
 

@@ -23,7 +23,7 @@ from studies.sweeping.address import ClusterAddress, ClusterError
 from studies.sweeping.cluster import Cluster
 from studies.sweeping.ssh_cluster import ssh_cluster
 from studies.sweeping.statement import statements
-from studies.sweeping.store import Store
+from studies.sweeping.store import RowStore
 from studies.sweeping.sweep import Sweep
 from studies.sweeping.task import VersionError
 from tests.helpers.quick_sweep import choose_and_die_once, quick_subjects, write_quick
@@ -69,7 +69,7 @@ def test_tables_from_a_cluster_are_those_from_this_process_and_one_killed_worker
     path = write_quick(tmp_path)
     workers = [worker(address, stack, tmp_path / "dask") for _ in range(2)]
     tables = []
-    with Store(tmp_path / "cluster") as store, Cluster(ClusterAddress.parse(address), chosen, at_least=2) as cluster:
+    with RowStore(tmp_path / "cluster") as store, Cluster(ClusterAddress.parse(address), chosen, at_least=2) as cluster:
         sweep = Sweep(quick_subjects(path), range(1, 9), store)
 
         def kill_one() -> None:
@@ -91,7 +91,10 @@ def test_a_run_that_kills_its_worker_is_made_by_another(scheduler: tuple[str, Ex
     path = write_quick(tmp_path)
     for _ in range(2):
         worker(address, stack, tmp_path / "dask")
-    with Store(tmp_path) as store, Cluster(ClusterAddress.parse(address), choose_and_die_once, at_least=2) as cluster:
+    with (
+        RowStore(tmp_path) as store,
+        Cluster(ClusterAddress.parse(address), choose_and_die_once, at_least=2) as cluster,
+    ):
         sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 7), store)
         sweep.run(cluster)
         assert [row.verdict for row in sweep.rows(0)] == ["true"] * 6
@@ -104,7 +107,7 @@ def test_a_worker_of_another_version_refuses(scheduler: tuple[str, ExitStack], t
     subject = quick_subjects(write_quick(tmp_path), ["mrc"])[0]
     hashes = {**subject.options["hashes"], "transport": "that of another version"}
     other = replace(subject, options={**subject.options, "hashes": hashes})
-    with Store(tmp_path) as store, Cluster(ClusterAddress.parse(address), chosen) as cluster:
+    with RowStore(tmp_path) as store, Cluster(ClusterAddress.parse(address), chosen) as cluster:
         with pytest.raises(VersionError, match="transport differ; workers need the same version"):
             Sweep([other], range(1, 3), store).run(cluster)
         assert len(store) == 0

@@ -10,7 +10,7 @@ import pytest
 
 from studies.sweeping import store as stores
 from studies.sweeping.row import Row
-from studies.sweeping.store import NAME, Store
+from studies.sweeping.store import NAME, RowStore
 
 ROW = Row("k1", 1, "true", {}, {}, {})
 
@@ -25,7 +25,7 @@ def other_table(path: Path) -> None:
 
 
 def damaged(path: Path) -> None:
-    with Store(path.parent) as store:
+    with RowStore(path.parent) as store:
         for number in range(2000):
             store.add(Row(f"k{number}", number, "true", {}, {}, {}))
     whole = bytearray(path.read_bytes())
@@ -37,20 +37,20 @@ def damaged(path: Path) -> None:
 def test_a_file_that_is_no_store_is_to_be_moved_away(make: Callable[[Path], None], tmp_path: Path) -> None:
     make(tmp_path / NAME)
     with pytest.raises(ValueError, match=r"rows\.sqlite must be a store of rows .*: move it away"):
-        Store(tmp_path)
+        RowStore(tmp_path)
 
 
 def test_a_folder_in_its_place_is_named(tmp_path: Path) -> None:
     (tmp_path / NAME).mkdir()
     with pytest.raises(OSError, match=r"rows\.sqlite cannot be used now"):
-        Store(tmp_path)
+        RowStore(tmp_path)
 
 
 def test_a_store_that_another_sweep_holds_is_not_to_be_moved_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stores, "WAIT_S", 0.05)
-    with Store(tmp_path) as store:
+    with RowStore(tmp_path) as store:
         other = sqlite3.connect(tmp_path / NAME, isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(OSError, match="cannot be used now: database is locked"):
@@ -64,14 +64,14 @@ def test_a_store_that_another_sweep_holds_is_not_to_be_moved_away(
 @pytest.mark.parametrize("verdict", ["true", "false", "unknown", "made"])
 def test_rows_of_sweeps_and_of_reproductions_come_back_as_they_were(verdict: str, tmp_path: Path) -> None:
     row = Row("k1", 1, verdict, {}, {}, {})
-    with Store(tmp_path) as store:
+    with RowStore(tmp_path) as store:
         store.add(row)
         assert store.find(["k1"]) == {"k1": row}
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", "{", '{"key": "k1"}', ROW.to_text().replace("true", "perhaps"), "5"])
 def test_a_row_that_is_none_is_named_by_its_key(text: str, tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
+    with RowStore(tmp_path) as store:
         database = sqlite3.connect(tmp_path / NAME)
         with database:
             database.execute("INSERT INTO rows VALUES ('k1', ?)", (text,))
