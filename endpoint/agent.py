@@ -20,7 +20,7 @@ from endpoint import factory, prober
 from endpoint import profile as profiles
 from endpoint.door.server import DoorServer
 from endpoint.driver import RING_BYTES, Driver
-from endpoint.host import SAMPLE_INTERVAL_NS, Host
+from endpoint.host import SAMPLE_INTERVAL_NS, HostNic
 from endpoint.nic.dialect import UDP_PORTS
 from endpoint.stackguard import StackGuard
 
@@ -92,7 +92,7 @@ class _Agent:
         stack.callback(self._driver.close)
         interfaces = [port.interface for port in profile.ports]
         stack.enter_context(StackGuard(interfaces, (*data_ports, prober.UDP_PORT)))
-        self._host = Host(
+        self._host = HostNic(
             profile,
             transport,
             journal.write_at,

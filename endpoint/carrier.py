@@ -17,7 +17,7 @@ _IFF_UP, _IFF_LOWER_UP = 1, 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class NetworkInterface:
     """A network interface by name and kernel index."""
 
     interface: str
@@ -37,9 +37,9 @@ class CarrierWatch:
     def fileno(self) -> int:
         return self._socket.fileno()
 
-    def read(self) -> list[Link]:
+    def read(self) -> list[NetworkInterface]:
         """The states that have arrived; a link may occur twice, and the later state counts. Never waits."""
-        links: list[Link] = []
+        links: list[NetworkInterface] = []
         while True:
             try:
                 links.extend(parse(self._socket.recv(1 << 16, socket.MSG_DONTWAIT)))
@@ -58,7 +58,7 @@ class CarrierWatch:
         self._socket.send(header + bytes(16))
 
 
-def parse(data: bytes) -> Iterator[Link]:
+def parse(data: bytes) -> Iterator[NetworkInterface]:
     """The links in one datagram of rtnetlink messages (linux/netlink.h: lengths include headers, aligned to 4)."""
     while len(data) >= 16:
         length, kind = struct.unpack_from("IH", data)
@@ -69,7 +69,7 @@ def parse(data: bytes) -> Iterator[Link]:
             name = _attribute(data[32:length], _IFLA_IFNAME)
             if name is not None:
                 up = kind == _RTM_NEWLINK and bool(flags & _IFF_UP) and bool(flags & _IFF_LOWER_UP)
-                yield Link(name.rstrip(b"\0").decode(errors="replace"), index, up)
+                yield NetworkInterface(name.rstrip(b"\0").decode(errors="replace"), index, up)
         data = data[(length + 3) & ~3 :]
 
 

@@ -16,7 +16,7 @@ from typing import Protocol
 from common.bpf import Program
 from endpoint import frame_filter
 from endpoint.carrier import CarrierWatch
-from endpoint.profile import Port
+from endpoint.profile import ProfilePort
 from endpoint.ring import PacketSocket, ProbeSocket
 
 BATCH_FRAMES = 64
@@ -58,7 +58,7 @@ class PortCounts:
 
 
 class _OpenPort:
-    def __init__(self, port: Port, programs: tuple[Program, Program], mtu: int, ring_bytes: int) -> None:
+    def __init__(self, port: ProfilePort, programs: tuple[Program, Program], mtu: int, ring_bytes: int) -> None:
         self.number = port.port
         self.up: bool | None = None
         self.counts = PortCounts()
@@ -88,7 +88,7 @@ class Driver:
 
     def __init__(
         self,
-        ports: Sequence[Port],
+        ports: Sequence[ProfilePort],
         mtu: int,
         *,
         data_udp_ports: Sequence[int],

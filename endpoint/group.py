@@ -11,7 +11,7 @@ from common.client import ControlError, ControlTimeoutError
 START_AHEAD_NS = 50_000_000
 
 
-class Client(Protocol):
+class AgentClient(Protocol):
     """`common.client.ControlClient`, or anything that carries the operations to a host."""
 
     def send(self, op: str, **arguments: Any) -> int: ...
@@ -26,7 +26,7 @@ class Group:
 
     def __init__(
         self,
-        clients: Mapping[str, Client],
+        clients: Mapping[str, AgentClient],
         *,
         name: str,
         kind: str,
@@ -59,7 +59,7 @@ class Group:
     @classmethod
     def join(
         cls,
-        clients: Mapping[str, Client],
+        clients: Mapping[str, AgentClient],
         *,
         name: str,
         ranks: Sequence[str],

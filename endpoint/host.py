@@ -49,7 +49,7 @@ class Guest(Protocol):
     def close(self, now_ns: int) -> None: ...
 
 
-class Host:
+class HostNic:
     """A `driver.Device` with the control operations of `endpoint/README.md`."""
 
     def __init__(

@@ -16,7 +16,7 @@ from typing import Any
 from endpoint import blame, frame_filter
 from endpoint.blame import LinkState, Probed
 from endpoint.denylist import Denier
-from endpoint.profile import NicProfile, Port, SelfProbe
+from endpoint.profile import NicProfile, ProfilePort, SelfProbe
 from endpoint.transport import Event
 
 UDP_PORT = 4793
@@ -196,7 +196,7 @@ def _is_leaf(name: str) -> bool:
     return "l" in name
 
 
-def _frame(profile: NicProfile, port: Port, probe: SelfProbe, index: int) -> bytes:
+def _frame(profile: NicProfile, port: ProfilePort, probe: SelfProbe, index: int) -> bytes:
     """The probe up to its sequence number. UDP goes without a checksum, as in a tunnel (RFC 6935)."""
     payload_bytes = _PAYLOAD.size
     traffic_class = profile.dscp.control << 2

@@ -40,7 +40,7 @@ class Dscp:
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class ProfilePort:
     """One plane port. `port` counts from 1, as in the port status mask of the endpoint operations."""
 
     port: int
@@ -111,11 +111,11 @@ class NicProfile:
     pfc_classes: int
     """Lossless priorities (IEEE 802.1Qbb), bit n for priority n; 0, or not in the file: no flow control."""
     encapsulation: str
-    ports: tuple[Port, ...]
+    ports: tuple[ProfilePort, ...]
     self_probes: tuple[SelfProbe, ...]
     destinations: Mapping[str, Destination]
 
-    def port(self, number: int) -> Port:
+    def port(self, number: int) -> ProfilePort:
         """The port of that number, from 1. Raises StopIteration for one that does not exist."""
         return next(port for port in self.ports if port.port == number)
 
@@ -178,8 +178,8 @@ def _dscp(fields: Fields) -> Dscp:
     return Dscp(**{name: fields.integer(name, 0, 63) for name in Dscp.__slots__})
 
 
-def _port(fields: Fields) -> Port:
-    return Port(
+def _port(fields: Fields) -> ProfilePort:
+    return ProfilePort(
         port=fields.integer("port", 1, 32),
         plane=fields.integer("plane", 0),
         interface=fields.string("interface"),
@@ -193,7 +193,7 @@ def _port(fields: Fields) -> Port:
     )
 
 
-def paths(rows: Sequence[Any], ports: Sequence[Port]) -> tuple[ProfilePath, ...]:
+def paths(rows: Sequence[Any], ports: Sequence[ProfilePort]) -> tuple[ProfilePath, ...]:
     """The decoded paths of one destination, as `parse` checks and types them. Raises `ProfileError`."""
     fields = Fields("destination", {"paths": rows}, ProfileError)
     return tuple(_path(row, [port.port for port in ports]) for row in fields.rows("paths"))

@@ -10,7 +10,7 @@ from typing import Final
 
 from common import bpf
 from endpoint import prober
-from endpoint.host import Host
+from endpoint.host import HostNic
 
 TimedFrame = tuple[int, int, int, bytes]
 
@@ -35,7 +35,7 @@ class VirtualHost:
     `now_ns` is the instant that the host has come to, `due_ns` when it acts next if no frame reaches it.
     """
 
-    def __init__(self, nic: Host, number: int) -> None:
+    def __init__(self, nic: HostNic, number: int) -> None:
         self._nic = nic
         self._number = number
         self.now_ns = 0

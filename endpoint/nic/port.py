@@ -26,7 +26,7 @@ class Port:
     more than the endpoint's burst ahead.
     """
 
-    def __init__(self, row: profile.Port, control_max: int) -> None:
+    def __init__(self, row: profile.ProfilePort, control_max: int) -> None:
         self.row = row
         self.number = row.port
         self.plane = row.plane
@@ -93,7 +93,7 @@ class Port:
 class PortSet:
     """All ports of one NIC, in the order of the profile."""
 
-    def __init__(self, rows: Iterable[profile.Port], control_max: int) -> None:
+    def __init__(self, rows: Iterable[profile.ProfilePort], control_max: int) -> None:
         self.list = [Port(row, control_max) for row in rows]
         self.by_number = {port.number: port for port in self.list}
         self.all = self.up = sum(port.bit for port in self.list)

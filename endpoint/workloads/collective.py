@@ -22,7 +22,7 @@ from endpoint.nic.config import NEVER
 from endpoint.transport import Completion
 from endpoint.workloads.link import Link
 from endpoint.workloads.options import Options, WorkloadError, require
-from endpoint.workloads.workload import LAST, ResultTable, Setup, State, Workload
+from endpoint.workloads.workload import LAST, ResultTable, Setup, Workload, WorkloadState
 
 PARITY = 1 << 30
 STEP_SHIFT, STEP_MASK, SEGMENT_MASK = 16, 0x3FFF, 0xFFFF
@@ -281,7 +281,7 @@ class Collective(Workload):
         options = self.options
         if self.rank == 0:
             over = options.duration_ns and now_ns - self.started_ns >= options.duration_ns
-            self.last_round = bool(over) or self.state is State.STOPPING or self.round + 1 == self.rounds()
+            self.last_round = bool(over) or self.state is WorkloadState.STOPPING or self.round + 1 == self.rounds()
         self._comm_ns = now_ns - self.options.call_ns
         self.round_running = True
         if not self.counted:
@@ -318,7 +318,7 @@ class Collective(Workload):
         tally = self.tally
         if not self.round_running or self._waiting_segments or tally.messages_completed < tally.messages_posted:
             return
-        if self.state not in (State.RUNNING, State.STOPPING):
+        if self.state not in (WorkloadState.RUNNING, WorkloadState.STOPPING):
             return
         clock = self.setup.clock
         started_ns = clock()

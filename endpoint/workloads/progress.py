@@ -12,7 +12,7 @@ from schedules import operation
 from schedules.schedule import Part
 
 
-class Progress:
+class ScheduleProgress:
     """Starts operations as their predecessors complete; computing occupies a processor of the rank.
 
     `send` is called with the number of a send that may start. The caller tells what has arrived and been acknowledged.

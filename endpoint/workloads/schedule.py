@@ -17,7 +17,7 @@ from endpoint.transport import Completion
 from endpoint.workloads.contents import Contents
 from endpoint.workloads.link import RECEIVES, Link
 from endpoint.workloads.options import Options, WorkloadError, require
-from endpoint.workloads.progress import Progress
+from endpoint.workloads.progress import ScheduleProgress
 from endpoint.workloads.workload import LAST, UNDER_WAY, ResultTable, Setup, Workload
 from schedules import operation
 from schedules.errors import ScheduleError
@@ -102,7 +102,7 @@ class ScheduleWorkload(Workload):
         self._rank_of = {peer: setup.ranks.index(peer) for peer in self._inbound}
         self._receives = by_message(self._part, setup.ranks)
         self._begun_ns: dict[int, int] = {}
-        self._progress = Progress(self._part, self._send, options.time_scale)
+        self._progress = ScheduleProgress(self._part, self._send, options.time_scale)
         self._now_ns = 0
 
     # Workload.

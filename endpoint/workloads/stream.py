@@ -16,7 +16,7 @@ from endpoint.transport import Completion
 from endpoint.workloads.contents import Contents
 from endpoint.workloads.link import RECEIVES, Link
 from endpoint.workloads.options import Options, WorkloadError, require
-from endpoint.workloads.workload import LAST, OVER, ResultTable, Setup, State, Workload
+from endpoint.workloads.workload import LAST, OVER, ResultTable, Setup, Workload, WorkloadState
 
 PERFTEST_COLUMNS = ("#bytes", "#iterations", "BW peak[Gb/sec]", "BW average[Gb/sec]", "MsgRate[Mpps]")
 
@@ -235,13 +235,13 @@ class StreamWorkload(Workload):
         limit = self._share(index)
         while not (flow.ended or flow.dead) and flow.posted - flow.cleared < options.depth:
             if options.rate_bps:
-                if now_ns < flow.next_post_ns and self.state is State.RUNNING:
+                if now_ns < flow.next_post_ns and self.state is WorkloadState.RUNNING:
                     return
                 flow.next_post_ns += (
                     self.size(rank, index, flow.posted) * 8_000_000_000 * options.qps // options.rate_bps
                 )
             number, length = flow.posted, self.size(rank, index, flow.posted)
-            flow.ended = number + 1 == limit or self.state is State.STOPPING
+            flow.ended = number + 1 == limit or self.state is WorkloadState.STOPPING
             last_before_full = number + 1 - flow.cleared == options.depth
             immediate: int | None = None
             if flow.ended or last_before_full or (number + 1) % self.immediate_every == 0:
@@ -256,7 +256,7 @@ class StreamWorkload(Workload):
         return messages // qps + (index < messages % qps) if messages else -1
 
     def _finish_when_done(self, now_ns: int) -> None:
-        if self.state not in (State.RUNNING, State.STOPPING):
+        if self.state not in (WorkloadState.RUNNING, WorkloadState.STOPPING):
             return
         outgoing = all(flow.done for flows in self._outgoing.values() for flow in flows)
         if outgoing and all(flow.done for flows in self._incoming.values() for flow in flows):

@@ -34,7 +34,7 @@ class MemoryRefusedError(WorkloadError):
         self.common_bytes = common_bytes
 
 
-class State(Enum):
+class WorkloadState(Enum):
     """A workload's life, in this order; FAILED can follow each but FINISHED."""
 
     PREPARED = "prepared"
@@ -46,9 +46,9 @@ class State(Enum):
     FAILED = "failed"
 
 
-SCHEDULED: Final = State.SCHEDULED
-UNDER_WAY: Final = (State.RUNNING, State.STOPPING)
-OVER: Final = (State.FINISHED, State.FAILED)
+SCHEDULED: Final = WorkloadState.SCHEDULED
+UNDER_WAY: Final = (WorkloadState.RUNNING, WorkloadState.STOPPING)
+OVER: Final = (WorkloadState.FINISHED, WorkloadState.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Workload:
         self.setup = setup
         self.rank = setup.rank
         self.tally = Tally()
-        self.state = State.PREPARED
+        self.state = WorkloadState.PREPARED
         self.cause = ""
         self.started_ns = self.ended_ns = 0
         self._options = options
@@ -189,7 +189,7 @@ class Workload:
 
     def connect(self, offers: Mapping[str, Mapping[str, Any]], now_ns: int) -> None:
         """Join the QPs with the peers' offers, by host. Raises WorkloadError."""
-        self._require_state("connect", State.PREPARED)
+        self._require_state("connect", WorkloadState.PREPARED)
         missing = sorted(set(self.links) - set(offers))
         if missing:
             raise WorkloadError(f"workload {self.setup.name!r} also needs the offers of {', '.join(missing)}")
@@ -201,20 +201,20 @@ class Workload:
         except WorkloadError as error:
             self.fail(str(error), now_ns)  # some QPs are joined, others not
             raise
-        self.state = State.CONNECTED
+        self.state = WorkloadState.CONNECTED
 
     def start(self, at_ns: int) -> None:
         """Begin at that time. Raises WorkloadError unless connected."""
-        self._require_state("start", State.CONNECTED)
+        self._require_state("start", WorkloadState.CONNECTED)
         self._at_ns = at_ns
-        self.state = State.SCHEDULED
+        self.state = WorkloadState.SCHEDULED
 
     def stop(self, now_ns: int) -> None:
         """Post nothing new and finish what is under way; fail if nothing has begun."""
-        if self.state is State.RUNNING:
-            self.state = State.STOPPING
+        if self.state is WorkloadState.RUNNING:
+            self.state = WorkloadState.STOPPING
             self.request_stop(now_ns)
-        elif self.state not in OVER and self.state is not State.STOPPING:
+        elif self.state not in OVER and self.state is not WorkloadState.STOPPING:
             self.fail("stopped before it was started", now_ns)
 
     def close(self, now_ns: int) -> None:
@@ -230,7 +230,7 @@ class Workload:
     def step(self, now_ns: int) -> bool:
         """Take completions and due timers; whether there was anything to do."""
         if self.state is SCHEDULED and now_ns >= self._at_ns:
-            self.state = State.RUNNING
+            self.state = WorkloadState.RUNNING
             self.started_ns = now_ns
             self._journal_state("start", options=self.options_as_json(), rank=self.rank, ranks=self.setup.ranks)
             self.begin(now_ns)
@@ -282,11 +282,11 @@ class Workload:
 
     def finish(self, now_ns: int) -> None:
         """The workload has done everything: write the `stop` line."""
-        self._end(State.FINISHED, "", now_ns)
+        self._end(WorkloadState.FINISHED, "", now_ns)
 
     def fail(self, cause: str, now_ns: int) -> None:
         """The workload cannot go on: write the `stop` line with the cause. A workload that is over stays as it is."""
-        self._end(State.FAILED, cause, now_ns)
+        self._end(WorkloadState.FAILED, cause, now_ns)
 
     def qp_failed(self, link: Link, index: int, cause: str, now_ns: int) -> None:
         """A request on this QP failed, so all later ones will. Most kinds cannot go on without it."""
@@ -327,7 +327,7 @@ class Workload:
             if self.state not in OVER:
                 self.sent(link, index, completion, now_ns)
 
-    def _end(self, state: State, cause: str, now_ns: int) -> None:
+    def _end(self, state: WorkloadState, cause: str, now_ns: int) -> None:
         if self.state in OVER:
             return
         self.state, self.cause, self.ended_ns = state, cause, now_ns
@@ -353,7 +353,7 @@ class Workload:
     def _journal_state(self, state: str, **fields: Any) -> None:
         self.setup.journal("workload", {"name": self.setup.name, "workload": self.setup.kind, "state": state, **fields})
 
-    def _require_state(self, verb: str, wanted: State) -> None:
+    def _require_state(self, verb: str, wanted: WorkloadState) -> None:
         if self.state is not wanted:
             raise WorkloadError(
                 f"cannot {verb} workload {self.setup.name!r}: it is {self.state.value}, not {wanted.value}"

@@ -10,7 +10,7 @@ from endpoint.transport import Completion
 from endpoint.workloads.contents import Contents
 from endpoint.workloads.link import Link
 from endpoint.workloads.options import Options, require
-from endpoint.workloads.workload import LAST, ResultTable, Setup, State, Workload
+from endpoint.workloads.workload import LAST, ResultTable, Setup, Workload, WorkloadState
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class WriteLat(Workload):
     def _post_next(self) -> None:
         rank, number, size = self.rank, self._number, self._lat.size
         if rank == 0:
-            self._last = self.state is State.STOPPING or number + 1 == self._lat.messages
+            self._last = self.state is WorkloadState.STOPPING or number + 1 == self._lat.messages
         (link,) = self.links.values()
         source = (self._contents.region, self._contents.offset(rank, 0, number), size)
         self._posted_ns = self.setup.clock()
@@ -102,6 +102,6 @@ class WriteLat(Workload):
         """Everything is answered, and what this rank posted is complete."""
         posted = self.tally.messages_posted
         answered = self.rank == 1 or len(self._half_ns) == posted
-        running = self.state in (State.RUNNING, State.STOPPING)
+        running = self.state in (WorkloadState.RUNNING, WorkloadState.STOPPING)
         if running and self._last and answered and self.tally.messages_completed == posted:
             self.finish(now_ns)

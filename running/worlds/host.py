@@ -8,7 +8,7 @@ from typing import Any
 from common.client import ControlError, ControlTimeoutError
 from endpoint.denylist import FAULTS
 from endpoint.door.stepped import SteppedDoor
-from endpoint.host import Host as HostNic
+from endpoint.host import HostNic
 from endpoint.virtual_host import VirtualHost
 from running.worlds.virtual_time import VirtualTime
 from running.worlds.world import call

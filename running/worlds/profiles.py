@@ -11,7 +11,7 @@ from ipaddress import IPv6Address
 from typing import overload
 
 from endpoint import profile
-from endpoint.profile import Destination, NicProfile, Port, ProfilePath
+from endpoint.profile import Destination, NicProfile, ProfilePath, ProfilePort
 from topo.address import host_address
 from topo.node import Host
 from topo.plan import Plan
@@ -23,7 +23,7 @@ class Paths(Sequence[ProfilePath]):
 
     __slots__ = ("_here", "_made", "_plan", "_ports", "_there")
 
-    def __init__(self, plan: Plan, here: Host, there: Host, ports: tuple[Port, ...]) -> None:
+    def __init__(self, plan: Plan, here: Host, there: Host, ports: tuple[ProfilePort, ...]) -> None:
         self._plan = plan
         self._here = here
         self._there = there
@@ -55,7 +55,7 @@ class Destinations(Mapping[str, Destination]):
     __slots__ = ("_addresses", "_here", "_made", "_plan", "_ports")
 
     def __init__(
-        self, plan: Plan, here: Host, ports: tuple[Port, ...], addresses: Mapping[str, tuple[Host, IPv6Address]]
+        self, plan: Plan, here: Host, ports: tuple[ProfilePort, ...], addresses: Mapping[str, tuple[Host, IPv6Address]]
     ) -> None:
         self._plan = plan
         self._here = here

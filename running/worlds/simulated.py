@@ -16,7 +16,7 @@ from typing import ClassVar, assert_never
 from common.journal import Journal
 from endpoint import factory
 from endpoint.door.stepped import ANSWER_S, SteppedDoor
-from endpoint.host import Host as HostNic
+from endpoint.host import HostNic
 from endpoint.nic import dialect
 from running.directory import RunDirectory
 from running.transport_choice import TransportChoice

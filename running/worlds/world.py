@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from endpoint.group import Client
+from endpoint.group import AgentClient
 from topo.fault import Fault
 
 
@@ -30,7 +30,7 @@ class World(Protocol):
     """A fabric with an agent in every host, up and provisioned."""
 
     @property
-    def clients(self) -> Mapping[str, Client]:
+    def clients(self) -> Mapping[str, AgentClient]:
         """The agents' control operations (endpoint/README.md), by host."""
 
     def now_ns(self) -> int:
@@ -70,6 +70,6 @@ class World(Protocol):
         """Take everything down."""
 
 
-def call(client: Client, op: str, **arguments: Any) -> Any:
+def call(client: AgentClient, op: str, **arguments: Any) -> Any:
     """One operation and its result."""
     return client.result(client.send(op, **arguments))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import factory
 from endpoint import profile as profiles
-from endpoint.host import Host
+from endpoint.host import HostNic
 from endpoint.workloads import KINDS
 from tests.helpers.workload_fake import FakeNet
 
@@ -71,10 +71,10 @@ requests = st.fixed_dictionaries({"op": st.sampled_from(OPERATIONS)}, optional=a
 )
 
 
-def make_host(transport: str, lines: list[str], **settings: Any) -> Host:
+def make_host(transport: str, lines: list[str], **settings: Any) -> HostNic:
     data = profile_data(0, HOSTS, self_probes=[{"target": "p0l0", "port": 1, "da": "fcbb:bbbb:1::"}])
     profile = profiles.parse(data)
-    return Host(
+    return HostNic(
         profile,
         factory.make(transport, profile, 1, settings, NOW_NS),
         lambda t_ns, kind, fields: lines.append(json.dumps(fields)),
@@ -83,7 +83,7 @@ def make_host(transport: str, lines: list[str], **settings: Any) -> Host:
     )
 
 
-def converse(host: Host, conversation: list[dict[str, Any]]) -> None:
+def converse(host: HostNic, conversation: list[dict[str, Any]]) -> None:
     """Each request is answered at once, but for a wait, which is answered at the latest when the host ends."""
     answers: list[list[dict[str, Any]]] = []
     now_ns = NOW_NS
@@ -102,14 +102,14 @@ def converse(host: Host, conversation: list[dict[str, Any]]) -> None:
         assert answer["ok"] is True or (answer["ok"] is False and answer["error"])
 
 
-def ask(host: Host, request: dict[str, Any]) -> dict[str, Any]:
+def ask(host: HostNic, request: dict[str, Any]) -> dict[str, Any]:
     answers: list[dict[str, Any]] = []
     host.control({"id": 1, **request}, NOW_NS, answers.append)
     (answer,) = answers
     return answer
 
 
-def holdings(host: Host) -> tuple[int, int]:
+def holdings(host: HostNic) -> tuple[int, int]:
     """Queue pairs and memory regions of the NIC."""
     nic: Any = host.transport
     return len(nic.qps), len(nic.memory._regions)

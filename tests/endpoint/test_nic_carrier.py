@@ -7,7 +7,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from endpoint.carrier import Link, parse
+from endpoint.carrier import NetworkInterface, parse
 
 NEWLINK, DELLINK, UP, LOWER_UP = 16, 17, 1, 1 << 16
 
@@ -31,10 +31,10 @@ def test_a_link_is_up_only_with_both_flags_and_gone_when_deleted():
         )
     )
     assert list(parse(data)) == [
-        Link("h0-p0", 7, True),
-        Link("h0-p1", 7, False),
-        Link("h0-p2", 7, False),
-        Link("h0-p3", 7, False),
+        NetworkInterface("h0-p0", 7, True),
+        NetworkInterface("h0-p1", 7, False),
+        NetworkInterface("h0-p2", 7, False),
+        NetworkInterface("h0-p3", 7, False),
     ]
 
 

@@ -18,7 +18,7 @@ from common import door
 from endpoint import factory
 from endpoint import profile as profiles
 from endpoint.door.server import DoorServer
-from endpoint.host import Host
+from endpoint.host import HostNic
 from mrclab import SendWR
 
 _numbers = itertools.count()
@@ -44,7 +44,7 @@ class Rig:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def _host(self, number: int, transport: str, limits: door.Limits | None, settings: dict[str, Any]) -> Host:
+    def _host(self, number: int, transport: str, limits: door.Limits | None, settings: dict[str, Any]) -> HostNic:
         text = json.dumps(profile_data(number, rate_bps=1_000_000_000, evs_per_plane=4))
         for old, new in zip(("h0", "h1"), self.names, strict=True):
             text = text.replace(f'"{old}"', f'"{new}"')
@@ -55,7 +55,7 @@ class Rig:
         def journal(t_ns: int, kind: str, fields: Any) -> None:
             self.lines.append({"t_ns": t_ns, "node": profile.host, "kind": kind, **fields})
 
-        host = Host(profile, nic, journal, clock=time.monotonic_ns, now_ns=now_ns)
+        host = HostNic(profile, nic, journal, clock=time.monotonic_ns, now_ns=now_ns)
         door_ = DoorServer(profile, nic, transport, self, journal=journal, clock=time.monotonic_ns, limits=limits)
         host.guest = door_
         self.nics.append(nic)

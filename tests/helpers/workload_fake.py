@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.rig.profiles import profile as example
 from endpoint import profile
-from endpoint.host import Host
+from endpoint.host import HostNic
 from endpoint.nic.config import NEVER
 from endpoint.transport import Completion, CompletionStatus, Event, MemoryRegion, QPInfo, QPState
 
@@ -154,12 +154,12 @@ class FakeNet:
         self.tamper: Callable[[bytes], bytes] = lambda data: data
         self.lines: list[dict[str, Any]] = []
         self.transports: dict[str, FakeTransport] = {}
-        self.hosts: dict[str, Host] = {}
+        self.hosts: dict[str, HostNic] = {}
         for index in range(hosts):
             nic = profile.parse(example(index, hosts))
             transport: Any = FakeTransport(self, nic.host)
             self.transports[nic.host] = transport
-            self.hosts[nic.host] = Host(
+            self.hosts[nic.host] = HostNic(
                 nic, transport, self._journal(nic.host), clock=lambda: self.now_ns, now_ns=self.now_ns
             )
 
