@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import resource
 import shutil
 import signal
 import subprocess
 import sys
-import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 
+from tests.mutation.covering import MODULES, RESULT, Covering
 from tests.mutation.mutants import Mutant
-from tests.mutation.quick import RECORD
+from tests.mutation.quick import CHOSEN
 
 MEMORY_BYTES_MAX = 8 << 30  # data of one process: a loop that no longer ends must not take the machine's
 TESTS_FAILED = 1  # pytest's own: 2 to 5 say that it did not judge, such as a module that cannot be imported
@@ -50,40 +51,48 @@ class Bench:
         self.place = place
         self._path = os.pathsep.join(map(str, (place, *path)))
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True).stdout
-        for name in listed.decode().split("\0"):
+        text = hashlib.sha256()
+        for name in sorted(listed.decode().split("\0")):
             if name and (root / name).is_file():
                 (place / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(root / name, place / name)
+                text.update(name.encode() + (place / name).read_bytes())
+        self.digest = text.hexdigest()
         self.log = place / "last-mutant.log"
 
     def run(self, tests: Sequence[str], without: Sequence[str], limit_s: float) -> Fate:
-        """Whether the tests fail in the copy as it is now."""
-        words = [
-            sys.executable,
-            "-B",
-            "-m",
-            "pytest",
-            "-x",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "tests.mutation.quick",
-        ]
-        words += ["-m", "not root and not slow", *(f"--ignore={name}" for name in without), *tests]
+        """Whether the tests fail in the copy as it is now. A test's name with `::` stands for this test alone."""
+        files = sorted({test.split("::")[0] for test in tests})
+        if files == sorted(tests):
+            return self._pytest([*(f"--ignore={name}" for name in without), *tests], {}, limit_s)
+        chosen = self.place / "chosen-tests"
+        chosen.write_text("\n".join(tests))
+        return self._pytest(files, {CHOSEN: str(chosen)}, limit_s)
+
+    def measure(
+        self, modules: Sequence[Path], tests: Sequence[str], without: Sequence[str], result: Path, limit_s: float
+    ) -> Covering | Fate:
+        """Which tests run which lines of the modules, kept in a file; or the fate, if the tests do not pass."""
+        kept = result.with_suffix(f".{self.digest[:16]}.json")
+        if not kept.exists():
+            here = {MODULES: os.pathsep.join(map(str, modules)), RESULT: str(result)}
+            words = ["-p", "tests.mutation.covering", *(f"--ignore={name}" for name in without), *tests]
+            fate = self._pytest(words, here, limit_s)
+            if fate is not Fate.SURVIVED:
+                return fate
+            result.rename(kept)
+        return Covering.read(kept)
+
+    def _pytest(self, words: Sequence[str], environment: Mapping[str, str], limit_s: float) -> Fate:
+        command = [sys.executable, "-B", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+        command += ["-p", "tests.mutation.quick", "-m", "not root and not slow", *words]
         # The copy comes before the installed tree, in children too; a compiled endpoint would hide what is planted.
-        environment = {
-            **os.environ,
-            "PYTHONPATH": self._path,
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "MRCLAB_COMPILED": "off",
-            RECORD: str(self.place / f"tests-{zlib.crc32(repr(tests).encode()):08x}.json"),
-        }
+        here = {"PYTHONPATH": self._path, "PYTHONDONTWRITEBYTECODE": "1", "MRCLAB_COMPILED": "off", **environment}
         with self.log.open("wb") as log:
             process = subprocess.Popen(
-                words,
+                command,
                 cwd=self.place,
-                env=environment,
+                env={**os.environ, **here},
                 stdout=log,
                 stderr=log,
                 preexec_fn=_limited,
