@@ -10,16 +10,20 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from cli.host_names import parse_hosts
 from common.pairs import json_or_text, parse_pair
 from common.seeds import Purpose, derive
 from endpoint import plugins
 from running import calibration
 from running.choices import Choices
 from running.fault_words import parse
+from running.programs import check_command
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library
-from scenarios.scenario import Scenario
+from scenarios.command import with_command
+from scenarios.scenario import Command, Scenario
+from topo.node import Host
 from topo.plan import Plan
 from topo.planfile import load_plan
 
@@ -28,9 +32,36 @@ BMV2_SWITCHES_MAX = 40  # a process of about 33 MB and two busy threads each
 
 
 def scenario_of(arguments: argparse.Namespace) -> Scenario:
-    """The scenario that the arguments name, in its short phases with --short. ValueError when there is none."""
+    """The scenario that the arguments name, in its short phases with --short, with the command of --program in place of
+    its own traffic. ValueError when there is none, or when the command cannot be started."""
     scenario = library.find(arguments.scenario)
-    return scenario.shortened() if arguments.short else scenario
+    if arguments.short:
+        scenario = scenario.shortened()
+    if arguments.program is None:
+        if arguments.ranks is not None:
+            raise ValueError("--ranks names the hosts of --program: it needs --program COMMAND")
+        return scenario
+    return with_command(scenario, command_of(arguments, scenario))
+
+
+def command_of(arguments: argparse.Namespace, scenario: Scenario) -> Command:
+    """The command of --program, and its hosts: those of --ranks, or the first and the last host of the plan."""
+    if library.is_workload(arguments.scenario):
+        raise ValueError(f"--program takes the place of a scenario's traffic, and {arguments.scenario} is nothing else")
+    overrides = plan_overrides(arguments.set, arguments.world == "simulated")
+    plan = load_plan(arguments.plan or usual_plan(scenario), overrides)
+    hosts = parse_hosts(plan, arguments.ranks) if arguments.ranks else [Host(0), Host(plan.host_count - 1)]
+    if len(hosts) < 2:
+        raise ValueError(f"--ranks must name two hosts or more for --program (got {arguments.ranks})")
+    command = Command(arguments.program, tuple(host.name for host in hosts))
+    try:
+        words = command.words
+    except ValueError as error:
+        raise ValueError(
+            f"--program must be words as a shell reads them (got {arguments.program!r}: {error})"
+        ) from None
+    check_command(words, emulated=arguments.world == "emulated")
+    return command
 
 
 def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[str], None]) -> RunSpec:

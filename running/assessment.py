@@ -17,8 +17,8 @@ from judging.story import Story
 from running import identity
 from running.directory import SCENARIO, RunDirectory
 from running.setting import setting_of
-from scenarios import library, replay
-from scenarios.scenario import Setting
+from scenarios import command, library, replay
+from scenarios.scenario import Scenario, Setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,9 @@ def assessment(path: Path, trust: bool = False) -> Assessment:
     except (LookupError, TypeError, AttributeError) as error:
         place = path / "options.json"
         raise ValueError(f"{place} must hold the options of a run ({type(error).__name__}: {error})") from None
+    commanded = bool(options.get("program"))
     if source in (*library.NAMES, *library.WITH_PROGRAMS):
-        return _shipped(source, made_with, setting)
+        return _shipped(source, made_with, setting, commanded)
     if library.is_workload(source):
         return Assessment(list(replay.judge(setting)), replay.story(name))
     copy = path / SCENARIO
@@ -54,18 +55,24 @@ def assessment(path: Path, trust: bool = False) -> Assessment:
         scenario = library.load(copy)
         other = f"judged with other checks: {copy} is not the file that the run was made with"
         notice = "" if now == made_with else other
-        return Assessment(list(scenario.checks(setting)), scenario.story, notice)
+        return Assessment(list(_checks(scenario, setting, commanded)), scenario.story, notice)
     notice = (
         "judged with other checks: only those that hold for every run, because the run's own scenario is code"
         " (--trust runs the copy in the run folder)"
     )
-    return Assessment(checks.always(), Story(name, f"A scenario of its own: {Path(source).name}."), notice)
+    always = command.judge_any() if commanded else checks.always()
+    return Assessment(always, Story(name, f"A scenario of its own: {Path(source).name}."), notice)
 
 
-def _shipped(name: str, made_with: str, setting: Setting) -> Assessment:
+def _checks(scenario: Scenario, setting: Setting, commanded: bool) -> Sequence[Check]:
+    """The scenario's own checks, or those of a command that took the place of its traffic."""
+    return command.judge(scenario, setting) if commanded else scenario.checks(setting)
+
+
+def _shipped(name: str, made_with: str, setting: Setting, commanded: bool) -> Assessment:
     scenario = library.find(name)
     file = library.file_of(name)
     assert file is not None
     same = identity.digest(file.read_bytes()) == made_with
     notice = "" if same else f"judged with other checks: the scenario {name} has changed since the run was made"
-    return Assessment(list(scenario.checks(setting)), scenario.story, notice)
+    return Assessment(list(_checks(scenario, setting, commanded)), scenario.story, notice)

@@ -60,6 +60,10 @@ class RunDirectory:
         """The file that a process of this name appends to."""
         return self.journals / f"{name}.jsonl"
 
+    def log(self, name: str) -> Path:
+        """The file with what a program of this name prints."""
+        return self.path / "logs" / f"{name}.log"
+
     def write_options(self, options: Mapping[str, Any]) -> None:
         """Everything that was chosen, as `options.json`."""
         files.write(self.path / "options.json", json.dumps(options, indent=2, sort_keys=True) + "\n")

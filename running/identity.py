@@ -33,10 +33,13 @@ CODE = {
         "running",
         "running/worlds",
         "scenarios/scenario.py",
+        "scenarios/command.py",
         "scenarios/replay.py",
         "scenarios/training.py",
     ),
 }
+IF_CHOSEN = ("program", "program_hosts")
+"""Choices that most runs do not have."""
 SUFFIXES = (".py", ".c", ".h")
 # The choices among a run's options; options that follow from them, or from the machine, are left out.
 CHOSEN = (
@@ -92,6 +95,7 @@ def hashes(source: str, plan: Plan, settings: Mapping[str, Any] | None = None) -
 def key(options: Mapping[str, Any]) -> str:
     """The key of a run, from its options as they are stored: 16 hexadecimal digits."""
     chosen = {name: options.get(name) for name in CHOSEN}
+    chosen |= {name: options[name] for name in IF_CHOSEN if name in options}
     return digest(json.dumps(chosen, sort_keys=True, default=str).encode())
 
 

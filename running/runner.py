@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -113,7 +113,7 @@ class Runner:
                 agenda.append((begin_s + phase.seconds, 0, partial(self._mark, journal, phase, "stop")))
                 if self.spec.scenario.count_records:
                     agenda.append((begin_s + phase.seconds, 1, partial(self._count, world, phase)))
-        programs = [Programs(program, world, self.directory) for program in self.spec.programs()]
+        programs = [Programs(program, world, self.directory, journal) for program in self.spec.programs()]
         for one in programs:
             agenda.append((starts_s[one.program.phase], 3, one.start))
         for workload in workloads:
@@ -135,7 +135,7 @@ class Runner:
                 world.wait_until(origin_ns + self._ns(until_s))
                 self.tell("broken off, as --until says")
                 break
-            if not self._wait(world, groups.values(), origin_ns, origin_ns + self._ns(at_s)):
+            if not self._wait(world, [*groups.values(), *programs], origin_ns, origin_ns + self._ns(at_s)):
                 ended_s = (world.now_ns() - origin_ns) / 1e9 / self.spec.choices.pace
                 self._mark(journal, self.spec.phase_at(ended_s), "stop")
                 break
@@ -145,7 +145,7 @@ class Runner:
             running.stop()
         drain_s = DRAIN_S * self.spec.choices.pace
         for one in programs:
-            one.end(drain_s, journal)
+            one.end(one.program.patience_s * self.spec.choices.pace)
         for name, running in groups.items():
             stuck = {host: status for host, status in running.wait(drain_s).items() if status["state"] != "finished"}
             for host, status in stuck.items():
@@ -153,16 +153,17 @@ class Runner:
             if stuck:
                 running.remove()  # every rank then journals its part
 
-    def _wait(self, world: World, groups: Iterable[Group], origin_ns: int, until_ns: int) -> bool:
-        """Let time pass up to an instant; False when all workloads are over before it, and the scenario ends then."""
+    def _wait(self, world: World, work: Sequence[Group | Programs], origin_ns: int, until_ns: int) -> bool:
+        """Let time pass up to an instant; False when all work is over before it, and the scenario ends then."""
         if not self.spec.scenario.until_done:
             world.wait_until(until_ns)
             return True
         while (now_ns := world.now_ns()) < until_ns:
-            if now_ns > origin_ns and all(over(group) for group in groups):
+            if now_ns > origin_ns and all(over(one) for one in work):
                 self.tell("all workloads have ended")
                 return False
-            look_ns = max(self._ns(LOOK_S), (now_ns - origin_ns) // LOOKS)
+            asked = any(isinstance(one, Group) for one in work)  # agents, which a look costs time
+            look_ns = max(self._ns(LOOK_S), (now_ns - origin_ns) // LOOKS if asked else 0)
             world.wait_until(min(until_ns, now_ns + look_ns))
         return True
 
@@ -210,8 +211,10 @@ def start(running: Group, world: World) -> None:
     running.start(world.now_ns())
 
 
-def over(running: Group) -> bool:
-    """Whether every rank of a workload has ended."""
+def over(running: Group | Programs) -> bool:
+    """Whether every rank of a workload, or process of a program, has ended."""
+    if isinstance(running, Programs):
+        return running.over()
     return all(status["state"] in OVER for status in running.status().values())
 
 

@@ -143,6 +143,8 @@ class RunSpec:
             "version": identity.version(),
             "hashes": identity.hashes(source, choices.plan, choices.transport.settings),
         }
+        if (command := self.scenario.command) is not None:
+            options |= {"program": command.text, "program_hosts": list(command.hosts)}
         return {**options, "key": identity.key(options)}
 
 

@@ -6,6 +6,7 @@ One file in this folder holds one `SCENARIO`. Everything that chance decides is 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -52,11 +53,16 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """An ordinary process in each of some hosts, from the start of a phase until it ends by itself; on real links only.
+    """An ordinary process in each of some hosts, from the start of a phase until it ends by itself.
 
     In `argv`, {host}, {rank}, {ranks} (all hosts, with commas), {journal} (a file of its own for journal lines) and
     {folder} (of its own in the run's directory) are filled in; "python" is the lab's. `ranks` None means all hosts.
-    `like` is the workload of the agents that loads the machine about as much: calibration measures with it.
+    `like` is the workload of the agents that loads the machine about as much: calibration measures with it. After the
+    last phase, the run waits `patience_s` seconds of lab time for processes that still run.
+
+    With `command` the words are those of a user: the journal tells when each process starts and how it ends, names of
+    hosts stand for addresses, and {server} is the address of rank 0. Rank 0 has no word with {server}, and the others
+    start once rank 0 listens. When one process fails, the others are ended.
     """
 
     name: str
@@ -64,6 +70,22 @@ class Program:
     like: Workload
     ranks: tuple[str, ...] | None = None
     phase: str = "warmup"
+    command: bool = False
+    patience_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A user's command that takes the place of a scenario's traffic: its text, as a shell would read it, and the hosts
+    in which it runs, rank 0 first."""
+
+    text: str
+    hosts: tuple[str, ...]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of the command. ValueError for a quotation mark without its partner."""
+        return tuple(shlex.split(self.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +173,9 @@ class Scenario:
     count_records: bool = False
     short: tuple[Phase, ...] = ()  # the shortest phases in which the checks have enough evidence; () for none
     settings: Mapping[str, Any] = field(default_factory=dict)  # of MRC endpoints (endpoint/nic/config.py)
-    until_done: bool = False  # whether the run ends as soon as all workloads have, however long its phases are
+    until_done: bool = False  # whether the run ends with all workloads and programs, however long its phases are
     load: Callable[[Setting], Load] | None = None  # with `until_done`: what the run has to carry
+    command: Command | None = None  # in place of the scenario's own traffic (`command.py`)
 
     def shortened(self) -> Scenario:
         """The same experiment in its short phases. ValueError when it has none."""

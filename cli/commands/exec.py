@@ -6,11 +6,10 @@ import argparse
 import os
 import shutil
 import sys
-from pathlib import Path
 
-from cli import sdk
 from cli.root import need_root
 from cli.words import add
+from running import sdk
 from topo.address import host_address
 from topo.emulation import front_end, labname, namespace
 from topo.emulation.lab import Lab
@@ -55,8 +54,7 @@ def exec_command(arguments: argparse.Namespace) -> int:
     lab = Lab.attach()
     node = lab.plan.node(arguments.node)
     need_root("exec enters a network namespace")
-    # The lab's own programs and its Python, which has mrclab, come first: mrc_write_bw, mrc_write_lat, python.
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    os.environ["PATH"] = sdk.search_path()
     hosts = {host.name: host for host in lab.plan.hosts()}
     addresses = {name: str(host_address(lab.plan, host)) for name, host in hosts.items()}
     if isinstance(node, Host) and (arguments.verbs or sdk.uses_verbs(shutil.which(words[0]))):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from cli.host_names import parse_hosts
 from cli.root import need_root
 from cli.words import add
 from common import interrupts
@@ -19,7 +19,6 @@ from topo.address import host_address
 from topo.emulation import labname
 from topo.emulation.lab import Lab
 from topo.node import Host
-from topo.plan import Plan
 
 EXAMPLES = """examples:
   ./lab launch --ranks h0..h7 -- python3 train.py
@@ -32,7 +31,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PORT = 29500  # PyTorch's usual one
 LIBRARY = ("mrclab", "common")
 """The packages that a program imports; no other of the lab's is on its path."""
-_RANGE = re.compile(r"(h\d+)(?:\.\.(h\d+))?")
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -57,23 +55,6 @@ def launch_command(arguments: argparse.Namespace) -> int:
         traffic.ensure_agents(None, {}, 1)
     with interrupts.sigterm_too(), job_folder() as folder:
         return ranks.run(list(ranks_of(lab, hosts, folder)), words, _write)
-
-
-def parse_hosts(plan: Plan, text: str) -> list[Host]:
-    """The hosts that `h0..h3,h6` names. ValueError names the part that is wrong."""
-    found: list[Host] = []
-    for part in text.split(","):
-        match = _RANGE.fullmatch(part.strip())
-        if match is None:
-            raise ValueError(f"--ranks must be hosts such as h0..h7 or h0,h2,h4 (got {part!r})")
-        first = plan.host(match[1])
-        last = plan.host(match[2]) if match[2] else first
-        if last.index < first.index:
-            raise ValueError(f"--ranks: a range must go upwards (got {part!r})")
-        found += [Host(number) for number in range(first.index, last.index + 1)]
-    if twice := {host.name for host in found if found.count(host) > 1}:
-        raise ValueError(f"--ranks must name each host once (got {', '.join(sorted(twice))} more than once)")
-    return found
 
 
 def ranks_of(lab: Lab, hosts: Sequence[Host], folder: Path) -> Iterator[ranks.RankProcess]:

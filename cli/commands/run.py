@@ -35,6 +35,7 @@ EXAMPLES = """examples:
   ./lab run incast --set trimming.enabled=false
   ./lab run my_experiment.py --seed 7
   ./lab run schedules/examples/barrier.cm --plan tiny --world simulated --rate 100000
+  ./lab run link-flap --program 'ib_write_bw -D 40 {server}'   a program of your own under the same faults
   ./lab run smoke --fault 'loss p0l1-p0s1 20 @1 for 2'
   ./lab run incast --world simulated --rate 100000 --record-packets 15..15.5
 exit status: 0 the verdict is true, 1 false, 3 unknown, 2 the run could not be made"""
@@ -86,6 +87,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="WORDS",
         help=f"add a fault: '{fault_words.EXAMPLE}' (seconds into phase faults; in PHASE); repeatable",
     )
+    add_program(run)
     run.add_argument("--seed", type=int, help="repeat what chance decided (a new seed each time)")
     run.add_argument(
         "--world", choices=("emulated", "simulated"), default="emulated", help="Mininet, or virtual time without root"
@@ -124,6 +126,16 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--paused", action="store_true", help="with --view, in virtual time: begin held, for the page to let go"
     )
     labname.add_option(run)
+
+
+def add_program(run: argparse.ArgumentParser) -> None:
+    """The options of a command in place of the scenario's traffic."""
+    run.add_argument(
+        "--program",
+        metavar="COMMAND",
+        help="a command in hosts in place of the scenario's traffic: 'ib_write_bw -D 20 {server}' (docs/libmrc.md)",
+    )
+    run.add_argument("--ranks", metavar="HOSTS", help="hosts of --program, rank 0 first: h0..h3,h6 (first and last)")
 
 
 def refuse_second_lab() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from judging import commands
 from judging.measures import counters, flows, goodput, paths, planes, recovery, stalls, steps
 from judging.reports import completion, page, plots
 from judging.run import Run
@@ -41,6 +43,8 @@ RECOVERY = (
 REPLAY = "replay.html"  # written by `page/export.py`
 STALLS_SHOWN = 20
 STALLS = "When something was due and nobody did it, in grey in every chart. The longest, in order of time."
+COMMAND_HEAD = ["host", "command", "ended with", "ran for"]
+OUTPUT_LINES_SHOWN = 40  # of each host, in the text
 UNJUDGED = ("warmup", "heal")
 FLOWS_NOTE = "Bytes that receivers have verified, message by message, looked at every 100 ms."
 FLOW_HEAD = ["workload", "phase", "flows", "mean", "slowest", "fastest", "longest silence", "all began after"]
@@ -186,6 +190,21 @@ def drop_title(reason: str) -> str:
     return DROP_TITLES.get(reason, reason.removeprefix("drop_").replace("_", " "))
 
 
+def command_rows(run: Run) -> list[list[str]]:
+    """The program in each host: host, words, how it ended, for how long it ran."""
+    rows = []
+    for one in commands.processes(run):
+        lasted = "" if one.stop_ns is None else run.lasting(one.stop_ns - one.start_ns)
+        rows.append([one.host, one.words, commands.ending(one), lasted])
+    return rows
+
+
+def command_output(run: Run, lines_max: int | None = None) -> list[tuple[str, list[str]]]:
+    """The end of what the program printed in each host: the host, and at most so many lines."""
+    printed = [(one.host, one.output.splitlines()) for one in commands.processes(run)]
+    return [(host, lines if lines_max is None else lines[-lines_max:]) for host, lines in printed if lines]
+
+
 def flow_rows(run: Run) -> list[list[str]]:
     """The rates and waits of each stream's flows in each phase that is judged."""
     rows = []
@@ -239,6 +258,14 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
         page.paragraph(baseline(options), soft=True) if options.get("single_plane") else "",
         replay(run),
         page.section("Verdict", page.table(["", "check", "what was found"], finding_rows(verdict.findings))),
+        page.section(
+            "Program",
+            rows_or_none(COMMAND_HEAD, command_rows(run)),
+            *(
+                page.paragraph(f"Printed in {host}:") + f"<pre>{page.text(chr(10).join(lines))}</pre>"
+                for host, lines in command_output(run)
+            ),
+        ),
         page.section(
             "Goodput",
             page.paragraph("Bytes acknowledged to all hosts together. Faults are shaded.", soft=True),
@@ -304,6 +331,7 @@ def subtitle(run: Run) -> str:
         f"seed {options.get('seed')}",
         worded(changes(run)),
         worded(options.get("setting_changes") or {}),
+        str(options.get("program") or ""),
         "virtual time" if options.get("world") == "simulated" else "",
         ", ".join(options.get("added_faults") or []),
         by_hand(run),
@@ -344,6 +372,9 @@ def again(run: Run) -> str:
     words += [f"--setting {key}={json.dumps(value)}" for key, value in (options.get("settings") or {}).items()]
     if options.get("short"):
         words.append("--short")
+    if options.get("program"):
+        words.append(f"--program {shlex.quote(str(options['program']))}")
+        words.append(f"--ranks {','.join(map(str, options.get('program_hosts') or []))}")
     words += [f"--fault '{fault}'" for fault in options.get("added_faults") or []]
     if options.get("time_factor") not in (None, 1.0):
         words.append(f"--time {options['time_factor']:g}")
@@ -372,7 +403,10 @@ def summary(run: Run, story: Story, verdict: Verdict) -> str:
     """The verdict and the numbers, for a terminal."""
     lines = [f"{story.title}: {verdict.word}", subtitle(run), ""]
     lines += columns([[MARKS[f.holds], f.check, f.reason] for f in verdict.findings])
+    for host, printed in command_output(run, OUTPUT_LINES_SHOWN):
+        lines += ["", f"printed in {host}", *(f"  {line}" for line in printed)]
     for title, rows in (
+        ("program (" + ", ".join(COMMAND_HEAD[1:]) + ")", command_rows(run)),
         ("goodput", goodput_rows(run)),
         ("recovery (" + ", ".join(RECOVERY_HEAD[2:]) + "; round trips in brackets)", recovery_rows(run)),
         ("training steps (count, median, p99, slowest)", step_rows(run)),

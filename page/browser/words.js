@@ -35,9 +35,14 @@ export function event(line) {
     case "stall": return `${line.node} stood still for ${span(line.late_ns)}`;
     case "switch": return `${line.node} ${line.state}`;
     case "link": return `${line.a}–${line.b}: ${line.state}, ${line.node}'s prober says`;
+    case "command": return `${line.host}: ${line.state === "start" ? line.words : ended(line)}`;
     case "error": return `error: ${line.message}`;
     default: return `${line.node}: ${line.kind}`;
   }
+}
+
+function ended(line) {
+  return `the program ${line.cause || `ended with status ${line.status}`}`;
 }
 
 function value(line) {

@@ -14,6 +14,9 @@ from running.transport_choice import TransportChoice
 from running.worlds import provision
 from running.worlds.agents import start_agents
 from running.worlds.world import Process, WorldGoneError
+from topo.address import host_address
+from topo.emulation import namespace
+from topo.emulation.front_end import address, connect
 from topo.emulation.lab import Lab
 from topo.fault import Fault
 from topo.plan import Plan
@@ -27,6 +30,7 @@ class EmulatedWorld:
     def __init__(
         self, plan: Plan, transport: TransportChoice, seed: int, directory: RunDirectory, tell: Callable[[str], None]
     ) -> None:
+        self._directory = directory
         self._pause = threading.Event()  # never set: a wait that Ctrl-C ends
         self.clients: Mapping[str, ControlClient] = {}
         with ExitStack() as stack:
@@ -73,7 +77,17 @@ class EmulatedWorld:
         raise ValueError("packets on real links are recorded by `./lab capture`: nobody there sees all of them at once")
 
     def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
-        return self.lab.popen(self.lab.plan.host(host), argv, log)
+        return self.lab.popen(self.lab.plan.host(host), argv, self._directory.log(log))
+
+    def reach(self, host: str, other: str, *, front_end: bool) -> str:
+        here, there = self.lab.plan.host(host), self.lab.plan.host(other)
+        if not front_end:
+            return str(host_address(self.lab.plan, there))
+        connect(here, there, self.lab.name.netns(here), self.lab.name.netns(there))
+        return address(there)
+
+    def listens(self, host: str) -> bool:
+        return namespace.listens(self.lab.name.netns(self.lab.plan.host(host)))
 
     def is_up(self, *, settled: bool = False) -> bool:
         return self.lab.is_up(settled=settled)

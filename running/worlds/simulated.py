@@ -182,11 +182,17 @@ class SimulatedWorld:
         """The process computes in no time at all: time stands still until it waits in a call of `mrclab`."""
         simulated = self.clients[host]
         simulated.nic.guest = simulated.door  # not before: a guest is asked after every packet
-        log_file = self._directory.path / "logs" / f"{log}.log"
+        log_file = self._directory.log(log)
         log_file.parent.mkdir(exist_ok=True)
         process = SteppedProcess(host, argv, log_file, simulated.door, self._settle)
         self._processes.append(process)
         return process
+
+    def reach(self, host: str, other: str, *, front_end: bool) -> str:
+        return other
+
+    def listens(self, host: str) -> bool:
+        return True
 
     def _settle(self) -> None:
         """Serve the programs that run, in the order of their hosts, until all of them wait."""

@@ -63,6 +63,13 @@ class World(Protocol):
     def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
         """An ordinary process in a host, which ends with the world at the latest."""
 
+    def reach(self, host: str, other: str, *, front_end: bool) -> str:
+        """How a program in a host names another host to TCP: by the address in the fabric, or in the front-end network
+        beside it. In virtual time, where there is no TCP, by its name."""
+
+    def listens(self, host: str) -> bool:
+        """Whether some program in a host waits for TCP connections."""
+
     def is_up(self, *, settled: bool = False) -> bool:
         """Whether the world is still there: another process may take a lab down. `settled` waits for one that does."""
 

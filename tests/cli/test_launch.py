@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.commands.launch import parse_hosts
+from cli.host_names import parse_hosts
 from topo.planfile import load_plan
 
 PLAN = load_plan("lab")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cli import sdk
 from endpoint.door.program_memory import ProgramMemory, Sink
+from running import sdk
 from switch.native.build import compiler
 from tests.helpers.door_rig import rig
 from tests.libmrc.requirements import REQUIREMENTS

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import sdk
+from running import sdk
 from switch.native.build import compiler
 from tests.helpers.waiting import eventually
 from tests.libmrc.requirements import REQUIREMENTS

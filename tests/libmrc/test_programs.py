@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import sdk
+from running import sdk
 from switch.native.build import compiler
 from tests.helpers.door_rig import rig
 from tests.helpers.waiting import eventually

@@ -98,13 +98,13 @@ class FakeWorld:
 def test_programs_get_their_words_filled_in_and_failed_or_late_ones_are_journalled(tmp_path: Path):
     directory = RunDirectory.create(tmp_path, "job", 1)
     world: Any = FakeWorld()
-    programs = Programs(job.programs(SETTING)[0], world, directory)
+    journal = Journal(directory.journal("runner"), "runner")
+    programs = Programs(job.programs(SETTING)[0], world, directory, journal)
     programs.start()
     assert [words[0] for words in world.spawned] == ["h0", "h1", "h2"]
     assert world.spawned[1][5:9] == ["--rank", "1", "--ranks", "h0,h1,h2"]
     assert str(directory.journal("clean-h1")) in world.spawned[1]
-    journal = Journal(directory.journal("runner"), "runner")
-    programs.end(0.0, journal)
+    programs.end(0.0)
     journal.close()
     text = directory.journal("runner").read_text()
     assert "clean on h1 ended with status 1" in text

@@ -203,9 +203,10 @@ class Lab:
 
     # --- processes ------------------------------------------------------------------------------------------
 
-    def popen(self, node: Node, argv: Sequence[str], log: str | None = None) -> subprocess.Popen[bytes]:
-        """A process in a node's namespace, output in the lab's logs; `down` ends it."""
-        path = self.root / "logs" / f"{log or f'{node}-{Path(argv[0]).name}'}.log"
+    def popen(self, node: Node, argv: Sequence[str], log: str | Path | None = None) -> subprocess.Popen[bytes]:
+        """A process in a node's namespace, output in the file `log` or the lab's log of that name; `down` ends it."""
+        name = log or f"{node}-{Path(argv[0]).name}"
+        path = name if isinstance(name, Path) else self.root / "logs" / f"{name}.log"
         popen = process.spawn(argv, token=self.record.token, log=path, netns=self.netns(node))
         self._processes.append(popen)
         return popen

@@ -23,6 +23,7 @@ _CLONE_NEWNET = 0x40000000
 _MNT_DETACH = 2
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCGIFMTU, _SIOCETHTOOL = 0x8913, 0x8914, 0x8921, 0x8946
 _IFF_UP = 0x1
+_TCP_LISTEN = "0A"  # include/net/tcp_states.h
 _ETHTOOL_GLINK = 0x0A
 # ethtool's commands to set and to read an offload (linux/ethtool.h).
 _OFFLOADS = {
@@ -74,6 +75,13 @@ def delete(name: str) -> bool:
         raise OSError(number, f"cannot unmount {path}: {os.strerror(number)}")
     path.unlink(missing_ok=True)
     return True
+
+
+def listens(name: str) -> bool:
+    """Whether a TCP socket in a namespace waits for connections."""
+    with entered(name):
+        tables = [Path(f"/proc/thread-self/net/{table}").read_text() for table in ("tcp", "tcp6")]
+    return any(row.split()[3] == _TCP_LISTEN for table in tables for row in table.splitlines()[1:])
 
 
 def enter(path: Path) -> None:

@@ -206,10 +206,10 @@ JOB = (
 def trained(folder: Path, hinder: Callable[[SimulatedWorld], None]) -> dict[str, bytes]:
     """The journals of a small job on all hosts of `tiny`."""
     with world(folder) as (made, directory):
-        running = Programs(Program("job", JOB, LIKE), made, directory)
+        running = Programs(Program("job", JOB, LIKE), made, directory, _Errors())  # type: ignore[arg-type]
         running.start()
         hinder(made)
-        running.end(60.0, _Errors())  # type: ignore[arg-type]
+        running.end(60.0)
         assert running._running() == []
     return {path.name: path.read_bytes() for path in directory.journals.iterdir()}
 

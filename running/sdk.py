@@ -1,4 +1,4 @@
-"""libmrc for programs in C: built when it is first needed, and given to programs that `./lab exec` starts."""
+"""libmrc for programs in C: built when it is first needed, and given to programs that the lab starts."""
 
 from __future__ import annotations
 
@@ -75,6 +75,11 @@ def _compile(*command: str) -> None:
 def flags() -> str:
     """Flags that compile and link a program with the library, as shell words. Raises BuildError."""
     return shlex.join([f"-I{INCLUDE}", f"-L{library()}", "-lmrc"])
+
+
+def search_path(before: Mapping[str, str] = os.environ) -> str:
+    """Where commands are looked for: the lab's own programs, such as mrc_write_bw, and its Python come first."""
+    return os.pathsep.join([str(Path(sys.executable).parent), before.get("PATH", os.defpath)])
 
 
 def uses_verbs(program: str | None) -> bool:

@@ -1,0 +1,94 @@
+"""Commands of the user in hosts, seen by the runner's `command` lines: their times, exit statuses and output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from judging.check import check
+from judging.run import Run
+from judging.verdict import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """The command in one host. `status` is None while it runs, or when the run ended it; then `cause` says why.
+
+    A signal counts as minus its number. `output` is the end of what it printed, `words` the command as it was started.
+    """
+
+    host: str
+    rank: int
+    words: str
+    start_ns: int
+    stop_ns: int | None = None
+    status: int | None = None
+    cause: str = ""
+    output: str = ""
+
+
+def processes(run: Run) -> list[Process]:
+    """The processes of the run's command, by rank; none in a run without one."""
+    started = {int(line.get("rank", 0)): line for line in run.kind("command") if line.get("state") == "start"}
+    stopped = {int(line.get("rank", 0)): line for line in run.kind("command") if line.get("state") == "stop"}
+    found = []
+    for rank, line in sorted(started.items()):
+        end = stopped.get(rank, {})
+        status = end.get("status")
+        found.append(
+            Process(
+                host=str(line.get("host")),
+                rank=rank,
+                words=str(line.get("words")),
+                start_ns=int(line["t_ns"]),
+                stop_ns=int(end["t_ns"]) if end else None,
+                status=status if isinstance(status, int) else None,
+                cause=str(end.get("cause", "")),
+                output=str(end.get("output", "")),
+            )
+        )
+    return found
+
+
+def ending(process: Process) -> str:
+    """How a process ended, in words."""
+    if process.cause:
+        return process.cause
+    if process.status is None:
+        return "never ended"
+    return f"killed by signal {-process.status}" if process.status < 0 else f"status {process.status}"
+
+
+def while_one_ran(run: Run, found: Sequence[Process]) -> int:
+    """How many faults began while the command ran in some host."""
+    end_ns = run.end_ns + 1
+    spans = [(one.start_ns, end_ns if one.stop_ns is None else one.stop_ns) for one in found]
+    return sum(any(start <= fault.start_ns < stop for start, stop in spans) for fault in run.faults)
+
+
+@check
+def ended_well(run: Run) -> Finding:
+    """The command ended with status 0 in every host."""
+    found = processes(run)
+    if not found:
+        return Finding("program", None, "the program was never started")
+    # One that the run ended because another had failed is no reason by itself.
+    bad = sorted((one for one in found if one.status != 0), key=lambda one: (bool(one.cause), one.rank))
+    figures = {"processes": len(found), "failed": len(bad)}
+    if bad:
+        return Finding("program", False, f"{bad[0].host}: {ending(bad[0])}; {len(bad)} of {len(found)} failed", figures)
+    return Finding("program", True, f"status 0 in all {len(found)} hosts", figures)
+
+
+@check
+def under_faults(run: Run) -> Finding:
+    """A fault came while the command ran; otherwise the run shows nothing of faults."""
+    found, faults = processes(run), len(run.faults)
+    met = while_one_ran(run, found)
+    figures = {"faults": faults, "while_running": met}
+    if not met:
+        ends = [one.stop_ns for one in found if one.stop_ns is not None]
+        over = f"the program was over after {run.lasting(max(ends) - run.start_ns)}, " if ends else ""
+        return Finding("under faults", None, f"{over}before any fault; give it more to do", figures)
+    rest = f"; it was over before the other {faults - met}" if faults > met else ""
+    return Finding("under faults", True, f"{met} faults came while the program ran{rest}", figures)
