@@ -26,6 +26,7 @@ PACKAGES = (
     "studies",
     "paper",
     "page",
+    "course",
     "cli",
 )
 PLANTED = (

@@ -1,0 +1,86 @@
+"""`mrclab check N`: whether a lab is solved; the first failure first."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from cli.words import add
+
+DESCRIPTION = "Check a lab. For each test: the rule, the finding, and ways to look closer. Needs no root."
+EXAMPLES = """examples:
+  ./lab check 1
+  ./lab check 1 --hint             the next of three hints for the first failure
+  ./lab check 5 --student anna     with the seed of that student
+  ./lab check 5 --reference        the reference instead of your file
+exit status: 0 passed, 1 not yet, 2 could not be run"""
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    check = add(subparsers, "check", check_command, EXAMPLES, DESCRIPTION)
+    check.add_argument("lab", metavar="LAB", help="the lab's number or name")
+    check.add_argument("file", nargs="?", type=Path, metavar="FILE", help="the file to check (the lab's in mylab/)")
+    check.add_argument("--hint", action="store_true", help="print the next hint for the test that failed last")
+    check.add_argument("--reference", action="store_true", help="check the reference instead of your file")
+    check.add_argument("--student", metavar="NAME", help="the name or number that chooses the seed")
+    check.add_argument("--key", metavar="WORD", help="the course key")
+    check.add_argument("--folder", type=Path, default=Path("mylab"), metavar="DIR", help="the folder of work (mylab/)")
+    check.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def check_command(arguments: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from common import files
+    from common.scratch import Scratch
+    from course import checking, terminal
+    from course.catalogue import find
+    from course.mylab import MyLab, reference
+    from course.page import page
+
+    lab, mylab = find(arguments.lab), MyLab(arguments.folder)
+    if arguments.hint:
+        return hint(mylab, arguments.lab)
+    student = mylab.student(arguments.student, arguments.key)
+    path = arguments.file or mylab.folder / lab.file
+    if arguments.reference:
+        with Scratch("mrclab-course-") as scratch:
+            path = scratch / lab.file
+            files.write(path, reference(lab, student.seed(lab.number)))
+            result = checking.check(lab, path, student, scratch / "checked")
+        what = "the reference"
+    else:
+        if not path.exists():
+            raise ValueError(f"{path} is missing: ./lab start {lab.number} puts the starter there")
+        folder = mylab.folder / "checked" / lab.name
+        result = checking.check(lab, path, student, folder)
+        what = str(path)
+        files.write(folder / "page.html", page(lab, result, path.read_text(errors="replace")))
+        if path == mylab.folder / lab.file and mylab.notes():
+            mylab.record(result)
+    if arguments.format == "json":
+        sys.stdout.write(json.dumps(result.document(), indent=1) + "\n")
+    else:
+        console = Console()
+        terminal.show(console, lab, result, what)
+        if not arguments.reference:
+            console.print(f"[dim]on a page: {mylab.folder / 'checked' / lab.name / 'page.html'}[/dim]")
+    return result.status
+
+
+def hint(mylab: object, word: str) -> int:
+    """Print the next hint."""
+    from course.catalogue import find
+    from course.mylab import MyLab
+
+    assert isinstance(mylab, MyLab)
+    lab = find(word)
+    found = mylab.next_hint(lab)
+    if found is None:
+        sys.stdout.write(f"no test of lab {lab.number} has failed: ./lab check {lab.number} first\n")
+        return 0
+    name, number, text = found
+    sys.stdout.write(f"hint {number} of 3 for {name}: {text}\n")
+    return 0

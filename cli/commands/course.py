@@ -1,0 +1,55 @@
+"""`mrclab course`: the labs of the course, and what of them is done; `mrclab course page LAB` shows a lab's page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from cli.words import add
+
+DESCRIPTION = "The labs of the course, and which of them are done."
+EXAMPLES = """examples:
+  ./lab course               the labs, and the progress of the folder mylab/
+  ./lab course page 5        the page of a lab: goal, background, steps, questions
+  ./lab start 1              the starter of a lab
+  ./lab check 1              whether the lab is solved"""
+ACTIONS = ("list", "page")
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    course = add(subparsers, "course", course_command, EXAMPLES, DESCRIPTION)
+    course.add_argument("action", nargs="?", choices=ACTIONS, default="list", metavar="ACTION", help=", ".join(ACTIONS))
+    course.add_argument("lab", nargs="?", metavar="LAB", help="a lab's number or name")
+    course.add_argument("--folder", type=Path, default=Path("mylab"), metavar="DIR", help="the folder of work (mylab/)")
+    course.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def course_command(arguments: argparse.Namespace) -> int:
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from course import terminal
+    from course.catalogue import LABS, find
+    from course.mylab import MyLab
+
+    console = Console()
+    if arguments.action == "page":
+        if arguments.lab is None:
+            raise ValueError("course page must be followed by a lab's number, as in: ./lab course page 1")
+        console.print(Markdown(find(arguments.lab).page.read_text()))
+        return 0
+    mylab = MyLab(arguments.folder)
+    notes = mylab.notes()
+    started = {lab.number for lab in LABS.values() if (mylab.folder / lab.file).exists()}
+    if arguments.format == "json":
+        rows = [
+            {"number": lab.number, "name": lab.name, "title": lab.title, "minutes": lab.minutes, "file": lab.file}
+            | {"started": lab.number in started, "done": notes.get("labs", {}).get(str(lab.number), {})}
+            for lab in LABS.values()
+        ]
+        sys.stdout.write(json.dumps(rows, indent=1) + "\n")
+        return 0
+    terminal.listing(console, list(LABS.values()), notes, started)
+    return 0

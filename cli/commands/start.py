@@ -1,0 +1,36 @@
+"""`mrclab start N`: the starter of a lab, put into `mylab/`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from cli.words import add
+
+DESCRIPTION = "Put the starter of a lab into mylab/. A file that is there is never overwritten."
+EXAMPLES = """examples:
+  ./lab start 1
+  ./lab start 1 --student anna --key net-2026     as the teacher has said
+  ./lab start 4 --from-stage                      with the references of labs 1 to 3"""
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    start = add(subparsers, "start", start_command, EXAMPLES, DESCRIPTION)
+    start.add_argument("lab", metavar="LAB", help="the lab's number or name")
+    start.add_argument("--student", metavar="NAME", help="your name or number, as the teacher's list has it")
+    start.add_argument("--key", metavar="WORD", help="the course key that the teacher gives out (self-study)")
+    start.add_argument("--from-stage", action="store_true", help="put the references of earlier labs there as well")
+    start.add_argument("--folder", type=Path, default=Path("mylab"), metavar="DIR", help="the folder of work (mylab/)")
+
+
+def start_command(arguments: argparse.Namespace) -> int:
+    from course.catalogue import find
+    from course.mylab import MyLab
+
+    lab, mylab = find(arguments.lab), MyLab(arguments.folder)
+    made = mylab.start(lab, mylab.student(arguments.student, arguments.key), arguments.from_stage)
+    for path in made:
+        sys.stdout.write(f"new: {path}\n")
+    sys.stdout.write(f"read ./lab course page {lab.number}, fill the gaps, then ./lab check {lab.number}\n")
+    return 0

@@ -1,0 +1,34 @@
+"""Carries a lab's tests out, one after the other, in this process; the student's code is in a box beside it."""
+
+from __future__ import annotations
+
+import time
+
+from course.box.box import BoxError
+from course.lab import Lab, Test, Work
+from course.result import Outcome, TestResult
+
+LOADS = "your file loads, and its code does what each call asks for"
+
+
+def carry_out(lab: Lab, work: Work, until_failure: bool = False) -> tuple[TestResult, ...]:
+    """The result of every test, or of those up to the first that fails.
+
+    An error of the student's code is a result; NotPossibleError passes through.
+    """
+    found: list[TestResult] = []
+    for test in lab.tests:
+        found.append(carried_out(test, work))
+        if until_failure and not found[-1].passed:
+            break
+    return tuple(found)
+
+
+def carried_out(test: Test, work: Work) -> TestResult:
+    """One test's result."""
+    began_s = time.monotonic()
+    try:
+        found = test.run(work)
+    except BoxError as error:
+        found = Outcome(False, LOADS, str(error))
+    return TestResult(test.name, test.title, test.points, found, round(time.monotonic() - began_s, 3))

@@ -1,0 +1,64 @@
+"""A check from outside: the worker's process, its limits, and the result that it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+from pathlib import Path
+
+from common.interpreter import python
+from course.lab import Lab
+from course.result import CheckResult
+from course.student import Student
+
+MEMORY_BYTES = 4 << 30  # of addresses, not of memory: libraries reserve much that they never touch
+SECONDS_MAX = 600.0
+ROOT = Path(__file__).parents[1]
+
+
+def check(lab: Lab, path: Path, student: Student, folder: Path, seed: int | None = None) -> CheckResult:
+    """Check one file. OSError when it cannot be read; a check that could not be run says so in its result."""
+    with path.open("rb"):  # a clear error before a process is started
+        pass
+    folder.mkdir(parents=True, exist_ok=True)
+    number = student.seed(lab.number) if seed is None else seed
+    request = {
+        "lab": lab.number,
+        "path": str(path.resolve()),
+        "student": student.name,
+        "seed": number,
+        "folder": str(folder.resolve()),
+    }
+    process = subprocess.Popen(
+        python("-m", "course.worker"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env={**os.environ, "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        start_new_session=True,
+        text=True,
+    )
+    resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    trouble = ""
+    try:
+        said, errors = process.communicate(json.dumps(request), timeout=SECONDS_MAX)
+        if process.returncode == 0:
+            return CheckResult.read(json.loads(said))
+        last = (errors.strip().splitlines() or ["no message"])[-1]
+        trouble = f"the check ended with status {process.returncode}: {last}"
+    except subprocess.TimeoutExpired:
+        trouble = f"the check took more than {SECONDS_MAX:g} s"
+    finally:
+        end(process)
+    return CheckResult(lab.number, student.name, number, "", (), 0.0, (), trouble)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """End a worker and the boxes that it has started: they are in one session."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()

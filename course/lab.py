@@ -1,0 +1,123 @@
+"""What a lab is: a page, a starter, tests that run in their order, and hints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from random import Random
+from typing import Any, TypeVar
+
+from course.box.box import Box, Limits, opened
+from course.result import Outcome
+
+T = TypeVar("T")
+LABS = Path(__file__).with_name("labs")
+HINTS = 3
+"""Steps of hints for each test: the place to look at, the idea, the code."""
+
+
+class NotPossibleError(RuntimeError):
+    """A check cannot be run, and the student is not the reason."""
+
+
+@dataclass(slots=True)
+class Work:
+    """What a test has: the student's source, the seed, and a folder for what a reader may want to open.
+
+    `protection` collects how the student's code was contained, `kept` what several tests share.
+    """
+
+    source: str
+    path: Path
+    seed: int
+    folder: Path
+    protection: set[str] = field(default_factory=set)
+    kept: dict[str, Any] = field(default_factory=dict)
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """What `make` returns, made once for all tests of the check."""
+        if name not in self.kept:
+            self.kept[name] = make()
+        found: T = self.kept[name]
+        return found
+
+    def rng(self, purpose: str) -> Random:
+        """The generator for one purpose, always at its beginning."""
+        return Random(f"course {self.seed} {purpose}")
+
+    def box(self, limits: Limits | None = None) -> AbstractContextManager[Box]:
+        """The student's code in a process with limits. BoxError for code that cannot be loaded."""
+        return opened(self.source, self.path.name, limits or Limits(), self.protection)
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A sentence that must hold of the student's work. `run` may raise BoxError: the student's code has failed."""
+
+    __test__ = False  # pytest collects classes of this name
+
+    name: str
+    title: str
+    points: int
+    run: Callable[[Work], Outcome]
+
+
+def no_change(text: str, seed: int) -> str:
+    """The starter as it is."""
+    return text
+
+
+def no_files(seed: int) -> dict[str, str]:
+    """No file beside the starter."""
+    return {}
+
+
+@dataclass(frozen=True)
+class Lab:
+    """`file` is the name of the student's file in `mylab/`; `fill` puts a student's own values into the starter.
+    `extra` are files to read beside it, by name; `solve` puts the values of a seed into the reference.
+
+    `hunted`: the lab's tests search for a schedule that breaks the student's idea.
+    """
+
+    number: int
+    name: str
+    title: str
+    minutes: int
+    file: str
+    tests: Sequence[Test]
+    fill: Callable[[str, int], str] = no_change
+    extra: Callable[[int], dict[str, str]] = no_files
+    solve: Callable[[str, int], str] = no_change
+    hunted: bool = False
+
+    @property
+    def folder(self) -> Path:
+        return LABS / self.name
+
+    @property
+    def page(self) -> Path:
+        return self.folder / "README.md"
+
+    def starter(self, seed: int) -> str:
+        """The file that a student begins with."""
+        suffix = Path(self.file).suffix
+        return self.fill((self.folder / f"starter{suffix}").read_text(), seed)
+
+    @cached_property
+    def hints(self) -> dict[str, tuple[str, ...]]:
+        """By test: the steps of `hints.md`, a section for each test and a numbered list in it."""
+        found: dict[str, tuple[str, ...]] = {}
+        for section in re.split(r"^## ", (self.folder / "hints.md").read_text(), flags=re.MULTILINE)[1:]:
+            name, _, text = section.partition("\n")
+            steps = re.split(r"^\d\. ", text.strip(), flags=re.MULTILINE)[1:]
+            found[name.strip()] = tuple(" ".join(step.split()) for step in steps)
+        return found
+
+    @property
+    def points(self) -> int:
+        return sum(test.points for test in self.tests)

@@ -1,0 +1,1 @@
+"""The ten labs, a folder for each: page, starter, hints and tests."""

@@ -1,0 +1,1 @@
+"""Lab 5: spraying over planes and paths."""

@@ -1,0 +1,177 @@
+"""Lab 5: a selection that is even over planes and survives unequal ones."""
+
+from __future__ import annotations
+
+from random import Random
+
+from course.lab import Lab, Test, Work
+from course.result import Gate, Outcome, judged
+from course.seams.held import carries, part
+from course.seams.hunt import Hunt
+from course.seams.log import evenness
+from course.seams.trial import Course, Trial, attempt
+from judging.measures import goodput
+from judging.verdict import Finding
+from scenarios.scenario import TimedFault, Workload
+
+EVEN_PLANES, EVEN_PATHS, FULL_RATE = 0.9, 0.75, 0.95
+KEPT, RETURNED, USED_AGAIN = 0.75, 0.92, 0.5
+HEADERS_BYTES = 138  # of a write's packet: Ethernet 14, IPv6 40 + 40, UDP 8, BTH 12, METH 4, RETH 16, ICRC 4
+TRIES = 4
+SLOW_MBPS = (1.0, 3.0)
+LOAD = (Workload("write_bw", {"size": 65_536, "depth": 24, "qps": 1, "messages": 0}, ("h0", "h1"), name="load0"),)
+
+
+def fabric(seed: int) -> dict[str, int]:
+    """Two or three planes of two or three spines: seeds differ, the load of each path doesn't."""
+    rng = Random(f"spray fabric {seed}")
+    planes, spines = rng.choice(((2, 2), (2, 3), (3, 2)))
+    return {"planes": planes, "leaves": 2, "spines": spines, "hosts_per_leaf": 1}
+
+
+def case(work: Work, name: str, faults: tuple[TimedFault, ...]) -> Course:
+    """The load of the lab between two hosts, with these faults."""
+    number = work.rng(name).getrandbits(31)
+    return Course(number, fabric(work.seed), LOAD, faults, reference_s=1.5, faults_s=2.0, after_s=2.0, seam="spray")
+
+
+def run_once(work: Work, name: str, faults: tuple[TimedFault, ...]) -> Trial:
+    """The trial of a name, run once per check."""
+    return work.once(name, lambda: attempt(work, case(work, name, faults), work.folder / "runs"))
+
+
+def whole(work: Work) -> Trial:
+    return run_once(work, "whole", ())
+
+
+def link(rng: Random, shape: dict[str, int], plane: int) -> str:
+    """The uplink of the sender's leaf to one spine."""
+    return f"p{plane}l0-p{plane}s{rng.randrange(shape['spines'])}"
+
+
+def possible_bps(case: Course) -> float:
+    """The payload that the sender's ports can carry."""
+    plan = case.plan
+    frame = plan.packets.pmtu_bytes + HEADERS_BYTES
+    return plan.planes * plan.links.host_rate_bps * plan.packets.pmtu_bytes / frame
+
+
+def look(trial: Trial) -> tuple[str, ...]:
+    return (f"./lab view {trial.folder}",)
+
+
+def planes(work: Work) -> Outcome:
+    trial = whole(work)
+    counts = trial.log.by_plane("sent", part(trial.run, "reference"))
+    count = trial.case.fabric["planes"]
+    gate = Gate("fewest/most", evenness(counts, count), EVEN_PLANES)
+    told = ", ".join(f"plane {plane}: {counts[plane]}" for plane in range(count))
+    cause = "; a plane without packets: choose never returns its paths" if len(counts) < count else ""
+    return judged("every plane carries the same number of packets", f"{told}{cause}", (gate,), look(trial))
+
+
+def paths(work: Work) -> Outcome:
+    trial = whole(work)
+    counts = trial.log.by_path("sent", part(trial.run, "reference"))
+    shape = trial.case.fabric
+    number = shape["planes"] * shape["spines"]
+    gate = Gate("fewest/most", evenness(counts, number), EVEN_PATHS)
+    told = ", ".join(f"path {path}: {counts[path]}" for path in range(number))
+    idle = [path for path in range(number) if not counts[path]]
+    cause = f"; path {idle[0]} is never chosen: planes are even, but spines are left out" if idle else ""
+    return judged(
+        "every path of a plane carries its share", f"packets of each path: {told}{cause}", (gate,), look(trial)
+    )
+
+
+def rate(work: Work) -> Outcome:
+    trial = whole(work)
+    share = goodput.over(trial.run, part(trial.run, "reference")) / possible_bps(trial.case)
+    gate = Gate("goodput", 100 * share, 100 * FULL_RATE, " %")
+    return judged(
+        "with nothing broken the ports are never idle",
+        f"{share:.1%} of the rate of all ports; ports idle while choose returns None, or sticks to one",
+        (gate,),
+        look(trial),
+    )
+
+
+def slow_path(work: Work) -> Outcome:
+    """One uplink per plane is slow: the others have room for its packets."""
+    rng, shape = work.rng("slow link"), fabric(work.seed)
+    faults = tuple(
+        TimedFault(0.0, "rate", link(rng, shape, plane), 1.99, round(rng.uniform(*SLOW_MBPS), 1))
+        for plane in range(shape["planes"])
+    )
+    trial = run_once(work, "slow", faults)
+    share = goodput.over(trial.run, part(trial.run, "faults")) / possible_bps(trial.case)
+    gate = Gate("goodput", 100 * share, 100 * KEPT, " %")
+    span = part(trial.run, "faults")
+    told = ", ".join(f"path {path}: {count}" for path, count in sorted(trial.log.by_path("sent", span).items()))
+    return judged(
+        "with one slow uplink in every plane the other uplinks carry the load",
+        f"{share:.1%} of the rate of all ports; packets {told}: a slow path must get fewer packets than a fast one,"
+        " or the whole window waits in its queue",
+        (gate,),
+        look(trial),
+    )
+
+
+def lost_path(work: Work) -> Outcome:
+    """One uplink swallows packets for a while; afterwards it is used like the others."""
+    rng, shape = work.rng("dead link"), fabric(work.seed)
+    target = link(rng, shape, rng.randrange(shape["planes"]))
+    trial = run_once(work, "dead", (TimedFault(0.1, "blackhole", target, 1.2),))
+    counts = trial.log.by_path("sent", part(trial.run, "after"))
+    number = shape["planes"] * shape["spines"]
+    gate = Gate("fewest/most", evenness(counts, number), USED_AGAIN)
+    told = ", ".join(f"path {path}: {counts[path]}" for path in range(number))
+    return judged(
+        f"{target} swallows every packet for 1.2 s; once it is whole, its path carries its share again",
+        f"after the fault, packets of each path: {told}; a packet that is lost isn't under way any more:"
+        " does on_lost say so to your counts?",
+        (gate,),
+        look(trial),
+    )
+
+
+def drawn(work: Work, number: int) -> Course:
+    """A try of the hunt: each plane may have one uplink that is slow or swallows packets."""
+    rng, shape = work.rng(f"hunt {number}"), fabric(work.seed)
+    faults = []
+    for plane in rng.sample(range(shape["planes"]), rng.randint(1, shape["planes"])):
+        at_s = round(rng.uniform(0.0, 0.3), 2)
+        verb = rng.choice(("rate", "rate", "delay"))
+        value = round(rng.uniform(*SLOW_MBPS), 1) if verb == "rate" else float(rng.randrange(20, 80))
+        faults.append(TimedFault(at_s, verb, link(rng, shape, plane), round(1.98 - at_s, 2), value))
+    return case(work, f"hunt {number}", tuple(sorted(faults, key=lambda one: one.at_s)))
+
+
+def findings(trial: Trial) -> list[Finding]:
+    most = possible_bps(trial.case)
+    delayed = any(one.verb == "delay" for one in trial.case.faults)
+    kept = carries("faults", most * KEPT * (0.85 if delayed else 1.0))
+    return [kept(trial.run), carries("after", most * RETURNED)(trial.run)]
+
+
+def hunted(work: Work) -> Outcome:
+    hunt = Hunt(TRIES, lambda number: drawn(work, number), findings)
+    return hunt.outcome(work, f"{TRIES} drawn schedules of slow and long uplinks cost little, and nothing afterwards")
+
+
+LAB = Lab(
+    number=5,
+    name="spray",
+    title="Spraying: even over planes, alive on unequal ones",
+    minutes=120,
+    file="spray.py",
+    tests=(
+        Test("rate", "the ports are never idle", 2, rate),
+        Test("planes", "even over planes", 2, planes),
+        Test("paths", "even over the paths of a plane", 2, paths),
+        Test("slow", "slow uplinks get fewer packets", 3, slow_path),
+        Test("lost", "a path that was dead is used again", 2, lost_path),
+        Test("hunt", "a hunt finds no schedule that breaks it", 3, hunted),
+    ),
+    hunted=True,
+)

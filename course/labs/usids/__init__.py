@@ -1,0 +1,1 @@
+"""Lab 1: uSIDs by hand."""

@@ -1,0 +1,120 @@
+"""`mylab/`: the student's folder. Starters are put there, never over work, and results are kept there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common import files
+from course.catalogue import LABS
+from course.lab import Lab
+from course.result import CheckResult
+from course.student import OWN_KEY, Student
+
+MYLAB = Path("mylab")
+NOTES = ".course.json"
+REFERENCES = Path(__file__).parents[1] / "tests" / "course" / "references"
+
+
+class CourseError(ValueError):
+    """A command of the course cannot be carried out; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class MyLab:
+    """The folder, whether it is there or not."""
+
+    folder: Path = MYLAB
+
+    def notes(self) -> dict[str, Any]:
+        """The student and the results so far; empty without any. CourseError for a damaged file."""
+        path = self.folder / NOTES
+        if not path.exists():
+            return {}
+        try:
+            found = json.loads(path.read_text())
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise CourseError(f"{path} is damaged: it must be a JSON object. Remove it, and start again")
+        return found
+
+    def _write(self, notes: dict[str, Any]) -> None:
+        self.folder.mkdir(exist_ok=True)
+        files.write_json(self.folder / NOTES, notes)
+
+    def student(self, name: str | None = None, key: str | None = None) -> Student:
+        """The student that a command names, or else the one of `start`, or else "me"."""
+        kept = self.notes().get("student", {})
+        return Student(name or kept.get("name") or "me", key or kept.get("key") or OWN_KEY)
+
+    def start(self, lab: Lab, student: Student, from_stage: bool = False) -> list[Path]:
+        """Put a lab's starter into the folder; the files that are new. CourseError rather than writing over work."""
+        path = self.folder / lab.file
+        if path.exists():
+            raise CourseError(f"{path} is there already, and is never overwritten: move it away to start again")
+        notes = self.notes()
+        kept = notes.get("student")
+        own = {"name": student.name, "key": student.key}
+        if kept and kept != own and any((self.folder / one.file).exists() for one in LABS.values()):
+            raise CourseError(
+                f"{self.folder}/ belongs to {kept['name']!r} with another name or key: use another folder, or move it"
+            )
+        self._write({**notes, "student": own})
+        made = []
+        seed = student.seed(lab.number)
+        for name, text in {lab.file: lab.starter(seed), **lab.extra(seed)}.items():
+            files.write(self.folder / name, text)
+            made.append(self.folder / name)
+        if from_stage:
+            made += self._earlier(lab, student)
+        return made
+
+    def _earlier(self, lab: Lab, student: Student) -> list[Path]:
+        """The references of earlier labs, where the student has no file."""
+        made = []
+        for other in LABS.values():
+            path = self.folder / other.file
+            if other.number < lab.number and not path.exists():
+                files.write(path, reference(other, student.seed(other.number)))
+                made.append(path)
+        return made
+
+    def record(self, result: CheckResult) -> None:
+        """Keep the outcome of a check, for the list."""
+        if result.trouble:
+            return
+        notes = self.notes()
+        passed = [test.name for test in result.tests if test.passed]
+        before = notes.get("labs", {}).get(str(result.lab), {})
+        first = result.first_failure
+        hints = before.get("hints", 0) if first and before.get("failing") == first.name else 0
+        own = {
+            "passed": len(passed),
+            "tests": len(result.tests),
+            "digest": result.digest,
+            "failing": first.name if first else "",
+            "hints": hints,
+        }
+        self._write({**notes, "labs": {**notes.get("labs", {}), str(result.lab): own}})
+
+    def next_hint(self, lab: Lab) -> tuple[str, int, str] | None:
+        """The next hint for the test that failed last: its name, the hint's number, its text. None without one."""
+        notes = self.notes()
+        own = notes.get("labs", {}).get(str(lab.number), {})
+        steps = lab.hints.get(own.get("failing", ""), ())
+        if not steps:
+            return None
+        number = min(int(own.get("hints", 0)), len(steps) - 1)
+        self._write({**notes, "labs": {**notes["labs"], str(lab.number): {**own, "hints": number + 1}}})
+        return own["failing"], number + 1, steps[number]
+
+
+def reference(lab: Lab, seed: int) -> str:
+    """The reference solution of a lab. CourseError where the tests, which keep it, are not there."""
+    path = REFERENCES / lab.file
+    if not path.exists():
+        raise CourseError(f"{path} is missing: references are kept with the tests of a clone, not in a package")
+    return lab.solve(path.read_text(), seed)

@@ -1,0 +1,126 @@
+"""What a check found: gates with their values, tests with what was expected and what happened, a lab's result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+PASSED, NOT_YET, NOT_RUN = 0, 1, 2
+"""Exit statuses of `./lab check`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A number that decides: `value` must be at least or at most `limit`."""
+
+    name: str
+    value: float
+    limit: float
+    unit: str = ""
+    at_most: bool = False
+
+    @property
+    def open(self) -> bool:
+        return self.value <= self.limit if self.at_most else self.value >= self.limit
+
+    @property
+    def words(self) -> str:
+        """The value and the limit, as printed."""
+        relation = "≤" if self.at_most else "≥"
+        return f"{self.name} {shown(self.value)}{self.unit} ({relation} {shown(self.limit)}{self.unit})"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One test's finding. `look` are commands and files that show more."""
+
+    passed: bool
+    expected: str
+    happened: str
+    gates: tuple[Gate, ...] = ()
+    look: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """One test of a lab, carried out. `score` is 0 or `points`."""
+
+    name: str
+    title: str
+    points: int
+    outcome: Outcome
+    seconds: float
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome.passed
+
+    @property
+    def score(self) -> int:
+        return self.points if self.passed else 0
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """A check of one file against one lab. `trouble` says why a check could not be run; it has no tests then."""
+
+    lab: int
+    student: str
+    seed: int
+    digest: str
+    tests: tuple[TestResult, ...]
+    seconds: float
+    protection: tuple[str, ...] = ()
+    trouble: str = ""
+
+    @property
+    def status(self) -> int:
+        """0 passed, 1 not yet, 2 could not be run."""
+        if self.trouble:
+            return NOT_RUN
+        return PASSED if self.tests and all(test.passed for test in self.tests) else NOT_YET
+
+    @property
+    def score(self) -> int:
+        return sum(test.score for test in self.tests)
+
+    @property
+    def points(self) -> int:
+        return sum(test.points for test in self.tests)
+
+    @property
+    def first_failure(self) -> TestResult | None:
+        return next((test for test in self.tests if not test.passed), None)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> CheckResult:
+        """The inverse of `document`. KeyError or TypeError for anything else."""
+        tests = [
+            TestResult(one["name"], one["title"], one["points"], outcome(one["outcome"]), one["seconds"])
+            for one in values["tests"]
+        ]
+        own = {**values, "tests": tuple(tests), "protection": tuple(values["protection"])}
+        return cls(**own)
+
+
+def outcome(values: Mapping[str, Any]) -> Outcome:
+    """An outcome from JSON."""
+    gates = tuple(Gate(**gate) for gate in values["gates"])
+    return Outcome(values["passed"], values["expected"], values["happened"], gates, tuple(values["look"]))
+
+
+def judged(expected: str, happened: str, gates: Sequence[Gate], look: Sequence[str] = ()) -> Outcome:
+    """The outcome that follows from gates: passed when all of them are open; the first closed one is named."""
+    closed = [gate for gate in gates if not gate.open]
+    told = f"{happened}; {closed[0].words} fails" if closed else happened
+    return Outcome(not closed, expected, told, tuple(gates), tuple(look) if closed else ())
+
+
+def shown(value: float) -> str:
+    """A number with four significant digits at most."""
+    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"

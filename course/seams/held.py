@@ -1,0 +1,25 @@
+"""Checks of a trial that its journal can answer: the lab's tests and the scenario of a counterexample share them."""
+
+from __future__ import annotations
+
+from judging.check import check
+from judging.measures import goodput
+from judging.run import Run, Span
+from judging.verdict import Finding
+
+SETTLE = 0.3
+"""The first share of a phase, in which an algorithm may find out what has changed."""
+
+
+def part(run: Run, phase: str, skip: float = SETTLE) -> Span:
+    """A phase without its first share."""
+    span = run.phases[phase]
+    return Span(phase, span.start_ns + round(skip * span.length_ns), span.stop_ns)
+
+
+@check
+def carries(run: Run, phase: str, least_bps: float, skip: float = SETTLE) -> Finding:
+    """In a phase, without its first share, all hosts together carry at least so many bits of payload per second."""
+    rate = goodput.over(run, part(run, phase, skip))
+    reason = f"{rate / 1e6:.2f} Mb/s in phase {phase}, at least {least_bps / 1e6:.2f} Mb/s are possible"
+    return Finding(f"goodput in {phase}", rate >= least_bps, reason, {"bps": rate})

@@ -1,0 +1,127 @@
+"""A hunt of a lab: a fixed number of drawn schedules; the first one that breaks is shrunk and written down.
+
+Only the timeline is drawn and shrunk. Fabric, load and phases stay those of the lab, because the lab's limits are about
+them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from common import files
+from common.scratch import Scratch
+from course.lab import Work
+from course.result import Gate, Outcome
+from course.seams.trial import SEAM, Course, Trial, attempt
+from judging.verdict import Finding
+from page import export
+from studies.hunting import found
+from studies.hunting.attempt import AttemptOutcome as Broken
+from studies.hunting.shrink import Shrinker
+
+SHRINK_RUNS = 30
+SHRINK_S = 25.0
+Judge = Callable[[Trial], Sequence[Finding]]
+"""The findings of a trial; the first false one is what broke."""
+
+ADAPTER = '''"""The class of {path}, as a setting of ./lab run."""
+
+from course.seams.replay import of_student
+
+OfStudent = of_student({path!r}, {seam!r})
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Hunt:
+    """`draw` makes the case of a try, `judge` says what it broke; a correct solution breaks nothing."""
+
+    tries: int
+    draw: Callable[[int], Course]
+    judge: Judge
+
+    def outcome(self, work: Work, sentence: str) -> Outcome:
+        """Every try; the counterexample of the first that breaks."""
+        with Scratch("mrclab-course-") as scratch:
+            for number in range(self.tries):
+                case = self.draw(number)
+                broken = self._tried(work, case, scratch)
+                if broken.broken:
+                    return self._caught(work, case, broken, number + 1, sentence, scratch)
+        gate = Gate("schedules survived", self.tries, self.tries)
+        return Outcome(True, sentence, f"{self.tries} drawn schedules were survived", (gate,))
+
+    def _tried(self, work: Work, case: Course, folder: Path) -> Broken:
+        trial = attempt(work, case, folder)
+        false = [one for one in self.judge(trial) if one.holds is False]
+        return Broken({one.check: one.reason for one in false})
+
+    def _caught(self, work: Work, case: Course, broken: Broken, number: int, sentence: str, scratch: Path) -> Outcome:
+        frozen = replace(case, faults=())
+        until_s, runs = time.monotonic() + SHRINK_S, 0
+
+        def tried(candidate: Course) -> Broken:
+            nonlocal runs
+            if replace(candidate, faults=()) != frozen or runs >= SHRINK_RUNS or time.monotonic() > until_s:
+                return Broken({})
+            runs += 1
+            return self._tried(work, candidate, scratch)
+
+        shrunk = Shrinker(tried).shrink(case, broken)  # type: ignore[arg-type]
+        small = shrunk.case
+        assert isinstance(small, Course)
+        look = written(work, small, shrunk.outcome, number, runs, self.judge)
+        check, reason = next(iter(shrunk.outcome.broken.items()))
+        faults = ", ".join(words(small)) or "no fault at all"
+        gate = Gate("schedules survived", number - 1, self.tries)
+        return Outcome(
+            False, sentence, f"{check}: {reason}; the smallest schedule that does it: {faults}", (gate,), look
+        )
+
+
+def words(case: Course) -> list[str]:
+    """The timeline in words."""
+    found = []
+    for one in case.faults:
+        value = "" if one.value is None else f" {one.value:g}"
+        found.append(f"{one.verb} {one.target}{value} at {one.at_s:g} s for {one.for_s or 0:g} s")
+    return found
+
+
+def written(work: Work, case: Course, broken: Broken, number: int, runs: int, judge: Judge) -> tuple[str, ...]:
+    """Write the counterexample as a scenario with its plan and adapter, and its replay as one HTML file."""
+    folder = work.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    setting, _ = SEAM[case.seam]
+    adapter = folder / "adapter.py"
+    files.write(adapter, ADAPTER.format(path=str(work.path), seam=case.seam))
+    own = replace(case, settings={**case.transport_settings, setting: f"{adapter}:OfStudent"})
+    path = found.write(folder, "counterexample", own, broken, number, runs)
+    files.write(path, judged_alone(path.read_text()).replace(f"./lab run {path}", f"./lab run {shown(path)}"))
+    replay = folder / "counterexample.html"
+    with Scratch("mrclab-course-") as scratch:
+        trial = attempt(work, case, scratch)
+        if trial.folder is not None:
+            export.write([trial.folder], replay)
+    return (
+        f"{shown(replay)} (open it in a browser: the run with the schedule)",
+        f"./lab run {shown(path)} --world simulated --seed {case.seed}",
+    )
+
+
+def judged_alone(text: str) -> str:
+    """A found scenario with checks that hold for any algorithm, instead of those of MRC."""
+    own = "[bytes_right(), messages_complete(), goodput_back('after')]"
+    imports = "from judging.checks import bytes_right, messages_complete\nfrom studies.hunting.hold import goodput_back"
+    return text.replace("must_hold(setting)", own).replace("from studies.hunting.hold import must_hold", imports)
+
+
+def shown(path: Path) -> str:
+    """A path as a reader types it: from the current folder, where that is shorter."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

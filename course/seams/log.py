@@ -1,0 +1,48 @@
+"""The fate of each packet of a trial, written by the grader's side of a seam: the student's code cannot reach it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from judging.run import Span
+
+
+class Event(NamedTuple):
+    """`kind` is sent, acked, trimmed, lost, probe, leave or back; `path` is a path's number."""
+
+    at_ns: int
+    kind: str
+    path: int
+    plane: int
+    qp: int
+    marked: bool = False
+
+
+@dataclass(slots=True)
+class Log:
+    """All events of one trial in order of time."""
+
+    events: list[Event] = field(default_factory=list)
+
+    def of(self, kind: str, span: Span) -> Iterable[Event]:
+        """The events of a kind in a span."""
+        return (one for one in self.events if one.kind == kind and span.start_ns <= one.at_ns < span.stop_ns)
+
+    def by_plane(self, kind: str, span: Span) -> Counter[int]:
+        return Counter(one.plane for one in self.of(kind, span))
+
+    def by_path(self, kind: str, span: Span) -> Counter[int]:
+        return Counter(one.path for one in self.of(kind, span))
+
+    def count(self, kind: str, span: Span) -> int:
+        return sum(1 for _ in self.of(kind, span))
+
+
+def evenness(counts: Counter[int], of: int) -> float:
+    """The smallest count as a share of the largest; 0 when one of the `of` has none."""
+    if len(counts) < of or not counts:
+        return 0.0
+    return min(counts.values()) / max(counts.values())

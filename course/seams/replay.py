@@ -1,0 +1,22 @@
+"""A student's class as a setting of `./lab run`: a counterexample's adapter file asks for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from course.box.box import Box, Limits
+from course.seams.log import Log
+from course.seams.trial import SEAM, Seam
+
+PATIENT = Limits(processor_s=600, answer_s=60.0)
+
+
+def of_student(path: str, seam: Seam) -> type[Any]:
+    """The class of the transport that asks the class in a student's file, in a box that ends with this process."""
+    file = Path(path)
+    box = Box(file.read_text(), file.name, PATIENT)
+    _, base = SEAM[seam]
+    if seam == "window":
+        return type("OfStudent", (base,), {"box": box, "windows": []})
+    return type("OfStudent", (base,), {"box": box, "log": Log(), "made": 0})

@@ -1,0 +1,112 @@
+"""One run of a student's class in the transport, in virtual time: a case, a box, a journal and a log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from course.box.box import Box, Limits
+from course.lab import NotPossibleError, Work
+from course.seams.congestion import WindowCongestion
+from course.seams.log import Log
+from course.seams.selection import HealthSelection, SpraySelection
+from endpoint.mrc.algorithms import SEAMS
+from judging.run import Run, Span
+from running.directory import RunDirectory
+from running.estimate import TooLargeError
+from running.launch import launch
+from running.preparation import prepare
+from scenarios.scenario import Scenario
+from studies.hunting.case import Case
+
+Seam = Literal["spray", "health", "window"]
+SEAM: dict[Seam, tuple[str, type[Any]]] = {
+    "spray": ("selection", SpraySelection),
+    "health": ("selection", HealthSelection),
+    "window": ("congestion", WindowCongestion),
+}
+NAME = "course"
+"""The name under which the endpoint finds the class of the trial that runs."""
+EVERY_PATH = {"evs_active": 64, "evs_backup": 0}
+
+
+@dataclass(frozen=True)
+class Course(Case):
+    """A case of a lab: it runs the student's class at one seam, and is judged by the lab."""
+
+    seam: Seam = "spray"
+
+    def scenario(self, plan: str = "hunted") -> Scenario:
+        found = super().scenario(plan)
+        return replace(found, name="course", checks=lambda setting: [], settings=self.transport_settings)
+
+    @property
+    def transport_settings(self) -> dict[str, Any]:
+        setting, _ = SEAM[self.seam]
+        return {**EVERY_PATH, **self.settings, setting: NAME}
+
+    def spec(self) -> Any:
+        return replace(self, settings=self.transport_settings)._spec()
+
+    def _spec(self) -> Any:
+        return super().spec()
+
+
+@dataclass(slots=True)
+class Trial:
+    """A case that has been run. `windows` are those of lab 7: (ns, bytes), for each queue pair."""
+
+    case: Course
+    run: Run
+    log: Log
+    windows: list[list[tuple[int, int]]] = field(default_factory=list)
+    folder: Path | None = None
+
+    def phase(self, name: str, skip: float = 0.0) -> Span:
+        """A phase without its first share."""
+        span = self.run.phases[name]
+        return Span(name, span.start_ns + round(skip * span.length_ns), span.stop_ns)
+
+
+@contextmanager
+def installed(box: Box, seam: Seam, log: Log, windows: list[list[tuple[int, int]]]) -> Iterator[None]:
+    """The student's class at its seam, under the name of the course, until the end."""
+    setting, base = SEAM[seam]
+
+    if seam == "window":
+
+        def init(self: Any, *arguments: Any) -> None:
+            windows.append([])
+            self.windows = windows[-1]
+            base.__init__(self, *arguments)
+
+        kind = type("OfStudent", (base,), {"box": box, "__init__": init})
+    else:
+        kind = type("OfStudent", (base,), {"box": box, "log": log, "made": 0})
+    before = SEAMS[setting].get(NAME)
+    SEAMS[setting][NAME] = kind
+    try:
+        yield
+    finally:
+        if before is None:
+            del SEAMS[setting][NAME]
+        else:
+            SEAMS[setting][NAME] = before
+
+
+def attempt(work: Work, case: Course, folder: Path, limits: Limits | None = None) -> Trial:
+    """Run a case with the student's class. BoxError when the class fails; NotPossibleError when the lab does."""
+    log, windows = Log(), list[list[tuple[int, int]]]()
+    directory = RunDirectory.create(folder, f"{case.seam}", case.seed)
+    with work.box(limits) as box, installed(box, case.seam, log, windows):
+        try:
+            launch(prepare(case.spec()).runner(directory))
+        except TooLargeError as error:
+            raise NotPossibleError(str(error)) from error
+    return Trial(case, Run.open(directory.path), log, windows, directory.path)
+
+
+Judge = Callable[[Trial], Sequence[Any]]

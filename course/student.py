@@ -1,0 +1,34 @@
+"""A student's seeds: from a name or number and the teacher's key, another one for each lab."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+
+OWN_KEY = "self-study"
+"""The key of students without a teacher."""
+NAME_LENGTH_MAX = 80
+SEEDS = 1 << 48
+
+
+@dataclass(frozen=True, slots=True)
+class Student:
+    """`name` as the teacher's list has it; upper and lower case are one, and blanks around it are ignored."""
+
+    name: str
+    key: str = OWN_KEY
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.name.strip()) <= NAME_LENGTH_MAX or not self.name.isprintable():
+            raise ValueError(
+                f"a student's name must have 1 to {NAME_LENGTH_MAX} printable characters (got {self.name[:90]!r})"
+            )
+        if not self.key:
+            raise ValueError("the course key must not be empty; the teacher chooses it")
+
+    def seed(self, lab: int, purpose: str = "") -> int:
+        """The seed of one lab: HMAC-SHA-256 of lab and name under the key, 48 bits."""
+        text = f"{lab}:{self.name.strip().casefold()}:{purpose}"
+        digest = hmac.new(self.key.encode(), text.encode(), hashlib.sha256).digest()
+        return int.from_bytes(digest[:6], "big")

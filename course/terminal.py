@@ -1,0 +1,72 @@
+"""Results in the terminal: the first failure in full, then a line per test, then the gates."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from course.lab import Lab
+from course.result import CheckResult, TestResult
+
+MARKS = {True: "[green]✔[/green]", False: "[red]✘[/red]"}
+
+
+def show(console: Console, lab: Lab, result: CheckResult, what: str) -> None:
+    """A result as `./lab check` prints it. `what` is the file that was checked."""
+    console.print(
+        f"[bold]Lab {lab.number}: {lab.title}[/bold]\n[dim]{escape(what)}, seed of {escape(result.student)}[/dim]"
+    )
+    if result.trouble:
+        console.print(f"[red]could not be run[/red]: {escape(result.trouble)}")
+        return
+    first = result.first_failure
+    if first is not None:
+        failure(console, lab, first)
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for no_wrap in (True, False, True, False):
+        table.add_column(overflow="fold", no_wrap=no_wrap)
+    for test in result.tests:
+        gates = "\n".join(gate.words for gate in test.outcome.gates)
+        table.add_row(MARKS[test.passed], test.title, f"{test.score}/{test.points}", f"[dim]{escape(gates)}[/dim]")
+    console.print(table)
+    passed = sum(test.passed for test in result.tests)
+    words = "[green]passed[/green]" if result.status == 0 else "[yellow]not yet[/yellow]"
+    console.print(
+        f"{words}: {passed} of {len(result.tests)} tests, {result.score} of {result.points} points,"
+        f" in {result.seconds:.1f} s"
+    )
+    if first is not None:
+        console.print(f"[dim]a hint: ./lab check {lab.number} --hint[/dim]")
+    if result.protection and "system calls" not in result.protection:
+        console.print("[yellow]this machine has no seccomp: the code ran with limits, but not contained[/yellow]")
+
+
+def failure(console: Console, lab: Lab, test: TestResult) -> None:
+    """The first failure: expected, happened, and how to look closer."""
+    console.print(f"\n[red]✘ {escape(test.title)}[/red]")
+    rows = [("expected", test.outcome.expected), ("happened", test.outcome.happened)]
+    rows += [("look" if number == 0 else "", line) for number, line in enumerate(test.outcome.look)]
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", width=10, justify="right")
+    grid.add_column(overflow="fold")
+    for name, text in rows:
+        grid.add_row(name, escape(text))
+    console.print(grid)
+    console.print()
+
+
+def listing(console: Console, labs: list[Lab], notes: dict[str, object], started: set[int]) -> None:
+    """The labs with what is done."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("", "lab", "title", "hours", "tests", "file"):
+        table.add_column(column)
+    done = notes.get("labs")
+    for lab in labs:
+        own = done.get(str(lab.number), {}) if isinstance(done, dict) else {}
+        passed, tests = own.get("passed", 0), own.get("tests", 0)
+        mark = MARKS[True] if tests and passed == tests else ("[yellow]…[/yellow]" if lab.number in started else " ")
+        progress = f"{passed}/{tests}" if tests else f"–/{len(lab.tests)}"
+        hours = f"{lab.minutes / 60:g}"
+        table.add_row(mark, str(lab.number), lab.title, hours, progress, f"mylab/{lab.file}")
+    console.print(table)

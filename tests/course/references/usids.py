@@ -1,0 +1,5 @@
+"""Reference of lab 1: the answers of one seed."""
+
+ANSWERS = {
+    # @ANSWERS@
+}

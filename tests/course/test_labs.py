@@ -1,0 +1,85 @@
+"""Every lab: the reference passes, the starter fails with a message, wrong solutions fail for their cause.
+
+One seed and two mutants by default; all mutants and cheats are slow. `tests/course/sampling.py` takes many seeds.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from course.catalogue import LABS
+from course.lab import HINTS, Lab
+from course.mylab import reference
+from tests.course.mutants.mutant import Mutant
+from tests.course.sampling import first_failure, results, wrong
+
+SEED = 7
+STARTER_LINES_MAX = 60
+QUICK = 2  # mutants of each lab in the default run
+
+LAB = pytest.mark.parametrize("lab", LABS.values(), ids=lambda lab: lab.name)
+
+
+def cases(kind: str, first: int, last: int | None) -> list[object]:
+    return [
+        pytest.param(lab, one, id=f"{lab.name} {one.name}")
+        for lab in LABS.values()
+        for one in wrong(lab, kind)[first:last]
+    ]
+
+
+@LAB
+def test_the_reference_passes(lab: Lab) -> None:
+    found = results(lab, reference(lab, SEED), SEED)
+    assert first_failure(found) is None, first_failure(found)
+
+
+@LAB
+def test_the_starter_is_short_and_fails_with_a_message(lab: Lab) -> None:
+    text = lab.starter(SEED)
+    assert len(text.splitlines()) <= STARTER_LINES_MAX
+    assert "GAP" in text
+    first = first_failure(results(lab, text, SEED, until_failure=True))
+    assert first is not None
+    assert len(first.outcome.happened) > 10
+
+
+@LAB
+def test_every_test_has_three_hints_and_the_page_its_parts(lab: Lab) -> None:
+    assert set(lab.hints) == {test.name for test in lab.tests}
+    assert {len(steps) for steps in lab.hints.values()} == {HINTS}
+    page = lab.page.read_text()
+    for part in ("## Goal", "## Background", "## Steps", "## Questions"):
+        assert part in page
+
+
+@LAB
+def test_there_are_mutants_and_cheats_enough(lab: Lab) -> None:
+    assert len(wrong(lab, "MUTANTS")) >= 8
+    assert len(wrong(lab, "CHEATS")) >= 5
+
+
+def fails(lab: Lab, one: Mutant) -> None:
+    found = results(lab, one.change(reference(lab, SEED), SEED), SEED, until_failure=True)
+    first = first_failure(found)
+    assert first is not None, f"{one.name} passes"
+    assert re.search(one.cause, f"{first.name}: {first.outcome.happened}"), first.outcome.happened
+
+
+@pytest.mark.parametrize(("lab", "mutant"), cases("MUTANTS", 0, QUICK))
+def test_two_wrong_solutions_fail_for_their_cause(lab: Lab, mutant: Mutant) -> None:
+    fails(lab, mutant)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("lab", "mutant"), cases("MUTANTS", QUICK, None))
+def test_every_wrong_solution_fails_for_its_cause(lab: Lab, mutant: Mutant) -> None:
+    fails(lab, mutant)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("lab", "cheat"), cases("CHEATS", 0, None))
+def test_cheats_are_contained(lab: Lab, cheat: Mutant) -> None:
+    fails(lab, cheat)
