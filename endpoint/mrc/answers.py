@@ -61,7 +61,7 @@ class Answers:
         transport = bytearray(packet.SACK.size)
         packet.SACK.pack_into(
             transport, 0,
-            0xDC, 0, 0xFFFF, self._dest_masked, cack,
+            wire.OP_SACK, 0, 0xFFFF, self._dest_masked, cack,
             first, answer, ev, 0, 0, cack, 0, self.mpr, start, bitmap,
             stamp, beyond, congestion,
         )  # fmt: skip

@@ -11,7 +11,6 @@ from collections.abc import Sequence, Set
 from random import Random
 from struct import error as StructError  # noqa: N812
 from typing import TYPE_CHECKING, Any, Final
-from zlib import crc32
 
 from endpoint.mrc.algorithms import Chosen
 from endpoint.mrc.cc_profiles import CcProfiles
@@ -41,7 +40,6 @@ from endpoint.nic.wire import IMMEDIATES, SOLICITED, TIMESTAMP, WRITES, Opcode, 
 if TYPE_CHECKING:
     from endpoint.profile import NicProfile
 
-ICRC_STATE: Final = icrc.START
 SACK_MIN: Final = packet.BTH_OFFSET + packet.SACK.size + icrc.SIZE
 USUAL_MIN: Final = packet.RECEIVE_MIN + icrc.SIZE
 CACK_BEFORE_PORTS: Final = wire.CC_STATE_BYTES + wire.SETH_BYTES - 13
@@ -159,11 +157,12 @@ class Endpoint(Nic[QueuePair]):
             fields = codec.READ(data, self.address, self._arrivals, self._trimmed_bits, self._udp_port, self.counted)
             if fields is not None:
                 if self.counted:
-                    self.note_left_out(arrival, (data[58] << 8 | data[59]) + 94 - size)
+                    length = data[packet.LENGTH_OFFSET] << 8 | data[packet.LENGTH_OFFSET + 1]
+                    self.note_left_out(arrival, packet.UDP_OFFSET + length - size)
                 numbers, src, way, kinds, va, rkey, total = fields
                 qpn, psn, port, inner, outer = numbers & 0xFFFFFF, numbers >> 24, way & 0xFFFF, way >> 16, kinds >> 16
                 opcode, second = kinds >> 8 & 0xFF, kinds & 0xFF
-                if 0xD8 <= opcode <= 0xD9:
+                if wire.OP_ENDPOINT_REQUEST <= opcode <= wire.OP_ENDPOINT_RESPONSE:
                     ev = self._ev_of(port, inner, outer)
                     self._operations.receive(arrival, data, packet.BEHIND_BTH, opcode, qpn, psn, src, ev, now_ns)
                 elif (qp := self._qp_of(qpn, src)) is not None:
@@ -180,12 +179,12 @@ class Endpoint(Nic[QueuePair]):
             source_port, dport, opcode, second, qpn, psn, va, rkey, total,
         ) = packet.RECEIVE.unpack_from(data, packet.RECEIVE_OFFSET)  # fmt: skip
         if (
-            ethertype != 0x86DD
+            ethertype != frames.ETHERTYPE_IPV6
             or outer_next != frames.NEXT_IPV6
             or outer >> 22 & 0x3F in self._trimmed
             or psn >> 24 & TIMESTAMP
-            or length + 94 != size + self.left_out
-            or not (0xC6 <= opcode <= 0xCB or opcode == 0xDC)  # the writes and SACK
+            or length + packet.UDP_OFFSET != size + self.left_out
+            or not (wire.OP_WRITE_FIRST <= opcode <= wire.OP_WRITE_ONLY_IMM or opcode == wire.OP_SACK)
         ):
             return False
         if (
@@ -202,11 +201,7 @@ class Endpoint(Nic[QueuePair]):
         if qp is None or not qp.receiving or src != qp.peer.address:
             self._qp_of(qpn & 0xFFFFFF, src)  # for the count
             return True
-        view = memoryview(data)
-        masked = bytearray(view[58:114])
-        masked[3] = masked[42] = masked[43] = masked[48] = 0xFF
-        sent = int.from_bytes(view[size - 4 :], "little")
-        if crc32(view[114 : size - 4], crc32(masked, ICRC_STATE)) != sent and not self._mismatches.takes_wrong_icrc():
+        if not icrc.verify(memoryview(data)[packet.INNER_OFFSET :]) and not self._mismatches.takes_wrong_icrc():
             return True
         self._take_usual(arrival, qp, data, opcode, second, psn, source_port, inner, outer, va, rkey, total, now_ns)
         return True
@@ -216,10 +211,10 @@ class Endpoint(Nic[QueuePair]):
         source_port: int, inner: int, outer: int, va: int, rkey: int, total: int, now_ns: int,
     ) -> None:  # fmt: skip
         """A usual frame with a right ICRC, for a QP that is there."""
-        if opcode == 0xDC:
+        if opcode == wire.OP_SACK:
             self._usual_sack(qp, data, now_ns)
             return
-        if opcode == 0xD1:
+        if opcode == wire.OP_ACKNOWLEDGE:
             if qp.sending:
                 qp.requester.receive_ack(now_ns, total >> 24, total & 0xFFFFFF, psn & 0xFFFFFF)
             else:

@@ -31,7 +31,6 @@ from endpoint.nic.wire import (
 from endpoint.nic.work import WorkQueue
 from endpoint.transport import CompletionStatus
 
-WRITE_ONLY: Final = 0xCA  # a plain number: an enum's comparison costs a call
 WORD: Final = (1 << wire.SACK_BITS) - 1
 SACKS_MAX: Final = 128
 """Acknowledgements in one go, when what is new does not fit one bitmap: enough for the largest window."""
@@ -142,7 +141,7 @@ class Responder:
         if opcode in LASTS:
             ahead = length - size  # what the message's other packets carry: whole ones, and none before an Only
             pmtu = self._pmtu
-            if not 0 < size <= pmtu or ahead < 0 or (ahead if opcode >= WRITE_ONLY else ahead % pmtu):
+            if not 0 < size <= pmtu or ahead < 0 or (ahead if opcode >= wire.OP_WRITE_ONLY else ahead % pmtu):
                 what = f"{Opcode(opcode).name} of {size} bytes in a message of {length}"
                 self._invalid(now_ns, port, ev, psn, what)
                 return False

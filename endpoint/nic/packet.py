@@ -34,7 +34,12 @@ ICRC: Final = icrc.WIRE
 RECEIVE: Final = Struct("!HI2xBx16x16sIHBx16s16sHH4xBB2xII4xQII")
 RECEIVE_OFFSET: Final = 12
 RECEIVE_MIN: Final = RECEIVE_OFFSET + RECEIVE.size
-BTH_OFFSET: Final = frame.ETHERNET + 2 * frame.IPV6 + frame.UDP
+INNER_OFFSET: Final = frame.ETHERNET + frame.IPV6
+UDP_OFFSET: Final = INNER_OFFSET + frame.IPV6
+"""The inner IPv6 header's payload length counts from here."""
+LENGTH_OFFSET: Final = INNER_OFFSET + 4
+"""Of that length, 16 bits."""
+BTH_OFFSET: Final = UDP_OFFSET + frame.UDP
 SACK_BODY: Final = Struct("!HhI4xIxBhQ4xI")
 """What a requester reads of SETH and CC_STATE: first 16 bits, answer, EV, cack, MPR, offset, bitmap, congestion."""
 BEHIND_BTH: Final = BTH_OFFSET + wire.BTH_BYTES
@@ -142,11 +147,11 @@ class WritePacker:
         second = pad << 4
         immediate = b""
         if psn != message.last_psn:
-            opcode = 0xC7 if ahead else 0xC6  # plain numbers: an enum's value costs a call here
+            opcode = wire.OP_WRITE_MIDDLE if ahead else wire.OP_WRITE_FIRST
         elif message.immediate is None:
-            opcode = 0xC8 if ahead else 0xCA
+            opcode = wire.OP_WRITE_LAST if ahead else wire.OP_WRITE_ONLY
         else:
-            opcode = 0xC9 if ahead else 0xCB
+            opcode = wire.OP_WRITE_LAST_IMM if ahead else wire.OP_WRITE_ONLY_IMM
             immediate = wire.IMMEDIATE.pack(message.immediate)
             if message.solicited:
                 second |= self._solicited_bit

@@ -27,21 +27,36 @@ SACK_BITS: Final = 64
 TIMESTAMP_TICK_NS: Final = 128
 
 
+# BTH opcodes as plain numbers, for code that every packet passes: comparing an enum's member costs a call.
+OP_WRITE_FIRST: Final = 0xC6
+OP_WRITE_MIDDLE: Final = 0xC7
+OP_WRITE_LAST: Final = 0xC8
+OP_WRITE_LAST_IMM: Final = 0xC9
+OP_WRITE_ONLY: Final = 0xCA
+OP_WRITE_ONLY_IMM: Final = 0xCB
+OP_ACKNOWLEDGE: Final = 0xD1
+OP_ENDPOINT_REQUEST: Final = 0xD8
+OP_ENDPOINT_RESPONSE: Final = 0xD9
+OP_SACK: Final = 0xDC
+OP_NACK: Final = 0xDD
+OP_PROBE: Final = 0xDE
+
+
 class Opcode(IntEnum):
     """BTH opcodes. The top three bits are 0b110."""
 
-    WRITE_FIRST = 0xC6
-    WRITE_MIDDLE = 0xC7
-    WRITE_LAST = 0xC8
-    WRITE_LAST_IMM = 0xC9
-    WRITE_ONLY = 0xCA
-    WRITE_ONLY_IMM = 0xCB
-    ACKNOWLEDGE = 0xD1  # AETH
-    ENDPOINT_REQUEST = 0xD8  # ERTH
-    ENDPOINT_RESPONSE = 0xD9  # EETH
-    SACK = 0xDC  # SETH, CC_STATE
-    NACK = 0xDD  # NETH
-    PROBE = 0xDE  # PETH
+    WRITE_FIRST = OP_WRITE_FIRST
+    WRITE_MIDDLE = OP_WRITE_MIDDLE
+    WRITE_LAST = OP_WRITE_LAST
+    WRITE_LAST_IMM = OP_WRITE_LAST_IMM
+    WRITE_ONLY = OP_WRITE_ONLY
+    WRITE_ONLY_IMM = OP_WRITE_ONLY_IMM
+    ACKNOWLEDGE = OP_ACKNOWLEDGE  # AETH
+    ENDPOINT_REQUEST = OP_ENDPOINT_REQUEST  # ERTH
+    ENDPOINT_RESPONSE = OP_ENDPOINT_RESPONSE  # EETH
+    SACK = OP_SACK  # SETH, CC_STATE
+    NACK = OP_NACK  # NETH
+    PROBE = OP_PROBE  # PETH
 
 
 WRITES: Final = frozenset(opcode for opcode in Opcode if opcode <= Opcode.WRITE_ONLY_IMM)
