@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from common.qp_state import QPState
+
 VERSION = 1
 MESSAGE_BYTES_MAX = 16_384
 ROWS_MAX = 256
@@ -53,7 +55,7 @@ STATUSES = (
     "local_protection_error",
 )
 """How a request ended; a completion has the place in this list."""
-STATES = ("reset", "init", "rtr", "rts", "error")
+STATES = tuple(state.value for state in QPState)
 """Of a queue pair, as `modify_qp` and `query_qp` name them."""
 
 

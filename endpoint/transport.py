@@ -13,17 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
+from common.qp_state import QPState as QPState
 from endpoint.landed import Landed
-
-
-class QPState(Enum):
-    """States of a queue pair (InfiniBand Architecture, volume 1, chapter 10, without the SQ states)."""
-
-    RESET = "reset"
-    INIT = "init"
-    RTR = "rtr"
-    RTS = "rts"
-    ERROR = "error"
 
 
 class CompletionStatus(Enum):

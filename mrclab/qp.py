@@ -8,20 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from common import door
+from common.qp_state import QPState as QPState
 from mrclab.connection import Connection
 from mrclab.cq import CQ, WC, WCOpcode
 from mrclab.errors import QueueFullError, RefusedError
 from mrclab.memory import MR
-
-
-class QPState(enum.Enum):
-    """States of a queue pair (InfiniBand Architecture, volume 1, chapter 10, without the SQ states)."""
-
-    RESET = "reset"
-    INIT = "init"
-    RTR = "rtr"
-    RTS = "rts"
-    ERR = "error"
 
 
 @dataclass(frozen=True, slots=True)
