@@ -9,6 +9,8 @@ import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from topo.summaries import SUMMARIES
+
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
@@ -41,21 +43,14 @@ WORDS: Mapping[str, CommandEntry] = {
     "course": CommandEntry("the labs of the course, and which of them are done"),
     "start": CommandEntry("put the starter of a lab into mylab/"),
     "check": CommandEntry("whether a lab of the course is solved; no root", needs=COMPILER),
-    "up": CommandEntry("build a plan's fabric and leave it running", LAB, "up builds network namespaces", FABRIC),
-    "down": CommandEntry("end the lab, from any state; nothing of it is left", LAB, "down removes network namespaces"),
-    "status": CommandEntry("what is running, since when, and with which faults", LAB),
-    "doctor": CommandEntry("check this machine's prerequisites, and how to install what is missing", LAB),
-    "shell": CommandEntry(
-        "Mininet's prompt on the running lab, with the fault verbs",
-        LAB,
-        "the prompt runs commands in network namespaces",
-        FABRIC,
-    ),
-    "fault": CommandEntry("inject a fault into the running lab", LAB, "a fault changes links and switches"),
-    "undo": CommandEntry(
-        "undo the last fault, one by its number, or all", LAB, "undoing a fault changes links and switches"
-    ),
-    "paths": CommandEntry("the paths between two hosts: EV, plane, spine, uSIDs hop by hop", "topo.cli:add_paths"),
+    "up": CommandEntry(SUMMARIES["up"], LAB, "up builds network namespaces", FABRIC),
+    "down": CommandEntry(SUMMARIES["down"], LAB, "down removes network namespaces"),
+    "status": CommandEntry(SUMMARIES["status"], LAB),
+    "doctor": CommandEntry(SUMMARIES["doctor"], LAB),
+    "shell": CommandEntry(SUMMARIES["shell"], LAB, "the prompt runs commands in network namespaces", FABRIC),
+    "fault": CommandEntry(SUMMARIES["fault"], LAB, "a fault changes links and switches"),
+    "undo": CommandEntry(SUMMARIES["undo"], LAB, "undoing a fault changes links and switches"),
+    "paths": CommandEntry(SUMMARIES["paths"], "topo.cli:add_paths"),
     "trace": CommandEntry("follow one packet through every switch's tables"),
     "capture": CommandEntry("capture packets on links of the running lab", needs=("tcpdump",)),
     "traffic": CommandEntry("run a workload on the running lab, list what runs, stop it"),
@@ -67,7 +62,7 @@ WORDS: Mapping[str, CommandEntry] = {
     "graph": CommandEntry("a picture of the running lab with its faults and load: SVG, PNG, DOT, Mermaid"),
     "view": CommandEntry("the lab in a browser: a plan, the running lab, a recorded run"),
     "export": CommandEntry("a plan as JSON, FRR or SONiC configuration; a run as a Perfetto trace"),
-    "topo": CommandEntry("show, draw and count plans and paths", "topo.cli:register"),
+    "topo": CommandEntry(SUMMARIES["topo"], "topo.cli:register"),
     "controller": CommandEntry("install and check the switches' tables"),
     "compile": CommandEntry(
         "compile the endpoint, so that virtual time and agents run faster", needs=("compiler", "headers")

@@ -13,6 +13,7 @@ from topo.emulation import labname, state
 from topo.plan import Plan
 from topo.planfile import PlanError, load_plan, plan_document, shipped_plans
 from topo.show import add_format, chosen_paths, paths_json, show_paths, show_plan
+from topo.summaries import SUMMARIES
 
 EXAMPLES = """\
 examples:
@@ -30,7 +31,7 @@ PLAN is a shipped plan or the path of a .toml file; without it the running lab's
 def register(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "topo",
-        help="show, draw and count plans and paths",
+        help=SUMMARIES["topo"],
         description="The fabric of a plan, without building it.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -58,7 +59,7 @@ def register(subparsers: Any) -> None:
 
 def add_paths(subparsers: Any) -> None:
     """The word `paths`, also for the top level."""
-    paths = subparsers.add_parser("paths", help="the paths between two hosts: EV, plane, spine, uSIDs hop by hop")
+    paths = subparsers.add_parser("paths", help=SUMMARIES["paths"])
     paths.add_argument("source", metavar="FROM", help="a host, such as h1")
     paths.add_argument("destination", metavar="TO")
     paths.add_argument("--plan", metavar="PLAN")

@@ -7,8 +7,9 @@ import json
 import sys
 from pathlib import Path
 
+from cli.options import add_runs
 from cli.words import add
-from running.directory import RUNS, before, by_age, find
+from running.directory import before, by_age, find
 
 EXAMPLES = """examples:
   ./lab compare                                    the newest run and the one of its scenario before it
@@ -22,7 +23,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     compare.add_argument(
         "names", nargs="*", metavar="RUN", help="without: the newest and the one before it; one: it and the newest"
     )
-    compare.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
+    add_runs(compare)
     compare.add_argument("--output", type=Path, help="where to write the page (compare.html in the last run)")
     compare.add_argument("--picture", type=Path, metavar="FILE.svg", help="also write the goodput chart by itself")
     compare.add_argument("--format", choices=("text", "json"), default="text")

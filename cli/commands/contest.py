@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from cli import words
 from cli.commands.run import chosen
 from cli.commands.sweep import add_engine_options, make_engine, name_of, parse_seeds
+from cli.options import SCENARIO_NAMES, add_plain, add_runs, add_time, check_workers
 from cli.ownership import handing_over
 from common.interrupts import sigterm_too
-from running.directory import RUNS
-from running.workers import WORKERS_MAX
+from topo.summaries import SET
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,17 +53,17 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="selections, congestion=NAME, loss=NAME, FILE.py:CLASS, or several with + (docs/algorithms.md)",
     )
     add("--reference", metavar="NAME", help="the algorithm with which the others are compared (the first)")
-    add("--scenario", metavar="NAME,…", help="names from 'list', or paths of .py files of your own")
+    add("--scenario", metavar="NAME,…", help=SCENARIO_NAMES)
     add("--seeds", metavar="N|A-B", help="1 to N, or A to B")
     add("--smoke", action="store_true", help="a short contest: scenarios smoke and grey-link, seven seeds")
-    add("--time", type=float, default=TIME, metavar="FACTOR", help=f"stretch or shorten every phase ({TIME:g})")
+    add_time(contest, TIME)
     add("--plan", default="", metavar="PLAN", help="another plan than the scenario's: a name or a .toml file")
-    add("--set", action="append", default=[], metavar="KEY=VALUE", help="change one key of the plan; repeatable")
+    add("--set", action="append", default=[], metavar="KEY=VALUE", help=f"{SET}; repeatable")
     add("--rate", type=float, metavar="MBPS", help="rate of a NIC port; without it the plan's")
     add_engine_options(contest)
-    add("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs and rows are kept (runs/)")
+    add_runs(contest, "runs and rows are")
     add("--format", choices=("text", "json"), default="text", help="json: the rows of contest.csv, and nothing else")
-    add("--plain", action="store_true", help="print lines instead of the live table")
+    add_plain(contest, "live table")
 
 
 @sigterm_too()
@@ -120,8 +120,7 @@ def checked(arguments: argparse.Namespace) -> list[int]:
     for name, value in defaults.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, value)
-    if arguments.workers is not None and not 1 <= arguments.workers <= WORKERS_MAX:
-        raise ValueError(f"--workers must be between 1 and {WORKERS_MAX} (got {arguments.workers})")
+    check_workers(arguments.workers)
     if arguments.insecure and not arguments.cluster:
         raise ValueError("--insecure: only with --cluster")
     if arguments.cluster:

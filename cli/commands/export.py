@@ -10,10 +10,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from cli.options import add_runs
 from cli.ownership import hand_over
 from cli.words import add
 from common import files
-from running.directory import RUNS, find
+from running.directory import find
 from topo.cli import chosen_plan
 from topo.emulation import labname
 from topo.planfile import PlanError
@@ -49,7 +50,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     export.add_argument(
         "-o", "--output", type=Path, metavar="PLACE", help="a file (json, perfetto, goal, cm), or a folder"
     )
-    export.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
+    add_runs(export)
     files_only = export.add_argument_group("goal and cm")
     files_only.add_argument("--ranks", type=int, metavar="N", help="ranks of a collective, or nodes of a pattern")
     files_only.add_argument("--size", type=int, metavar="BYTES", help="of a collective (1 MiB), or a connection (2 MB)")

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.commands.run import parsed, run_command
+from cli.options import add_runs, check_workers
 from cli.words import add
 from common.interrupts import sigterm_too
-from running.directory import RUNS
-from running.workers import WORKERS_MAX
 
 if TYPE_CHECKING:
     from studies.hunting.hunt import Hunt
@@ -39,7 +38,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     hunt.add_argument("--workers", type=int, metavar="N", help="processes that try (one for each processor)")
     hunt.add_argument("--go-on", action="store_true", help="do not stop at what is found first")
     hunt.add_argument("--output", type=Path, default=Path("found"), metavar="DIR", help="for what is found (found/)")
-    hunt.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where its runs are kept (runs/)")
+    add_runs(hunt)
     hunt.add_argument("--format", choices=("text", "json"), default="text")
     hunt.add_argument("--plain", action="store_true", help="print lines instead of a live one")
 
@@ -57,8 +56,7 @@ def hunt_command(arguments: argparse.Namespace) -> int:
             raise ValueError(f"{name} must be a number above 0 (got {value:g})")
     if arguments.seed is not None and arguments.seed < 0:
         raise ValueError(f"--seed must be 0 or more (got {arguments.seed})")
-    if arguments.workers is not None and not 1 <= arguments.workers <= WORKERS_MAX:
-        raise ValueError(f"--workers must be between 1 and {WORKERS_MAX} (got {arguments.workers})")
+    check_workers(arguments.workers)
     seed = arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 31)
     minutes = MINUTES if arguments.minutes is None and arguments.tries is None else arguments.minutes
     console = Console(quiet=arguments.format == "json")

@@ -7,9 +7,10 @@ import os
 import sys
 from pathlib import Path
 
+from cli.options import add_runs
 from cli.words import add
 from common import plain_file
-from running.directory import RUNS, find
+from running.directory import find
 
 AGAIN = "-again"
 """Added to the names of files of a verdict that comes from other checks than the first one."""
@@ -24,7 +25,7 @@ EXAMPLES = """examples:
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     report = add(subparsers, "report", report_command, EXAMPLES)
     report.add_argument("name", nargs="?", default="latest", help="a run, or a scenario: its newest run (latest)")
-    report.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
+    add_runs(report)
     report.add_argument("--format", choices=("text", "json"), default="text")
     report.add_argument("--trust", action="store_true", help="run the scenario file in the run folder, which is code")
     report.add_argument(

@@ -9,10 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from cli import words
+from cli.options import add_runs, check_workers
 from cli.ownership import handing_over
 from common.interrupts import sigterm_too
-from running.directory import RUNS
-from running.workers import WORKERS_MAX
 
 DESCRIPTION = """\
 Run figures of the MRC paper (Araujo et al., arXiv:2605.04333) at the paper's rates in virtual time, and compare;
@@ -40,7 +39,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--list", action="store_true", dest="listed", help="print the figures and leave")
     add("--short", action="store_true", help="runs of seconds, which show that everything works and no more")
     add("--workers", type=int, metavar="N", help="processes that make runs (one for each processor)")
-    add("--runs", type=Path, default=RUNS, metavar="DIR", help="where results and the page are kept (runs/)")
+    add_runs(reproduce, "results and the page are")
     add("--markdown", type=Path, metavar="FILE", help="write the tables there, too, and FILE.json beside")
     add("--ablate", action="store_true", help="the scenarios without each of the lab's rules, instead of figures")
     add("--seeds", default="20", metavar="N|A-B", help="with --ablate: seeds 1 to N, or A to B (20)")
@@ -60,8 +59,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     if arguments.listed:
         sys.stdout.write(listing())
         return 0
-    if arguments.workers is not None and not 1 <= arguments.workers <= WORKERS_MAX:
-        raise ValueError(f"--workers must be between 1 and {WORKERS_MAX} (got {arguments.workers})")
+    check_workers(arguments.workers)
     if arguments.ablate:
         return ablate(arguments)
     from rich.console import Console  # late, like all below: the help needs none of them

@@ -8,17 +8,18 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cli.options import add_plain, add_runs, add_time
 from cli.ownership import hand_over
 from cli.root import need_root
 from cli.words import add
 from common.interrupts import sigterm_too
 from running import fault_words
-from running.directory import RUNS, RunDirectory
+from running.directory import RunDirectory
 from running.transport_choice import TRANSPORTS
 from topo.emulation import labname
+from topo.summaries import SET
 
 if TYPE_CHECKING:
     from page.live import RunView
@@ -76,7 +77,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="PLAN",
         help="another plan than the scenario's: a name, a .toml file, or a .topo file of htsim",
     )
-    run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one key of the plan")
+    run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=SET)
     run.add_argument(
         "--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the transport (selection=…)"
     )
@@ -103,7 +104,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     run.add_argument(
         "--reconvergence", type=float, metavar="SECONDS", help="RoCE: routing avoids a dead link so long after it died"
     )
-    run.add_argument("--time", type=float, default=1.0, metavar="FACTOR", help="stretch or shorten every phase (1)")
+    add_time(run)
     run.add_argument(
         "--until", type=float, metavar="SECONDS", help="break off then, unjudged (virtual time, at lab rates)"
     )
@@ -113,14 +114,14 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="log every packet between these seconds of the run (virtual time, at lab rates): packets.jsonl",
     )
     run.add_argument("--short", action="store_true", help="the shortest phases that still give a verdict: under 30 s")
-    run.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
+    add_runs(run)
     run.add_argument(
         "--format",
         choices=("text", "json"),
         default="text",
         help="json: options, verdict and figures, and nothing else",
     )
-    run.add_argument("--plain", action="store_true", help="print lines instead of the live view")
+    add_plain(run, "live view")
     run.add_argument("--view", action="store_true", help="the run on a page in the browser, too: prints its address")
     run.add_argument(
         "--paused", action="store_true", help="with --view, in virtual time: begin held, for the page to let go"

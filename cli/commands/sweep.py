@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 
 from cli import words
 from cli.commands.run import chosen, refuse_second_lab
+from cli.options import SCENARIO_NAMES, add_plain, add_runs, add_time, check_workers
 from cli.ownership import handing_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
-from running.directory import RUNS
 from running.transport_choice import TRANSPORTS
-from running.workers import WORKERS_MAX
 from studies.sweeping.address import ClusterAddress
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ exit status: 0 every run was true (with --until: that is known), 1 some were fal
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     sweep = words.add(subparsers, "sweep", sweep_command, EXAMPLES, DESCRIPTION)
     add = sweep.add_argument
-    add("scenarios", nargs="+", metavar="SCENARIO", help="names from 'list', or paths of .py files of your own")
+    add("scenarios", nargs="+", metavar="SCENARIO", help=SCENARIO_NAMES)
     add("--seeds", default="20", metavar="N|A-B", help="1 to N, or A to B (20)")
     add("--transport", default="mrc", metavar="NAME,…", help=f"of {', '.join(TRANSPORTS)} (mrc)")
     add("--plan", default="", metavar="PLAN,…", help="other plans than the scenario's: names or .toml files")
@@ -57,7 +56,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--setting", action="append", default=[], metavar="NAME=VALUE,…", help="the same for the transport's settings")
     add("--until", metavar="SHARE", help="stop when it is known, or refuted, that so many seeds are true (99%%)")
     add("--short", action="store_true", help="the scenarios' short phases")
-    add("--time", type=float, default=1.0, metavar="FACTOR", help="stretch or shorten every phase (1)")
+    add_time(sweep)
     add("--world", choices=("simulated", "emulated"), default="simulated", help="virtual time, or Mininet one by one")
     add(
         "--rate", type=float, metavar="MBPS", help="rate of a NIC port; without it the plan's, or calibrated (emulated)"
@@ -65,9 +64,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--payload", choices=("real", "counted"), help="counted: frames leave payload out (default in virtual time)")
     add_engine_options(sweep)
     add("--keep-worst", type=int, default=0, metavar="N", help="make the N worst runs of each variant again, whole")
-    add("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs and rows are kept (runs/)")
+    add_runs(sweep, "runs and rows are")
     add("--format", choices=("text", "json"), default="text", help="json: the statements, and nothing else")
-    add("--plain", action="store_true", help="print lines instead of the live table")
+    add_plain(sweep, "live table")
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
@@ -145,8 +144,7 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     until = parse_share(arguments.until) if arguments.until is not None else None
     if until is not None:
         Until(until)  # raises ValueError for a share that nobody can ask about
-    if arguments.workers is not None and not 1 <= arguments.workers <= WORKERS_MAX:
-        raise ValueError(f"--workers must be between 1 and {WORKERS_MAX} (got {arguments.workers})")
+    check_workers(arguments.workers)
     if arguments.keep_worst < 0:
         raise ValueError(f"--keep-worst must be 0 or more runs (got {arguments.keep_worst})")
     if arguments.insecure and not arguments.cluster:

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cli.options import add_runs
 from cli.ownership import hand_over
 from cli.root import need_root
 from cli.words import add
 from common.scratch import Scratch
-from running.directory import RUNS
 from topo.emulation import labname
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def port(text: str) -> int:
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     view = add(subparsers, "view", view_command, EXAMPLES, DESCRIPTION)
     view.add_argument("what", nargs="*", metavar="RUN|PLAN", help="a run, a scenario, a plan; two runs make a race")
-    view.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
+    add_runs(view)
     view.add_argument("--port", type=port, default=0, help="the port on 127.0.0.1 (one that is free)")
     view.add_argument("--export", type=Path, metavar="FILE", help="write the replay as one HTML file instead, and end")
     labname.add_option(view)

@@ -28,6 +28,7 @@ from topo.fault import VERBS, Fault, verb_table
 from topo.plan import SWITCH_KINDS, Plan
 from topo.planfile import check_pfc, load_plan, shipped_plans
 from topo.show import add_format, switch_words
+from topo.summaries import SET, SUMMARIES
 
 Check = Callable[[Plan], None]
 Examine = Callable[[], list[Prerequisite]]
@@ -39,7 +40,6 @@ def register(
     up = _add(
         subparsers,
         "up",
-        "build a plan's fabric and leave it running",
         "up\n  up wide\n  up tiny --name blue\n  up tiny --switch bmv2\n  up --set trimming.enabled=false",
     )
     up.add_argument(
@@ -51,32 +51,28 @@ def register(
     up.add_argument("--switch", choices=SWITCH_KINDS, help="this kind of switch instead of the plan's")
     up.add_argument("--single-plane", action="store_true", help="the plan's single-plane equivalent (ECMP)")
     up.add_argument("--pfc", action="store_true", help="with --single-plane: lossless by flow control (802.1Qbb)")
-    up.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one key of the plan")
+    up.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=SET)
     up.add_argument("--rate", type=float, metavar="MBPS", help="this rate of host ports; delays scale along")
     up.add_argument("--journals", type=Path, metavar="DIR", help="where switches and faults write their journals")
     labname.add_option(up)
     up.set_defaults(run=lambda arguments: run_up(arguments, provision, check))
 
-    end = _add(subparsers, "down", "end the lab, from any state; nothing of it is left", "down\n  down --name blue")
+    end = _add(subparsers, "down", "down\n  down --name blue")
     end.add_argument("--wait", action="store_true", help="wait for an `up` that is at work")
     end.add_argument("--all", action="store_true", help="every lab of yours, whatever its name (root: everybody's)")
     labname.add_option(end)
     end.set_defaults(run=run_down)
 
-    status = _add(
-        subparsers, "status", "what is running, since when, and with which faults", "status\n  status --format json"
-    )
+    status = _add(subparsers, "status", "status\n  status --format json")
     add_format(status)
     labname.add_option(status)
     status.set_defaults(run=run_status)
 
-    doctor = _add(
-        subparsers, "doctor", "check this machine's prerequisites, and how to install what is missing", "doctor"
-    )
+    doctor = _add(subparsers, "doctor", "doctor")
     add_format(doctor)
     doctor.set_defaults(run=lambda arguments: run_doctor(arguments, also))
 
-    shell = _add(subparsers, "shell", "Mininet's prompt on the running lab, with the fault verbs", "shell")
+    shell = _add(subparsers, "shell", "shell")
     shell.add_argument("script", nargs="?", help="a file of commands instead of the keyboard")
     labname.add_option(shell)
     shell.set_defaults(run=lambda arguments: run_shell(arguments, provision))
@@ -84,7 +80,7 @@ def register(
     rows = "\n".join(f"  {usage:36}{meaning}" for usage, meaning, *_ in verb_table())
     one_way = next(verb for verb in VERBS.values() if verb.one_way and verb.argument)
     example = f"fault {one_way.name} 'p1l0>p1s2' 20"
-    fault = _add(subparsers, "fault", "inject a fault into the running lab", example, f"verbs:\n{rows}")
+    fault = _add(subparsers, "fault", example, f"verbs:\n{rows}")
     fault.add_argument("verb", nargs="?", choices=tuple(VERBS), metavar="VERB", help="none: list faults in force")
     fault.add_argument("words", nargs="*", metavar="TARGET [NUMBER]")
     fault.add_argument("--seed", type=int, default=0, help="the seed of random loss on embedded switches")
@@ -92,16 +88,20 @@ def register(
     labname.add_option(fault)
     fault.set_defaults(run=lambda arguments: run_fault(arguments, provision))
 
-    undo = _add(subparsers, "undo", "undo the last fault, one by its number, or all", "undo all")
+    undo = _add(subparsers, "undo", "undo all")
     undo.add_argument("which", nargs="?", metavar="NUMBER|all")
     labname.add_option(undo)
     undo.set_defaults(run=lambda arguments: run_undo(arguments, provision))
 
 
-def _add(subparsers: Any, name: str, summary: str, examples: str, more: str = "") -> argparse.ArgumentParser:
+def _add(subparsers: Any, name: str, examples: str, more: str = "") -> argparse.ArgumentParser:
     epilog = f"examples:\n  {examples}" + (f"\n\n{more}" if more else "")
     parser: argparse.ArgumentParser = subparsers.add_parser(
-        name, help=summary, description=summary, epilog=epilog, formatter_class=argparse.RawDescriptionHelpFormatter
+        name,
+        help=SUMMARIES[name],
+        description=SUMMARIES[name],
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     return parser
 

@@ -1,0 +1,33 @@
+"""Options that several commands have: each with its help and its rule in one place."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from running.directory import RUNS
+from running.workers import WORKERS_MAX
+
+SCENARIO_NAMES = "names from 'list', or paths of .py files of your own"
+
+
+def add_runs(parser: argparse.ArgumentParser, kept: str = "runs are") -> None:
+    """`--runs`: the folder of runs; `kept` says what else is kept there."""
+    parser.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help=f"where {kept} kept (runs/)")
+
+
+def add_time(parser: argparse.ArgumentParser, default: float = 1.0) -> None:
+    """`--time`: a factor for the lengths of all phases."""
+    text = f"stretch or shorten every phase ({default:g})"
+    parser.add_argument("--time", type=float, default=default, metavar="FACTOR", help=text)
+
+
+def add_plain(parser: argparse.ArgumentParser, instead_of: str) -> None:
+    """`--plain`: lines for logs and pipes."""
+    parser.add_argument("--plain", action="store_true", help=f"print lines instead of the {instead_of}")
+
+
+def check_workers(workers: int | None) -> None:
+    """ValueError for a number of `--workers` that this machine must not start."""
+    if workers is not None and not 1 <= workers <= WORKERS_MAX:
+        raise ValueError(f"--workers must be between 1 and {WORKERS_MAX} (got {workers})")
