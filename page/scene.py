@@ -10,6 +10,7 @@ from topo.fault import VERBS, Verb, make_fault
 from topo.fault.verb import PortState
 from topo.graph import links
 from topo.node import Host, Node
+from topo.path import evs
 from topo.pictures.graph import graph_of
 from topo.pictures.positions import lane_width, positions
 from topo.plan import Plan
@@ -19,7 +20,8 @@ def scene(plan: Plan, options: Mapping[str, Any] | None = None) -> dict[str, Any
     """One fabric as JSON. `options` are a run's; empty for a plan and for a lab that no scenario runs in.
 
     Nodes are `[name, tier, plane, x, y, uSID]` (a host's uSID is its NIC's, local to its leaves), cables
-    `[a, b, port of a, port of b]` from the lower end; x and y are those of `topo.pictures.positions`.
+    `[a, b, port of a, port of b]` from the lower end; x and y are those of `topo.pictures.positions`. `evs` say which
+    spine or plane each EV names.
     GraphError when the fabric is too large to be drawn.
     """
     graph = graph_of(plan)
@@ -45,6 +47,21 @@ def scene(plan: Plan, options: Mapping[str, Any] | None = None) -> dict[str, Any
         ],
         "cables": [[link.a.node.name, link.b.node.name, link.a.port, link.b.port] for link in links(plan)],
         "kinds": {switch.name: plan.kind_of(switch) for switch in plan.switches()},
+        "evs": evs_of(plan),
+    }
+
+
+def evs_of(plan: Plan) -> dict[str, list[tuple[int, Any]]]:
+    """EVs and what each names, plane by plane: `across` two leaves a spine, `local` to one leaf a plane.
+
+    An EV names the same spine for every pair of hosts, so one pair of each sort stands for all.
+    """
+    hosts = list(plan.hosts())
+    first, last = hosts[0], hosts[-1]
+    across = evs(plan, first, last) if plan.leaves > 1 else ()
+    return {
+        "across": [(ev, path.via) for ev, path in across],
+        "local": [(ev, path.plane) for ev, path in evs(plan, first, first)],
     }
 
 

@@ -122,22 +122,36 @@ def test_play_moves_the_clock_and_pause_holds_it(run: Path, page: Open) -> None:
         opened.until("document.querySelector('#transport').textContent.includes('2×')")
 
 
-def test_paths_and_shrinking_usid_lists_are_those_of_the_plan(page: Open) -> None:
-    plan = load_plan("lab")
+@pytest.mark.parametrize("name", ["lab", "tiny"])
+def test_paths_and_shrinking_usid_lists_are_those_of_the_plan(page: Open, name: str) -> None:
+    plan = load_plan(name)
     with shown(plan_view(plan)) as address:
         opened = page()
         opened.open(address)
-        for source, destination in (("h0", "h5"), ("h0", "h1"), ("h7", "h2")):
+        names = [host.name for host in plan.hosts()]
+        for source, destination in ((names[0], names[-2]), (names[0], names[1]), (names[-1], names[2])):
             told = opened.value(f"lab.lanes[0].scene.paths('{source}', '{destination}').map((path) => "
                                 "({...path, lists: lab.lanes[0].scene.uSidLists(path)}))")  # fmt: skip
             first, last = plan.host(source), plan.host(destination)
             distinct = {path.ev: path for _, path in evs(plan, first, last)}
+            for ev, path in evs(plan, first, last):
+                known = opened.value(f"lab.lanes[0].scene.pathOfEv('{source}', '{destination}', {ev})")
+                assert (known["ev"], known["plane"], known["via"]) == (path.ev, path.plane, path.via)
             assert [path["ev"] for path in told] == list(distinct)
             for row in told:
                 path = distinct[row["ev"]]
                 expected = [path_da(plan, path), *(hop.da_out for hop in hops(plan, path))]
                 assert [one["address"] for one in row["lists"]] == [str(da) for da in expected]
                 assert row["nodes"][1:-1] == [hop.switch.name for hop in hops(plan, path)]
+            assert opened.value(f"lab.lanes[0].scene.pathOfEv('{source}', '{destination}', 0xC000 + 4000)") is None
+
+
+def test_the_page_computes_no_evs_and_no_names_of_nodes() -> None:
+    """The server sends them (`page.scene`): another topology or another form of EVs is then no change of the page."""
+    for path in sorted((Path(__file__).parents[2] / "page" / "browser").rglob("*.js")):
+        text = path.read_text()
+        for computed in ("0xc000", "0xffff", "65536", "hosts_per_leaf", "}l${", "}s${"):
+            assert computed not in text.lower(), f"{path.name} computes {computed}"
 
 
 @pytest.mark.parametrize("field", [name for name in PortCounters.__dataclass_fields__ if name.startswith("drop_")])

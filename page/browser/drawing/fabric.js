@@ -158,14 +158,15 @@ function folded(ctx, place, scene, look, view) {
 // One thick line for all cables of a leaf into a folded strip.
 function bundles(ctx, place, scene, look, lane, colours) {
   const to = { x: lane.left + lane.width / 2, y: place.rows[2] + place.unit * 0.8 };
-  for (let leaf = 0; leaf < scene.plan.leaves; leaf++) {
-    const from = place.at.get(`p${lane.plane}l${leaf}`);
+  const leaves = scene.nodes.filter((node) => node.tier === 1 && node.plane === lane.plane);
+  for (const [leaf, { name }] of leaves.entries()) {
+    const from = place.at.get(name);
     ctx.strokeStyle = colours.idle;
     ctx.globalAlpha = 0.6;
     ctx.lineWidth = place.unit * 0.16;
     ctx.beginPath();
     ctx.moveTo(from.x, from.y - place.unit * 0.75);
-    ctx.lineTo(to.x + (leaf - (scene.plan.leaves - 1) / 2) * 3, to.y);
+    ctx.lineTo(to.x + (leaf - (leaves.length - 1) / 2) * 3, to.y);
     ctx.stroke();
     ctx.globalAlpha = 1;
   }

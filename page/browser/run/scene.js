@@ -1,8 +1,5 @@
 // A fabric as the server describes it: nodes, cables, paths, uSID lists. Knows nothing of time or of screens.
 
-const EV_SPINE_BASE = 0xc000;
-const EV_LOCAL = 0xffff;
-
 export class Scene {
   constructor(told) {
     this.plan = told.plan;
@@ -15,6 +12,12 @@ export class Scene {
     }));
     this.byCable = new Map(this.cables.map((cable) => [cable.name, cable]));
     this.hosts = this.nodes.filter((node) => node.tier === 0);
+    this.leaves = new Map(this.hosts.map((host) => [host.name, []]));
+    for (const cable of this.cables) if (cable.edge) this.leaves.get(cable.a)[cable.plane] = cable.b;
+    this.across = told.evs.across;
+    this.local = told.evs.local;
+    this.spineOfEv = new Map(this.across);
+    this.planeOfEv = new Map(this.local);
   }
 
   // The cable of a target such as p0l0-p0s0, p0s0>p0l0 or h3.p2.
@@ -25,37 +28,31 @@ export class Scene {
     return this.byCable.get(`${one}-${other}`) ?? this.byCable.get(`${other}-${one}`);
   }
 
-  leafIndex(host) {
-    return Math.floor(Number(host.slice(1)) / this.plan.hosts_per_leaf);
+  underOneLeaf(source, destination) {
+    return this.leaves.get(source)[0] === this.leaves.get(destination)[0];
   }
 
-  // Every path of a pair of hosts, plane by plane, as topo/path.py has them: EV, spine (null under one leaf), nodes.
+  // Every path of a pair of hosts, plane by plane: EV, spine (null under one leaf), nodes. Of the EVs that name one
+  // path under a leaf, the first is the path's.
   paths(source, destination) {
-    const local = this.leafIndex(source) === this.leafIndex(destination);
-    const found = [];
-    for (let plane = 0; plane < this.plan.planes; plane++) {
-      for (let spine = 0; spine < (local ? 1 : this.plan.spines); spine++) {
-        found.push(this.path(source, destination, plane, local ? null : spine));
-      }
-    }
-    return found;
+    if (!this.underOneLeaf(source, destination)) return this.across.map(([ev, via]) => this.path(source, destination, ev, this.byName.get(via).plane, via));
+    const first = this.local.filter(([, plane], place) => place === 0 || this.local[place - 1][1] !== plane);
+    return first.map(([ev, plane]) => this.path(source, destination, ev, plane, null));
   }
 
-  path(source, destination, plane, spine) {
-    const first = `p${plane}l${this.leafIndex(source)}`;
-    const via = spine === null ? null : `p${plane}s${spine}`;
-    const switches = via === null ? [first] : [first, via, `p${plane}l${this.leafIndex(destination)}`];
-    const ev = plane * 65536 + (spine === null ? EV_LOCAL : EV_SPINE_BASE + spine);
+  path(source, destination, ev, plane, via) {
+    const first = this.leaves.get(source)[plane], last = this.leaves.get(destination)[plane];
+    const switches = via === null ? [first] : [first, via, last];
     return { source, destination, plane, via, ev, switches, nodes: [source, ...switches, destination] };
   }
 
   // The path that an EV takes; null for one that names none.
   pathOfEv(source, destination, ev) {
-    const plane = Math.floor(ev / 65536), low = ev % 65536;
-    const local = this.leafIndex(source) === this.leafIndex(destination);
-    const spine = low - EV_SPINE_BASE;
-    if (plane >= this.plan.planes || (!local && (spine < 0 || spine >= this.plan.spines))) return null;
-    return this.path(source, destination, plane, local ? null : spine);
+    const local = this.underOneLeaf(source, destination);
+    const plane = local ? this.planeOfEv.get(ev) : this.byName.get(this.spineOfEv.get(ev))?.plane;
+    if (plane === undefined) return null;
+    if (!local) return this.path(source, destination, ev, plane, this.spineOfEv.get(ev));
+    return this.path(source, destination, this.local.find(([, other]) => other === plane)[0], plane, null);
   }
 
   // The EV by which this page knows a path: under one leaf as many EVs as there are spines name the same one.
