@@ -31,3 +31,11 @@ def check_workers(workers: int | None) -> None:
     """ValueError for a number of `--workers` that this machine must not start."""
     if workers is not None and not 1 <= workers <= WORKERS_MAX:
         raise ValueError(f"--workers must be between 1 and {WORKERS_MAX} (got {workers})")
+
+
+def add_exercise(parser: argparse.ArgumentParser, *, named: bool = True) -> None:
+    """The lab of the course, where one is named, and the student's folder."""
+    if named:
+        parser.add_argument("lab", metavar="LAB", help="the lab's number or name")
+    text = "the folder of work (mylab/)"
+    parser.add_argument("--folder", type=Path, default=Path("mylab"), metavar="DIR", help=text)

@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+from cli.options import add_exercise
 from cli.words import add
 
 DESCRIPTION = "Check a lab. For each test: the rule, the finding, and ways to look closer. Needs no root."
@@ -20,13 +21,12 @@ exit status: 0 passed, 1 not yet, 2 could not be run"""
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     check = add(subparsers, "check", check_command, EXAMPLES, DESCRIPTION)
-    check.add_argument("lab", metavar="LAB", help="the lab's number or name")
+    add_exercise(check)
     check.add_argument("file", nargs="?", type=Path, metavar="FILE", help="the file to check (the lab's in mylab/)")
     check.add_argument("--hint", action="store_true", help="print the next hint for the test that failed last")
     check.add_argument("--reference", action="store_true", help="check the reference instead of your file")
     check.add_argument("--student", metavar="NAME", help="the name or number that chooses the seed")
     check.add_argument("--key", metavar="WORD", help="the course key")
-    check.add_argument("--folder", type=Path, default=Path("mylab"), metavar="DIR", help="the folder of work (mylab/)")
     check.add_argument("--format", choices=("text", "json"), default="text")
 
 

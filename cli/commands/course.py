@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 
+from cli.options import add_exercise
 from cli.words import add
 
 DESCRIPTION = "The labs of the course, and which of them are done."
@@ -22,7 +22,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     course = add(subparsers, "course", course_command, EXAMPLES, DESCRIPTION)
     course.add_argument("action", nargs="?", choices=ACTIONS, default="list", metavar="ACTION", help=", ".join(ACTIONS))
     course.add_argument("lab", nargs="?", metavar="LAB", help="a lab's number or name")
-    course.add_argument("--folder", type=Path, default=Path("mylab"), metavar="DIR", help="the folder of work (mylab/)")
+    add_exercise(course, named=False)
     course.add_argument("--format", choices=("text", "json"), default="text")
 
 

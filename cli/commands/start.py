@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
+from cli.options import add_exercise
 from cli.words import add
 
 DESCRIPTION = "Put the starter of a lab into mylab/. A file that is there is never overwritten."
@@ -17,11 +17,10 @@ EXAMPLES = """examples:
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     start = add(subparsers, "start", start_command, EXAMPLES, DESCRIPTION)
-    start.add_argument("lab", metavar="LAB", help="the lab's number or name")
+    add_exercise(start)
     start.add_argument("--student", metavar="NAME", help="your name or number, as the teacher's list has it")
     start.add_argument("--key", metavar="WORD", help="the course key that the teacher gives out (self-study)")
     start.add_argument("--from-stage", action="store_true", help="put the references of earlier labs there as well")
-    start.add_argument("--folder", type=Path, default=Path("mylab"), metavar="DIR", help="the folder of work (mylab/)")
 
 
 def start_command(arguments: argparse.Namespace) -> int:
