@@ -54,7 +54,7 @@ def scene(plan: Plan, options: Mapping[str, Any] | None = None) -> dict[str, Any
 def evs_of(plan: Plan) -> dict[str, list[tuple[int, Any]]]:
     """EVs and what each names, plane by plane: `across` two leaves a spine, `local` to one leaf a plane.
 
-    An EV names the same spine for every pair of hosts, so one pair of each sort stands for all.
+    An EV names the same spine for every pair of hosts, so one pair of hosts of each sort is enough.
     """
     hosts = list(plan.hosts())
     first, last = hosts[0], hosts[-1]
