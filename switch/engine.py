@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 from switch.entries import ActionCall, Entry, EntryAction
+from switch.model import limits
 from switch.model.program import Program
 from switch.packet_log import PacketRecord
 
@@ -22,7 +23,7 @@ CPU_PORT_DEFAULT = 510  # simple_switch_grpc users pass --cpu-port; 510 keeps cl
 DROP_PORT = 511
 PRIORITIES = 8  # queue 7 is served first
 PFC_QUANTA_MAX = (1 << 16) - 1
-FRAME_BYTES_MAX = 16384
+FRAME_BYTES_MAX = limits.FRAME_BYTES_MAX
 PASSES_MAX = 64  # descendants of one packet in a line: bounds what a program that loops can cost
 COPIES_MAX = 1 << 12  # descendants of one packet altogether: a program that copies its copies must end
 WAITING_PACKETS_MAX = 1 << 16  # in one device, however deep its queues are

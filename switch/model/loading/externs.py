@@ -6,13 +6,11 @@ from functools import partial
 
 from switch.model import externs
 from switch.model.expressions import FieldRef, Kind
+from switch.model.limits import ARRAY_BITS_MAX, BITS_MAX, CELLS_MAX
 from switch.model.loading.cursor import JsonCursor
 from switch.model.loading.expressions import kinded
 from switch.model.loading.scope import LoadScope, choices, declare, named
 from switch.model.registers import Register
-
-_MAX_ARRAY = 1 << 24  # cells: more is surely a mistake, and would take the machine's memory
-
 
 _REFUSED = {
     "extern_instances": "extern instances",
@@ -43,13 +41,13 @@ def _direct_table(at: JsonCursor) -> str | None:
 
 def _counter(at: JsonCursor, scope: LoadScope, name: str) -> externs.Counter:
     table = _direct_table(at)
-    size = at.get("size").integer(maximum=_MAX_ARRAY) if table is None else 0
+    size = at.get("size").integer(maximum=CELLS_MAX) if table is None else 0
     return externs.Counter(name, len(scope.counters), size, table, at.source())
 
 
 def _meter(at: JsonCursor, scope: LoadScope, name: str) -> externs.Meter:
     table = _direct_table(at)
-    read_size = partial(JsonCursor.integer, maximum=_MAX_ARRAY)
+    read_size = partial(JsonCursor.integer, maximum=CELLS_MAX)
     size = read_size(at.get("size")) if table is None else at.get_or("size", read_size, 0)
     unit = at.get("type").text()
     if unit not in ("bytes", "packets"):
@@ -62,8 +60,11 @@ def _meter(at: JsonCursor, scope: LoadScope, name: str) -> externs.Meter:
 
 
 def _register(at: JsonCursor, scope: LoadScope, name: str) -> Register:
-    size = at.get("size").integer(maximum=_MAX_ARRAY)
-    return Register(name, len(scope.registers), size, at.get("bitwidth").integer(minimum=1), at.source())
+    size = at.get("size").integer(maximum=CELLS_MAX)
+    width = at.get("bitwidth").integer(1, BITS_MAX)
+    if size * width > ARRAY_BITS_MAX:
+        at.fail(f"a register array may have {ARRAY_BITS_MAX} bits altogether, not {size} of {width}")
+    return Register(name, len(scope.registers), size, width, at.source())
 
 
 def _calculation(at: JsonCursor, scope: LoadScope, name: str) -> externs.Calculation:
@@ -86,7 +87,7 @@ def calculation_inputs(at: JsonCursor, scope: LoadScope) -> tuple[externs.Calcul
         if kind == "field":
             inputs.append(externs.FieldInput(scope.stored_field(item.get("value"))))
         elif kind == "hexstr":
-            width = item.get("bitwidth").integer(minimum=1)
+            width = item.get("bitwidth").integer(1, BITS_MAX)
             inputs.append(externs.ConstInput(item.get("value").hexbits(width), width))
         elif kind == "header":
             inputs.append(externs.HeaderInput(named(scope.headers, item.get("value"), "header")))

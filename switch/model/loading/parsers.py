@@ -5,6 +5,7 @@ from __future__ import annotations
 from switch.model import parsers
 from switch.model.expressions import Const, Kind, LastField
 from switch.model.headers import Header, HeaderType, UnionStack
+from switch.model.limits import BITS_MAX
 from switch.model.loading.actions import read_primitives
 from switch.model.loading.cursor import JsonCursor
 from switch.model.loading.expressions import kinded
@@ -84,7 +85,7 @@ def _split(at: JsonCursor, key: tuple[parsers.KeyPart, ...]) -> tuple[int, ...]:
 
 def _lookahead(at: JsonCursor) -> parsers.Lookahead:
     offset, width = at.items(2)
-    return parsers.Lookahead(offset.integer(), width.integer(minimum=1))
+    return parsers.Lookahead(offset.integer(maximum=BITS_MAX), width.integer(1, BITS_MAX))
 
 
 def _union_member(stack: UnionStack, at: JsonCursor) -> int:

@@ -8,6 +8,7 @@ from switch.entries import ActionCall, Entry, Exact, Lpm, Match, Range, Ternary
 from switch.model.actions import Action
 from switch.model.expressions import Kind, ValidBit
 from switch.model.externs import Calculation, Counter, Meter
+from switch.model.limits import BITS_MAX
 from switch.model.loading.cursor import JsonCursor
 from switch.model.loading.expressions import kinded
 from switch.model.loading.externs import algorithm, calculation_inputs
@@ -97,6 +98,8 @@ def _table(at: JsonCursor, names: set[str], scope: LoadScope, name: str) -> Tabl
         at.fail(f"the match type {match!r} does not cover the table's fields")
     if match == "lpm" and all(k.match == "exact" for k in keys):
         at.fail("a table of match type lpm needs an lpm field")
+    if sum(key.width_bits for key in keys) > BITS_MAX:
+        at.fail(f"the fields of a table's key may have {BITS_MAX} bits altogether")
     entries_at = at.find("entries")
     entries = () if entries_at is None else _entries(entries_at, keys, actions)
     if entries and profile is not None:

@@ -7,6 +7,7 @@ from functools import partial
 from switch.model.errors import ModelError
 from switch.model.headers import Field, Header, HeaderType, Stack, Union, UnionStack, add_field
 from switch.model.intrinsics import Intrinsics, find_intrinsics
+from switch.model.limits import BITS_MAX, FRAME_BYTES_MAX
 from switch.model.loading.cursor import JsonCursor
 from switch.model.loading.scope import LoadScope, declare, named, numbered
 from switch.model.program import CORE_ERRORS
@@ -39,7 +40,7 @@ def _header_type(at: JsonCursor, name: str) -> HeaderType:
         if not 2 <= len(parts) <= 4:
             field_at.fail("a field is [name, width], [name, width, signed] or [name, width, signed, saturating]")
         varbit = parts[1].value == "*"
-        bits = None if varbit else parts[1].integer(minimum=1)
+        bits = None if varbit else parts[1].integer(1, BITS_MAX)
         signed = len(parts) > 2 and _flag(parts[2])
         saturating = len(parts) > 3 and _flag(parts[3])
         if varbit and (signed or saturating):
@@ -49,7 +50,11 @@ def _header_type(at: JsonCursor, name: str) -> HeaderType:
         add_field(fields, parts[0].text(), bits, signed, saturating)
     if at.find("length_exp") is not None:
         at.unsupported("length_exp (P4_14 variable-length headers): use extract_VL, as P4_16 compilers do")
-    return HeaderType(name, tuple(fields), at.get_or("max_length", JsonCursor.integer, 0))
+    max_bytes = at.get_or("max_length", partial(JsonCursor.integer, maximum=FRAME_BYTES_MAX), 0)
+    made = HeaderType(name, tuple(fields), max_bytes)
+    if made.width_bits > BITS_MAX:
+        at.fail(f"a header may have {BITS_MAX} bits, not {made.width_bits}")
+    return made
 
 
 def _flag(at: JsonCursor) -> bool:

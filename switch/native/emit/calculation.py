@@ -6,6 +6,7 @@ from switch.model import UnsupportedError
 from switch.model.expressions import FieldRef
 from switch.model.externs import Calculation, Checksum, ConstInput, FieldInput, HeaderInput, PayloadInput
 from switch.model.headers import Header
+from switch.model.limits import FRAME_BYTES_MAX
 from switch.model.pipelines import ActionProfile
 from switch.model.program import Program
 from switch.native.emit.action import SCOPE, SCOPE_ARGS
@@ -54,6 +55,8 @@ class Calculations:
             raise UnsupportedError(f"hash algorithm {calculation.algorithm}: the native engine has {known}")
         with_payload = any(isinstance(item, PayloadInput) for item in calculation.inputs)
         room = sum(_bits(item) for item in calculation.inputs) // 8 + 8
+        if room > FRAME_BYTES_MAX + 8:
+            raise UnsupportedError(f"a hash or checksum of up to {room - 8} bytes; the most is {FRAME_BYTES_MAX}")
         payload = " + FRAME_MAX" if with_payload else ""
         lines = ["(void)d; (void)p; (void)h; (void)now_ns;", f"u8 input[{room}{payload}];", "size_t bits = 0;"]
         lines.append(f"memset(input, 0, {room});")
@@ -116,10 +119,14 @@ class Calculations:
             lines = [f"if ((u64){target} != ({value}))", "    p->checksum_error = 1;"]
         else:
             lines = [f"{target} = (u{next(b for b in (8, 16, 32, 64) if field.width_bits <= b)})({value});"]
-        if checksum.condition is None:
+        conditions = []
+        if verify and not checksum.target.header.metadata:
+            conditions.append(f"{self.layout.header(checksum.target.header)}.valid")
+        if checksum.condition is not None:
+            conditions.append(f"({ExpressionEmitter(self.layout).boolean(checksum.condition)})")
+        if not conditions:
             return lines
-        condition = ExpressionEmitter(self.layout).boolean(checksum.condition)
-        return [f"if ({condition}) {{", *(f"    {line}" for line in lines), "}"]
+        return [f"if ({' && '.join(conditions)}) {{", *(f"    {line}" for line in lines), "}"]
 
 
 def _bits(item: object) -> int:

@@ -17,6 +17,7 @@ from switch.native.build import compiler
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
+HOSTILE = HERE / "test_native_hostile_programs.py"
 TESTS = sorted(path for path in HERE.glob("test_*.py") if path != Path(__file__))
 
 
@@ -52,6 +53,15 @@ def test_the_sanitizers_find_nothing(environment: dict[str, str]) -> None:
     files = map(str, TESTS)
     done = run(environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files)
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+    assert "runtime error" not in done.stderr
+    assert "AddressSanitizer" not in done.stderr
+
+
+@pytest.mark.slow
+def test_the_sanitizers_find_nothing_in_hundreds_of_damaged_programs(environment: dict[str, str]) -> None:
+    done = run(environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "slow", str(HOSTILE))
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+    assert " passed" in done.stdout
     assert "runtime error" not in done.stderr
     assert "AddressSanitizer" not in done.stderr
 

@@ -1,0 +1,6 @@
+"""What a program may ask for. More is a mistake or malice, and would take the memory or the stack of the switch."""
+
+FRAME_BYTES_MAX = 16384
+BITS_MAX = 8 * FRAME_BYTES_MAX  # of a field, header, parameter, key, look-ahead or hash input: no frame has more
+CELLS_MAX = 1 << 24  # of a counter, meter or register array
+ARRAY_BITS_MAX = 1 << 30  # of a register array: CELLS_MAX cells of 64 bits
