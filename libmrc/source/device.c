@@ -79,11 +79,11 @@ static int learn(struct nic *nic)
         inet_pton(AF_INET6, text, nic->gid.raw) != 1 || !text_integer(text_find(nic->answer, "result.pmtu"), &nic->pmtu) ||
         !text_string(text_find(nic->answer, "result.transport"), nic->transport, sizeof nic->transport))
         return EPROTO;
-    nic->planes = 0;
+    nic->planes = 0; /* at most 31 are counted: they are bits of a mask */
     nic->rate_bps = 0;
     nic->up = false;
     const char *port = text_first(text_find(nic->answer, "result.ports"));
-    for (; port; port = text_next(port)) {
+    for (; port && nic->planes < 31; port = text_next(port)) {
         nic->planes++;
         nic->up |= text_true(text_find(port, "up"));
         if (text_integer(text_find(port, "rate_bps"), &rate))

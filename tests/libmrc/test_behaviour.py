@@ -13,11 +13,11 @@ from endpoint.door.program_memory import ProgramMemory, Sink
 from running import sdk
 from switch.native.build import compiler
 from tests.helpers.door_rig import rig
+from tests.libmrc.compiled import SANITIZERS, compiled
 from tests.libmrc.requirements import REQUIREMENTS
 
 pytestmark = REQUIREMENTS
 SOURCE = Path(__file__).with_name("behaviour.c")
-SANITIZERS = ("-g", "-O1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 CASES = [
     "writes", "immediates", "unsignaled", "channels", "outside", "unmapped", "forks", "built", "threads", "refusals",
     "attributes", "profiles", "controls",
@@ -27,15 +27,12 @@ Run = Callable[[str], "subprocess.CompletedProcess[str]"]
 
 def build(folder: Path, *flags: str) -> Run:
     """Compiles the program against the library, both with these flags; what runs one of its cases."""
-    library, program = sdk.library(*flags), folder / "behaviour"
-    words = ["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-pthread", *flags, f"-I{sdk.INCLUDE}"]
-    link = [f"-L{library}", f"-Wl,-rpath,{library}", "-lmrc"]
-    subprocess.run([*compiler(), *words, "-o", str(program), str(SOURCE), *link], check=True)
+    program = compiled(SOURCE, folder, *flags)
 
     def run(case: str) -> subprocess.CompletedProcess[str]:
         with rig() as made:
             devices = [f"mrc_{name}" for name in made.names]
-            command = [str(program), case, *devices]
+            command = [program, case, *devices]
             return subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
 
     return run
