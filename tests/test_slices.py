@@ -167,6 +167,7 @@ def test_durations_are_renewed_for_the_slow_tests_that_ran(suite: Path) -> None:
     assert written[TOGETHER]["tests/test_small.py::test_many[7]"] == 7.0
 
 
+@pytest.mark.slow
 def test_measured_tests_are_slow_tests_that_exist() -> None:
     """And no slice is without tests, as pytest collects them."""
     words = ["-m", "slow and not by_hand", "--collect-only", "-q"]

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks.simulation import best_and_median
 
 PROGRAM = Path(__file__).parents[2] / "benchmarks/simulation.py"
@@ -20,6 +22,7 @@ def test_fewer_turns_say_so() -> None:
     assert best_and_median([5.0, 1.0]).endswith("2 of the 5 turns that a comparison takes")
 
 
+@pytest.mark.slow
 def test_the_permutation_moves_the_same_packets_with_and_without_payload() -> None:
     found = []
     for payload in ("counted", "real"):

@@ -82,7 +82,10 @@ DEATHS = {
 }
 
 
-@pytest.mark.parametrize("how", DEATHS)
+FAST = "killed with a collective under way"
+
+
+@pytest.mark.parametrize("how", [pytest.param(how, marks=[] if how == FAST else [pytest.mark.slow]) for how in DEATHS])
 def test_a_rank_that_dies_ends_the_others_with_its_number_within_a_bound(how: str, tmp_path: Path) -> None:
     require_torch()
     script = tmp_path / "dies.py"

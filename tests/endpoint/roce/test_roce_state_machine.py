@@ -9,9 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from endpoint.roce.endpoint import Endpoint
 from endpoint.transport import CompletionStatus, QPState
@@ -151,5 +159,10 @@ def check(flow: Flow) -> None:
 
 TestTwoBaselineHosts = TwoBaselineHosts.TestCase
 TestTwoBaselineHosts.settings = settings(
-    max_examples=150, stateful_step_count=40, suppress_health_check=list(HealthCheck)
+    max_examples=40, stateful_step_count=40, suppress_health_check=list(HealthCheck)
 )
+
+
+@pytest.mark.slow
+def test_two_baseline_hosts_keep_the_rules_in_hundreds_of_stories() -> None:
+    run_state_machine_as_test(TwoBaselineHosts, settings=settings(TestTwoBaselineHosts.settings, max_examples=400))

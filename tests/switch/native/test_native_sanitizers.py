@@ -49,6 +49,7 @@ def run(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess
     )
 
 
+@pytest.mark.slow
 def test_the_sanitizers_find_nothing(environment: dict[str, str]) -> None:
     files = map(str, TESTS)
     done = run(environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files)
