@@ -120,6 +120,11 @@ def test_flows_that_are_seen_message_by_message_need_many_messages(made_up: Buil
     assert uneven.holds is False
 
 
+def test_rates_of_flows_are_told_in_megabits(made_up: Build) -> None:
+    figures = checks.flows_even("main", 0.10, skip_s=0.0)(streams(made_up(), 262144)).figures
+    assert list(figures["mbps"].values()) == pytest.approx([8.0, 8.0], rel=0.05)
+
+
 def test_no_message_at_all_is_unknown(made_up: Build) -> None:
     assert checks.flows_even("main", skip_s=2.0)(made_up()).holds is None
     assert checks.flow_kept("main", skip_s=2.0)(made_up()).holds is None

@@ -376,3 +376,10 @@ def test_a_fatal_timeout_is_false_where_nobody_was_late_meanwhile(made_up: Build
 
 def test_another_fatal_error_is_no_fault_of_a_freeze(made_up: Build) -> None:
     assert evidence.complete(unanswered(made_up, frozen_s=24.5, waited_s=None)).holds is False
+
+
+@pytest.mark.parametrize("begin_s", [1.99, 11.99])  # before the reference phase, and before the faults
+def test_the_stall_that_has_emptied_a_phase_is_named(made_up: Build, begin_s: float) -> None:
+    found = checks.goodput_kept(0.03)(stalled(made_up(), [(begin_s, 10_009)]))
+    assert found.holds is None
+    assert f"stall, 10009 ms at {begin_s:.2f} s" in found.reason

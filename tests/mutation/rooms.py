@@ -44,7 +44,7 @@ ROOMS: dict[str, Room] = {
     ),
     "judging": Room(
         ("judging/*.py", "judging/measures/*.py"),
-        ("tests/judging",),
+        ("tests/judging", "tests/scenarios/test_job.py", "tests/scenarios/test_maintenance.py"),
         60,
         (
             "tests/judging/test_stored_journal.py",
