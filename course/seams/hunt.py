@@ -31,7 +31,7 @@ ADAPTER = '''"""The class of {path}, as a setting of ./lab run."""
 
 from course.seams.replay import of_student
 
-OfStudent = of_student({path!r}, {seam!r})
+OfStudent = of_student({path!r}, {seam!r}, {rtt_ns})
 '''
 
 
@@ -97,7 +97,7 @@ def written(work: Work, case: Course, broken: Broken, number: int, runs: int, ju
     folder.mkdir(parents=True, exist_ok=True)
     setting, _ = SEAM[case.seam]
     adapter = folder / "adapter.py"
-    files.write(adapter, ADAPTER.format(path=str(work.path), seam=case.seam))
+    files.write(adapter, ADAPTER.format(path=str(work.path), seam=case.seam, rtt_ns=case.plan.base_rtt_ns))
     own = replace(case, settings={**case.transport_settings, setting: f"{adapter}:OfStudent"})
     path = found.write(folder, "counterexample", own, broken, number, runs)
     files.write(path, judged_alone(path.read_text()).replace(f"./lab run {path}", f"./lab run {shown(path)}"))

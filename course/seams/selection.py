@@ -21,6 +21,7 @@ class AskingSelection(Selection):
     log: Log
     kind = "Spray"
     watch: Sequence[str] = ()
+    rtt_ns = 0
     made = 0
 
     def __init__(self, evs: EvSet, rng: Random, values: Values) -> None:
@@ -33,7 +34,11 @@ class AskingSelection(Selection):
         self.qp = kind.made
         self.waiting: list[tuple[str, list[Any]]] = []
         told = [{"number": at, "plane": path.plane.number, "spine": path.ev & 0xFF} for at, path in enumerate(order)]
-        self.object, self.state = self.box.make(self.kind, told, watch=self.watch)
+        self.object, self.state = self.box.make(self.kind, told, *self.more(), watch=self.watch)
+
+    def more(self) -> tuple[Any, ...]:
+        """Arguments of the student's class behind the paths."""
+        return ()
 
     def candidates(self, usable: int) -> list[int]:
         """The paths whose port may send now."""
@@ -89,6 +94,9 @@ class HealthSelection(AskingSelection):
 
     kind = "Health"
     watch = ("out", "probes")
+
+    def more(self) -> tuple[Any, ...]:
+        return (self.rtt_ns,)
 
     def __init__(self, evs: EvSet, rng: Random, values: Values) -> None:
         super().__init__(evs, rng, values)

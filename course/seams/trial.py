@@ -72,7 +72,7 @@ class Trial:
 
 
 @contextmanager
-def installed(box: Box, seam: Seam, log: Log, windows: list[list[tuple[int, int]]]) -> Iterator[None]:
+def installed(box: Box, seam: Seam, log: Log, windows: list[list[tuple[int, int]]], rtt_ns: int) -> Iterator[None]:
     """The student's class at its seam, under the name of the course, until the end."""
     setting, base = SEAM[seam]
 
@@ -85,7 +85,7 @@ def installed(box: Box, seam: Seam, log: Log, windows: list[list[tuple[int, int]
 
         kind = type("OfStudent", (base,), {"box": box, "__init__": init})
     else:
-        kind = type("OfStudent", (base,), {"box": box, "log": log, "made": 0})
+        kind = type("OfStudent", (base,), {"box": box, "log": log, "made": 0, "rtt_ns": rtt_ns})
     before = SEAMS[setting].get(NAME)
     SEAMS[setting][NAME] = kind
     try:
@@ -101,7 +101,7 @@ def attempt(work: Work, case: Course, folder: Path, limits: Limits | None = None
     """Run a case with the student's class. BoxError when the class fails; NotPossibleError when the lab does."""
     log, windows = Log(), list[list[tuple[int, int]]]()
     directory = RunDirectory.create(folder, f"{case.seam}", case.seed)
-    with work.box(limits) as box, installed(box, case.seam, log, windows):
+    with work.box(limits) as box, installed(box, case.seam, log, windows, case.plan.base_rtt_ns):
         try:
             launch(prepare(case.spec()).runner(directory))
         except TooLargeError as error:

@@ -1,0 +1,132 @@
+"""Compiles a student's control into the lab's program, and runs packets through it in the reference interpreter.
+
+A P4 program is data for the compiler and the interpreter, so it runs in the worker, not in a box: it can compute and
+forward, and no more. It may not include files, whose text could show in an error.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from common import files
+from course.box.box import BoxError
+from course.lab import Work
+from switch.engine import EngineError, PortConfig, Transmitted
+from switch.frontend.diagnostics import CompileError
+from switch.model import ModelError, Program
+from switch.reference import ReferenceEngine
+from switch.stf.control import StfControl
+from switch.stf.programs import read_program
+from switch.stf.statements import Add, StfError, parse
+
+FOLDER = Path(__file__).parent
+PARTS = FOLDER.parents[1] / "p4"
+COMPILE_S = 20
+PORTS = range(1, 9)
+EVENTS_MAX = 20_000
+SOURCE_BYTES_MAX = 32 << 10
+DIRECTIVE = re.compile(r"^\s*#\s*(\w*)", re.MULTILINE)
+
+
+@contextmanager
+def within(seconds: int, what: str) -> Iterator[None]:
+    """BoxError when the work takes longer."""
+
+    def late(number: int, frame: FrameType | None) -> None:
+        raise BoxError(f"{what} took more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def assembled(work: Work, around: str) -> Path:
+    """The whole program as a file: the lab's part, which includes the student's file."""
+    if len(work.source) > SOURCE_BYTES_MAX:
+        raise BoxError(f"{work.path.name} must have at most {SOURCE_BYTES_MAX} bytes (got {len(work.source)})")
+    found = DIRECTIVE.search(work.source)
+    if found is not None:
+        line = work.source.count("\n", 0, found.start(1)) + 1
+        raise BoxError(f"{work.path.name}:{line}: #{found[1]} can't be used in a lab: the file holds controls only")
+    work.folder.mkdir(parents=True, exist_ok=True)
+    student = work.folder / work.path.name
+    files.write(student, work.source)
+    path = work.folder / "program.p4"
+    text = (FOLDER / around).read_text().replace("@PARTS@", str(PARTS / "parts")).replace("@STUDENT@", str(student))
+    files.write(path, text)
+    return path
+
+
+def compiled(work: Work, around: str) -> Program:
+    """The program, compiled once per check. BoxError with the compiler's message and the student's line."""
+
+    def make() -> Program | str:
+        try:
+            with within(COMPILE_S, "compiling"):
+                return read_program(assembled(work, around))
+        except (CompileError, ModelError, RecursionError) as error:
+            return str(error).replace(f"{work.folder}/", "")
+
+    found = work.once("program", make)
+    if isinstance(found, str):
+        raise BoxError(found)
+    return found
+
+
+class Bench:
+    """One switch with the student's program, from its first packet on."""
+
+    def __init__(self, work: Work, around: str, entries: str, rate_bps: int = 0) -> None:
+        self.engine = ReferenceEngine(seed=1)
+        program = compiled(work, around)
+        self.now_ns = 0
+        try:
+            self.engine.load(program)
+            for port in PORTS:
+                self.engine.configure_port(port, PortConfig(rate_bps=rate_bps) if rate_bps else PortConfig(), 0)
+            control = StfControl(self.engine, program)
+            for statement in parse(entries):
+                if isinstance(statement, Add):
+                    control.apply(statement)
+        except (StfError, EngineError, ModelError) as error:
+            raise BoxError(f"{work.path.name}: the lab's entries don't fit: {error}") from error
+
+    def send(self, port: int, frame: bytes) -> None:
+        """A frame arrives now."""
+        self.engine.receive(port, frame, self.now_ns)
+
+    def out(self) -> list[Transmitted]:
+        """Everything that leaves, until nothing moves."""
+        with within(COMPILE_S, "running the program"):
+            found = list(self.engine.advance(self.now_ns))
+            for _ in range(EVENTS_MAX):
+                event_ns = self.engine.next_event_ns()
+                if event_ns is None:
+                    return found
+                self.now_ns = max(self.now_ns, event_ns)
+                found += self.engine.advance(self.now_ns)
+        raise BoxError("packets still move after 20,000 events: does the program send them round for ever?")
+
+
+def trace_look(work: Work, entries: str, port: int, frame: bytes) -> tuple[str, ...]:
+    """Write the entries; the command that shows each step of the packet."""
+    path = work.folder / "entries.stf"
+    files.write(path, entries + "\n")
+    return (
+        f"./lab switch trace {shown(work.folder / 'program.p4')} --entries {shown(path)} --port {port}"
+        f" --packet {frame.hex()}",
+    )
+
+
+def shown(path: Path) -> str:
+    """A path from the current folder where that is shorter."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

@@ -1,0 +1,203 @@
+"""Lab 6: path health. When to leave a path, and when to come back."""
+
+from __future__ import annotations
+
+from random import Random
+
+from course.lab import Lab, Test, Work
+from course.result import Gate, Outcome, judged
+from course.seams.held import carries, part
+from course.seams.hunt import Hunt
+from course.seams.log import evenness
+from course.seams.trial import Course, Trial, attempt
+from judging.measures import goodput
+from judging.run import Span
+from judging.verdict import Finding
+from scenarios.scenario import TimedFault, Workload
+
+LOST_DEAD, KEPT, USED_AGAIN, KEPT_LOSSY, LOST_GREY, RETURNS_GREY = 24, 0.8, 0.5, 0.8, 45, 4
+LEAVES_LOSSY = 9
+HUNT_KEPT, HUNT_BACK, HUNT_LOST, TRIES = 0.55, 0.9, 60, 4
+HEADERS_BYTES = 138  # of a write's packet: Ethernet 14, IPv6 40 + 40, UDP 8, BTH 12, METH 4, RETH 16, ICRC 4
+LOAD = (Workload("write_bw", {"size": 65_536, "depth": 24, "qps": 1, "messages": 0}, ("h0", "h1"), name="load0"),)
+FAULT_S = 2.0
+
+
+def fabric(seed: int) -> dict[str, int]:
+    """Two planes of two or three spines."""
+    return {"planes": 2, "leaves": 2, "spines": Random(f"health fabric {seed}").choice((2, 3)), "hosts_per_leaf": 1}
+
+
+def case(work: Work, name: str, faults: tuple[TimedFault, ...]) -> Course:
+    number = work.rng(name).getrandbits(31)
+    return Course(
+        number, fabric(work.seed), LOAD, faults, reference_s=0.6, faults_s=FAULT_S, after_s=2.0, seam="health"
+    )
+
+
+def trial(work: Work, name: str, faults: tuple[TimedFault, ...]) -> Trial:
+    """The trial of a name, run once per check."""
+    return work.once(name, lambda: attempt(work, case(work, name, faults), work.folder / "runs"))
+
+
+def link(rng: Random, shape: dict[str, int], plane: int) -> str:
+    """The uplink of the sender's leaf to one spine."""
+    return f"p{plane}l0-p{plane}s{rng.randrange(shape['spines'])}"
+
+
+def possible_bps(made: Course) -> float:
+    """The payload that the sender's ports can carry."""
+    plan = made.plan
+    size = plan.packets.pmtu_bytes
+    return plan.planes * plan.links.host_rate_bps * size / (size + HEADERS_BYTES)
+
+
+def share(done: Trial, span: Span) -> float:
+    return goodput.over(done.run, span) / possible_bps(done.case)
+
+
+def look(done: Trial) -> tuple[str, ...]:
+    return (f"./lab view {done.folder}",)
+
+
+def number_of(done: Trial, target: str) -> int:
+    """The path across the uplink of a fault: plane by plane, spine by spine."""
+    plane, spine = int(target[1]), int(target.rpartition("s")[2])
+    return plane * done.case.fabric["spines"] + spine
+
+
+def dead(work: Work) -> tuple[Trial, int]:
+    """One uplink swallows every packet for a while."""
+    rng, shape = work.rng("dead link"), fabric(work.seed)
+    target = link(rng, shape, rng.randrange(2))
+    done = trial(work, "dead", (TimedFault(0.1, "blackhole", target, 1.5),))
+    return done, number_of(done, target)
+
+
+def leaves(work: Work) -> Outcome:
+    done, path = dead(work)
+    lost = done.log.by_path("lost", done.phase("faults"))[path]
+    gate = Gate("packets lost", lost, LOST_DEAD, at_most=True)
+    left = [one for one in done.log.of("leave", done.phase("faults")) if one.path == path]
+    told = f"path {path} went out {len(left)} times, and lost {lost} packets"
+    cause = "leave with the second loss in a row" if not left else "it came back before it was whole: wait for probes"
+    return judged(f"path {path} swallows everything for 1.5 s: leave it", f"{told}: {cause}", (gate,), look(done))
+
+
+def keeps(work: Work) -> Outcome:
+    done, path = dead(work)
+    found = share(done, part(done.run, "faults"))
+    gate = Gate("goodput", 100 * found, 100 * KEPT, " %")
+    gone = {one.path for one in done.log.of("leave", done.phase("faults"))}
+    told = f"{found:.1%} of the ports' rate; paths that went out: {sorted(gone)}"
+    return judged(
+        f"without path {path} the others carry the load", f"{told}: leave only what loses", (gate,), look(done)
+    )
+
+
+def returns(work: Work) -> Outcome:
+    done, path = dead(work)
+    counts = done.log.by_path("sent", part(done.run, "after", 0.4))
+    total = done.case.fabric["planes"] * done.case.fabric["spines"]
+    gate = Gate("fewest/most", evenness(counts, total), USED_AGAIN)
+    probes = sum(one.path == path for one in done.log.of("probe", Span("all", 0, 1 << 62)))
+    told = f"path {path} sent {counts[path]} packets after the fault, others up to {max(counts.values())}"
+    cause = "it was never probed" if not probes else f"{probes} probes were sent to it: does an answer bring it back?"
+    return judged(f"path {path} is whole again: come back to it", f"{told}; {cause}", (gate,), look(done))
+
+
+def lossy(work: Work) -> Outcome:
+    """The sender's port loses four packets in a hundred: leaving the plane costs half of the rate."""
+    plane = work.rng("lossy port").randrange(2)
+    seed = work.rng("lossy seed").getrandbits(16)
+    done = trial(work, "lossy", (TimedFault(0.0, "loss", f"h0-p{plane}l0", 1.95, 4.0, seed),))
+    found = share(done, part(done.run, "faults"))
+    went = done.log.count("leave", done.phase("faults"))
+    gates = (
+        Gate("goodput", 100 * found, 100 * KEPT_LOSSY, " %"),
+        Gate("times that paths went out", went, LEAVES_LOSSY, at_most=True),
+    )
+    told = f"{found:.1%} of the ports' rate; paths went out {went} times"
+    cause = "a single loss among many packets that arrive is no reason to leave; acknowledgements must count in favour"
+    return judged("a plane that loses four packets in a hundred is kept", f"{told}: {cause}", gates, look(done))
+
+
+def grey(work: Work) -> Outcome:
+    """An uplink that loses a third of its packets answers most probes."""
+    rng, shape = work.rng("grey link"), fabric(work.seed)
+    target = link(rng, shape, rng.randrange(2))
+    done = trial(work, "grey", (TimedFault(0.0, "loss", target, 1.95, 40.0, rng.getrandbits(16)),))
+    path, span = number_of(done, target), done.phase("faults")
+    lost = done.log.by_path("lost", span)[path]
+    backs = sum(one.path == path for one in done.log.of("back", span))
+    gates = (
+        Gate("packets lost", lost, LOST_GREY, at_most=True),
+        Gate("times that it came back", backs, RETURNS_GREY, at_most=True),
+    )
+    told = f"path {path} lost {lost} packets, and came back {backs} times"
+    cause = "one answered probe proves little: ask for several in a row, and for more after a relapse"
+    return judged(f"path {path} loses 40 % for 1.95 s: leave it, and stay away", f"{told}: {cause}", gates, look(done))
+
+
+def total_outage(work: Work) -> Outcome:
+    """Every uplink of the sender's leaf is dead for some round trips: the last path must not be given up for good."""
+    shape = fabric(work.seed)
+    faults = tuple(
+        TimedFault(0.3, "blackhole", f"p{plane}l0-p{plane}s{spine}", 0.4)
+        for plane in range(2)
+        for spine in range(shape["spines"])
+    )
+    done = trial(work, "outage", faults)
+    found = share(done, part(done.run, "after"))
+    gate = Gate("goodput", 100 * found, 100 * HUNT_BACK, " %")
+    told = f"{found:.1%} of the ports' rate after the outage"
+    return judged(
+        "every path dies for 0.4 s; afterwards all are used", f"{told}: do paths come back?", (gate,), look(done)
+    )
+
+
+def drawn(work: Work, number: int) -> Course:
+    """A try of the hunt: two or three faults; in each plane at least one uplink stays whole."""
+    rng, shape = work.rng(f"hunt {number}"), fabric(work.seed)
+    faults = []
+    for plane in range(2):
+        target = link(rng, shape, plane)
+        at_s = round(rng.uniform(0.0, 0.3), 2)
+        for _ in range(rng.randint(1, 2)):
+            length_s = round(rng.uniform(0.1, 0.7), 2)
+            verb = rng.choice(("blackhole", "loss"))
+            value = round(rng.uniform(30, 90)) if verb == "loss" else None
+            faults.append(TimedFault(at_s, verb, target, length_s, value, rng.getrandbits(16) if value else 0))
+            at_s = round(at_s + length_s + rng.uniform(0.1, 0.3), 2)
+    return case(work, f"hunt {number}", tuple(sorted(faults, key=lambda one: one.at_s)))
+
+
+def findings(done: Trial) -> list[Finding]:
+    most = possible_bps(done.case)
+    lost = done.log.count("lost", done.phase("faults"))
+    few = Finding("packets lost", lost <= HUNT_LOST, f"{lost} packets were lost, {HUNT_LOST} at most are allowed")
+    return [carries("after", most * HUNT_BACK, 0.4)(done.run), few, carries("faults", most * HUNT_KEPT)(done.run)]
+
+
+def hunted(work: Work) -> Outcome:
+    hunt = Hunt(TRIES, lambda number: drawn(work, number), findings)
+    return hunt.outcome(work, f"{TRIES} drawn schedules of dead and grey uplinks are survived")
+
+
+LAB = Lab(
+    number=6,
+    name="health",
+    title="Path health: when to leave, when to come back",
+    minutes=150,
+    file="health.py",
+    tests=(
+        Test("leave", "a dead path is left", 2, leaves),
+        Test("keep", "the others carry the load", 1, keeps),
+        Test("return", "a whole path is used again", 2, returns),
+        Test("lossy", "a rare loss is no reason to leave", 2, lossy),
+        Test("grey", "a grey path stays out", 2, grey),
+        Test("outage", "after an outage all paths come back", 2, total_outage),
+        Test("hunt", "a hunt finds no schedule that breaks it", 3, hunted),
+    ),
+    hunted=True,
+)

@@ -1,0 +1,1 @@
+"""Lab 2: the P4 of a uSID hop."""

@@ -1,0 +1,232 @@
+"""Lab 2: the P4 of a uSID hop. Packets go through the student's control, and leave as RFC 9800 says, or not at all."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from course.bench.bench import Bench, compiled, trace_look
+from course.bench.frames import Frame, read
+from course.lab import Lab, Test, Work
+from course.result import Gate, Outcome
+
+AROUND = "around_hop.p4"
+BLOCK = 0xFCBBBBBB
+PACKETS = 6
+ZERO = "add neighbours hdr.ipv6.dst_addr:fcbb:bbbb::/48 forward(port:2)"
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """The switch of a seed: its own uSID, and its neighbours' with their ports."""
+
+    own: int
+    ports: dict[int, int]
+
+    @property
+    def entries(self) -> str:
+        lines = [f"add my_sid hdr.ipv6.dst_addr:{address([self.own])}/48 shift()"]
+        lines += [
+            f"add neighbours hdr.ipv6.dst_addr:{address([usid])}/48 forward(port:{port})"
+            for usid, port in self.ports.items()
+        ]
+        return "\n".join(lines)
+
+
+def address(usids: list[int]) -> ipaddress.IPv6Address:
+    value = BLOCK << 96
+    for place, usid in enumerate(usids):
+        value |= usid << 80 - 16 * place
+    return ipaddress.IPv6Address(value)
+
+
+def switch_of(work: Work) -> Switch:
+    """Drawn by the seed; uSIDs differ in their low and their high byte."""
+    rng = work.rng("switch")
+    usids = rng.sample(range(0x1001, 0x3FFF), 5)
+    return Switch(usids[0], dict(zip(usids[1:], rng.sample(range(2, 9), 4), strict=True)))
+
+
+Draw = Callable[[Random, Switch], tuple[Frame, tuple[int, Frame] | None]]
+"""A packet, and the port and packet that must leave; None: it must be dropped."""
+
+
+def packet(usids: list[int], rng: Random, hop_limit: int | None = None) -> Frame:
+    found = rng.randrange(3, 200) if hop_limit is None else hop_limit
+    return Frame(address(usids), found, rng.choice((0, 10, 46)), rng.randbytes(rng.randrange(60, 90)))
+
+
+def leaving(sent: Frame, usids: list[int]) -> Frame:
+    return Frame(address(usids), sent.hop_limit - 1, sent.dscp, sent.payload)
+
+
+def own_first(rng: Random, switch: Switch) -> tuple[Frame, tuple[int, Frame] | None]:
+    after = [rng.choice(list(switch.ports)), *rng.sample(range(0x4000, 0xD000), rng.randrange(0, 3))]
+    sent = packet([switch.own, *after], rng)
+    return sent, (switch.ports[after[0]], leaving(sent, after))
+
+
+def full_list(rng: Random, switch: Switch) -> tuple[Frame, tuple[int, Frame] | None]:
+    after = [rng.choice(list(switch.ports)), *rng.sample(range(0x4000, 0xD000), 4)]
+    sent = packet([switch.own, *after], rng)
+    return sent, (switch.ports[after[0]], leaving(sent, after))
+
+
+def another_first(rng: Random, switch: Switch) -> tuple[Frame, tuple[int, Frame] | None]:
+    usids = [rng.choice(list(switch.ports)), switch.own, 0x4444]
+    sent = packet(usids, rng)
+    return sent, (switch.ports[usids[0]], leaving(sent, usids))
+
+
+def expired(rng: Random, switch: Switch) -> tuple[Frame, tuple[int, Frame] | None]:
+    return packet([switch.own, rng.choice(list(switch.ports))], rng, hop_limit=rng.choice((0, 1))), None
+
+
+def last_hop(rng: Random, switch: Switch) -> tuple[Frame, tuple[int, Frame] | None]:
+    """Hop limit 2 is enough for one more hop."""
+    after = [rng.choice(list(switch.ports)), 0x3001]
+    sent = packet([switch.own, *after], rng, hop_limit=2)
+    return sent, (switch.ports[after[0]], leaving(sent, after))
+
+
+def unknown(rng: Random, switch: Switch) -> tuple[Frame, tuple[int, Frame] | None]:
+    return packet([switch.own, 0xD000 + rng.randrange(256), next(iter(switch.ports))], rng), None
+
+
+def ended(rng: Random, switch: Switch) -> tuple[Frame, tuple[int, Frame] | None]:
+    return packet([switch.own], rng), None
+
+
+def foreign(rng: Random, switch: Switch) -> tuple[Frame, tuple[int, Frame] | None]:
+    usids = [switch.own, next(iter(switch.ports))]
+    if rng.random() < 0.5:
+        return Frame(address(usids), 64, 0, rng.randbytes(64), ether_type=0x0800), None
+    return Frame(address(usids), 64, 0, rng.randbytes(64), version=4), None
+
+
+def builds(work: Work) -> Outcome:
+    compiled(work, AROUND)
+    return Outcome(True, "the control compiles", "it does")
+
+
+def forwards(name: str, expected: str, draw: Draw, more: str = "") -> Callable[[Work], Outcome]:
+    """The test that some packets leave as they should. `more` are entries beside those of the switch."""
+
+    def run(work: Work) -> Outcome:
+        switch, rng = switch_of(work), work.rng(name)
+        right = 0
+        wrong: tuple[str, tuple[str, ...]] | None = None
+        for _ in range(PACKETS):
+            sent, want = draw(rng, switch)
+            entries = f"{switch.entries}\n{more}"
+            bench = Bench(work, AROUND, entries)
+            bench.send(1, sent.packed())
+            left = bench.out()
+            found = [(one.port, read(one.frame)) for one in left]
+            if found == ([] if want is None else [want_of(want)]):
+                right += 1
+            elif wrong is None:
+                told = f"sent {sent.words}, ether type {sent.ether_type:#06x}, version {sent.version};"
+                told += f" own uSID {switch.own:#06x}: "
+                wrong = (told + cause(sent, want, found), trace_look(work, entries, 1, sent.packed()))
+        gate = Gate("packets right", right, PACKETS)
+        if wrong is not None:
+            return Outcome(False, expected, wrong[0], (gate,), wrong[1])
+        return Outcome(True, expected, f"{right} of {PACKETS} packets do", (gate,))
+
+    return run
+
+
+def want_of(want: tuple[int, Frame]) -> tuple[int, Frame | None]:
+    return want[0], read(want[1].packed())
+
+
+def cause(sent: Frame, want: tuple[int, Frame] | None, found: list[tuple[int, Frame | None]]) -> str:
+    """The difference in words."""
+    if want is None:
+        left = found[0][1]
+        told = f"left by port {found[0][0]}" + (f" {left.words}" if left else "")
+        return f"{told}; it must be dropped"
+    if not found:
+        return f"nothing left the switch; it must leave by port {want[0]} {want[1].words}"
+    port, got = found[0]
+    if got is None:
+        return "a frame without an IPv6 header left"
+    expected = want[1]
+    if len(found) > 1:
+        return f"{len(found)} packets left; one must"
+    if got.destination != expected.destination:
+        return f"left to {got.destination}, must be to {expected.destination}: {about(sent, got, expected)}"
+    if got.hop_limit != expected.hop_limit:
+        return f"left with hop limit {got.hop_limit}, must be {expected.hop_limit}: each hop takes one off"
+    if port != want[0]:
+        return f"left by port {port}, must be {want[0]}: look the new first uSID up, after the shift"
+    return "the destination is right, but other bytes have changed: payload, DSCP and source must stay"
+
+
+def about(sent: Frame, got: Frame, expected: Frame) -> str:
+    """Why a destination is wrong."""
+    number, wanted = int(got.destination), int(expected.destination)
+    if got.destination == sent.destination:
+        return "the list was not shifted"
+    if number >> 96 != BLOCK:
+        return "the block of 32 bits must stay"
+    if sent.destination == expected.destination:
+        return "it was shifted, though the first uSID is another node's"
+    if number >> 16 == wanted >> 16:
+        return "zeros must come in at the end of the list"
+    return "the list must move by 16 bits, once"
+
+
+LAB = Lab(
+    number=2,
+    name="hop",
+    title="The P4 of a uSID hop",
+    minutes=90,
+    file="hop.p4",
+    tests=(
+        Test("builds", "the control compiles", 1, builds),
+        Test(
+            "shift",
+            "its own uSID is shifted away",
+            3,
+            forwards("shift", "own uSID first: shift by 16 bits, look up, hop limit - 1", own_first),
+        ),
+        Test(
+            "full",
+            "a full list is shifted",
+            2,
+            forwards("full", "six uSIDs: five are left, and 16 zero bits", full_list),
+        ),
+        Test(
+            "transit",
+            "another node's uSID is left alone",
+            2,
+            forwards("transit", "first uSID of a neighbour: forward, without a shift", another_first),
+        ),
+        Test("expired", "an expired packet is dropped", 2, forwards("expired", "hop limit 0 or 1: drop", expired)),
+        Test("last", "hop limit 2 is enough", 1, forwards("last", "hop limit 2: forward with 1", last_hop)),
+        Test(
+            "unknown",
+            "an unknown uSID is dropped",
+            1,
+            forwards("unknown", "no neighbour has the new first uSID: drop", unknown),
+        ),
+        Test(
+            "ended",
+            "a list that ends here is dropped",
+            2,
+            forwards(
+                "ended", "nothing but the own uSID in the list: drop, even if an entry matches the zeros", ended, ZERO
+            ),
+        ),
+        Test(
+            "foreign",
+            "other protocols are dropped",
+            1,
+            forwards("foreign", "no IPv6 header, or another version in it: drop", foreign),
+        ),
+    ),
+)

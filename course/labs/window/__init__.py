@@ -1,0 +1,1 @@
+"""Lab 7: a congestion window."""

@@ -1,0 +1,174 @@
+"""Lab 7: a congestion window that is full alone, fair in an incast, and trims little."""
+
+from __future__ import annotations
+
+from course.lab import Lab, Test, Work
+from course.result import Gate, Outcome, judged
+from course.seams.held import carries, part
+from course.seams.hunt import Hunt
+from course.seams.trial import Course, Trial, attempt
+from judging.measures import goodput
+from judging.run import Run, Span
+from judging.verdict import Finding
+from scenarios.scenario import TimedFault, Workload
+
+ALONE, FULL, FAIR, TRIMS, BACK = 0.96, 0.95, 0.9, 0.02, 0.9
+HUNT_BACK, TRIES = 0.85, 3
+SETTLED = 0.5
+HEADERS_BYTES = 138  # of a write's packet: Ethernet 14, IPv6 40 + 40, UDP 8, BTH 12, METH 4, RETH 16, ICRC 4
+OPTIONS = {"size": 65_536, "depth": 24, "qps": 1, "messages": 0}
+RECEIVER = "h4"
+FABRIC = {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 4}
+
+
+def senders(work: Work) -> int:
+    """Three or four: all on the other leaf."""
+    return work.rng("senders").choice((3, 4))
+
+
+def case(work: Work, name: str, count: int, faults: tuple[TimedFault, ...], reference_s: float = 0.5) -> Course:
+    """So many senders to one receiver."""
+    ranks = (RECEIVER, *(f"h{number}" for number in range(count)))
+    load = Workload("incast", OPTIONS, ranks, name="load0")
+    if count == 1:
+        load = Workload("write_bw", OPTIONS, ("h0", RECEIVER), name="load0")
+    length_s = 2.0 if faults else 0.3
+    return Course(
+        work.rng(name).getrandbits(31), FABRIC, (load,), faults,
+        reference_s=reference_s, faults_s=length_s, after_s=length_s + 0.5, seam="window",
+    )  # fmt: skip
+
+
+def trial(work: Work, name: str, made: Course) -> Trial:
+    """The trial of a name, run once per check."""
+    return work.once(name, lambda: attempt(work, made, work.folder / "runs"))
+
+
+def alone(work: Work) -> Trial:
+    return trial(work, "alone", case(work, "alone", 1, (), reference_s=2.5))
+
+
+def incast(work: Work) -> Trial:
+    return trial(work, "incast", case(work, "incast", senders(work), (), reference_s=5.0))
+
+
+def possible_bps(made: Course) -> float:
+    """The payload that the receiver's ports can carry."""
+    plan = made.plan
+    size = plan.packets.pmtu_bytes
+    return plan.planes * plan.links.host_rate_bps * size / (size + HEADERS_BYTES)
+
+
+def count(run: Run, key: str, span: Span) -> int:
+    """How much a counter of all queue pairs grew in a span."""
+    grown = 0
+    for lines in run.agent_samples.values():
+        at = [sum(qp[key] for qp in line["qps"]) for line in lines if line["t_ns"] <= span.stop_ns]
+        before = [sum(qp[key] for qp in line["qps"]) for line in lines if line["t_ns"] <= span.start_ns]
+        grown += (at[-1] if at else 0) - (before[-1] if before else 0)
+    return grown
+
+
+def look(done: Trial) -> tuple[str, ...]:
+    return (f"./lab view {done.folder}", f"./lab report {done.folder}")
+
+
+def full_alone(work: Work) -> Outcome:
+    done = alone(work)
+    share = goodput.over(done.run, part(done.run, "reference", SETTLED)) / possible_bps(done.case)
+    gate = Gate("goodput", 100 * share, 100 * ALONE, " %")
+    windows = [window for _, window in done.windows[0]]
+    told = f"{share:.1%} of the ports' rate; the window went from {windows[0]} to {windows[-1]} bytes"
+    return judged(
+        "one sender alone fills its ports", f"{told}: does it grow when nothing is marked?", (gate,), look(done)
+    )
+
+
+def full_incast(work: Work) -> Outcome:
+    done = incast(work)
+    share = goodput.over(done.run, part(done.run, "reference", SETTLED)) / possible_bps(done.case)
+    gate = Gate("goodput", 100 * share, 100 * FULL, " %")
+    told = f"{senders(work)} senders together reach {share:.1%} of the receiver's rate"
+    return judged("an incast fills the receiver's ports", f"{told}: windows are cut too deep", (gate,), look(done))
+
+
+def few_trims(work: Work) -> Outcome:
+    done = incast(work)
+    span = part(done.run, "reference", SETTLED)
+    trims, packets = count(done.run, "trims", span), count(done.run, "data_packets", span)
+    share = trims / max(1, packets)
+    gate = Gate("packets trimmed", 100 * share, 100 * TRIMS, " %", at_most=True)
+    told = f"{trims} of {packets} packets were trimmed; windows at the end: {last(done)} bytes"
+    cause = "the windows together are larger than path and queues: a mark, a trim or a long round trip must shrink them"
+    return judged("once windows have settled, switches trim little", f"{told}; {cause}", (gate,), look(done))
+
+
+def last(done: Trial) -> str:
+    """The last windows of the senders, which have heard anything."""
+    return ", ".join(str(one[-1][1]) for one in done.windows if len(one) > 1)
+
+
+def fair(work: Work) -> Outcome:
+    done = incast(work)
+    span = part(done.run, "reference", SETTLED)
+    rates = [goodput.over(done.run, span, [f"h{number}"]) / 1e6 for number in range(senders(work))]
+    squares = len(rates) * sum(rate * rate for rate in rates)
+    index = sum(rates) ** 2 / squares if squares else 0.0
+    gate = Gate("Jain's index", index, FAIR)
+    told = ", ".join(f"{rate:.2f}" for rate in rates)
+    cause = "a large window must lose more than a small one, and all must grow alike"
+    return judged("the senders of an incast get equal rates", f"senders get {told} Mb/s; {cause}", (gate,), look(done))
+
+
+def comes_back(work: Work) -> Outcome:
+    mbps = round(work.rng("slow").uniform(1.5, 3.0), 1)
+    faults = tuple(TimedFault(0.0, "rate", f"p{plane}l1>{RECEIVER}", 1.9, mbps) for plane in range(2))
+    done = trial(work, "back", case(work, "back", 1, faults))
+    share = goodput.over(done.run, part(done.run, "after")) / possible_bps(done.case)
+    gate = Gate("goodput", 100 * share, 100 * BACK, " %")
+    windows = [window for at, window in done.windows[0] if at >= done.run.phases["after"].start_ns] or [0]
+    told = f"{share:.1%} of the rate; the window grew from {windows[0]} to {windows[-1]} bytes"
+    return judged(
+        f"the receiver's ports run at {mbps:g} Mb/s for 1.9 s; afterwards the rate comes back",
+        f"{told}: a window that was cut has to grow again within some round trips",
+        (gate,),
+        look(done),
+    )
+
+
+def drawn(work: Work, number: int) -> Course:
+    """A try of the hunt: the receiver's ports are slow, one after the other or at once."""
+    rng = work.rng(f"hunt {number}")
+    faults = []
+    for plane in range(2):
+        at_s = round(rng.uniform(0.0, 0.9), 2)
+        length_s = round(rng.uniform(0.3, 0.95), 2)
+        faults.append(TimedFault(at_s, "rate", f"p{plane}l1>{RECEIVER}", length_s, round(rng.uniform(1.5, 6.0), 1)))
+    return case(work, f"hunt {number}", rng.choice((1, 2, 3)), tuple(sorted(faults, key=lambda one: one.at_s)))
+
+
+def findings(done: Trial) -> list[Finding]:
+    return [carries("after", possible_bps(done.case) * HUNT_BACK)(done.run)]
+
+
+def hunted(work: Work) -> Outcome:
+    hunt = Hunt(TRIES, lambda number: drawn(work, number), findings)
+    return hunt.outcome(work, f"after {TRIES} drawn schedules of slow ports the rate is back")
+
+
+LAB = Lab(
+    number=7,
+    name="window",
+    title="A congestion window: full alone, fair in an incast",
+    minutes=150,
+    file="window.py",
+    tests=(
+        Test("alone", "full rate alone", 2, full_alone),
+        Test("trims", "few packets are trimmed", 3, few_trims),
+        Test("full", "an incast is at full rate", 2, full_incast),
+        Test("fair", "an incast is fair", 3, fair),
+        Test("back", "the rate comes back", 2, comes_back),
+        Test("hunt", "a hunt finds no schedule that breaks it", 3, hunted),
+    ),
+    hunted=True,
+)
