@@ -97,12 +97,12 @@ def punctual(run: Run) -> Finding:
     """The stalls of the run, and how much of it they take away from judging. Never false: a stall is no fault of the
     transport, and each check says for itself when too little is left to judge."""
     if run.options.get("world") == "simulated":
-        return Finding("on time", True, "virtual time: nobody can be late")
+        return Finding("on time", True, "virtual time: no process can be late")
     found = stalls.stalls(run)
     left_out_ns = stalls.total_ns(stalls.spoilt(run))
     figures = {"stalls": len(found), "left_out_s": round(left_out_ns / SECOND_NS, 2)}
     if not found:
-        return Finding("on time", True, "nobody was late by a quarter of a base round trip", figures)
+        return Finding("on time", True, "no process was late by a quarter of a base round trip", figures)
     longest = max(found, key=lambda stall: stall.length_ns)
     reason = stalls.counted(len(found), stalls.described(run, longest))
     if left_out_ns:

@@ -79,7 +79,7 @@ def check(arguments: argparse.Namespace) -> None:
     if len(arguments.links) > 1 and not (arguments.write or arguments.decode):
         raise ValueError("several links: --write FILE.pcapng, --write - or --decode")
     if arguments.write == "-" and sys.stdout.isatty():
-        raise ValueError("--write -: a pcapng on a terminal helps nobody; pipe it: | wireshark -k -i -")
+        raise ValueError("--write - must go to a pipe, not to a terminal: | wireshark -k -i -")
     if len(set(arguments.links)) != len(arguments.links):
         raise ValueError(f"each link once, not {' '.join(arguments.links)}")
 

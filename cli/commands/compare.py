@@ -15,13 +15,16 @@ EXAMPLES = """examples:
   ./lab compare                                    the newest run and the one of its scenario before it
   ./lab compare link-flap/20261121-101500-7        that run and the newest
   ./lab compare link-flap/20261121-101500-7 link-flap/20261121-102000-7 --format json
-with more than two, each is laid beside the first"""
+with more than two, each is compared with the first"""
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     compare = add(subparsers, "compare", compare_command, EXAMPLES)
     compare.add_argument(
-        "names", nargs="*", metavar="RUN", help="without: the newest and the one before it; one: it and the newest"
+        "names",
+        nargs="*",
+        metavar="RUN",
+        help="runs to compare; with none, the two newest; with one, that run and the newest",
     )
     add_runs(compare)
     compare.add_argument("--output", type=Path, help="where to write the page (compare.html in the last run)")

@@ -24,9 +24,9 @@ EXAMPLES = """examples:
   ./lab exec h3 -- ib_write_bw
   ./lab exec h0 -- ib_write_bw h3
   cc program.c -o program $(./lab exec --sdk)
-Names of hosts behind the command stand for their addresses, as at the prompt. A program that uses libibverbs or libmrc
-gets the lab's (docs/libmrc.md), and IPv4 addresses of a front-end network; a script that starts one needs --verbs. The
-exit status is the command's."""
+Names of hosts in the command are replaced by their addresses, as at the prompt. A program that uses libibverbs or
+libmrc gets the lab's (docs/libmrc.md), and IPv4 addresses of a front-end network; a script that starts one needs
+--verbs. The exit status is the command's."""
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

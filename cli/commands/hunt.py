@@ -1,4 +1,4 @@
-"""`mrclab hunt`: timelines that nobody wrote, until one breaks what must hold; the smallest such one is kept."""
+"""`mrclab hunt`: random timelines until one breaks an invariant; the smallest such timeline is kept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DESCRIPTION = "Draw faults, fabrics, loads and settings; hold what must always h
 EXAMPLES = """examples:
   ./lab hunt                            two minutes with a seed of chance, which is printed first
   ./lab hunt --seed 7 --tries 100       the same tries again
-  ./lab hunt --minutes 600 --go-on      a night, past whatever it finds
+  ./lab hunt --minutes 600 --go-on      all night, without stopping at findings
 exit status: 0 everything held, 1 something was found, 2 no hunt"""
 
 

@@ -40,7 +40,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--short", action="store_true", help="runs of seconds, which show that everything works and no more")
     add("--workers", type=int, metavar="N", help="processes that make runs (one for each processor)")
     add_runs(reproduce, "results and the page are")
-    add("--markdown", type=Path, metavar="FILE", help="write the tables there, too, and FILE.json beside")
+    add("--markdown", type=Path, metavar="FILE", help="also write the tables to FILE, and FILE.json beside it")
     add("--ablate", action="store_true", help="the scenarios without each of the lab's rules, instead of figures")
     add("--seeds", default="20", metavar="N|A-B", help="with --ablate: seeds 1 to N, or A to B (20)")
     add("--plain", action="store_true", help="print lines instead of a bar")

@@ -97,16 +97,19 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--payload",
         choices=("real", "counted"),
         default="real",
-        help="counted: frames leave payload out, and its place alone is checked (virtual time)",
+        help="counted: frames carry no payload, and only its place is checked (virtual time)",
     )
     run.add_argument("--rate", type=float, metavar="MBPS", help="rate of a NIC port; without it, calibrated")
     run.add_argument("--calibrate", action="store_true", help="measure this machine again first")
     run.add_argument(
-        "--reconvergence", type=float, metavar="SECONDS", help="RoCE: routing avoids a dead link so long after it died"
+        "--reconvergence",
+        type=float,
+        metavar="SECONDS",
+        help="RoCE: routing avoids a dead link this long after its failure",
     )
     add_time(run)
     run.add_argument(
-        "--until", type=float, metavar="SECONDS", help="break off then, unjudged (virtual time, at lab rates)"
+        "--until", type=float, metavar="SECONDS", help="stop then, without a verdict (virtual time, at lab rates)"
     )
     run.add_argument(
         "--record-packets",
@@ -122,9 +125,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="json: options, verdict and figures, and nothing else",
     )
     add_plain(run, "live view")
-    run.add_argument("--view", action="store_true", help="the run on a page in the browser, too: prints its address")
+    run.add_argument("--view", action="store_true", help="also show the run in the browser; prints the page's address")
     run.add_argument(
-        "--paused", action="store_true", help="with --view, in virtual time: begin held, for the page to let go"
+        "--paused", action="store_true", help="with --view, in virtual time: start paused; resume from the page"
     )
     labname.add_option(run)
 
@@ -140,7 +143,7 @@ def add_program(run: argparse.ArgumentParser) -> None:
 
 
 def refuse_second_lab() -> None:
-    """LabRunningError while the chosen lab is there: a run brings up one of its own, in place of an abandoned one."""
+    """LabRunningError while the chosen lab is up: a run brings up its own lab, and replaces an abandoned one."""
     from topo.emulation import state
     from topo.emulation.lab import there_already
 

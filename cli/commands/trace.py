@@ -103,7 +103,7 @@ def as_text(path: Path, where: str, frame: bytes, journey: Journey, full: bool) 
             lines.append(f"      out by port {hop.port_out} to {destination}, hop limit {hop_limit(hop.frame_out)}")
         lines += met([c for c in hop.conditions if c.place != hop.switch.name])
     if journey.reached is None:
-        return [*lines, "nobody receives it"]
+        return [*lines, "no host receives it"]
     share = arrival(journey.conditions)
     chance = "" if share == 1 else f", if it is not lost on the way: {share:.3g} of such packets are not"
     return [*lines, f"{journey.reached} receives {len(journey.hops[-1].frame_out)} bytes{chance}"]

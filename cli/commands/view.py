@@ -33,8 +33,8 @@ EXAMPLES = """examples:
   ./lab view RUN OTHER            a race: two runs on one slider
   ./lab view RUN --export r.html  the replay as one file, to hand out (each run's report links to its own)
   ./lab run link-flap --view      a run while it goes on
-The address that is printed holds a token: whoever has it may see the lab, and break it. Nothing listens beyond this
-machine. Ctrl-C ends the view."""
+The printed address contains a token: everyone who has it can see the lab, and break it. The page is served on this
+machine only. Ctrl-C ends the view."""
 
 
 def port(text: str) -> int:

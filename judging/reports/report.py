@@ -37,16 +37,17 @@ DROP_TITLES = {
 }
 RECOVERY_HEAD = ["at", "fault", "lowest goodput", "packet missed", "paths abandoned", "losses repaired", "rate back"]
 RECOVERY = (
-    "After so many ms (base round trips): a lost packet was missed, from its sending; from the fault's beginning, the "
-    "last bad path was abandoned, the last lost packet had arrived, and the rate was back at 90 % of what is usual."
+    "Times in ms, with base round trips in brackets. 'Packet missed' counts from the sending of a lost packet until "
+    "its loss was noticed. The others count from the beginning of the fault: until the last bad path was abandoned, "
+    "until the last lost packet had arrived, and until the rate was back at 90 % of the usual."
 )
 REPLAY = "replay.html"  # written by `page/export.py`
 STALLS_SHOWN = 20
-STALLS = "When something was due and nobody did it, in grey in every chart. The longest, in order of time."
+STALLS = "Times when a process did not do what was due: grey in every chart. The longest, in order of time."
 COMMAND_HEAD = ["host", "command", "ended with", "ran for"]
 OUTPUT_LINES_SHOWN = 40  # of each host, in the text
 UNJUDGED = ("warmup", "heal")
-FLOWS_NOTE = "Bytes that receivers have verified, message by message, looked at every 100 ms."
+FLOWS_NOTE = "Bytes that receivers have verified, message by message, counted every 100 ms."
 FLOW_HEAD = ["workload", "phase", "flows", "mean", "slowest", "fastest", "longest silence", "all began after"]
 
 
@@ -226,7 +227,7 @@ def scale(run: Run) -> str:
         return ""
     factor = int(real) / int(lab)
     return (
-        f"A plane port ran at {rate(int(lab))} and stands for {rate(int(real))}: everything is {factor:,.0f} times "
+        f"A plane port ran at {rate(int(lab))} in place of {rate(int(real))}: everything is {factor:,.0f} times "
         f"slower than the hardware, so 1 s here is {1e6 / factor:,.0f} µs there."
     )
 

@@ -23,7 +23,7 @@ export function ev(number) {
   return "0x" + Number(number).toString(16).padStart(8, "0");
 }
 
-// What a line of the journal says, for people.
+// A line of the journal as a sentence.
 export function event(line) {
   switch (line.kind) {
     case "phase": return `phase ${line.name} ${line.state === "start" ? "begins" : "ends"}`;

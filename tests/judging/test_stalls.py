@@ -285,7 +285,7 @@ def test_the_evidence_says_how_many_stalls_and_how_much_is_left_out(made_up: Bui
     assert finding.reason == (
         "2 stalls, the longest 300 ms at 18.00 s (cpu0, h0, switches); 0.5 s are left out of what is judged"
     )
-    assert evidence.punctual(made_up()).reason == "nobody was late by a quarter of a base round trip"
+    assert evidence.punctual(made_up()).reason == "no process was late by a quarter of a base round trip"
 
 
 def test_stalls_are_drawn_in_every_chart_over_time_and_listed(made_up: Build) -> None:

@@ -82,7 +82,7 @@ def test_trace_and_paths_agree_with_a_ping_along_the_path(lab: None, fault: tupl
         assert not arrives()
         assert traced.returncode == 1
         assert said in traced.stdout
-        assert traced.stdout.endswith("nobody receives it\n")
+        assert traced.stdout.endswith("no host receives it\n")
         assert said in listed
         assert listed.count("DEAD") == 1
         assert "DEAD" not in mrclab("paths", "h0", "h3", "--plan", "tiny").stdout

@@ -81,7 +81,7 @@ def test_trace_and_paths_say_what_is_in_force_and_where_a_packet_ends(
         assert ("LOSES" in listed) == (share < 1)
     else:
         assert journey.reached is None
-        assert text.endswith("nobody receives it")
+        assert text.endswith("no host receives it")
         assert (journey.hops[-1].switch.name if journey.hops else "h0") == ends
         assert "  DEAD" in listed
         assert "decapsulates" not in listed

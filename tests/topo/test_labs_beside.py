@@ -92,7 +92,7 @@ def test_a_killed_up_of_one_name_is_cleaned_up_by_down_of_that_name_alone() -> N
             assert starter.poll() is None
         starter.kill()
     assert words("status", "--name", "blue").returncode == 1
-    assert "whoever brought it up has died" in words("status", "--name", "blue").stdout
+    assert "the process that brought it up has died" in words("status", "--name", "blue").stdout
     assert "abandoned" in words("status").stdout
     assert down(BLUE) is True
     assert sorted(os.listdir("/run/netns")) == sorted(node.name for node in KERNEL_TINY.nodes())

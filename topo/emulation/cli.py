@@ -59,7 +59,7 @@ def register(
 
     end = _add(subparsers, "down", "down\n  down --name blue")
     end.add_argument("--wait", action="store_true", help="wait for an `up` that is at work")
-    end.add_argument("--all", action="store_true", help="every lab of yours, whatever its name (root: everybody's)")
+    end.add_argument("--all", action="store_true", help="every lab of yours (root: of all users)")
     labname.add_option(end)
     end.set_defaults(run=run_down)
 
@@ -187,7 +187,11 @@ def _show_record(record: state.LabState | None, name: LabName) -> int:
     elif record.run:
         print(f"its run has died: {record.run}; `down{name.option()}` removes the rest")
     if record.phase != "running":
-        print("it is not ready" if record.starter_alive else "whoever brought it up has died: `down` removes the rest")
+        print(
+            "it is not ready"
+            if record.starter_alive
+            else "the process that brought it up has died: `down` removes the rest"
+        )
         return 1
     status = Lab(record).status()
     print(f"{status['hosts']} hosts, {status['switches']} switches, {status['processes']} processes")

@@ -27,7 +27,7 @@ export function aboutCable(scene, state, cable) {
   return [element("h2", {}, cable.name), plain([
     ["load", carried === null ? "not measured here" : `${(carried * 100).toFixed(0)} % of ${rate(cable.edge ? scene.plan.host_rate_bps : scene.plan.fabric_rate_bps)}`],
     ["queue", filled === null ? "not measured here" : `${(filled * 100).toFixed(0)} % of the length that trims`],
-    ["dropped", lost ? `${lost.count} since the sample before` : "none"],
+    ["dropped", lost ? `${lost.count} since the previous sample` : "none"],
     ["ports", `${cable.a}:${cable.aPort} ↔ ${cable.b}:${cable.bPort}`],
   ])];
 }
@@ -36,11 +36,11 @@ export function aboutRun(lane, state) {
   const { record, scene } = lane, options = { ...scene.options, ...record.options };
   const rows = [["plan", `${scene.plan.name}: ${scene.plan.planes} plane${scene.plan.planes > 1 ? "s" : ""} × ${scene.plan.leaves} leaves × ${scene.plan.spines} spines, ${scene.hosts.length} hosts`]];
   if (options.scenario) rows.push(["scenario", `${options.scenario}, ${options.transport}, seed ${options.seed}`], ["world", options.world === "simulated" ? "virtual time" : "real links"]);
-  let left = 0;
-  for (const line of state.evs.values()) left += line.new !== "good" && line.new !== "skip";
+  let abandoned = 0;
+  for (const line of state.evs.values()) abandoned += line.new !== "good" && line.new !== "skip";
   const now = goodput(state);
   if (now !== null) rows.push(["goodput", rate(now)]);
-  if (record.lines.length) rows.push(["phase", state.phase ?? "—"], ["steps", `${state.steps} ranks' steps done`], ["paths left", String(left)]);
+  if (record.lines.length) rows.push(["phase", state.phase ?? "—"], ["steps", `${state.steps} ranks' steps done`], ["paths abandoned", String(abandoned)]);
   const faults = [...state.faults.values()].map((line) => `${line.verb} ${line.target}${line.by_hand ? " (by hand)" : ""}`);
   rows.push(["faults", faults.length ? faults.join(", ") : "none in force"]);
   if (state.error) rows.push(["error", state.error.message]);
@@ -55,7 +55,7 @@ export function legend(colours, draw) {
     return element("span", {}, canvas, ` ${SHAPES[kind].name} `);
   });
   return [element("h2", {}, "signs"), element("div", { className: "row" }, shapes),
-    element("p", { className: "why" }, "Numbers at hosts: since the sample before. Lines: thicker and bluer with load; ✕ dead, % lossy, … late, ▾ slow, ■ stopped, ⊘ drained. ● data and ○ answers on their way: one in 8 of the packet log; elsewhere, in a ring, those that both ends sampled, on the path that the EV names.")];
+    element("p", { className: "why" }, "Numbers at hosts count since the previous sample. Lines are thicker and bluer with load: ✕ dead, % lossy, … late, ▾ slow, ■ stopped, ⊘ drained. ● data and ○ answers on their way: one in 8 of the packet log. Without a packet log, packets that both ends sampled, in a ring, on the path that the EV names.")];
 }
 
 function plain(rows) {

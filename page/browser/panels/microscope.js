@@ -136,7 +136,7 @@ function journey(seen) {
     if (hop.frame.length) before = hop.frame;
     if (hop.text) parts.push(element("details", {}, element("summary", {}, "every step"), element("pre", {}, hop.text)));
   }
-  parts.push(element("p", { className: seen.reached ? "" : "bad" }, seen.reached ? `${seen.reached} receives it` : "nobody receives it"));
+  parts.push(element("p", { className: seen.reached ? "" : "bad" }, seen.reached ? `${seen.reached} receives it` : "no host receives it"));
   return parts;
 }
 
