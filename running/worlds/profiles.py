@@ -17,22 +17,30 @@ from topo.node import Host
 from topo.plan import Plan
 from topo.profile import nic_profile, pair_rtt_ns, path_rows
 
+Shared = dict[tuple[int, str], tuple[ProfilePath, ...]]
+"""Paths by the leaf of the sender and the name of the receiver: all hosts under one leaf have the same ones."""
+
 
 class Paths(Sequence[ProfilePath]):
     """Every path from one host to another, read as `endpoint.profile` reads them."""
 
-    __slots__ = ("_here", "_made", "_plan", "_ports", "_there")
+    __slots__ = ("_here", "_made", "_plan", "_ports", "_shared", "_there")
 
-    def __init__(self, plan: Plan, here: Host, there: Host, ports: tuple[ProfilePort, ...]) -> None:
+    def __init__(self, plan: Plan, here: Host, there: Host, ports: tuple[ProfilePort, ...], shared: Shared) -> None:
         self._plan = plan
         self._here = here
         self._there = there
         self._ports = ports
+        self._shared = shared
         self._made: tuple[ProfilePath, ...] | None = None
 
     def _all(self) -> tuple[ProfilePath, ...]:
         if self._made is None:
-            self._made = profile.paths(path_rows(self._plan, self._here, self._there), self._ports)
+            place = self._plan.leaf_of(self._here), self._there.name
+            if place not in self._shared:
+                rows = path_rows(self._plan, self._here, self._there)
+                self._shared[place] = profile.paths(rows, self._ports)
+            self._made = self._shared[place]
         return self._made
 
     def __len__(self) -> int:
@@ -52,15 +60,21 @@ class Paths(Sequence[ProfilePath]):
 class Destinations(Mapping[str, Destination]):
     """Every other host, in the plan's order. `addresses` has all hosts by name with their addresses."""
 
-    __slots__ = ("_addresses", "_here", "_made", "_plan", "_ports")
+    __slots__ = ("_addresses", "_here", "_made", "_plan", "_ports", "_shared")
 
     def __init__(
-        self, plan: Plan, here: Host, ports: tuple[ProfilePort, ...], addresses: Mapping[str, tuple[Host, IPv6Address]]
+        self,
+        plan: Plan,
+        here: Host,
+        ports: tuple[ProfilePort, ...],
+        addresses: Mapping[str, tuple[Host, IPv6Address]],
+        shared: Shared,
     ) -> None:
         self._plan = plan
         self._here = here
         self._ports = ports
         self._addresses = addresses
+        self._shared = shared
         self._made: dict[str, Destination] = {}
 
     def __len__(self) -> int:
@@ -79,7 +93,7 @@ class Destinations(Mapping[str, Destination]):
             if name not in self:
                 raise KeyError(name)
             other, address = self._addresses[name]
-            paths = Paths(self._plan, self._here, other, self._ports)
+            paths = Paths(self._plan, self._here, other, self._ports, self._shared)
             round_trip_ns = pair_rtt_ns(self._plan, self._here, other)
             found = self._made[name] = Destination(name, other.index, address, round_trip_ns, paths)
         return found
@@ -91,7 +105,8 @@ class HostProfiles:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._addresses = {host.name: (host, IPv6Address(host_address(plan, host))) for host in plan.hosts()}
+        self._shared: Shared = {}
 
     def of(self, host: Host) -> NicProfile:
         own = profile.parse(nic_profile(self._plan, host, destinations=()))
-        return replace(own, destinations=Destinations(self._plan, host, own.ports, self._addresses))
+        return replace(own, destinations=Destinations(self._plan, host, own.ports, self._addresses, self._shared))
