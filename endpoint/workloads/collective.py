@@ -63,7 +63,8 @@ class CollectiveOptions(Options):
 
     What the host costs: `call_ns` before a round's communication; in a ring, for each slice that arrives, `slice_ns`
     and its bytes at `copy_gbps` (Gb/s; 0: at once), one slice after the other, before its data goes on. `slices` cuts
-    each chunk into so many slices, however large; with 0 `segment` says how large they are.
+    each chunk into so many slices, however large, which take the queue pairs of a link round robin (as NCCL's do since
+    2.20); with 0 `segment` says how large segments are, and a segment has the same queue pair in every step.
     """
 
     size: int = 1 << 20
@@ -238,7 +239,8 @@ class Collective(Workload):
         immediate = step << STEP_SHIFT | segment
         immediate |= (PARITY if self.round & 1 else 0) | (LAST if self.last_round else 0)
         source = (self.region, chunk * self.chunk_bytes + start, length)
-        self.post(link, segment % len(link.qps), segment, source, self.inbox_place(step) + start, immediate)
+        turn = step * self.segments + segment if self.options.slices else segment
+        self.post(link, turn % len(link.qps), segment, source, self.inbox_place(step) + start, immediate)
 
     def inbox_place(self, step: int) -> int:
         """The place in an inbox of a step's chunk in this round, in bytes."""

@@ -126,6 +126,16 @@ def test_what_a_host_costs_makes_each_slice_of_a_ring_and_each_call_that_much_lo
         assert 4 * cost_ns <= comm_ns(**host) <= 4 * cost_ns + bare_ns
 
 
+@pytest.mark.parametrize(("slices", "sent"), [(2, [4] * 4 * 5), (0, [8] * 5)])
+def test_slices_take_the_queue_pairs_round_robin_and_a_segment_keeps_its_own(slices, sent):
+    """A ring of five has eight steps: with two slices 16 writes a rank on four queue pairs, with one segment eight."""
+    net = FakeNet(seed=7, hosts=5)
+    running = group(net, "all_reduce", 5, size=4000, rounds=1, slices=slices, qps=4)
+    pairs = [qp for transport in net.transports.values() for qp in transport.qps.values()]
+    finished(net, running)
+    assert [qp.sent for qp in pairs if qp.sent] == sent
+
+
 def test_a_training_loop_writes_a_step_a_rank_and_counts_from_zero():
     net = FakeNet(seed=9, hosts=4)
     options = {"size": 4000, "steps": 5, "compute_ns": 20_000_000, "compute_jitter": 0.5}
