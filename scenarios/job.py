@@ -90,6 +90,8 @@ SCENARIO = Scenario(
     phases=phases(warmup_s=1.0, reference_s=45.0, faults_s=50.0),
     paper=(
         PaperRow("8", "a T1 stopped forwarding, later rebooted (75K-GPU job)", "the job went on"),
-        PaperRow("6/7", "a NIC's transceiver flaps 4 links (50K-GPU job)", "25 % dip for a minute, no QP failed"),
+        PaperRow(
+            "6/7", "a T0's transceiver flaps a link of 4 NICs (50K-GPU job)", "25 % dip for a minute, no QP failed"
+        ),
     ),
 )

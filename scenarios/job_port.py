@@ -32,5 +32,9 @@ SCENARIO = replace(
     ),
     timeline=timeline,
     checks=judge,
-    paper=(PaperRow("6/7", "a NIC's transceiver flaps 4 links (50K-GPU job)", "25 % dip for a minute, no QP failed"),),
+    paper=(
+        PaperRow(
+            "6/7", "a T0's transceiver flaps a link of 4 NICs (50K-GPU job)", "25 % dip for a minute, no QP failed"
+        ),
+    ),
 )

@@ -69,7 +69,7 @@ SCENARIO = Scenario(
     phases=phases(reference_s=20.0, faults_s=50.0),
     short=phases(warmup_s=1.5, reference_s=7.0, faults_s=11.0, heal_s=1.5),
     paper=(
-        PaperRow("5", "T0–T1 flaps a minute during a 75K-GPU job", "mean 4.2, up to 13: negligible impact"),
+        PaperRow("5", "T0–T1 flaps a minute during a very large job", "mean 4.2, up to 13: negligible impact"),
         PaperRow("9c", "20 T0–T1 links taken down, 1 s apart", "goodput 1533 → 1534 Gb/s, lowest sample 1520"),
         PaperRow("9d", "8 T0–T1 links down at 22 s, up at 52 s", "mean 1531 Gb/s, lowest 1472 at the failure"),
     ),
