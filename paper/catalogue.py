@@ -8,6 +8,8 @@ from pathlib import Path
 
 from paper.figure import Figure
 
+FOLDER = Path(__file__).parent
+
 MODULES: Mapping[str, str] = {
     "4": "figure_4",
     "5": "figure_5",
@@ -61,4 +63,4 @@ def figures(names: Sequence[str] = ()) -> list[Figure]:
 
 def file_of(name: str) -> Path:
     """The file of a figure."""
-    return Path(__file__).parent / "figures" / f"{MODULES[name]}.py"
+    return FOLDER / "figures" / f"{MODULES[name]}.py"

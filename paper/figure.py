@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from judging.run import Run
 from running.transport_choice import TransportChoice
-from scenarios.scenario import SAMPLE_S, Phase, Scenario, TimedFault, Workload
+from scenarios.scenario import SAMPLE_S, Load, Phase, Scenario, TimedFault, Workload
 from topo.plan import Plan
 
 Points = Sequence[tuple[float, float]]
@@ -26,7 +26,8 @@ class Measured:
 class Part:
     """One run of a figure, independent of the others. Lengths and times are in lab seconds (`clock.Clock.lab_s`).
 
-    `plan` is the cluster; a baseline's transport runs on its single-plane equivalent, as everywhere.
+    `plan` is the cluster; a baseline's transport runs on its single-plane equivalent, as everywhere. `load` is what a
+    run carries whose work ends long before its phases do.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Part:
     sample_s: float = SAMPLE_S
     sample_switches: bool = False
     seed: int = 1
+    load: Load | None = None
 
     def scenario(self, figure: str) -> Scenario:
         """The part as the runner takes it. Quantities are compared instead of checks."""
@@ -55,6 +57,7 @@ class Part:
             sample_paths=self.sample_paths,
             sample_s=self.sample_s,
             sample_switches=self.sample_switches,
+            load=None if (load := self.load) is None else lambda setting: load,
         )
 
 

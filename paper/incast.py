@@ -18,14 +18,17 @@ from scenarios.scenario import Workload
 RECEIVER, VICTIM_RECEIVER = "h0", "h1"
 SENDERS = ("h4", "h8", "h12", "h5", "h9", "h13", "h6")  # from the three racks in turn
 VICTIM_SENDER = "h10"
-SECOND, SHORT_SECOND = 60, 1  # round trips to a second of the paper, which is a sample of its figures
+SHORT_SECOND = 1  # round trips to a second of the paper, in a short form
 LENGTH_S = 30
 LOWEST = f"the lowest of {LENGTH_S} samples; ours are shorter than the paper's, so that they vary more, not less"
 
 
-def seven_to_one(name: str, transport: TransportChoice, qps: int, short: bool, seed: int = 1) -> Part:
-    """Numbers: the victim's mean and lowest sample, the mean of each incast flow, least and most of them."""
-    clock = Clock.round_trips(D, SHORT_SECOND if short else SECOND, short)
+def seven_to_one(name: str, transport: TransportChoice, qps: int, second: int, seed: int = 1) -> Part:
+    """Numbers: the victim's mean and lowest sample, the mean of each incast flow, least and most of them.
+
+    `second` round trips stand for a second of the paper, which is a sample of its figures.
+    """
+    clock = Clock.round_trips(D, second, second == SHORT_SECOND)
     options = {"size": SIZE, "depth": DEPTH, "qps": qps, "messages": 0}
 
     def measure(run: Run) -> Measured:

@@ -106,16 +106,20 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """An order of the paper beside ours: the ratio of the first to the second, in both; None: not run."""
+    """An order of the paper beside ours: the ratio of the first to the second, in both; None: not run.
+
+    `calibrated`: both numbers set values of the model, so their order says nothing.
+    """
 
     order: Order
     paper: float
     ours: float | None
+    calibrated: bool = False
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the same one is ahead, or both are ties; None: not run."""
-        if self.ours is None:
+        """Whether the same one is ahead, or both are ties; None: not run, or calibrated."""
+        if self.ours is None or self.calibrated:
             return None
         return (self.paper > 1) == (self.ours > 1) or (tie(self.paper) and tie(self.ours))
 
@@ -173,7 +177,8 @@ class Outcome:
         for order in self.figure.orders:
             first, second = known[order.first], known[order.second]
             ours = None if first.ours is None or second.ours is None else ratio(first.ours, second.ours)
-            found.append(Compared(order, ratio(first.quantity.paper, second.quantity.paper), ours))
+            calibrated = first.quantity.calibrates and second.quantity.calibrates
+            found.append(Compared(order, ratio(first.quantity.paper, second.quantity.paper), ours, calibrated))
         return found
 
     def _compared(self, quantity: Quantity) -> Comparison:

@@ -6,6 +6,7 @@ import ast
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from judging.run import Run
@@ -19,13 +20,10 @@ from studies.sweeping.row import Row
 from studies.sweeping.task import Choose, Task, VersionError
 
 SHORT = "--short"
-MEASURING = (
-    "judging",
-    *(
-        f"paper/{name}.py"
-        for name in ("clock", "incast", "job", "losing", "measuring", "pair", "production", "streams")
-    ),
-)
+MEASURING = frozenset({"clock", "incast", "job", "random_loss", "measuring", "pair", "production", "streams"})
+"""Modules of this folder that fold runs to numbers, beside those of figures."""
+ASIDE = ("FIGURE", "SIZES")
+"""What of a figure's file decides no single run: comparisons and words, and which sizes there are runs of."""
 MADE = "made"
 """What the verdict of a row says: nothing is judged here."""
 
@@ -48,20 +46,45 @@ def choose(words: Sequence[str]) -> RunSpec:
 
 
 def hashes(words: Sequence[str]) -> dict[str, str]:
-    """What decides a row, by name: the run's key with all that is in it, and the code that measures."""
+    """What decides a row, by name: the run's key with all that is in it, its traffic, and the code that measures."""
+    file = catalogue.file_of(words[0])
+    part = part_of(words)[1]
+    traffic = repr((part.workloads, part.phases, part.faults, part.sample_s, part.sample_paths, part.sample_switches))
     return {
         "run": identity.key(choose(words).options()),
-        "figure": identity.digest(deciding(catalogue.file_of(words[0]).read_text()).encode()),
-        "measuring": identity.code_digest(MEASURING),
+        "traffic": identity.digest(traffic.encode()),
+        "figure": identity.digest(deciding(file.read_text()).encode()),
+        "measuring": identity.code_digest(("judging", *(f"paper/{name}.py" for name in measuring(file)))),
     }
 
 
+@cache
+def measuring(file: Path) -> tuple[str, ...]:
+    """The modules of MEASURING that a file imports, and those that they import."""
+    found: set[str] = set()
+    waiting = [file]
+    while waiting:
+        named = imported(ast.parse(waiting.pop().read_text())) & MEASURING - found
+        found |= named
+        waiting += [catalogue.FOLDER / f"{name}.py" for name in sorted(named)]
+    return tuple(sorted(found))
+
+
+def imported(tree: ast.Module) -> set[str]:
+    """The modules of this folder that a file names in its imports."""
+    found = set()
+    for one in ast.walk(tree):
+        if isinstance(one, ast.ImportFrom) and one.module == "paper":
+            found |= {name.name for name in one.names}
+        elif isinstance(one, ast.ImportFrom) and one.module and one.module.startswith("paper."):
+            found.add(one.module.split(".")[1])
+    return found
+
+
 def deciding(source: str) -> str:
-    """What of a figure's file decides its runs: everything but comments and `FIGURE`, which compares and describes."""
+    """What of a figure's file decides a run: everything but comments and the names in ASIDE."""
     tree = ast.parse(source)
-    tree.body = [
-        one for one in tree.body if not (isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "FIGURE")
-    ]
+    tree.body = [one for one in tree.body if not (isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) in ASIDE)]
     return ast.dump(tree)
 
 

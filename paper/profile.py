@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,10 @@ FOLDER = Path(__file__).parent / "profiles"
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One cluster's devices; `collective` are options of workloads, `mrc` and `roce` settings of endpoints."""
+    """One cluster's devices; `collective` are options of workloads, `mrc` and `roce` settings of endpoints.
+
+    `costs` are options of workloads that differ by transport, under the transport's title in figures.
+    """
 
     name: str
     cluster: str
@@ -31,6 +34,11 @@ class Profile:
     mrc: Mapping[str, Any]
     roce: Mapping[str, Any]
     set_from: Mapping[str, Sequence[str]]
+    costs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def host(self, title: str) -> dict[str, Any]:
+        """What a collective costs the hosts under a transport."""
+        return {**self.collective, **self.costs.get(title, {})}
 
     def transport(self, choice: TransportChoice) -> TransportChoice:
         """The choice with this NIC's settings, which go before its own."""

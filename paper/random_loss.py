@@ -15,7 +15,7 @@ from paper.figure import Chart, Failing, Measured, Order, PaperCurve, Part, Quan
 from paper.parameters import MRC, PFC_DCQCN, PFC_DCQCN_16QP
 from paper.placement import ranks
 from running.transport_choice import TransportChoice
-from scenarios.scenario import Phase, TimedFault, Workload
+from scenarios.scenario import Load, Phase, TimedFault, Workload
 from topo.plan import Plan
 
 MB = 1 << 20
@@ -27,7 +27,7 @@ SAMPLES = 1
 counters of 64,512 queue pairs took half of a run's time."""
 SLACK = 6.0
 """A run may take so many times as long as the paper's rate says before it is broken off, and counts as unfinished."""
-ROUNDS_MB = 16
+ROUNDS_MB = 8
 """A run with losses has rounds of so much data in all, and one round of what is larger."""
 SHORT = replace(C, leaves=2, spines=2, hosts_per_leaf=2)
 SHORT_BYTES = 1 << 16
@@ -134,8 +134,11 @@ class Collective:
         expected_s = size_mb * MB * 8 * self.factor / (max(paper_gbps, LEAST_GBPS) * 1e9)
         rounds = max(1, ROUNDS_MB // size_mb) if loss else 1
         length_s = rounds * SLACK * expected_s / plan.pace
-        host = PROFILE.collective if profiled else {"segment": SEGMENT}
-        options = {"size": size, "rounds": rounds, "qps": choice.queue_pairs, **host}
+        host = PROFILE.host(transport) if profiled else {"segment": SEGMENT}
+        pairs = choice.queue_pairs
+        if self.kind == "all_to_all" and (slices := host.get("slices")):
+            pairs = min(pairs, slices)  # a rank has so many messages for another; further queue pairs would be idle
+        options = {"size": size, "rounds": rounds, "qps": pairs, **host}
         return Part(
             name=part_name(transport, loss, size_mb) + knob,
             plan=plan,
@@ -145,6 +148,7 @@ class Collective:
             faults=lossy(plan, loss),
             measure=partial(measure, self.factor),
             sample_s=length_s / SAMPLES,
+            load=Load(rounds * expected_s / plan.pace, round(rounds * size * self.factor * plan.host_count)),
         )
 
     def parts(self, short: bool) -> list[Part]:
@@ -170,12 +174,12 @@ class Collective:
             if (name := quantity_name(transport, loss, size)) in readings.of(self.figure)
         ]
 
-    def failing(self, transport: str, loss: float, size: int) -> Failing | None:
-        """The run of the same size with another loss, if there is one."""
+    def failing(self, transport: str, loss: float, size: int) -> Failing:
+        """The run with another loss, of the same size or of the largest that there is."""
         other = 0.0 if loss else LOSSES[1]
-        if size not in self.sizes[other]:
-            return None
-        return Failing(f"{other:g} % loss", f"{part_name(transport, other, size)}:busbw")
+        same = min(size, max(self.sizes[other]))
+        knob = f"{other:g} % loss" if same == size else f"{other:g} % loss, {same} MB"
+        return Failing(knob, f"{part_name(transport, other, same)}:busbw")
 
     def orders(self) -> list[Order]:
         """MRC against RoCE, on one and on sixteen queue pairs, at every loss and size."""

@@ -174,7 +174,7 @@ class Scenario:
     short: tuple[Phase, ...] = ()  # the shortest phases in which the checks have enough evidence; () for none
     settings: Mapping[str, Any] = field(default_factory=dict)  # of MRC endpoints (endpoint/nic/config.py)
     until_done: bool = False  # whether the run ends with all workloads and programs, however long its phases are
-    load: Callable[[Setting], Load] | None = None  # with `until_done`: what the run has to carry
+    load: Callable[[Setting], Load] | None = None  # of work that ends before its phases: what the run has to carry
     command: Command | None = None  # in place of the scenario's own traffic (`command.py`)
 
     def shortened(self) -> Scenario:

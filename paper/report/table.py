@@ -95,7 +95,7 @@ def orders(outcomes: Sequence[Outcome]) -> Rows:
             one.order.second,
             number(one.paper),
             number(one.ours),
-            AGREES[one.agrees],
+            CALIBRATION if one.calibrated else AGREES[one.agrees],
         ]
         for outcome in outcomes
         for one in outcome.orders

@@ -12,7 +12,7 @@ import pytest
 from cli import main as cli
 from endpoint.mrc.presets import RULES
 from judging.run import Run
-from paper import ablation, catalogue, perform, profile, readings
+from paper import ablation, catalogue, perform, profile, random_loss, readings
 from paper.clock import Clock
 from paper.cluster import CLUSTERS, A, B, C
 from paper.figure import Chart, Experiment, Failing, Figure, Measured, Order, PaperCurve, Part, Quantity
@@ -189,6 +189,36 @@ def test_words_about_a_figure_do_not_make_its_runs_again() -> None:
     assert perform.deciding(source) != perform.deciding(source.replace("A = 1", "A = 2"))
 
 
+def test_which_sizes_there_are_makes_no_other_run_again() -> None:
+    source = "SIZES = (1, 2)\nFIGURE = Figure()\nB = 1\n"
+    assert perform.deciding(source) == perform.deciding(source.replace("2", "4"))
+
+
+def test_a_key_changes_with_the_traffic() -> None:
+    """A device profile changes no setting of the transport where it makes hosts slower."""
+    words = ("16", "mrc-0-2")
+    known = perform.hashes(words)
+    with pytest.MonkeyPatch.context() as patch:
+        slower = replace(random_loss.PROFILE, collective={**random_loss.PROFILE.collective, "slice_ns": 1})
+        patch.setattr(random_loss, "PROFILE", slower)
+        changed = perform.hashes(words)
+    assert [name for name in known if known[name] != changed[name]] == ["traffic"]
+
+
+def test_only_the_code_that_measures_a_figure_makes_it_again() -> None:
+    assert perform.measuring(catalogue.file_of("16")) == ("random_loss",)
+    assert perform.measuring(catalogue.file_of("18")) == ("clock", "incast", "measuring", "streams")
+    files = {path.stem: path.read_text() for path in catalogue.FOLDER.glob("*.py")}
+    reading = {name for name, text in files.items() if "(run: Run" in text or "run: Run," in text}
+    assert reading - {"figure"} <= perform.MEASURING | {"breaking"}
+
+
+def test_a_run_that_ends_with_its_work_is_not_refused_for_the_length_of_its_phases() -> None:
+    """At 1 % loss RoCE may take hours of virtual time; the packets are few."""
+    for words in (["16", "roce-1-qp-1-2"], ["17", "roce-16-qp-1-2"]):
+        assert estimate(perform.choose(words)).seconds < 600
+
+
 def test_a_worker_with_other_code_refuses() -> None:
     figure = catalogue.find("5.2.1")
     good = perform.task(figure, figure.parts(True)[0], True)
@@ -346,6 +376,14 @@ def test_the_counts_in_json_are_those_of_its_rows() -> None:
     assert (content["order_compared"], content["order_agree"], content["out_of_reach"]) == (1, 0, 1)
     counted = ("judged", "calibrating", "without_power", "out_of_reach", "not_run")
     assert sum(content[name] for name in counted) == len(content["rows"])
+
+
+def test_an_order_of_two_calibrated_numbers_does_not_count() -> None:
+    figure = own_figure()
+    same = replace(figure, quantities=tuple(replace(one, calibrates=True) for one in figure.quantities))
+    content = json.loads(standing.document([made(["one"], same)]))
+    assert (content["order_compared"], content["order_agree"]) == (0, 0)
+    assert "| 99 | rate | dull | 1.25 | 1 | calibration |" in document.markdown([made(["one"], same)])
 
 
 def test_a_row_of_elsewhere_does_not_count() -> None:
