@@ -11,6 +11,7 @@ from paper import measuring
 from paper.clock import Clock
 from paper.cluster import D
 from paper.figure import Measured, Part
+from paper.parameters import for_roce
 from paper.streams import DEPTH, SIZE, stream
 from running.transport_choice import TransportChoice
 from scenarios.scenario import Workload
@@ -46,7 +47,7 @@ def seven_to_one(name: str, transport: TransportChoice, qps: int, second: int, s
 
     return Part(
         name=name,
-        plan=D,
+        plan=for_roce(D) if transport.agent == "roce" else D,
         transport=transport,
         workloads=[
             stream(VICTIM_SENDER, VICTIM_RECEIVER, qps=qps, name="victim"),

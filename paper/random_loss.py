@@ -12,7 +12,7 @@ from judging.run import Run
 from paper import profile, readings
 from paper.cluster import C
 from paper.figure import Chart, Failing, Measured, Order, PaperCurve, Part, Quantity
-from paper.parameters import MRC, PFC_DCQCN, PFC_DCQCN_16QP
+from paper.parameters import MRC, REAL_TIME, REAL_TIME_16QP, for_roce
 from paper.placement import ranks
 from running.transport_choice import TransportChoice
 from scenarios.scenario import Load, Phase, TimedFault, Workload
@@ -20,7 +20,7 @@ from topo.plan import Plan
 
 MB = 1 << 20
 LOSSES = (0.0, 0.1, 1.0)  # percent
-TRANSPORTS: Mapping[str, TransportChoice] = {"MRC": MRC, "RoCE 1 QP": PFC_DCQCN, "RoCE 16 QP": PFC_DCQCN_16QP}
+TRANSPORTS: Mapping[str, TransportChoice] = {"MRC": MRC, "RoCE 1 QP": REAL_TIME, "RoCE 16 QP": REAL_TIME_16QP}
 """As the paper's table 1 has cluster C. Its RoCE is lossless by PFC, but for the losses that the figures add."""
 SAMPLES = 1
 """Of the hosts' counters in a whole run: the figures look at the collective's own times only, and to write and read the
@@ -129,6 +129,7 @@ class Collective:
             usual = PROFILE.transport(usual)
         choice = replace(usual, name=usual.name + knob, settings={**usual.settings, **settings})
         plan, size = (SHORT, SHORT_BYTES) if short else (C, size_mb * MB)
+        plan = for_roce(plan) if choice.agent == "roce" else plan
         column = self.paper[transport, loss]
         paper_gbps = column.get(size_mb) or column[max(known for known in column if known < size_mb)]
         expected_s = size_mb * MB * 8 * self.factor / (max(paper_gbps, LEAST_GBPS) * 1e9)

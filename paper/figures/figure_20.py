@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from judging.run import Run
 from paper import measuring, readings
@@ -11,7 +10,7 @@ from paper.clock import Clock
 from paper.cluster import D
 from paper.explanations import CUT_RATES, SHARED_UPLINK
 from paper.figure import Chart, Experiment, Failing, Figure, Measured, Order, PaperCurve, Part, Quantity
-from paper.parameters import MRC, PFC, PFC_8QP, PFC_DCQCN_8QP, mrc
+from paper.parameters import MRC, PFC, PFC_8QP, PFC_DCQCN_8QP, for_roce, mrc
 from paper.streams import stream
 from running.transport_choice import TransportChoice
 from topo.plan import Plan
@@ -22,7 +21,7 @@ FLOWS = 8
 SEEDS = range(2, 21)  # other places in the hash
 READ = readings.of("20")
 SINGLE_PATH = mrc({"selection": "single_path"})
-LATE_MARKS = replace(D, queues=replace(D.queues, ecn_min=4 * D.queues.ecn_min, ecn_max=4 * D.queues.ecn_max))
+ROCE = for_roce(D)
 TITLES = {
     "mrc": "MRC",
     "pfc-1qp": "RoCE with PFC, 1 QP",
@@ -41,12 +40,15 @@ def parts(short: bool) -> Sequence[Part]:
         *(permuted(f"pfc-1qp-seed-{seed}", PFC, 1, short, seed) for seed in SEEDS),
         *(permuted(f"pfc-8qp-seed-{seed}", PFC_8QP, 8, short, seed) for seed in SEEDS),
         *(permuted(f"dcqcn-8qp-seed-{seed}", PFC_DCQCN_8QP, 8, short, seed) for seed in SEEDS),
-        permuted("dcqcn-8qp-marks", PFC_DCQCN_8QP, 8, short, plan=LATE_MARKS),
+        permuted("dcqcn-8qp-marks", PFC_DCQCN_8QP, 8, short, plan=D),
     ]
 
 
-def permuted(name: str, transport: TransportChoice, qps: int, short: bool, seed: int = 1, plan: Plan = D) -> Part:
+def permuted(
+    name: str, transport: TransportChoice, qps: int, short: bool, seed: int = 1, plan: Plan | None = None
+) -> Part:
     """The hosts of two racks write to those of the two others, so that each rack's four uplinks carry four flows."""
+    plan = plan or (ROCE if transport.agent == "roce" else D)
     clock = Clock.round_trips(plan, short=short)
     length = SHORT_LENGTH if short else STEADY_LENGTH if transport in (PFC, PFC_8QP) else LENGTH
     senders = [f"h{index}" for index in range(FLOWS)]
@@ -112,7 +114,7 @@ FIGURE = Figure(
         for part in TITLES
     ),
     experiments=tuple(
-        Experiment("marks at four times the queue", f"{TITLES['dcqcn-8qp']}, {name}", f"dcqcn-8qp-marks:{number}")
+        Experiment("marks and pauses at MRC's queues", f"{TITLES['dcqcn-8qp']}, {name}", f"dcqcn-8qp-marks:{number}")
         for name, number in (("all flows", "all"), ("flow 1", "flow 0"), ("flow 2", "flow 1"))
     ),
     orders=tuple(

@@ -11,18 +11,13 @@ from paper.clock import LEAD, SHOWN, Clock
 from paper.cluster import D
 from paper.explanations import MARKS
 from paper.figure import Chart, Experiment, Failing, Figure, Measured, Order, PaperCurve, Part, Quantity
-from paper.parameters import PFC_DCQCN
+from paper.parameters import PFC_DCQCN, for_roce
 from paper.streams import DEPTH, SIZE
 from scenarios.scenario import Phase, Workload
 from topo.plan import Plan
 
 FLOWS = 15
-LATE_MARKS = replace(D, queues=replace(D.queues, ecn_min=4 * D.queues.ecn_min, ecn_max=4 * D.queues.ecn_max))
-DEEP = replace(
-    D,
-    queues=replace(D.queues, ecn_min=10 * D.queues.ecn_min, ecn_max=10 * D.queues.ecn_max, depth=10 * D.queues.depth),
-    pfc=replace(D.pfc, xoff=10 * D.pfc.xoff, xon=10 * D.pfc.xon),
-)
+ROCE = for_roce(D)
 STEP, SHORT_STEP = 300, 1  # round trips between two flows' beginnings, for the paper's 5 s
 STEP_S = 5
 LATE = 0.4  # of a step: what its mean leaves out
@@ -34,12 +29,11 @@ MB = 1e6
 def parts(short: bool) -> Sequence[Part]:
     return [
         *(begun_one_by_one(name, setting, short) for name, setting in SETTINGS.items()),
-        begun_one_by_one("default-marks", "default", short, LATE_MARKS),
-        begun_one_by_one("default-deep", "default", short, DEEP),
+        begun_one_by_one("default-mrc", "default", short, D),
     ]
 
 
-def begun_one_by_one(name: str, setting: str, short: bool, plan: Plan = D) -> Part:
+def begun_one_by_one(name: str, setting: str, short: bool, plan: Plan = ROCE) -> Part:
     """Flow n begins after n steps; from the last one on there is a step more."""
     clock = Clock.round_trips(plan, SHORT_STEP if short else STEP, short)
     names = [SHOWN, *(f"flow {number + 1}" for number in range(1, FLOWS))]
@@ -88,8 +82,6 @@ MANY, FEW_QUEUE, MANY_QUEUE, LONGEST = (
     "longest queue",
 )
 RATE, QUEUE = "payload of all flows, mean", "mean of what waits at the last hop"
-DEPTH_MB = D.queues.depth * D.plane_bdp_bytes / MB
-SHALLOW = f"Our queue holds {DEPTH_MB:.2f} MB at most."
 
 
 def quantities(part: str) -> list[Quantity]:
@@ -106,7 +98,14 @@ def quantities(part: str) -> list[Quantity]:
         )
     ]
     if part != "default":
-        bound = READ.quantity(f"{title}, {LONGEST}", f"{part}:queue at most", QUEUE, at_most=True, powerless=SHALLOW)
+        bound = READ.quantity(
+            f"{title}, {LONGEST}",
+            f"{part}:queue at most",
+            "the longest that waited at the last hop",
+            at_most=True,
+            why=MARKS,
+            fails=Failing("the setting default", "default:queue at most"),
+        )
         return [*found, bound]
     few = READ.quantity(
         f"{title}, {FEW_QUEUE}",
@@ -115,7 +114,7 @@ def quantities(part: str) -> list[Quantity]:
         why=MARKS,
         fails=Failing("the setting most aggressive", "most:queue of few"),
     )
-    return [*found, few, READ.quantity(f"{title}, {MANY_QUEUE}", f"{part}:queue of many", QUEUE, unreachable=SHALLOW)]
+    return [*found, few, READ.quantity(f"{title}, {MANY_QUEUE}", f"{part}:queue of many", QUEUE, calibrates=True)]
 
 
 def charts(part: str) -> list[Chart]:
@@ -145,10 +144,7 @@ FIGURE = Figure(
     orders=(Order(f"default, {MANY}", f"aggressive, {MANY}"), Order(f"aggressive, {MANY}", f"most aggressive, {MANY}")),
     experiments=tuple(
         Experiment(knob, f"default, {name}", f"{run}:{number}")
-        for knob, run in (
-            ("marks at four times the queue", "default-marks"),
-            ("buffer, marks and pauses ten times as deep", "default-deep"),
-        )
+        for knob, run in (("buffer, marks and pauses as MRC's fabrics have them", "default-mrc"),)
         for name, number in (
             ("rate with more than 11 flows", "many"),
             ("queue with 2 to 10 flows", "queue of few"),
