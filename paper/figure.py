@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from judging.run import Run
 from running.transport_choice import TransportChoice
-from scenarios.scenario import SAMPLE_S, Load, Phase, Scenario, TimedFault, Workload
+from scenarios.scenario import SAMPLE_S, Load, Phase, Scenario, Setting, TimedFault, Workload
 from topo.plan import Plan
 
 Points = Sequence[tuple[float, float]]
@@ -57,8 +58,13 @@ class Part:
             sample_paths=self.sample_paths,
             sample_s=self.sample_s,
             sample_switches=self.sample_switches,
-            load=None if (load := self.load) is None else lambda setting: load,
+            load=None if self.load is None else partial(_load, self.load),
         )
+
+
+def _load(load: Load, setting: Setting) -> Load:
+    """A load that hangs on nothing."""
+    return load
 
 
 @dataclass(frozen=True, slots=True)

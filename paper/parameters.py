@@ -151,7 +151,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         "RoCE with PFC",
         f"{ROCE_XOFF_BYTES / 1e6:.1f} MB by one port pause it, until {ROCE_XON:.0%} wait;"
         f" window {LOSSLESS['window_bdps']:g} BDP",
-        f"form: IEEE 802.1Qbb; calibrated: figure 22's 22 MB by 7 ports; window {ASSUMED}",
+        f"IEEE 802.1Qbb; calibrated by figure 22; window {ASSUMED}",
     ),
     Parameter(
         "RoCE: ECN marking",
@@ -160,12 +160,12 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter("RoCE: congestion control", "DCQCN", f"{PAPER}, 5.2.7 and the appendix"),
     Parameter(
-        "RoCE: constants of DCQCN in real time (figures 16, 17)",
+        "RoCE: DCQCN in real time (figures 16, 17)",
         "g 1/256; 55 µs; 10 MB; 40 Mb/s; notifications 50 µs apart",
         "Zhu et al., SIGCOMM 2015",
     ),
     Parameter(
-        "RoCE: the same in compressed time (18, 20, 22)",
+        "RoCE: DCQCN in compressed time (18, 20, 22)",
         "1 base round trip for 50 µs; a step of 1/250 of the line",
         f"{ASSUMED}: endpoint/roce/dcqcn_setting.py",
     ),
