@@ -155,7 +155,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter(
         "RoCE: ECN marking",
-        "from {:g} to {:g} KB per Gb/s, on last hops, too".format(*(one / 1e3 for one in ROCE_ECN_BYTES_PER_GBPS)),
+        "from {:g} to {:g} KB per Gb/s, also on last hops".format(*(one / 1e3 for one in ROCE_ECN_BYTES_PER_GBPS)),
         "Li et al., HPCC, SIGCOMM 2019, 5.1",
     ),
     Parameter("RoCE: congestion control", "DCQCN", f"{PAPER}, 5.2.7 and the appendix"),
