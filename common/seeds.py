@@ -28,6 +28,8 @@ class Purpose(Enum):
     FIGURE = auto()  # the links that a figure of the paper breaks
     PLACEMENT = auto()  # the hosts of the jobs of workload files
     PATTERN = auto()  # a permutation that is written as a connection matrix
+    INCIDENT = auto()  # the hidden faults, oddities and load of an incident
+    BACKGROUND = auto()  # the faults beside a rehearsed change
     RANKS = auto()  # which host has which rank of a figure's collective
 
 
@@ -40,6 +42,8 @@ _TEXTS = {
     Purpose.PLACEMENT: "placement {seed}",
     Purpose.PATTERN: "permutation {seed}",
     Purpose.HUNTED_CASE: "hunt {seed}",
+    Purpose.INCIDENT: "incident {seed}",
+    Purpose.BACKGROUND: "background {seed}",
 }
 FAULT_SEEDS = 1 << 32
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -72,15 +72,27 @@ def decoded(p4info: P4Info, entities: Iterable[bytes]) -> Cells:
     found: Cells = {}
     for body in entities:
         entry = p4rt.Entity.FromString(body).counter_entry
-        packets = int(entry.data.packet_count)
-        if not packets:
-            continue
-        port, traffic_class = divmod(int(entry.index.index), CLASSES_PER_PORT)
-        name = CLASS_NAMES.get(traffic_class, str(traffic_class))
-        counters = found.setdefault(port, {}).setdefault(name, ClassCounters())
-        what = p4info.counters[entry.counter_id].name.rsplit(".", 1)[-1]
-        if what.endswith(DROP_SUFFIX):
-            counters.drops[what.removesuffix(DROP_SUFFIX)] = packets
-        elif what in ("received", "sent", "trimmed", "ecn_marked"):
-            setattr(counters, what, packets)
+        _note(found, p4info.counters[entry.counter_id].name, int(entry.index.index), int(entry.data.packet_count))
     return found
+
+
+def counted(plan: Plan, switch: Switch, p4info: P4Info, read: Callable[[str, int], int]) -> Cells:
+    """The same of a switch in this process: `read` gives the packets of a cell from counter and index."""
+    found: Cells = {}
+    for counter in p4info.counters.values():
+        for index in range(CLASSES_PER_PORT, (port_count(plan, switch) + 1) * CLASSES_PER_PORT):
+            _note(found, counter.name, index, read(counter.name, index))
+    return found
+
+
+def _note(found: Cells, counter: str, index: int, packets: int) -> None:
+    if not packets:
+        return
+    port, traffic_class = divmod(index, CLASSES_PER_PORT)
+    name = CLASS_NAMES.get(traffic_class, str(traffic_class))
+    counters = found.setdefault(port, {}).setdefault(name, ClassCounters())
+    what = counter.rsplit(".", 1)[-1]
+    if what.endswith(DROP_SUFFIX):
+        counters.drops[what.removesuffix(DROP_SUFFIX)] = packets
+    elif what in ("received", "sent", "trimmed", "ecn_marked"):
+        setattr(counters, what, packets)

@@ -7,8 +7,9 @@ plan's tables. The lab's switches are not disturbed: each hop runs in a copy.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import IPv6Address
 from typing import Any, Protocol
 
@@ -173,21 +174,27 @@ def data_frame(plan: Plan, path: Path, payload_bytes: int) -> bytes:
     return frames.seal(front, transport)
 
 
-def follow(plan: Plan, explainer: Explainer, path: Path, frame: bytes) -> Journey:
-    """The frame from its sender to where it ends, with the faults in force where it meets them."""
+def follow(
+    plan: Plan, explainer: Explainer, path: Path, frame: bytes, wired: Callable[[PortRef], PortRef] | None = None
+) -> Journey:
+    """The frame from its sender to where it ends, with the faults in force where it meets them.
+
+    `wired` gives the port at the other end of a cable, where cables are not as the plan has them.
+    """
+    wired = wired or partial(peer, plan)
     faults = explainer.faults
     out = PortRef(path.source, path.port)
     start = tuple(leaving(plan, faults, out))
     hops: list[TracedHop] = []
     if any(condition.ends for condition in start):
         return Journey(start, hops, None)
-    here = peer(plan, out)
+    here = wired(out)
     while len(hops) < HOPS_MAX:
         hop = through(plan, explainer, here, frame)
         hops.append(hop)
         if hop.lost or hop.port_out is None:
             return Journey(start, hops, None)
-        here, frame = peer(plan, PortRef(hop.switch, hop.port_out)), hop.frame_out
+        here, frame = wired(PortRef(hop.switch, hop.port_out)), hop.frame_out
         if isinstance(here.node, Host):
             return Journey(start, hops, here.node)
     return Journey(start, hops, None)

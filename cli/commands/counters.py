@@ -11,9 +11,10 @@ from typing import Any
 
 from cli.words import add
 from common.columns import aligned
+from running.port_rows import GAUGES, PAUSES, Row, Rows, added, class_rows, classes_of, managed_row, plain_row
 from topo.emulation import labname
 from topo.emulation.lab import Lab
-from topo.graph import PortRef, link_between, peer, ports
+from topo.graph import PortRef, link_between, ports
 from topo.node import Switch
 from topo.plan import Plan
 
@@ -28,19 +29,6 @@ DROPS; TRIM_PKTS were cut and sent on, ECN_MARKED marked; QUEUE is packets waiti
 With flow control: pauses received and sent, microseconds paused, pauses longer than the watchdog allows (PAUSE_WD),
 and MAC control frames that were ignored (PAUSE_BAD).
 Only what is not zero is shown. Totals count from the switch's start; --watch shows what was added in each interval."""
-# The traffic manager counts a drop at the port by which the packet came, or at the port by which it was to leave.
-RX_DROPS = ("drop_no_program", "drop_no_port", "drop_passes", "drop_socket", "drop_headroom")
-TX_DROPS = ("drop_queue_full", "drop_port_down", "drop_loss", "drop_wiped")
-PAUSES = {  # columns of flow control, where there is any
-    "RX_PAUSE": "pause_received",
-    "TX_PAUSE": "pause_sent",
-    "PAUSED_US": "paused_ns",
-    "PAUSE_WD": "pause_watchdog",
-    "PAUSE_BAD": "pause_ignored",
-}
-P4_RX_DROPS = ("not_ipv6", "hop_limit", "list_ended", "unknown_usid", "no_route", "no_next_hop")
-GAUGES = ("QUEUE", "QUEUE_MAX")
-Row = dict[str, Any]
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -91,32 +79,15 @@ def read(lab: Lab, chosen: Sequence[PortRef]) -> dict[str, list[Row]]:
     switches = list(dict.fromkeys(ref.node for ref in chosen if isinstance(ref.node, Switch)))
     program = read_counters(plan, addresses(lab, switches), controller.compiled_pipelines()) if switches else {}
     managers = traffic_managers(lab)
-    found: dict[str, list[Row]] = {"ports": [], "classes": []}
+    found: Rows = {"ports": [], "classes": []}
     for ref in chosen:
-        classes = program.get(ref.node.name, {}).get(ref.port, {})
-        row: Row = {"IFACE": ref.interface, "PEER": peer(plan, ref).node.name}
+        classes = classes_of(program, ref)
         manager = managers.get(ref.node.name, {}).get(str(ref.port))
         if manager is None:
-            own = lab.counters(ref.node)[ref.port]  # a host, or a switch that counts nothing itself
-            row |= {"RX_OK": own["rx_packets"], "TX_OK": own["tx_packets"]}
+            found["ports"].append(plain_row(plan, ref, lab.counters(ref.node)[ref.port], classes))
         else:
-            row |= {"RX_OK": manager["rx_packets"], "TX_OK": manager["tx_packets"]}
-            row |= {"QUEUE": manager["queue_packets"], "QUEUE_MAX": manager["queue_packets_max"]}
-            row |= {column: manager[name] for column, name in PAUSES.items()}
-            row["PAUSED_US"] //= 1000
-        drops = {name.removeprefix("drop_"): count for name, count in (manager or {}).items() if name in RX_DROPS}
-        out = {name.removeprefix("drop_"): count for name, count in (manager or {}).items() if name in TX_DROPS}
-        for name, cell in classes.items():
-            for cause, count in cell.drops.items():
-                side = drops if cause in P4_RX_DROPS else out
-                side[cause] = side.get(cause, 0) + count
-            told = {"RX": cell.received, "TX": cell.sent, "TRIM_PKTS": cell.trimmed, "ECN_MARKED": cell.ecn_marked}
-            found["classes"].append({"IFACE": ref.interface, "CLASS": name, **told, "DROPS": dict(cell.drops)})
-        row["TRIM_PKTS"] = sum(cell.trimmed for cell in classes.values())
-        row["ECN_MARKED"] = sum(cell.ecn_marked for cell in classes.values())
-        row |= {"RX_DRP": sum(drops.values()), "TX_DRP": sum(out.values())}
-        row["DROPS"] = {cause: count for cause, count in {**drops, **out}.items() if count}
-        found["ports"].append(row)
+            found["ports"].append(managed_row(plan, ref, manager, classes))
+        found["classes"] += class_rows(ref, classes)
     return found
 
 
@@ -129,32 +100,6 @@ def traffic_managers(lab: Lab) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
     with ControlClient(lab.switch_control) as client:
         names = {str(device["device_id"]): str(device["name"]) for device in client.call("devices")}
         return {names[number]: counted for number, counted in client.call("counters").items()}
-
-
-def added(before: Mapping[str, Sequence[Row]], now: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
-    """The counts between two readings; packets waiting now stay as they are."""
-    result: dict[str, list[Row]] = {}
-    for kind, rows in now.items():
-        earlier = {(row["IFACE"], row.get("CLASS")): row for row in before[kind]}
-        result[kind] = [difference(earlier.get((row["IFACE"], row.get("CLASS")), {}), row) for row in rows]
-    return result
-
-
-def difference(before: Row, now: Row) -> Row:
-    """One row less another. A counter that fell belongs to a switch that has started anew: its whole count is new."""
-
-    def less(name: str, value: Any) -> Any:
-        if isinstance(value, dict):
-            old = before.get(name, {})
-            return {cause: more for cause, count in value.items() if (more := rise(old.get(cause, 0), count))}
-        counts = isinstance(value, int) and name not in GAUGES
-        return rise(before.get(name, 0), value) if counts else value
-
-    return {name: less(name, value) for name, value in now.items()}
-
-
-def rise(before: int, now: int) -> int:
-    return now - before if now >= before else now
 
 
 def show(found: Mapping[str, Sequence[Row]], form: str) -> None:

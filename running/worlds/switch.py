@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict
 
+from controller.counting import Cells, counted
 from controller.direct import DirectControl
+from controller.entries import Entity
 from controller.pipelines import Pipelines
 from controller.tables import tables
 from switch.engine import PRIORITIES, Engine, PortConfig, QueueConfig
+from switch.p4rt.store import EntityStore
 from topo.fault import PortState, SwitchState, healthy
 from topo.graph import port_queues, ports
 from topo.node import Switch
@@ -47,6 +50,11 @@ class SimulatedSwitch:
         """The switch's engine at this instant."""
         return self._fetch()
 
+    @property
+    def store(self) -> EntityStore | None:
+        """The entries that the control plane has put into the switch; None after a crash."""
+        return None if self._control is None else self._control.store
+
     # changes
 
     def provision(self) -> None:
@@ -77,6 +85,21 @@ class SimulatedSwitch:
         if self._control is not None:
             self._fetch()
             self._control.install(tables(self._plan, self.node, dead_links=dead_links, virtual_time=True))
+
+    def install(self, entities: Iterable[Entity]) -> None:
+        """Bring the tables to these entries, whether or not they are the plan's. Nothing after a crash."""
+        if self._control is not None:
+            self._fetch()
+            self._control.install(entities)
+
+    def program_counters(self) -> Cells:
+        """What the P4 program has counted, by port and class; nothing after a crash."""
+        if self._control is None:
+            return {}
+        engine = self.engine
+        return counted(
+            self._plan, self.node, self._pipeline.p4info, lambda name, cell: engine.read_counter(name, cell).packets
+        )
 
     def differences(self) -> int:
         """How many updates would bring the switch to the plan's tables: 0 if nothing was changed."""

@@ -16,8 +16,9 @@ from switch.fabric import Fabric, TimedFrame
 class Resident(Protocol):
     """A host, as virtual time sees one: something at the fabric's edge that takes and sends frames."""
 
-    due_ns: int | None
-    """When the host acts next if no frame reaches it."""
+    @property
+    def due_ns(self) -> int | None:
+        """When the host acts next if no frame reaches it."""
 
     def live(self, arrivals: Sequence[TimedFrame], horizon_ns: int) -> list[TimedFrame]:
         """Act up to `horizon_ns`; returns the frames that the host has handed to its ports."""

@@ -1,0 +1,137 @@
+"""`mrclab incident`: a lab with a hidden fault, the tools to look for the fault, and the answer."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cli.words import add
+from common.interrupts import sigterm_too
+from operations.incident.words import add_tools
+from running.directory import RUNS
+
+DESCRIPTION = "Something is wrong in a lab under load, or nothing. Find out what, with the lab's own tools."
+EXAMPLES = """examples:
+  ./lab incident --level 1                  build a lab with a hidden fault; its time stands still between commands
+  ./lab incident inspect p0l0               look, as often as you like: each command takes lab time
+  ./lab incident counters p0l0-p0s0 --watch 10
+  ./lab incident kinds                      what may be wrong
+  ./lab incident answer p0l0-p0s0 dead-cable --because 'both ends are down'
+  ./lab incident answer none                nothing is wrong
+  ./lab incident end                        give up, and see
+exit status of answer: 0 right, 1 wrong, 3 partly right"""
+STATUS = {"right": 0, "wrong": 1, "partly right": 3, "given up": 3}
+LEVEL = 1
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    incident = add(subparsers, "incident", incident_command, EXAMPLES, DESCRIPTION)
+    incident.set_defaults(world="simulated", tool=None, json=False, runs=RUNS)
+    incident.add_argument("--seed", type=int, help="repeat an incident (a secret one each time)")
+    incident.add_argument("--level", type=int, default=LEVEL, metavar="1..5", help="how hard it is (1)")
+    _common(incident)
+    words = incident.add_subparsers(metavar="TOOL")
+    add_tools(words, _common)
+    for name, text in (
+        ("status", "the lab, its tickets, and the time and commands used"),
+        ("kinds", "the kinds of faults that there may be"),
+        ("view", "the run so far as one HTML file, without what is hidden"),
+        ("answer", "end the incident with an answer"),
+        ("end", "give up: end the incident, and see what was wrong"),
+    ):
+        parser = words.add_parser(name, help=text, description=text)
+        parser.set_defaults(tool=name)
+        _common(parser)
+        if name == "answer":
+            parser.add_argument("named", nargs="+", metavar="COMPONENT KIND", help="one pair or several; or `none`")
+            parser.add_argument("--because", default="", metavar="WHY", help="kept on the page")
+        if name == "view":
+            parser.add_argument("--export", type=Path, default=Path("incident-view.html"), metavar="FILE")
+
+
+def _common(parser: argparse.ArgumentParser) -> None:
+    """Options of the command and of each tool; `register` sets their defaults, so that neither hides the other's."""
+    absent = argparse.SUPPRESS
+    parser.add_argument("--json", action="store_true", default=absent, help="the answer for programs")
+    parser.add_argument("--runs", type=Path, default=absent, metavar="DIR", help="where runs are kept (runs/)")
+
+
+@sigterm_too()
+def incident_command(arguments: argparse.Namespace) -> int:
+    from operations.incident.client import ask, newest, start
+
+    if arguments.tool is None:
+        seed = arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 62)
+        directory = start(arguments.runs, seed, arguments.level)
+        return _say(arguments, {"folder": str(directory.path), **ask(directory.path, "status")}, "briefing")
+    folder = newest(arguments.runs)
+    match arguments.tool:
+        case "status":
+            return _say(arguments, {"folder": str(folder), **ask(folder, "status")}, "briefing")
+        case "kinds":
+            return _kinds(arguments, int(ask(folder, "status")["level"]))
+        case "view":
+            return _view(arguments, folder)
+        case "answer":
+            document = ask(folder, "answer", named=arguments.named, because=arguments.because)
+        case "end":
+            document = ask(folder, "end")
+        case _:
+            return _tool(arguments, folder)
+    _say(arguments, document, "result")
+    return STATUS[document["verdict"]]
+
+
+def _say(arguments: argparse.Namespace, document: dict[str, Any], form: str) -> int:
+    from operations.incident import text
+
+    lines = [json.dumps(document, indent=1)] if arguments.json else getattr(text, form)(document)
+    _write(lines)
+    return 0
+
+
+def _kinds(arguments: argparse.Namespace, level: int) -> int:
+    from operations.incident import text
+    from operations.incident.kind import kinds_of
+
+    rows = [{"kind": kind.name, "component": kind.component, "meaning": kind.meaning} for kind in kinds_of(level)]
+    _write([json.dumps(rows, indent=1)] if arguments.json else text.kinds(level))
+    return 0
+
+
+def _view(arguments: argparse.Namespace, folder: Path) -> int:
+    from page import export
+
+    size = export.write([folder], arguments.export)
+    told = {"file": str(arguments.export), "bytes": size}
+    _write([json.dumps(told) if arguments.json else f"wrote {arguments.export}, {size / 1e6:.1f} MB"])
+    return 0
+
+
+def _tool(arguments: argparse.Namespace, folder: Path) -> int:
+    from cli.commands.counters import show
+    from operations.incident import text
+    from operations.incident.client import ask
+    from operations.incident.words import request
+
+    tool, given = request(arguments)
+    answer = ask(folder, "do", tool=tool, arguments=given, words="")
+    if arguments.json:
+        _write([json.dumps({"tool": tool, **answer}, indent=1)])
+        return 0
+    result = answer["result"]
+    if tool == "counters":
+        show({name: result[name] for name in ("ports", "classes")}, "text")
+    else:
+        _write(text.SHOW[tool](result))
+    sys.stderr.write(f"({text.used(answer)})\n")
+    return 0
+
+
+def _write(lines: Sequence[str]) -> None:
+    sys.stdout.write("\n".join(lines) + "\n")

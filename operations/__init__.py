@@ -1,0 +1,1 @@
+"""For operators: an incident to find (`incident`), a change to rehearse (`rehearsal`)."""

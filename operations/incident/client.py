@@ -1,0 +1,89 @@
+"""The asking side: starts the process that keeps an incident, and finds it again by its folder."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from common.client import ControlClient, ControlError
+from common.interpreter import python
+from operations.incident.draw import draw
+from operations.incident.server import READY, SOCKET, reached
+from operations.incident.session import SCENARIO
+from running.directory import RunDirectory
+
+TICKETS = 1_000_000
+LONGEST_S = 600.0
+"""For an answer: a machine that is busy may need minutes for a command that takes two minutes of lab time."""
+
+
+class NoIncidentError(RuntimeError):
+    """No incident is under way."""
+
+
+def start(root: Path, seed: int, level: int) -> RunDirectory:
+    """Build the lab of an incident, in a process that stays. ValueError for a seed, level or folder that cannot be."""
+    draw(seed, level)
+    # The folder's number is not the seed, which would give everything away.
+    directory = RunDirectory.create(root.resolve(), SCENARIO, secrets.randbelow(TICKETS))
+    with (directory.path / "server.log").open("xb") as log:
+        process = subprocess.Popen(
+            python("-m", "operations.incident.server"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        asked = {"seed": seed, "level": level, "folder": str(directory.path)}
+        process.stdin.write(json.dumps(asked).encode() + b"\n")
+        process.stdin.close()
+        said = process.stdout.readline().decode().strip()
+    except BaseException:  # also a Ctrl-C: nobody would know of the process
+        process.kill()
+        process.wait()
+        raise
+    finally:
+        process.stdout.close()
+    if said != READY:
+        raise RuntimeError(f"the incident's process ended with {process.wait()}: see {directory.path / 'server.log'}")
+    return directory
+
+
+def newest(root: Path) -> Path:
+    """The folder of the newest incident under way. NoIncidentError when there is none."""
+    sockets = sorted((root / SCENARIO).glob(f"*/{SOCKET}"))
+    if not sockets:
+        raise NoIncidentError(f"no incident is under way in {root}: ./lab incident starts one")
+    return sockets[-1].parent
+
+
+def ask(folder: Path, op: str, **arguments: Any) -> dict[str, Any]:
+    """One request to the process of an incident. ControlError with its complaint; NoIncidentError if it has ended."""
+    with reached(folder) as path:
+        try:
+            with ControlClient(path, LONGEST_S) as client:
+                found = client.call(op, **arguments)
+        except ControlError:
+            if listens(path):
+                raise
+            path.unlink(missing_ok=True)
+            raise NoIncidentError(
+                f"the incident in {folder} is over, or its process was killed: ./lab incident starts another one"
+            ) from None
+    assert isinstance(found, dict)
+    return found
+
+
+def listens(path: Path) -> bool:
+    """Whether a process listens on a socket."""
+    try:
+        ControlClient(path).close()
+    except ControlError:
+        return False
+    return True

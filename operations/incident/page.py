@@ -1,0 +1,113 @@
+"""The end of an incident: the score, the truth with the evidence that shows it, and a page with a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from common import files
+from judging.reports import page
+from judging.reports.report import REPLAY
+from operations.incident import solving
+from operations.incident.draw import Hidden
+from operations.incident.kind import KINDS
+from operations.incident.score import Named, components
+from operations.incident.session import Asked, Session
+from operations.incident.words import parse
+from page import export
+
+PAGE = "incident.html"
+MARKS = {"right": "true", "partly right": "unknown", "wrong": "false", "given up": "unknown"}
+ODD = {
+    "old-flap": "was down for two seconds long ago; its drops are from then",
+    "old-loss": "lost packets for two seconds long ago; its counters still differ",
+    "drained": "is drained, as the ticket said",
+    "long-cable": "is a longer cable: packets take longer, and none is lost",
+}
+
+
+def finished(session: Session, named: Sequence[Named] | None, because: str) -> dict[str, Any]:
+    """End the incident with an answer, or without (None), and write its page. The answer as JSON, with the page."""
+    _, document = session.answer(named or [], because)
+    if named is None:
+        document |= {"verdict": "given up", "points": 0.0, "answer": None}
+    asked = list(session.asked)
+    document["evidence"] = [evidence(session, one) for one in session.incident.hidden]
+    session.asked[:] = asked  # the commands of the evidence are not the operator's
+    path = session.directory.path / PAGE
+    document["page"] = str(path)
+    session.close(document)
+    export.beside_report(session.directory.path)
+    files.write(path, html(document, asked))
+    return document
+
+
+def evidence(session: Session, one: Hidden) -> dict[str, Any]:
+    """The recorded commands that show a fault, and what they show here and now."""
+    plan = session.incident.plan
+    lines = solving.commands(plan, one)
+
+    def do(line: str) -> dict[str, Any]:
+        return session.do(*parse(line), line)
+
+    found = solving.shown_by(plan, session.incident.tickets, do, lines)
+    shown = [each.sentence for each in found if each.kind == one.kind and each.component in components(one)]
+    return {
+        "component": one.component,
+        "kind": one.kind,
+        "commands": [f"./lab incident {line}" for line in lines],
+        "hint": solving.recorded()[one.kind]["hint"],
+        "shows": shown[0] if shown else "",
+    }
+
+
+def html(document: Mapping[str, Any], asked: Sequence[Asked]) -> str:
+    """The page of an incident that is over."""
+    word = document["verdict"]
+    mark = page.Raw(f'<span class="verdict {MARKS[word]}">{page.text(word)}</span>')
+    used = f"{document['lab_s']:g} s of lab time, {document['commands']} commands"
+    parts = [
+        f"<h1>Incident, level {document['level']} {page.text(mark)}</h1>",
+        page.paragraph(f"seed {document['seed']} · {used} · {document['points']:.0%} of the truth"),
+        page.paragraph(f"Because: {document['because']}") if document["because"] else "",
+        page.paragraph(page.Raw(f'<a href="{REPLAY}">replay</a>')),
+        page.section("What was wrong", truth(document)),
+        page.section("What would have shown it", *(_evidence(one) for one in document["evidence"])),
+        page.section("What only looked odd", _oddities(document["oddities"])),
+        page.section(
+            "What was asked",
+            page.table(["at", "command"], [[f"{one.at_s:g} s", one.words] for one in asked]) if asked else None,
+        ),
+    ]
+    return page.page("Incident", *parts)
+
+
+def truth(document: Mapping[str, Any]) -> str:
+    """The hidden faults beside what was answered."""
+    if not document["truth"]:
+        text = "Nothing was wrong." if not document["extra"] else "Nothing was wrong; the answer named a fault."
+        return page.paragraph(text)
+    points = {(one["component"], one["kind"]): one["points"] for one in document["matched"]}
+    rows = [
+        [
+            one["component"],
+            one["kind"],
+            KINDS[one["kind"]].meaning,
+            f"{one['onset_s']:g} s",
+            {1.0: "found", 0.5: "half found"}.get(points[one["component"], one["kind"]], "not found"),
+        ]
+        for one in document["truth"]
+    ]
+    rows += [[one["component"], one["kind"], "is not there", "", "named"] for one in document["extra"]]
+    return page.table(["component", "kind", "meaning", "since", "answer"], rows)
+
+
+def _evidence(one: Mapping[str, Any]) -> str:
+    commands = page.Raw("<pre>" + page.text("\n".join(one["commands"])) + "</pre>")
+    shows = f"{one['hint']} Here: {one['shows']}." if one["shows"] else one["hint"]
+    return page.paragraph(f"{one['component']}: {one['kind']}. {shows}") + commands
+
+
+def _oddities(oddities: Sequence[Mapping[str, str]]) -> str | None:
+    rows = [[one["component"], ODD[one["kind"]]] for one in oddities]
+    return page.table(["component", "what it is"], rows) if rows else None

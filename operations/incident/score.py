@@ -1,0 +1,68 @@
+"""How right an answer is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from operations.incident.draw import Hidden
+from operations.incident.kind import KINDS, nodes_of
+from topo.plan import Plan
+
+Word = Literal["right", "partly right", "wrong"]
+Named = tuple[str, str]
+"""A component and a kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """`points` is the share of the truth that was named, 0 to 1; `extra` are named faults that do not exist."""
+
+    word: Word
+    points: float
+    matched: tuple[tuple[Named, float], ...]
+    """Each hidden fault with its points: 1 for component and kind, 0.5 for one of them at the right place."""
+    extra: tuple[Named, ...]
+
+
+def score(plan: Plan, hidden: Sequence[Hidden], named: Sequence[Named]) -> Score:
+    """The score of an answer. Right: every fault with component and kind, and nothing else."""
+    left, matched = list(named), []
+    for one in hidden:
+        best = max(left, key=lambda answer: points(plan, one, answer), default=None)
+        worth = 0.0 if best is None else points(plan, one, best)
+        if best is not None and worth:
+            left.remove(best)
+        matched.append(((one.component, one.kind), worth))
+    total = sum(worth for _, worth in matched)
+    share = total / len(matched) if matched else float(not named)
+    word: Word = "right" if share == 1 and not left else "partly right" if total else "wrong"
+    return Score(word, share, tuple(matched), tuple(left))
+
+
+def points(plan: Plan, one: Hidden, answer: Named) -> float:
+    """1 for component and kind; 0.5 where one of them is right and the other close; else 0."""
+    component, kind = answer
+    same = component in components(one)
+    if same and kind == one.kind:
+        return 1.0
+    near = bool(nodes_of(plan, component) & nodes_of(plan, one.component))
+    return 0.5 if same or (kind == one.kind and near) or _same_cable(component, one.component) else 0.0
+
+
+def components(one: Hidden) -> tuple[str, ...]:
+    """Every component that names the fault exactly."""
+    return (one.component, one.names["other"]) if one.kind == "swapped-cables" else (one.component,)
+
+
+def _same_cable(first: str, second: str) -> bool:
+    """Whether both are a cable, or a direction of it."""
+    ends = [frozenset(text.replace(">", "-").split("-")) for text in (first, second)]
+    return ends[0] == ends[1] and len(ends[0]) == 2
+
+
+def sentence(one: Named) -> str:
+    """A fault in words."""
+    component, kind = one
+    return f"{component}: {kind} ({KINDS[kind].meaning})"

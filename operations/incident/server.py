@@ -1,0 +1,130 @@
+"""The process that keeps an incident: it alone knows what is hidden, and answers on a socket in the run's folder.
+
+It reads what to make from its standard input, because command lines can be read by everyone on the machine. It ends
+with the answer, when it is told to, or when it has heard nothing for half a day.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from common.outcome import told
+from common.server import ControlServer, Reply
+from operations.incident import page
+from operations.incident.draw import draw
+from operations.incident.session import Session
+from running.directory import RunDirectory
+
+SOCKET = "incident.sock"
+LINE_BYTES_MAX = 65536
+IDLE_S = 12 * 3600.0
+READY = "ready"
+
+
+@contextmanager
+def reached(folder: Path) -> Iterator[Path]:
+    """The socket of a folder by a path that is short enough for the kernel, however deep the folder lies."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield Path(f"/proc/self/fd/{descriptor}") / SOCKET
+    finally:
+        os.close(descriptor)
+
+
+class Server:
+    """Answers requests for one session until it is over."""
+
+    def __init__(self, session: Session, loop: asyncio.AbstractEventLoop) -> None:
+        self._session = session
+        self._loop = loop
+        self._idle: asyncio.TimerHandle | None = None
+        self._operations = {"do": self._do, "status": self._status, "answer": self._answer, "end": self._end}
+        self.closed = False
+        self.heard()
+
+    def heard(self) -> None:
+        """Somebody is still there: begin to count again."""
+        if self._idle is not None:
+            self._idle.cancel()
+        self._idle = self._loop.call_later(IDLE_S, self._loop.stop)
+
+    def handle(self, request: Mapping[str, Any], reply: Reply) -> None:
+        """One request; the answer of a wrong one says what is wrong, and of a defect nothing that is hidden."""
+        self.heard()
+        ident, name = request.get("id"), request.get("op")
+        try:
+            operation = self._operations.get(name) if isinstance(name, str) else None
+            if operation is None:
+                raise ValueError(f"no operation {name!r}: valid are {', '.join(self._operations)}")
+            answer = {"id": ident, "ok": True, "result": operation(request)}
+        except (ValueError, OSError) as error:
+            answer = {"id": ident, "ok": False, "error": told(error)}
+        except Exception as error:  # of a tool: the incident goes on
+            answer = {"id": ident, "ok": False, "error": f"the tool failed ({type(error).__name__}): a defect"}
+        reply(answer)
+
+    def _do(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        arguments = request.get("arguments")
+        if not isinstance(arguments, dict):
+            raise ValueError(f"arguments must be an object (got {arguments!r})")
+        result = self._session.do(str(request.get("tool")), arguments, str(request.get("words", "")))
+        return {**self._used(), "result": result}
+
+    def _used(self) -> dict[str, Any]:
+        return {"lab_s": self._session.used_s, "commands": len(self._session.asked)}
+
+    def _status(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        return self._session.status()
+
+    def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        named = request.get("named")
+        if not isinstance(named, list) or not all(isinstance(word, str) for word in named):
+            raise ValueError(f"named must be a list of components and kinds (got {named!r})")
+        document = page.finished(self._session, self._session.parsed(named), str(request.get("because", "")))
+        self._over()
+        return document
+
+    def _end(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        document = page.finished(self._session, None, "")
+        self._over()
+        return document
+
+    def _over(self) -> None:
+        self.closed = True
+        (self._session.directory.path / SOCKET).unlink(missing_ok=True)
+        self._loop.call_soon(self._loop.stop)
+
+
+def main() -> int:
+    """Serve one incident."""
+    asked = json.loads(sys.stdin.readline())
+    sys.stdin.close()
+    directory = RunDirectory(Path(asked["folder"]))
+    session = Session(draw(int(asked["seed"]), int(asked["level"])), directory)
+    loop = asyncio.new_event_loop()
+    loop.add_signal_handler(signal.SIGTERM, loop.stop)
+    server = Server(session, loop)
+    with reached(directory.path) as path:
+        control = ControlServer(path, loop, server.handle, line_bytes_max=LINE_BYTES_MAX)
+        try:
+            sys.stdout.write(READY + "\n")
+            sys.stdout.flush()
+            loop.run_forever()
+        finally:
+            control.close()
+            if not server.closed:
+                session.close()
+            loop.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

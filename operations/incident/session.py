@@ -1,0 +1,153 @@
+"""An incident while somebody looks for what is wrong: commands, the lab time that they take, and the answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from common import files
+from common.fields import Fields
+from common.journal import Journal
+from operations.incident.arena import Arena
+from operations.incident.draw import CALLED_S, Incident, described
+from operations.incident.kind import KINDS, NONE, AnswerError, check_answer
+from operations.incident.score import Named, Score, score
+from operations.incident.tools import TOOLS
+from operations.incident.words import ARGUMENTS
+from running.directory import RunDirectory
+from topo.graph import links
+
+SCENARIO = "incident"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One command: its words, and the lab time at which its answer was given."""
+
+    words: str
+    at_s: float
+
+
+@dataclass
+class Session:
+    """The lab of an incident, run up to the moment at which the operator is called.
+
+    `do` carries commands out, `answer` ends the incident. Nothing of `incident` is in any file before that.
+    """
+
+    incident: Incident
+    directory: RunDirectory
+    called_s: float = CALLED_S
+    asked: list[Asked] = field(default_factory=list)
+    over: bool = False
+
+    def __post_init__(self) -> None:
+        self.directory.write_plan(self.incident.plan)
+        self.directory.write_options(self.options())
+        self.arena = Arena(self.incident, self.directory)
+        self.arena.advance(self.called_s)
+
+    def options(self) -> dict[str, Any]:
+        """What a page says of the run: nothing that is hidden, and no seed before the end."""
+        plan = self.incident.plan
+        return {
+            "scenario": SCENARIO,
+            "transport": "mrc",
+            "plan": plan.name,
+            "world": "simulated",
+            "level": self.incident.level,
+            "port_rate_bps": plan.links.host_rate_bps,
+            "base_rtt_ns": plan.base_rtt_ns,
+            "single_plane": False,
+            "priority_flow_control": False,
+            "pace": 1.0,
+            **({"seed": self.incident.seed, "truth": described(self.incident)} if self.over else {}),
+        }
+
+    @property
+    def used_s(self) -> float:
+        """Lab time since the operator was called."""
+        return round(self.arena.now_s - self.called_s, 3)
+
+    def status(self) -> dict[str, Any]:
+        """What an operator knows beforehand, and has used."""
+        plan = self.incident.plan
+        return {
+            "level": self.incident.level,
+            "plan": plan.name,
+            "hosts": plan.host_count,
+            "switches": plan.switch_count,
+            "cables": sum(1 for _ in links(plan)),
+            "load": [self._load(workload.name, workload.kind) for workload in self.incident.workloads],
+            "tickets": self.incident.tickets,
+            "allowed_loss_percent": 0.2,
+            "lab_s": self.used_s,
+            "commands": len(self.asked),
+        }
+
+    @staticmethod
+    def _load(name: str, kind: str) -> str:
+        return f"{name}: {kind}"
+
+    def do(self, tool: str, arguments: Mapping[str, Any], words: str = "") -> dict[str, Any]:
+        """The answer of a tool. ValueError for arguments that cannot be; such a command counts for nothing."""
+        if tool not in TOOLS:
+            raise ValueError(f"no tool {tool!r}: valid are {', '.join(TOOLS)}")
+        result = TOOLS[tool](self.arena, Fields("", arguments, ValueError, ARGUMENTS[tool]))
+        given = " ".join(str(value) for value in arguments.values() if value not in ("", False, None))
+        self.asked.append(Asked(words or f"{tool} {given}".strip(), self.used_s))
+        return result
+
+    def parsed(self, named: Sequence[str]) -> list[Named]:
+        """An answer from its words: `none`, or pairs of component and kind. AnswerError says what is wrong."""
+        if list(named) == [NONE]:
+            return []
+        if not named or len(named) % 2:
+            raise AnswerError(
+                "an answer must be COMPONENT KIND, several such pairs, or `none`"
+                f" (got {' '.join(named) or 'nothing'}); kinds are {', '.join(KINDS)}"
+            )
+        pairs = [check_answer(self.incident.plan, named[n], named[n + 1]) for n in range(0, len(named), 2)]
+        if len(set(pairs)) < len(pairs):
+            raise AnswerError(f"an answer must name each fault once (got {' '.join(named)})")
+        return pairs
+
+    def answer(self, named: Sequence[Named], because: str = "") -> tuple[Score, dict[str, Any]]:
+        """End the incident: the score, and everything that its page says."""
+        result = score(self.incident.plan, self.incident.hidden, named)
+        document = {
+            "verdict": result.word,
+            "points": round(result.points, 3),
+            "answer": [{"component": component, "kind": kind} for component, kind in named],
+            "because": because,
+            "truth": described(self.incident),
+            "matched": [{"component": c, "kind": k, "points": worth} for (c, k), worth in result.matched],
+            "extra": [{"component": component, "kind": kind} for component, kind in result.extra],
+            "oddities": [{"kind": odd.kind, "component": odd.component} for odd in self.incident.oddities],
+            "level": self.incident.level,
+            "seed": self.incident.seed,
+            "lab_s": self.used_s,
+            "commands": len(self.asked),
+            "asked": [asdict(one) for one in self.asked],
+        }
+        return result, document
+
+    def close(self, document: Mapping[str, Any] | None = None) -> None:
+        """Take the lab down, and write down what was hidden."""
+        end_ns = self.arena.world.now_ns()
+        self.arena.close()
+        self.over = True
+        self.directory.write_options(self.options())
+        journal = Journal(self.directory.journal("runner"), "runner", lambda: end_ns)
+        journal.write_process("runner", pid=0, realtime_ns=0)
+        journal.write("phase", t_ns=0, name="faults", state="start")
+        for t_ns, line in self.arena.faults:
+            journal.write("fault", t_ns=t_ns, **line)
+        for one in self.asked:
+            journal.write("asked", t_ns=round((self.called_s + one.at_s) * 1e9), words=one.words)
+        journal.write("phase", t_ns=end_ns, name="faults", state="stop")
+        journal.close()
+        if document is not None:
+            files.write(self.directory.path / "answer.json", json.dumps(document, indent=1) + "\n")

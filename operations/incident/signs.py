@@ -1,0 +1,247 @@
+"""What the answers of tools show: for each kind a function that finds it, without knowing what is hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from operations.incident import tables
+from topo.graph import Link, PortRef, link_at, links, peer
+from topo.node import Host, Switch
+from topo.plan import Plan
+
+LOST_MIN, LOST_SHARE = 8, 0.01
+"""Fewer lost packets, or a smaller share, are within the fabric's specification, or still on their way."""
+CHANGES_MIN = 2  # of a carrier between two looks, or since the beginning and one is not enough
+STALL_NS, STALLS_MIN = 100_000_000, 2
+MARKS_MIN, MARKS_TIMES = 20, 5
+DATA_CLASSES = ("no-trim", "trimmable", "retransmit")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that the answers show."""
+
+    component: str
+    kind: str
+    sentence: str
+
+
+@dataclass
+class Seen:
+    """Everything that was answered so far, by tool."""
+
+    plan: Plan
+    tickets: Sequence[str] = ()
+    looks: list[dict[str, dict[str, Any]]] = field(default_factory=list)
+    """`inspect`: nodes by name, a dictionary per command."""
+    counts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """`counters`: rows by interface, of the newest command that held each."""
+    readings: int = 0
+    data: dict[str, int] = field(default_factory=dict)
+    """Data packets sent, by interface, of the same commands."""
+    entries: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+    logs: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    paths: list[dict[str, Any]] = field(default_factory=list)
+
+    def take(self, tool: str, answer: Mapping[str, Any]) -> None:
+        """One more answer."""
+        if tool == "inspect":
+            self.looks.append({node["node"]: {**node, "at_s": answer["at_s"]} for node in answer["nodes"]})
+        elif tool == "counters":
+            self.readings += 1
+            self.counts |= {row["IFACE"]: {**row, "reading": self.readings} for row in answer["ports"]}
+            self.data |= {row["IFACE"]: 0 for row in answer["ports"]}
+            for row in answer["classes"]:
+                self.data[row["IFACE"]] += row["TX"] if row["CLASS"] in DATA_CLASSES else 0
+        elif tool == "tables":
+            self.entries[answer["node"]] = answer["entries"]
+        elif tool == "log":
+            self.logs[answer["node"]] = answer["lines"]
+        elif tool == "paths":
+            self.paths.append(dict(answer))
+
+    def looks_at(self, ref: PortRef) -> list[dict[str, Any]]:
+        """What a port's node reported of it, the oldest first."""
+        found = [look[ref.node.name] for look in self.looks if ref.node.name in look]
+        return [node["interfaces"][ref.port - 1] for node in found]
+
+    def cables(self) -> Iterator[tuple[Link, list[dict[str, Any]], list[dict[str, Any]]]]:
+        """Each cable that was looked at, with what its lower and its upper end reported."""
+        for link in links(self.plan):
+            lower, upper = self.looks_at(link.a), self.looks_at(link.b)
+            if lower or upper:
+                yield link, lower, upper
+
+
+def name(link: Link) -> str:
+    """A cable as a component."""
+    return f"{link.a.node}-{link.b.node}"
+
+
+def dead_cables(seen: Seen) -> Iterator[Finding]:
+    for link, lower, upper in seen.cables():
+        dark = bool(lower and upper) and all(one["state"] == "down" for one in (*lower, *upper))
+        if dark and upper[-1]["carrier_changes"] == 1:
+            yield Finding(name(link), "dead-cable", f"both ends of {link.name} report no carrier")
+
+
+def dark_nics(seen: Seen) -> Iterator[Finding]:
+    for link, lower, upper in seen.cables():
+        if not (isinstance(link.a.node, Host) and lower and upper):
+            continue
+        if lower[-1]["state"] == "down" and upper[-1]["state"] == "up":
+            sentence = f"{link.a.interface} is down, and {link.b.interface} at the other end is up"
+            yield Finding(f"{link.a.node}.p{link.a.port - 1}", "nic-port-down", sentence)
+
+
+def flapping_cables(seen: Seen) -> Iterator[Finding]:
+    for link, lower, upper in seen.cables():
+        for reported in (lower, upper):
+            if len(reported) > 1:
+                changes = reported[-1]["carrier_changes"] - reported[0]["carrier_changes"]
+                if changes >= CHANGES_MIN:
+                    sentence = f"{link.name} changed its carrier {changes} times between two looks"
+                    yield Finding(name(link), "flapping-cable", sentence)
+                    break
+
+
+def wrong_rates(seen: Seen) -> Iterator[Finding]:
+    for link, lower, upper in seen.cables():
+        reported = [one["rate_bps"] for one in (*lower[-1:], *upper[-1:])]
+        if reported and all(rate_bps != link.rate_bps for rate_bps in reported):
+            sentence = f"{link.name} runs at {reported[0] / 1e6:g} Mb/s, and the plan says {link.rate_bps / 1e6:g}"
+            yield Finding(name(link), "wrong-rate", sentence)
+
+
+def rebooting_switches(seen: Seen) -> Iterator[Finding]:
+    for node in seen.plan.switches():
+        looks = [look[node.name] for look in seen.looks if node.name in look]
+        if len(looks) < 2:
+            continue
+        between_s = looks[-1]["at_s"] - looks[0]["at_s"]
+        if looks[-1]["up_s"] < looks[0]["up_s"] + between_s - 0.5:
+            sentence = (
+                f"{node} has run for {looks[-1]['up_s']:g} s, and {between_s:g} s earlier it had run for"
+                f" {looks[0]['up_s']:g} s: it has started again"
+            )
+            yield Finding(node.name, "rebooting-switch", sentence)
+
+
+def losses(seen: Seen) -> Iterator[Finding]:
+    """Between two switches: packets that one end has sent and the other has not received."""
+    unsteady = {one.component for find in (flapping_cables, dead_cables) for one in find(seen)}
+    restarted = {one.component for one in rebooting_switches(seen)}
+    for link in links(seen.plan):
+        if isinstance(link.a.node, Host) or name(link) in unsteady or {link.a.node.name, link.b.node.name} & restarted:
+            continue
+        for near, far in ((link.a, link.b), (link.b, link.a)):
+            sent, came = (seen.counts.get(ref.interface) for ref in (near, far))
+            if sent is None or came is None or sent["reading"] != came["reading"]:
+                continue
+            missing = sent["TX_OK"] - came["RX_OK"] - came["DROPS"].get("port_down", 0)
+            if missing >= max(LOST_MIN, LOST_SHARE * sent["TX_OK"]):
+                sentence = (
+                    f"{near.interface} sent {sent['TX_OK']:,} packets and {far.interface} received"
+                    f" {came['RX_OK']:,}: {missing / sent['TX_OK']:.1%} are missing"
+                )
+                yield Finding(f"{near.node}>{far.node}", "one-way-loss", sentence)
+
+
+def slow_ports(seen: Seen) -> Iterator[Finding]:
+    """A port that marks many packets at fewer data packets than the ports with the same load, which mark few.
+
+    Those are the ports from one leaf's number to spines, or from spines to one leaf's number, in every plane.
+    """
+    known = {one.component for one in wrong_rates(seen)}
+    alike: dict[tuple[str, int], list[tuple[PortRef, dict[str, Any]]]] = {}
+    for link in links(seen.plan):
+        if isinstance(link.a.node, Switch) and isinstance(link.b.node, Switch):
+            for ref in (link.a, link.b):
+                if ref.interface in seen.counts and isinstance(ref.node, Switch):
+                    key = (ref.node.role, link.a.node.index)
+                    alike.setdefault(key, []).append((ref, seen.counts[ref.interface]))
+    for group in alike.values():
+        marks = sorted(row["ECN_MARKED"] for _, row in group)
+        usual = marks[len(marks) // 2]
+        sent = sorted(seen.data[ref.interface] for ref, _ in group)
+        for ref, row in group:
+            many = row["ECN_MARKED"] >= max(MARKS_MIN, MARKS_TIMES * usual)
+            busy = seen.data[ref.interface] >= sent[len(sent) // 2]
+            if many and not busy and name(link_at(seen.plan, ref)) not in known:
+                sentence = (
+                    f"{ref.interface} marked {row['ECN_MARKED']:,} of {row['TX_OK']:,} packets; a port with"
+                    f" the same load marks {usual:,}"
+                )
+                yield Finding(f"{ref.node}>{peer(seen.plan, ref).node}", "slow-port", sentence)
+
+
+def wrong_tables(seen: Seen) -> Iterator[Finding]:
+    """Entries of a switch that differ from the plan's."""
+    for node, entries in seen.entries.items():
+        switch = seen.plan.switch_node(node)
+        held = {row["table"] for row in entries}
+        found = [row for row in tables.differing(seen.plan, switch, entries) if row[0] in held]
+        for table, match, want, have in found[:1]:
+            if table == tables.LIMITS:
+                kind = "no-trimming" if have.startswith(tables.DROPS) else "wrong-threshold"
+            else:
+                kind = "wrong-entry" if have else "missing-entry"
+            sentence = f"{table} of {node} has {have or 'nothing'} for {match}, and the plan has {want}"
+            yield Finding(node, kind, sentence)
+
+
+def late_hosts(seen: Seen) -> Iterator[Finding]:
+    for host, lines in seen.logs.items():
+        stalls = [line["late_ns"] for line in lines if line["kind"] == "stall" and line["late_ns"] >= STALL_NS]
+        if len(stalls) >= STALLS_MIN:
+            sentence = f"{host} was not run {len(stalls)} times, for up to {max(stalls) / 1e9:.2f} s"
+            yield Finding(host, "late-host", sentence)
+
+
+def denied_paths(seen: Seen) -> Iterator[Finding]:
+    found: dict[str, str] = {}
+    for answer in seen.paths:
+        denied = [one["via"] for one in answer["paths"] if one["state"] == "denied" and one["via"]]
+        without = [via for via in denied if not any(ticket.startswith(f"{via} ") for ticket in seen.tickets)]
+        if without:
+            found.setdefault(answer["source"], f"{answer['source']} denies its paths by {without[0]} without a ticket")
+    for host, sentence in found.items():
+        yield Finding(host, "denied-path", sentence)
+
+
+def swapped_cables(seen: Seen) -> Iterator[Finding]:
+    """Two spines that drop what comes from one leaf, because it is for another switch."""
+    for plane in range(seen.plan.planes):
+        for index in range(seen.plan.leaves):
+            lost = [link for link in links(seen.plan) if link.a.node == Switch(plane, "leaf", index)]
+            lost = [link for link in lost if _unknown(seen, link.b) >= 1 and isinstance(link.b.node, Switch)]
+            if len(lost) == 2:
+                spines = " and ".join(str(link.b.node) for link in lost)
+                sentence = f"{spines} drop packets of {lost[0].a.node} for uSIDs that they do not know"
+                yield Finding(name(lost[0]), "swapped-cables", sentence)
+
+
+def _unknown(seen: Seen, ref: PortRef) -> int:
+    return int(seen.counts.get(ref.interface, {}).get("DROPS", {}).get("unknown_usid", 0))
+
+
+FINDERS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
+    dead_cables,
+    dark_nics,
+    flapping_cables,
+    wrong_rates,
+    rebooting_switches,
+    losses,
+    slow_ports,
+    wrong_tables,
+    late_hosts,
+    denied_paths,
+    swapped_cables,
+)
+
+
+def findings(seen: Seen) -> list[Finding]:
+    """Everything that the answers show."""
+    return [one for find in FINDERS for one in find(seen)]

@@ -1,0 +1,97 @@
+"""The entries of a switch as it holds them, and the wrong ones that an incident gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from controller import compiled_pipelines
+from controller.direct import DirectControl
+from controller.entries import Entity, TableEntry
+from controller.tables import tables
+from controller.words import match, number
+from operations.incident.draw import Hidden
+from switch.entries import ActionCall, GroupRef, Lpm
+from switch.p4rt.p4info import TableInfo
+from switch.p4rt.store import EntityStore, TableRow
+from switch.reference.engine import ReferenceEngine
+from topo.address import switch_usid, usid_prefix
+from topo.graph import leaf_spine_port
+from topo.node import Switch
+from topo.plan import Plan
+
+TRIMS, DROPS, LIMITS, ROUTES = "trim_beyond", "drop_beyond", "queue_limit", "ipv6_route"
+
+
+def changed(plan: Plan, one: Hidden, entities: Collection[Entity]) -> list[Entity]:
+    """The plan's entries of a switch with what a hidden fault makes of them."""
+    found: list[Entity] = []
+    for entity in entities:
+        if isinstance(entity, TableEntry):
+            made = _changed_entry(plan, one, entity)
+            found += [] if made is None else [made]
+        else:
+            found.append(entity)
+    assert found != list(entities), f"{one.kind} changed nothing in {one.component}"
+    return found
+
+
+def _changed_entry(plan: Plan, one: Hidden, entry: TableEntry) -> TableEntry | None:
+    if one.kind in ("missing-entry", "wrong-entry"):
+        target = usid_prefix(plan, switch_usid(plan.switch_node(one.names["towards"])))
+        wanted = Lpm(int(target.network_address), target.prefixlen)
+        if entry.table != ROUTES or entry.match[0][1] != wanted:
+            return entry
+        if one.kind == "missing-entry":
+            return None
+        return replace(entry, args=(leaf_spine_port(plan, plan.switch_node(one.names["instead"]).index),))
+    if entry.table != LIMITS or entry.action != TRIMS:
+        return entry
+    if one.kind == "no-trimming":
+        return replace(entry, action=DROPS)
+    return replace(entry, args=(int(one.numbers["packets"]), *entry.args[1:]))
+
+
+def shown(store: EntityStore | None) -> list[dict[str, str]]:
+    """Every entry that a switch holds, as text: table, match, action; nothing after a crash."""
+    if store is None:
+        return []
+    rows = [_row(info, row) for info, row in store.all_rows()]
+    return sorted(rows, key=lambda row: (row["table"], row["match"], row["action"]))
+
+
+def planned(plan: Plan, switch: Switch) -> tuple[tuple[str, str, str], ...]:
+    """The same of the plan's entries, as (table, match, action)."""
+    control = DirectControl(ReferenceEngine(seed=0), compiled_pipelines()[switch.role])
+    control.install(tables(plan, switch, virtual_time=True))
+    return tuple((row["table"], row["match"], row["action"]) for row in shown(control.store))
+
+
+def _row(info: TableInfo, row: TableRow) -> dict[str, str]:
+    matches = zip(info.fields, row.entry.matches, strict=True)
+    parts = [f"{field.name}={text}" for field, value in matches if (text := match(value, field.bits))]
+    return {"table": info.name.rsplit(".", 1)[-1], "match": " ".join(parts), "action": _action(info, row)}
+
+
+def _action(info: TableInfo, row: TableRow) -> str:
+    action = row.entry.action
+    if isinstance(action, ActionCall):
+        name = action.name.rsplit(".", 1)[-1]
+        known = next((one for one in info.actions.values() if one.name == action.name), None)
+        bits = [parameter.bits for parameter in known.params] if known else [32] * len(action.args)
+        return f"{name}({', '.join(number(value, width) for value, width in zip(action.args, bits, strict=True))})"
+    return f"group {action.group_id}" if isinstance(action, GroupRef) else f"member {action.member_id}"
+
+
+def differing(plan: Plan, switch: Switch, held: Collection[dict[str, str]]) -> Iterator[tuple[str, str, str, str]]:
+    """(table, match, the plan's action, the held action) where they differ; "" where there is none."""
+    want = {(table, match): action for table, match, action in planned(plan, switch)}
+    have = {(row["table"], row["match"]): row["action"] for row in held}
+    for key in sorted(want.keys() | have.keys()):
+        if want.get(key) != have.get(key):
+            yield (*key, want.get(key, ""), have.get(key, ""))
+
+
+def route_port(action: str) -> int:
+    """The port in `set_next_hop(3)`; a next hop's number is its port."""
+    return int(action[action.index("(") + 1 : -1])

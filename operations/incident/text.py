@@ -1,0 +1,141 @@
+"""Answers of tools for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from common.columns import aligned
+from operations.incident.kind import KINDS
+from topo.show import rate
+
+Answer = Mapping[str, Any]
+
+
+def inspect(answer: Answer) -> list[str]:
+    """A row per node, or per interface of one node."""
+    nodes = answer["nodes"]
+    if len(nodes) > 1:
+        rows = [["NODE", "KIND", "STATE", "UP", "PORTS DOWN", "CARRIER CHANGES"]]
+        for node in nodes:
+            down = [one["interface"] for one in node["interfaces"] if one["state"] != "up"]
+            changes = sum(one["carrier_changes"] for one in node["interfaces"])
+            row = [node["node"], node["kind"], node["state"], f"{node['up_s']:g} s", " ".join(down), str(changes or "")]
+            rows.append(row)
+        return aligned(rows)
+    (node,) = nodes
+    head = f"{node['node']}  {node['kind']}, {node['state']}, {node['address']}, up for {node['up_s']:g} s"
+    rows = [["INTERFACE", "PORT", "STATE", "PEER", "RATE", "CARRIER CHANGES", "LAST CHANGE"]]
+    for one in node["interfaces"]:
+        changed = "" if one["changed_s"] is None else f"at {one['changed_s']:g} s"
+        cells = [one["interface"], str(one["port"]), one["state"], one["peer"], rate(one["rate_bps"])]
+        rows.append([*cells, str(one["carrier_changes"] or ""), changed])
+    return [head, *aligned(rows)]
+
+
+def trace(answer: Answer) -> list[str]:
+    """A line per lookup."""
+    lines = [f"{answer['source']} → {answer['destination']} by EV {answer['ev']:#010x}"]
+    for hop in answer["hops"]:
+        lines.append(f"{hop['switch']}  in by port {hop['port_in']}")
+        lines += [f"      {one['table']}: {one['action']}" for one in hop["tables"]]
+        lines.append(f"      DROPPED: {hop['drop']}" if hop["drop"] else f"      out by port {hop['port_out']}")
+    return [*lines, f"{answer['reached']} receives it" if answer["reached"] else "no host receives it"]
+
+
+def paths(answer: Answer) -> list[str]:
+    """A row per path."""
+    rows = [["EV", "PLANE", "VIA", "STATE", "PACKETS"]]
+    for one in answer["paths"]:
+        cells = [f"{one['ev']:#010x}", str(one["plane"]), one["via"] or "(same leaf)", one["state"]]
+        rows.append([*cells, f"{one['packets']:,}"])
+    return aligned(rows)
+
+
+def capture(answer: Answer) -> list[str]:
+    """A line per packet."""
+    lines = []
+    for one in answer["packets"]:
+        said = " ".join(f"{key}={one[key]}" for key in ("op", "psn", "ev", "marked", "trimmed") if one.get(key))
+        ends = f"{one.get('src', '?')} → {one.get('dst', '?')}"
+        lines.append(
+            f"{one['t_ns'] / 1e9:.6f}  {'out' if one['out'] else 'in ':3}  {one['bytes']:5} bytes  {ends}  {said}"
+        )
+    return [*lines, f"{len(lines)} packets at the end of {answer['link'].split('-')[0]}"]
+
+
+def prober(answer: Answer) -> list[str]:
+    """A line per link that is not well."""
+    rows = [[f"{one['a']}–{one['b']}", one["state"], f"{one['loss']:.0%}", one["blame"]] for one in answer["links"]]
+    return aligned([["LINK", "STATE", "LOSS", "BLAME"], *rows]) if rows else ["the probers find no fault"]
+
+
+def log(answer: Answer) -> list[str]:
+    """A line per event."""
+    lines = []
+    for one in answer["lines"]:
+        said = " ".join(f"{key}={value}" for key, value in one.items() if key not in ("t_ns", "node", "kind", "blame"))
+        lines.append(f"{one['t_ns'] / 1e9:9.3f}  {one['kind']:5}  {one.get('blame') or said}")
+    return lines or [f"{answer['node']} has nothing to say"]
+
+
+def tables(answer: Answer) -> list[str]:
+    """A line per entry."""
+    rows = [[one["table"], one["match"], one["action"]] for one in answer["entries"]]
+    return aligned([["TABLE", "MATCH", "ACTION"], *rows]) if rows else [f"{answer['node']} holds no entries"]
+
+
+def wait(answer: Answer) -> list[str]:
+    """One line."""
+    return [f"{answer['waited_s']:g} s of lab time have passed"]
+
+
+SHOW: Mapping[str, Callable[[Answer], list[str]]] = {
+    "inspect": inspect,
+    "trace": trace,
+    "paths": paths,
+    "capture": capture,
+    "prober": prober,
+    "log": log,
+    "tables": tables,
+    "wait": wait,
+}
+"""Every tool but `counters`, which is shown as `./lab counters` does."""
+
+
+def used(document: Answer) -> str:
+    """Lab time and commands."""
+    commands = document["commands"]
+    return f"{document['lab_s']:g} s of lab time, {commands} command{'s' * (commands != 1)}"
+
+
+def briefing(status: Answer) -> list[str]:
+    """What the operator is told at the beginning."""
+    return [
+        f"level {status['level']}, plan {status['plan']}: {status['hosts']} hosts, {status['switches']} switches,"
+        f" {status['cables']} cables; under load ({', '.join(status['load'])})",
+        f"a cable may lose up to {status['allowed_loss_percent']:g} % of its packets",
+        *(f"ticket: {ticket}" for ticket in status["tickets"]),
+        f"used so far: {used(status)}",
+    ]
+
+
+def result(document: Answer) -> list[str]:
+    """The end of an incident."""
+    lines = [f"{document['verdict']}: {used(document)}"]
+    if not document["truth"]:
+        lines.append("nothing was wrong")
+    for one in document["evidence"]:
+        lines.append(f"  {one['component']}: {one['kind']} ({KINDS[one['kind']].meaning})")
+        lines += [f"      {command}" for command in one["commands"]]
+        lines.append(f"      {one['shows'] or one['hint']}")
+    lines += [f"  {one['component']}: {one['kind']} was named, and is not there" for one in document["extra"]]
+    return [*lines, f"seed {document['seed']}, level {document['level']}", f"page: {document['page']}"]
+
+
+def kinds(level: int) -> list[str]:
+    """The kinds of a level."""
+    rows: Sequence[list[str]] = [
+        [kind.name, kind.component, kind.meaning] for kind in KINDS.values() if kind.level <= level
+    ]
+    return aligned([["KIND", "COMPONENT", "MEANING"], *rows])

@@ -1,0 +1,88 @@
+"""The words of the tools: one parser for the command line, for recorded paths and for solvers."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+ARGUMENTS: Mapping[str, tuple[str, ...]] = {
+    "counters": ("target", "watch"),
+    "inspect": ("node",),
+    "trace": ("source", "destination", "ev"),
+    "paths": ("source", "destination"),
+    "capture": ("link", "seconds", "count"),
+    "prober": ("all",),
+    "log": ("node", "count"),
+    "tables": ("node", "table"),
+    "wait": ("seconds",),
+}
+"""Every tool with the names of its arguments."""
+HELP = {
+    "counters": "what switches and NICs counted, by port, class and cause",
+    "inspect": "nodes, how long they have run, and their interfaces",
+    "trace": "one packet through the tables that the switches hold",
+    "paths": "the paths between two hosts, as the first host's NIC sees them",
+    "capture": "packets at one end of a cable",
+    "prober": "what the path probers of all hosts know of the links",
+    "log": "the newest events of a NIC",
+    "tables": "the entries that a switch holds",
+    "wait": "let lab time pass",
+}
+
+
+class WordsError(ValueError):
+    """Words that are no command of a tool."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises instead of ending the process."""
+
+    def error(self, message: str) -> NoReturn:
+        raise WordsError(f"{self.prog}: {message}")
+
+
+def add_tools(subparsers: Any, prepare: Callable[[argparse.ArgumentParser], object] = lambda parser: None) -> None:
+    """A parser for each tool; `prepare` may add to each of them."""
+
+    def new(name: str) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = subparsers.add_parser(name, help=HELP[name], description=HELP[name])
+        parser.set_defaults(tool=name)
+        prepare(parser)
+        return parser
+
+    counters = new("counters")
+    counters.add_argument("target", nargs="?", default="", metavar="NODE|LINK", help="h0, p0l0 or p0l0-p0s0 (all)")
+    counters.add_argument("--watch", type=float, default=0.0, metavar="S", help="what S seconds of lab time add")
+    new("inspect").add_argument("node", nargs="?", default="", metavar="NODE")
+    for name in ("trace", "paths"):
+        parser = new(name)
+        parser.add_argument("source", metavar="FROM", help="a host, such as h0")
+        parser.add_argument("destination", metavar="TO")
+        if name == "trace":
+            parser.add_argument("--ev", default="", help="the path, by its EV (the first one)")
+    capture = new("capture")
+    capture.add_argument("link", metavar="LINK", help="two neighbours; the first one's end is looked at")
+    capture.add_argument("--seconds", type=float, default=0.2, metavar="S", help="of lab time (0.2)")
+    capture.add_argument("--count", type=int, default=10_000, metavar="N", help="the first N packets")
+    new("prober").add_argument("--all", action="store_true", help="also the links that are well")
+    log = new("log")
+    log.add_argument("node", metavar="HOST")
+    log.add_argument("--count", type=int, default=20, metavar="N", help="so many events (20)")
+    tables = new("tables")
+    tables.add_argument("node", metavar="SWITCH")
+    tables.add_argument("table", nargs="?", default="", metavar="TABLE", help="one table only")
+    new("wait").add_argument("seconds", type=float, metavar="SECONDS")
+
+
+def request(namespace: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """The tool of parsed words, and its arguments."""
+    return namespace.tool, {name: getattr(namespace, name) for name in ARGUMENTS[namespace.tool]}
+
+
+def parse(text: str) -> tuple[str, dict[str, Any]]:
+    """The tool and the arguments of a line such as `counters p0l0 --watch 8`. WordsError for another line."""
+    parser = _Parser(prog="incident", add_help=False, allow_abbrev=False)
+    add_tools(parser.add_subparsers(required=True, metavar="TOOL", parser_class=_Parser))
+    return request(parser.parse_args(shlex.split(text)))

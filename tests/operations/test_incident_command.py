@@ -1,0 +1,117 @@
+"""`./lab incident` as its users have it: a process that keeps the secret, the commands, and the end."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cli.main import main
+from operations.incident.client import NoIncidentError, ask, start
+from operations.incident.draw import draw
+from operations.incident.kind import KINDS
+
+SEED, LEVEL = 3000000019, 2
+WORDS = ("status", "kinds", "inspect", "counters --watch 2", "prober", "paths h0 h2", "trace h0 h2", "log h1", "wait 3")
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command of `./lab incident`, carried out in this process."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def lab(runs: Path, *words: str) -> Done:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main(["incident", *words, "--runs", str(runs)])
+    return Done(status, out.getvalue(), err.getvalue())
+
+
+def keeper(folder: Path) -> int:
+    """The process that keeps an incident: the one that has its journals open."""
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if any(os.readlink(link).startswith(str(folder)) for link in (place / "fd").iterdir()):
+                return int(place.name)
+        except OSError:
+            continue
+    raise AssertionError("no process keeps the incident")
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Iterator[Path]:
+    folder = start(tmp_path, SEED, LEVEL).path
+    yield folder
+    with contextlib.suppress(NoIncidentError):
+        ask(folder, "end")
+
+
+def test_no_command_file_or_process_gives_the_answer_away(begun: Path, tmp_path: Path) -> None:
+    (hidden,) = draw(SEED, LEVEL).hidden
+    said = []
+    for line in WORDS:
+        for form in ((), ("--json",)):
+            done = lab(tmp_path, *line.split(), *form)
+            assert done.returncode == 0, done.stderr
+            said.append(done.stdout + done.stderr if line != "kinds" else "")
+    process = Path("/proc") / str(keeper(begun))
+    for path in (process / "cmdline", process / "environ", *(one for one in begun.rglob("*") if one.is_file())):
+        said.append(path.read_bytes().decode(errors="replace") + path.name)
+    said += [str(begun), *(os.readlink(link) for link in (process / "fd").iterdir())]
+    for text in said:
+        for secret in (*KINDS, str(SEED), "hidden", "truth", "onset", "oddit"):
+            assert secret not in text, (secret, text[:400])
+    assert (begun / "incident.sock").stat().st_mode & 0o077 == 0
+    assert hidden.component  # there was something to say
+
+
+def test_the_answer_ends_it_with_the_truth_a_page_and_a_replay(begun: Path, tmp_path: Path) -> None:
+    (hidden,) = draw(SEED, LEVEL).hidden
+    wrong = lab(tmp_path, "answer", hidden.component, "bad-luck")
+    assert (wrong.returncode, "valid are dead-cable" in wrong.stderr) == (2, True)
+    done = lab(tmp_path, "answer", hidden.component, hidden.kind, "--because", "it <b>shows</b>", "--json")
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["verdict"], document["seed"]) == (0, "right", SEED)
+    assert document["evidence"][0]["shows"]
+    page = (begun / "incident.html").read_text()
+    assert hidden.kind in page
+    assert "it &lt;b&gt;shows" in page
+    faults = [json.loads(line) for line in (begun / "journal" / "runner.jsonl").read_text().splitlines()]
+    assert hidden.component in {line.get("target") for line in faults}
+    assert (begun / "replay.html").stat().st_size > 10_000
+    assert not (begun / "incident.sock").exists()
+    over = lab(tmp_path, "status")
+    assert (over.returncode, "no incident is under way" in over.stderr) == (2, True)
+
+
+def test_an_incident_whose_process_was_killed_says_so_and_makes_room(begun: Path, tmp_path: Path) -> None:
+    os.kill(keeper(begun), signal.SIGKILL)
+    said = lab(tmp_path, "inspect").stderr  # its socket may take one more connection
+    assert "is over, or its process was killed" in said
+    assert "no incident is under way" in lab(tmp_path, "inspect").stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--level", "9"), "--level must be between 1 and 5 (got 9)"),
+        (("--seed", "-1"), "--seed must be between 0 and"),
+        (("inspect",), "no incident is under way"),
+    ],
+)
+def test_wrong_words_are_refused_before_anything_is_made(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    done = lab(tmp_path, *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,145 @@
+"""Incidents in virtual time: the truth is in force and can be shown, and nothing says it before the end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from operations.incident import solving
+from operations.incident.draw import Oddity
+from operations.incident.kind import KINDS
+from operations.incident.score import components
+from operations.incident.session import Session
+from operations.incident.words import parse
+from tests.helpers.incidents import hiding, one_of, session
+
+EVERY_TOOL = (
+    "counters",
+    "counters p0l0-p0s0 --watch 2",
+    "inspect",
+    "inspect h1",
+    "trace h0 h3",
+    "trace h0 h3 --ev 0x1c001",
+    "paths h0 h2",
+    "capture p1l0-p1s1 --seconds 0.1",
+    "prober --all",
+    "log h2 --count 500",
+    "tables p0l1",
+    "wait 0.5",
+)
+
+
+def asked(opened: Session, line: str) -> dict[str, Any]:
+    return opened.do(*parse(line), line)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_recorded_path_of_a_kind_shows_it(kind: str, tmp_path: Path) -> None:
+    hidden = one_of(kind)
+    with session(hiding(hidden), tmp_path) as opened:
+        plan = opened.incident.plan
+        lines = solving.commands(plan, hidden)
+        found = solving.shown_by(plan, [], lambda line: asked(opened, line), lines)
+        assert kind in {one.kind for one in found if one.component in components(hidden)}, (hidden, found)
+
+
+def test_what_has_not_begun_changes_no_answer_and_no_file(tmp_path: Path) -> None:
+    """Faults that begin after the last look, against none: equal answers, times and files, byte by byte."""
+    later = [replace(one_of(kind), onset_s=1e6) for kind in KINDS if kind != "swapped-cables"]
+    seen = []
+    for name, incident in (("with", hiding(*later)), ("without", hiding())):
+        with session(incident, tmp_path / name) as opened:
+            answers = [asked(opened, line) for line in EVERY_TOOL]
+            status, folder = opened.status(), opened.directory.path
+            files = {path.name: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+        seen.append((answers, status, files))
+    assert seen[0] == seen[1]
+
+
+def test_each_command_takes_the_same_lab_time_whatever_is_wrong(tmp_path: Path) -> None:
+    times = []
+    for name, hidden in (("none", ()), ("crash", (one_of("rebooting-switch"),)), ("late", (one_of("late-host"),))):
+        with session(hiding(*hidden), tmp_path / name) as opened:
+            for line in EVERY_TOOL:
+                asked(opened, line)
+            times.append([one.at_s for one in opened.asked])
+    assert times[0] == times[1] == times[2]
+
+
+def test_counters_do_not_know_what_a_cable_loses_and_journals_neither(tmp_path: Path) -> None:
+    hidden = one_of("one-way-loss", level=1)
+    with session(hiding(hidden), tmp_path) as opened:
+        rows = asked(opened, "counters --watch 5")["ports"]
+        assert not any("loss" in row["DROPS"] for row in rows)
+        text = opened.directory.journal("switches").read_text()
+        assert '"drop_loss":0' in text
+        assert all(port["drop_loss"] == 0 for line in text.splitlines() for port in json.loads(line)["ports"])
+
+
+def test_a_slow_port_reports_the_rate_of_the_plan_and_a_wrong_one_its_own(tmp_path: Path) -> None:
+    for kind, told in (("slow-port", 10_000_000), ("wrong-rate", None)):
+        hidden = one_of(kind)
+        with session(hiding(hidden), tmp_path / kind) as opened:
+            near, far = hidden.component.replace(">", "-").split("-")
+            (node,) = asked(opened, f"inspect {near}")["nodes"]
+            (row,) = [one for one in node["interfaces"] if one["peer"].startswith(f"{far}-")]
+            assert row["rate_bps"] == (told or round(hidden.numbers["mbps"] * 1e6))
+
+
+def test_a_swapped_cable_leads_a_traced_packet_to_the_other_spine(tmp_path: Path) -> None:
+    hidden = one_of("swapped-cables")
+    with session(hiding(hidden), tmp_path) as opened:
+        line = solving.commands(opened.incident.plan, hidden)[-1]
+        answer = asked(opened, line)
+        assert answer["reached"] is None
+        assert answer["hops"][1]["switch"] == hidden.names["other"].split("-")[1]
+
+
+def test_oddities_are_there_and_are_no_faults(tmp_path: Path) -> None:
+    odd = (
+        Oddity("old-flap", "p0l0-p0s0", 1.0),
+        Oddity("old-loss", "p0l1>p0s1", 1.0, 30.0),
+        Oddity("drained", "p1s0", 0.5),
+        Oddity("long-cable", "p1l0-p1s1", 0.5, 7.0),
+    )
+    with session(replace(hiding(), oddities=odd), tmp_path) as opened:
+        assert opened.status()["tickets"] == ["p1s0 is drained for planned work: NICs deny every path across it"]
+        totals = {row["IFACE"]: row for row in asked(opened, "counters")["ports"]}
+        assert totals["p0l0-eth3"]["DROPS"]["port_down"] > 0
+        assert totals["p0l1-eth4"]["TX_OK"] - totals["p0s1-eth2"]["RX_OK"] > 20
+        states = {one["via"]: one["state"] for one in asked(opened, "paths h0 h2")["paths"]}
+        assert states["p1s0"] == "denied"
+        found = solving.solve(opened.incident.plan, opened.incident.tickets, lambda line: asked(opened, line))
+        assert found == []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("counters p9l9", "p9l9"),
+        ("counters p0s0-p0s1", "no link p0s0–p0s1"),
+        ("counters --watch 1e9", "watch is 1000000000.0; it must be"),
+        ("trace h0 h0", "two hosts"),
+        ("trace h0 h3 --ev 0x99", "--ev must be an EV of the pair"),
+        ("tables h0", "h0 is a host"),
+        ("tables p0l0 routes", "no table 'routes': valid are .*ipv6_route"),
+        ("capture p0l0", "two neighbours"),
+        ("log p0l0", "p0l0 is a switch; the name must be a host"),
+        ("wait 0", "seconds is 0.0; it must be"),
+    ],
+)
+def test_a_wrong_command_says_what_is_valid_and_costs_nothing(shared: Session, line: str, said: str) -> None:
+    before = shared.used_s, len(shared.asked)
+    with pytest.raises(ValueError, match=said):
+        asked(shared, line)
+    assert (shared.used_s, len(shared.asked)) == before
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with session(hiding(), tmp_path_factory.mktemp("shared")) as opened:
+        yield opened
