@@ -117,6 +117,7 @@ def test_a_push_installs_everything_and_a_second_one_writes_nothing(tiny, leaf_a
         for action, written in (("push", True), ("push", False), ("verify", False))
         for name in addresses
     ]
+    assert str(journal) not in {os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")}
 
 
 def test_what_others_changed_is_found_named_and_put_right(tiny, leaf_and_spine, pipelines):

@@ -195,6 +195,23 @@ def test_weights_share_a_group(compiled: Compiled) -> None:
     assert values.count(1) + values.count(2) == 400
 
 
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [([(1, 1), (9, 1)], "member of action profile In.chooser"), ([(1, 0)], "weight 0"), ([(1, 1 << 17)], "131072")],
+)
+def test_a_group_that_cannot_be_is_refused_and_the_one_before_stays(
+    compiled: Compiled, members: list[tuple[int, int]], said: str
+) -> None:
+    engine = engine_with(compiled("matching.p4"))
+    engine.set_member("In.chooser", 1, ActionCall("In.set_value", (7,)))
+    engine.set_group("In.chooser", 1, [(1, 1)])
+    with pytest.raises(EngineError, match=said):
+        engine.set_group("In.chooser", 1, members)
+    engine.insert_entry("In.selector_table", Entry((Exact(1),), GroupRef(1)))
+    engine.receive(1, bytes.fromhex("05 00000000 0001 00"), 0)
+    assert [sent.frame[9:11] for sent in engine.advance(0)] == [bytes.fromhex("0007")]
+
+
 def test_seeds_decide_the_random_numbers(compiled: Compiled) -> None:
     def drawn(seed: int) -> list[bytes]:
         engine = engine_with(compiled("stateful.p4"), seed=seed)
