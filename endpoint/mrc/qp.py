@@ -323,7 +323,7 @@ class QueuePair(VerbQueuePair):
             due_ns = min(due_ns, max(self.evs.next_probe_ns(), now_ns + 1))
         if now_ns >= self._reverse_due_ns:
             self._refresh_reverse(now_ns)
-        self.agenda.deadline_ns = min(due_ns, self._reverse_due_ns)
+        self.agenda.settle(min(due_ns, self._reverse_due_ns))
 
     def _refresh_reverse(self, now_ns: int) -> None:
         """Each round trip with data in and none out: probe a random EV, of one plane after the other."""

@@ -113,12 +113,16 @@ class Nic(Generic[Q]):
 
     def timers_ns(self) -> tuple[int, int]:
         """When `handle_timer` and when, for pacing, `packets_to_send` next have something to do; NEVER for never."""
-        due_ns = NEVER
-        for qp in self.qps.values():
-            deadline_ns = qp.agenda.deadline_ns
-            if deadline_ns < due_ns:
-                due_ns = deadline_ns
-        return due_ns, self.scheduler.pacing_ns
+        scheduler = self.scheduler
+        if not scheduler.deadline_settled:
+            due_ns = NEVER
+            for qp in self.qps.values():
+                deadline_ns = qp.agenda.deadline_ns
+                if deadline_ns < due_ns:
+                    due_ns = deadline_ns
+            scheduler.deadline_ns = due_ns
+            scheduler.deadline_settled = True
+        return scheduler.deadline_ns, scheduler.pacing_ns
 
     def handle_timer(self, now_ns: int) -> None:
         self.scheduler.now_ns = now_ns

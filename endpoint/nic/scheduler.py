@@ -59,17 +59,28 @@ class Agenda:
             self._scheduler.ready.append(self)
             self._scheduler.resting = False
             if self.deadline_ns == NEVER:
-                self.deadline_ns = self._scheduler.now_ns  # no port may ever take the packet: the retry rule counts
+                self.settle(self._scheduler.now_ns)  # no port may ever take the packet: the retry rule counts
 
     def arm(self, at_ns: int) -> None:
         """The QP wants to be called by then. A deadline may turn out to be too early; it is never too late."""
         if at_ns < self.deadline_ns and not self._closed:
             self.deadline_ns = at_ns
+            if at_ns < self._scheduler.deadline_ns:
+                self._scheduler.deadline_ns = at_ns
+
+    def settle(self, at_ns: int) -> None:
+        """What was due is done: the QP wants to be called by `at_ns`, sooner or later than before."""
+        scheduler = self._scheduler
+        if at_ns < scheduler.deadline_ns:
+            scheduler.deadline_ns = at_ns
+        elif self.deadline_ns == scheduler.deadline_ns:
+            scheduler.deadline_settled = False
+        self.deadline_ns = at_ns
 
     def close(self) -> None:
         """A QP in ERROR, or destroyed, has no deadline, even if the QP failed in the midst of sending."""
         self._closed = True
-        self.deadline_ns = NEVER
+        self.settle(NEVER)
 
 
 class Scheduler:
@@ -89,6 +100,10 @@ class Scheduler:
         """When the first QP that is held back by its own rate may go on; senders lower it."""
         self.pacing_ns = NEVER
         """When `packets_to_send` next has something to do."""
+        self.deadline_ns = NEVER
+        """The earliest deadline of all QPs; once it was put off, not later than that, until the next look."""
+        self.deadline_settled = True
+        """Whether it is that of a QP now. A NIC with a thousand QPs must not look at all of them per packet."""
         self.resting = False
         """Whether a call of `packets_to_send` before then would change nothing, if nothing else happens."""
 

@@ -122,7 +122,7 @@ class QueuePair(VerbQueuePair):
     def handle_timer(self, now_ns: int) -> None:
         due_ns = self.requester.handle_timer(now_ns) if self.sending else NEVER
         if self.receiving:
-            self.agenda.deadline_ns = due_ns
+            self.agenda.settle(due_ns)
 
     def host_was_late(self, late_ns: int, now_ns: int) -> None:
         if self.sending:
