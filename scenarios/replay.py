@@ -14,7 +14,7 @@ from common.seeds import Purpose, derive
 from judging import checks
 from judging.checks import Check
 from judging.story import Story
-from scenarios.scenario import Load, Phase, Scenario, Setting, Workload
+from scenarios.scenario import SAMPLE_S, Load, Phase, Scenario, Setting, Workload
 from schedules.errors import ScheduleError
 from schedules.reading import SUFFIXES, digest_of, shared
 from schedules.schedule import Schedule
@@ -27,6 +27,9 @@ LAB_SLOWDOWN = 10_000  # of a lab with ports of 10 Mb/s, modelling 100 Gb/s: the
 SLACK = 20  # times as long as the jobs would take with nobody in their way
 LEAST_S = 10.0
 NOMINAL_BPS = 100e9
+ROWS_MAX = 400_000
+"""Counters that samples may journal together, of hosts and of queue pairs: about 200 MB. A host with a thousand queue
+pairs fills a journal otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ def find(text: str) -> Scenario:
     """The scenario of these files. ScheduleError names what is wrong with them."""
     source = Source.parse(text)
     schedules = source.schedules()
-    seconds = LEAST_S + SLACK * LAB_SLOWDOWN * nominal_ns(schedules) / 1e9
+    alone_s = LAB_SLOWDOWN * nominal_ns(schedules) / 1e9
     name = "+".join(source.names())
     return Scenario(
         name=name,
@@ -75,7 +78,8 @@ def find(text: str) -> Scenario:
         plan="lab",
         workloads=lambda setting: workloads(source, setting),
         checks=judge,
-        phases=(Phase(PHASE, seconds),),
+        phases=(Phase(PHASE, LEAST_S + SLACK * alone_s),),
+        sample_s=max(SAMPLE_S, alone_s * sum(map(counters, schedules)) / ROWS_MAX),
         until_done=True,
         load=lambda setting: Load(lasts_s(schedules, setting), sum(schedule.bytes for schedule in schedules)),
     )
@@ -100,6 +104,11 @@ def judge(setting: Setting) -> Sequence[Check]:
 def nominal_ns(schedules: Sequence[Schedule]) -> int:
     """How long the longest job would take alone on ports of 100 Gb/s, at most."""
     return max(schedule.chain_ns + round(schedule.most_bytes() * 8e9 / NOMINAL_BPS) for schedule in schedules)
+
+
+def counters(schedule: Schedule) -> int:
+    """The counters that a sample of all hosts journals: one per host, and one per queue pair at either end."""
+    return schedule.ranks + 2 * schedule.pairs
 
 
 def lasts_s(schedules: Sequence[Schedule], setting: Setting) -> float:

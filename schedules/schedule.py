@@ -86,6 +86,12 @@ class Schedule:
         """The bytes of all messages together."""
         return int(self.amount[(self.kind == operation.SEND) & (self.line > 0)].sum())
 
+    @cached_property
+    def pairs(self) -> int:
+        """Ranks that send to a rank, counted by pairs."""
+        sends = self.kind == operation.SEND
+        return len(np.unique(self.rank[sends].astype(np.int64) * self.ranks + self.peer[sends]))
+
     def most_bytes(self) -> int:
         """The bytes that the most loaded rank sends or receives."""
         loads = [
