@@ -15,6 +15,7 @@ from cli.ownership import hand_over
 from cli.words import add
 from common import files
 from running.directory import find
+from schedules.training import MODELS, OPTIONS
 from topo.cli import chosen_plan
 from topo.emulation import labname
 from topo.planfile import PlanError
@@ -26,15 +27,15 @@ EXAMPLES = """examples:
   ./lab export perfetto
   ./lab export perfetto incast -o incast.json.gz
   ./lab export goal all_reduce --ranks 8 --size 1048576 --rounds 2 -o ring.goal
+  ./lab export goal training --tensor 2 --pipeline 2 --data 2 --model llama-8b --layers 2 --tokens 512 -o step.goal
   ./lab export cm permutation --ranks 128 --size 2000000 -o permutation.cm
   ./lab export cm latest -o replayed.cm
 json: nodes, links and every switch's entries. frr, sonic: a file per switch, or --switch on the output. Next hops are
 the lab's link-local ones and interfaces its own (frr) or Ethernet0, Ethernet4, … (sonic): put in those of your gear.
 FRR 10.3 took and installed them (older ones know no static SIDs); SONiC was not run, golden files hold its files.
 perfetto: a run in Chrome's trace format, for ui.perfetto.dev. Without -o the file is trace.json in the run's folder.
-goal: a collective (all_reduce, all_gather, all_to_all) as a GOAL program. cm: a pattern (permutation, incast,
-all_to_all) or the messages of a run of a workload file, as a connection matrix of htsim."""
-WORKLOAD_OPTIONS = ("ranks", "size", "segment", "rounds", "compute", "seed")
+goal: a collective (all_reduce, all_gather, all_to_all) or a training step as a GOAL program. cm: a pattern
+(permutation, incast, all_to_all) or the messages of a run of a workload file, as a connection matrix of htsim."""
 PIECE_BYTES = 1 << 20
 FORMS = ("json", "frr", "sonic", "perfetto", "goal", "cm")
 SUFFIX = {"frr": ".conf", "sonic": ".json"}
@@ -55,16 +56,26 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     files_only.add_argument("--ranks", type=int, metavar="N", help="ranks of a collective, or nodes of a pattern")
     files_only.add_argument("--size", type=int, metavar="BYTES", help="of a collective (1 MiB), or a connection (2 MB)")
     files_only.add_argument("--segment", type=int, metavar="BYTES", help="goal: of a message at most (65536)")
-    files_only.add_argument("--rounds", type=int, metavar="N", help="goal: rounds, one after the other (1)")
+    files_only.add_argument("--rounds", type=int, metavar="N", help="goal: rounds or steps, one after the other (1)")
     files_only.add_argument("--compute", type=int, metavar="NS", help="goal: a calculation before each round (none)")
     files_only.add_argument("--seed", type=int, metavar="N", help="cm: of a permutation (1)")
+    steps = export.add_argument_group("goal training")
+    steps.add_argument("--model", metavar="NAME", help=f"one of {', '.join(MODELS)} (small)")
+    steps.add_argument("--tensor", type=int, metavar="N", help="ranks that share a layer (2)")
+    steps.add_argument("--pipeline", type=int, metavar="N", help="stages, each with a part of the layers (2)")
+    steps.add_argument("--data", type=int, metavar="N", help="replicas, which average their gradients (2)")
+    steps.add_argument("--layers", type=int, metavar="N", help="of the model (its own)")
+    steps.add_argument("--tokens", type=int, metavar="N", help="of a microbatch (the model's sequence)")
+    steps.add_argument("--microbatches", type=int, metavar="N", help="of a replica in a step (4)")
+    steps.add_argument("--flops", type=int, metavar="N", help="per second and rank (400000000000000)")
     labname.add_option(export)
 
 
 def export_command(arguments: argparse.Namespace) -> int:
     if arguments.form in ("goal", "cm"):
         return export_workload(arguments)
-    given = [name for name in WORKLOAD_OPTIONS if getattr(arguments, name) is not None]
+    options = ("ranks", "size", "segment", "rounds", "compute", "seed", *OPTIONS)
+    given = [name for name in options if getattr(arguments, name) is not None]
     if given:
         raise ValueError(f"--{given[0]} must be left out with {arguments.form}: only goal and cm have it")
     if arguments.form == "perfetto":

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from judging.measures.completions import completions
 from judging.run import Run
 from running.directory import find
-from schedules import collectives, patterns
+from schedules import collectives, patterns, training
 from schedules.patterns import Connection
+
+TRAINING = "training"
 
 
 def goal(arguments: argparse.Namespace) -> Iterator[str]:
     """The lines of a collective's GOAL program. ValueError names the choices."""
+    if arguments.name == TRAINING:
+        return step(arguments)
+    refuse(arguments, training.OPTIONS, f"only goal {TRAINING} has it")
     write = collectives.KINDS.get(arguments.name or "")
     if write is None:
-        raise ValueError(
-            f"export goal: the collective must be one of {', '.join(collectives.KINDS)} (got {arguments.name!r})"
-        )
+        kinds = ", ".join((*collectives.KINDS, TRAINING))
+        raise ValueError(f"export goal: the program must be one of {kinds} (got {arguments.name!r})")
     given = {
         "ranks": needed_ranks(arguments),
         "size": arguments.size,
@@ -31,11 +35,26 @@ def goal(arguments: argparse.Namespace) -> Iterator[str]:
     return write(what)
 
 
+def step(arguments: argparse.Namespace) -> Iterator[str]:
+    """The lines of a training step's program."""
+    refuse(arguments, ("ranks", "size", "segment", "compute"), f"{TRAINING} has --tensor, --pipeline and --data")
+    given = {name: getattr(arguments, name) for name in (*training.OPTIONS, "rounds")}
+    what = training.Training(**{name: value for name, value in given.items() if value is not None})
+    what.check()
+    return training.program(what)
+
+
+def refuse(arguments: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """ValueError when one of these options is given."""
+    for name in names:
+        if getattr(arguments, name) is not None:
+            raise ValueError(f"export {arguments.form}: --{name} must be left out: {why}")
+
+
 def matrix(arguments: argparse.Namespace) -> Iterator[str]:
     """The lines of a matrix: a pattern's connections, or a run's messages when they began."""
-    for name in ("segment", "rounds", "compute"):
-        if getattr(arguments, name) is not None:
-            raise ValueError(f"export cm: --{name} must be left out: a matrix has connections and no rounds")
+    refuse(arguments, ("segment", "rounds", "compute"), "a matrix has connections and no rounds")
+    refuse(arguments, training.OPTIONS, f"only goal {TRAINING} has it")
     make = patterns.KINDS.get(arguments.name or "")
     if make is None:
         return of_run(arguments)
@@ -47,12 +66,8 @@ def matrix(arguments: argparse.Namespace) -> Iterator[str]:
 
 def of_run(arguments: argparse.Namespace) -> Iterator[str]:
     """The messages of a run of a workload file, as connections that begin when the messages did, without triggers."""
-    for name in ("ranks", "size", "seed"):
-        if getattr(arguments, name) is not None:
-            kinds = ", ".join(patterns.KINDS)
-            raise ValueError(
-                f"export cm: --{name} must be left out for a run; patterns are {kinds} (got {arguments.name!r})"
-            )
+    kinds = f"a run has its own; patterns are {', '.join(patterns.KINDS)} (got {arguments.name!r})"
+    refuse(arguments, ("ranks", "size", "seed"), kinds)
     run = Run.open(find(arguments.runs, arguments.name or "latest"))
     messages = completions(run)
     if not messages:
