@@ -11,7 +11,6 @@ from endpoint import prober
 from endpoint.nic import frame as frames
 from endpoint.nic import wire
 from endpoint.nic.dialect import UDP_PORTS, Dialect
-from endpoint.nic.icrc import WIRE as ICRC
 from endpoint.roce import wire as roce
 
 Fields = dict[str, Any]
@@ -66,7 +65,7 @@ class Decoder:
             "retransmission": bool(bth.flags & wire.RETRANSMISSION),
         }
         if bth.opcode in wire.WRITES or bth.opcode in roce.FIRSTS:
-            told |= placed(head, body, bth, frame.udp_end)
+            told |= placed(head, body, bth, frame.udp_end - self._dialect.check_bytes)
         elif bth.opcode == wire.Opcode.SACK:
             told |= answered(wire.Seth.unpack(head, body))
         elif bth.opcode == wire.Opcode.NACK:
@@ -76,11 +75,12 @@ class Decoder:
 
 
 def placed(head: bytes, body: int, bth: wire.Bth, end: int) -> Fields:
-    """Where a write's payload goes, and its bytes when it was sent: trimming leaves the UDP length alone."""
+    """Where a write's payload goes, and its bytes when it was sent. `end` is where payload and pad end by the UDP
+    length, which trimming leaves alone."""
     if bth.opcode in wire.WRITES:
         body += wire.METH_BYTES + (wire.TSETH_BYTES if bth.flags & wire.TIMESTAMP else 0)
     immediate = wire.IMMEDIATE.size if bth.opcode in wire.IMMEDIATES or bth.opcode in roce.IMMEDIATES else 0
-    payload = end - body - wire.RETH_BYTES - immediate - bth.pad - ICRC.size
+    payload = end - body - wire.RETH_BYTES - immediate - bth.pad
     cut = len(head) < body + wire.RETH_BYTES  # trimmed to so few bytes that the place itself is gone
     return {"va": None if cut else wire.Reth.unpack(head, body).va, "payload": max(0, payload)}
 

@@ -118,12 +118,15 @@ class _WithPorts(Packet):
 
 
 class _IcrcField(XLEIntField):
-    """The last four bytes of the datagram, unless it was trimmed: not where the header's other fields are."""
+    """The last four bytes of the datagram, unless it was trimmed: not where the header's other fields are.
+
+    None where the dialect has no check.
+    """
 
     def getfield(self, pkt: Packet, s: bytes) -> tuple[bytes, Any]:
-        if len(s) < 4 or _promised(pkt) > 12 + len(s):
+        if len(s) < 4 or _promised(pkt) > 12 + len(s) or _dialect.icrc == "absent":
             return s, None
-        return s[:-4], struct.unpack("<I", s[-4:])[0]
+        return s[:-4], struct.unpack(_check_order(), s[-4:])[0]
 
     def addfield(self, pkt: Packet, s: bytes, val: int | None) -> bytes:
         return s  # `Mrc.post_build` puts it behind the payload
@@ -156,10 +159,10 @@ class Mrc(Packet):
         return s
 
     def post_build(self, p: bytes, pay: bytes) -> bytes:
-        if _promised(self) > len(p) + len(pay) + 4:
-            return p + pay  # trimmed, and left so
-        icrc = compute_icrc(self, p + pay) if self.icrc is None else self.icrc
-        return p + pay + struct.pack("<I", icrc)
+        if _promised(self) > len(p) + len(pay) + 4 or _dialect.icrc == "absent":
+            return p + pay  # trimmed, and left so; or without a check
+        icrc = compute_check(self, p + pay) if self.icrc is None else self.icrc
+        return p + pay + struct.pack(_check_order(), icrc)
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
         opcode = self.opcode
@@ -383,7 +386,9 @@ def encapsulate(
     ask the network for them.
     """
     tc, high, low = dscp << 2 | ecn, ev >> 16, ev & 0xFFFF
-    sport, label = (low, high) if _dialect.ev_halves == "low-in-port" else (high, low)
+    sport, label = (high, low) if _dialect.ev_halves == "high-in-port" else (low, high)
+    if _dialect.ev_halves == "low-in-both":
+        label = ev & 0xFFFFF
     inner_label = 0 if _dialect.ev_label == "outer" else label
     outer_label = 0 if _dialect.ev_label == "inner" else label
     outer = IPv6(src=outer_src or src, dst=da, tc=tc, fl=outer_label, nh=41, hlim=64)
@@ -393,9 +398,11 @@ def encapsulate(
 
 
 def entropy(packet: Packet) -> int:
-    """The EV that a packet carries: half in the UDP source port, half in a flow label, as the dialect has it."""
+    """The EV that a packet carries in its UDP source port and a flow label, as the dialect has it."""
     udp = packet[UDP]
     labelled = packet[IPv6] if _dialect.ev_label == "outer" else udp.underlayer  # the first is the outer one
+    if _dialect.ev_halves == "low-in-both":
+        return int(labelled.fl)
     label = labelled.fl & 0xFFFF
     return int(label << 16 | udp.sport if _dialect.ev_halves == "low-in-port" else udp.sport << 16 | label)
 
@@ -404,6 +411,25 @@ def usids(address: str) -> list[int]:
     """The micro-segments of a destination address, the active one first (F3216: 32 bits of block, 16 a uSID)."""
     words = struct.unpack("!8H", IPv6Address(address).packed)
     return [word for word in words[2:] if word]
+
+
+def compute_check(bth: Mrc, transport: bytes) -> int:
+    """The integrity check of the dialect, over a BTH and all behind it."""
+    return client_check(transport) if _dialect.icrc == "mrc-client" else compute_icrc(bth, transport)
+
+
+def client_check(transport: bytes) -> int:
+    """MRC-Client's check: CRC-32C's polynomial as it is written, in a register that shifts to the right."""
+    state = 0xFFFFFFFF
+    for byte in transport:
+        state ^= byte
+        for _ in range(8):
+            state = state >> 1 ^ (0x1EDC6F41 if state & 1 else 0)
+    return state ^ 0xFFFFFFFF
+
+
+def _check_order() -> str:
+    return ">I" if _dialect.icrc == "mrc-client" else "<I"
 
 
 def compute_icrc(bth: Mrc, transport: bytes) -> int:

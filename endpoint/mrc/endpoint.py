@@ -26,7 +26,7 @@ from endpoint.mrc.peer import Peer
 from endpoint.mrc.peers import PeerTable
 from endpoint.mrc.port_sacks import PortSacks
 from endpoint.mrc.qp import QueuePair
-from endpoint.nic import codec, icrc, packet, wire
+from endpoint.nic import check, codec, icrc, packet, wire
 from endpoint.nic import dialect as dialects
 from endpoint.nic import ev as evs
 from endpoint.nic import frame as frames
@@ -59,8 +59,7 @@ class Endpoint(Nic[QueuePair]):
         limits = self.limits = derive(profile, self.settings)
         make_config(self.settings.nscc or {})
         chosen = Chosen(self.settings)
-        dialect = self.dialect = dialects.parse(self.settings.dialect)
-        dialect.check_ports(port.port for port in profile.ports)
+        dialect = self.dialect = dialects.spoken(self.settings.dialect, profile)
         super().__init__(
             profile,
             rng,
@@ -69,6 +68,7 @@ class Endpoint(Nic[QueuePair]):
             events_max=self.settings.events_max,
             control_max=self.settings.control_frames_max,
         )
+        self.check = check.of(dialect)
         mismatches = self._mismatches = MismatchLog(dialect, self.log, self.scheduler)
         sacks = PortSacks(dialect, self.ports, limits.probe_interval_ns, self._tell_ports)
         self._port_sacks = sacks if dialect.ports_in_sacks else None
@@ -144,6 +144,8 @@ class Endpoint(Nic[QueuePair]):
         arrival.rx_packets += len(frames_in)
         self._placed = 0
         listed: list[bytes | memoryview] = frames_in if isinstance(frames_in, list) else list(frames_in)
+        if self.check is not None:
+            listed = [self.check.taken(data) for data in listed]
         for data in listed:
             size = len(data)
             arrival.rx_bytes += size

@@ -10,28 +10,32 @@ Whether a PSN outside of the window is refused or dropped is disputed too, but c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from endpoint.nic.config import ConfigError
+
+if TYPE_CHECKING:
+    from endpoint.profile import NicProfile
 
 UDP_PORTS = (4791, 4971)
 """RoCEv2's destination port, and the one that OCP MRC 1.0 prints (taken for a transposition): both are accepted."""
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "udp_port": ("profile", "4791", "4971"),
-    "ev_halves": ("low-in-port", "high-in-port"),
+    "ev_halves": ("low-in-port", "high-in-port", "low-in-both"),
     "ev_label": ("both", "inner", "outer"),
     "bth_order": ("se-m", "m-se"),
     "eeth_op": ("3:2", "5:4"),
     "port_mask": ("bit-0", "bit-1"),
     "port_status": ("operation", "sack"),
     "tsr_1": ("own", "1us"),
-    "icrc": ("ibta", "counted"),
+    "icrc": ("ibta", "counted", "mrc-client", "absent"),
 }
 """Every choice with its values, the default first."""
 
 MASK_BITS = 32
+EV_BITS = 32
 STATEMENT_MAX = 512
 """Characters that a peer's statement of its dialect may have."""
 
@@ -43,7 +47,8 @@ class Dialect:
     udp_port: str = "profile"
     """The UDP destination port of what is sent: the profile's, or this one."""
     ev_halves: str = "low-in-port"
-    """Which half of an EV travels in the UDP source port; the other travels in the flow label."""
+    """Which half of an EV travels in the UDP source port; the other travels in the flow label. With low-in-both the low
+    16 bits travel in the port and the low 20 in the label, as MRC-Client's format ECMP has it."""
     ev_label: str = "both"
     """Which IPv6 header's flow label carries an EV's half under encapsulation; with both, the inner one is read."""
     bth_order: str = "se-m"
@@ -57,11 +62,22 @@ class Dialect:
     tsr_1: str = "own"
     """The tick of a timestamp with tsr 1: the sender's own, or a microsecond. With tsr 0 a tick is 128 ns."""
     icrc: str = "ibta"
-    """A packet whose last four bytes are not InfiniBand's ICRC: dropped and counted, or counted and taken."""
+    """A packet whose last four bytes are not InfiniBand's ICRC: dropped and counted, or counted and taken. Or packets
+    end with MRC-Client's check in its place, or with none (`endpoint.nic.check`)."""
 
     @property
     def low_in_port(self) -> bool:
         return self.ev_halves == "low-in-port"
+
+    @property
+    def ev_bits(self) -> int:
+        """How many bits of an EV a packet carries."""
+        return 20 if self.ev_halves == "low-in-both" else EV_BITS
+
+    @property
+    def check_bytes(self) -> int:
+        """Bytes of integrity check at the end of a packet."""
+        return 0 if self.icrc == "absent" else 4
 
     @property
     def outer_label(self) -> bool:
@@ -107,10 +123,18 @@ class Dialect:
         """The ports of a port status mask, where bit n - 1 is port n."""
         return mask >> self.mask_shift
 
-    def check_ports(self, numbers: Iterable[int]) -> None:
-        """Raises `ConfigError` if a port of a NIC, by its number, has no bit in a port status mask."""
-        if max(numbers) + self.mask_shift > MASK_BITS:
+    def check_profile(self, profile: NicProfile) -> None:
+        """Raises `ConfigError` if a port has no bit in a port status mask, or packets cannot carry an EV."""
+        if max(port.port for port in profile.ports) + self.mask_shift > MASK_BITS:
             raise ConfigError(f"dialect: port_mask is {self.port_mask!r}, which has no bit for port {MASK_BITS}")
+        if self.ev_bits == EV_BITS:
+            return
+        largest = max((path.ev for row in profile.destinations.values() for path in row.paths), default=0)
+        if largest >> self.ev_bits:
+            raise ConfigError(
+                f"dialect: ev_halves {self.ev_halves} carries EVs of {self.ev_bits} bits, and {profile.host} has EV"
+                f" {largest:#x}"
+            )
 
     def text(self) -> str:
         """The choices that are not the default, as `parse` takes them; empty for the default dialect."""
@@ -140,6 +164,13 @@ def parse(text: str) -> Dialect:
             raise ConfigError(f"dialect: {name} is given twice: {values[name]!r} and {value!r}")
         values[name] = value
     return Dialect(**values)
+
+
+def spoken(text: str, profile: NicProfile) -> Dialect:
+    """The dialect of a NIC. Raises `ConfigError` with the valid choices, or for a profile that it cannot express."""
+    dialect = parse(text)
+    dialect.check_profile(profile)
+    return dialect
 
 
 def differences(ours: str, theirs: str) -> list[tuple[str, str, str]]:

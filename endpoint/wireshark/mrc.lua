@@ -29,15 +29,15 @@ local REASONS = {
 }
 local MARKS = { [0] = "NONE", [1] = "SKIP_ONCE", [2] = "ALWAYS_SKIP", [3] = "reserved" }
 local ENDPOINT_OPS = { [0] = "PORT_STATUS_UPDATE", [1] = "EV_PROBE" }
-local ICRC_STATUS = { [0] = "bad", [1] = "good", [2] = "not checked", [3] = "trimmed off" }
+local ICRC_STATUS = { [0] = "bad", [1] = "good", [2] = "not checked", [3] = "trimmed off", [4] = "absent" }
 
 -- The readings that sources disagree on, the default first. A dialect takes one of each.
 
 local CHOICES = {
-  udp_port = { "profile", "4791", "4971" }, ev_halves = { "low-in-port", "high-in-port" },
+  udp_port = { "profile", "4791", "4971" }, ev_halves = { "low-in-port", "high-in-port", "low-in-both" },
   ev_label = { "both", "inner", "outer" }, bth_order = { "se-m", "m-se" }, eeth_op = { "3:2", "5:4" },
   port_mask = { "bit-0", "bit-1" }, port_status = { "operation", "sack" }, tsr_1 = { "own", "1us" },
-  icrc = { "ibta", "counted" },
+  icrc = { "ibta", "counted", "mrc-client", "absent" },
 }
 local dialect, complaint = {}, nil
 
@@ -141,26 +141,36 @@ local was_resent = ProtoExpert.new("mrc.rtx.expert", "Retransmission", expert.gr
 local bad_dialect = ProtoExpert.new("mrc.dialect.bad", "The dialect preference is none", expert.group.UNDECODED, expert.severity.ERROR)
 mrc.experts = { bad_dialect, bad_icrc, was_trimmed, was_refused, was_resent }
 
--- CRC-32 as Ethernet's, for the ICRC (InfiniBand annex A17).
+-- CRC-32 as Ethernet's, for the ICRC (InfiniBand annex A17), and the polynomial of MRC-Client's check.
 
-local crc_table = {}
-for index = 0, 255 do
-  local value = index
-  for _ = 1, 8 do
-    if band(value, 1) == 1 then
-      value = bxor(rshift(value, 1), 0xEDB88320)
-    else
-      value = rshift(value, 1)
+local function table_of(polynomial)
+  local found = {}
+  for index = 0, 255 do
+    local value = index
+    for _ = 1, 8 do
+      if band(value, 1) == 1 then
+        value = bxor(rshift(value, 1), polynomial)
+      else
+        value = rshift(value, 1)
+      end
     end
+    found[index] = value
   end
-  crc_table[index] = value
+  return found
 end
 
-local function crc32(state, bytes)
+local icrc_table, client_table = table_of(0xEDB88320), table_of(0x1EDC6F41)
+
+local function crc32(state, bytes, crc_table)
   for index = 1, #bytes do
     state = bxor(crc_table[band(bxor(state, bytes:byte(index)), 0xFF)], rshift(state, 8))
   end
   return state
+end
+
+-- MRC-Client's check: `packet` is the frame's range from the BTH to the byte before the check.
+local function client_check(packet)
+  return bxor(crc32(0xFFFFFFFF, packet:bytes():raw(), client_table), 0xFFFFFFFF) % 4294967296
 end
 
 -- `inner` is the frame's range from the innermost IPv6 header to the byte before the ICRC.
@@ -170,7 +180,7 @@ local function icrc_of(inner)
     .. raw:sub(5, 7) .. "\255" .. raw:sub(9, 40) -- hop limit masked
     .. raw:sub(41, 46) .. "\255\255" -- UDP checksum masked
     .. raw:sub(49, 52) .. "\255" .. raw:sub(54) -- variant byte of the BTH masked
-  local value = bxor(crc32(0xFFFFFFFF, covered), 0xFFFFFFFF)
+  local value = bxor(crc32(0xFFFFFFFF, covered, icrc_table), 0xFFFFFFFF)
   return value % 4294967296
 end
 
@@ -270,7 +280,7 @@ local function sack(tvb, at, tree, pinfo)
   branch:add(fields.penalty, tvb(at + 4, 1))
   branch:add(fields.rcvd, tvb(at + 5, 3))
   at = at + 8
-  if dialect.port_status == "sack" and room(tvb, at, 8) then -- the ICRC follows
+  if dialect.port_status == "sack" and room(tvb, at, dialect.icrc == "absent" and 4 or 8) then -- the ICRC follows
     port_states(tvb, at, tree:add(mrc, tvb(at, 4), "Port states"), fields.sack_ports)
     at = at + 4
   end
@@ -398,6 +408,7 @@ local function dissect(frame, where, pinfo, root)
   local label = band(frame(labelled, 4):uint(), 0xFFFF)
   local ev = label * 65536 + sport:uint()
   if dialect.ev_halves == "high-in-port" then ev = sport:uint() * 65536 + label end
+  if dialect.ev_halves == "low-in-both" then ev = band(frame(labelled, 4):uint(), 0xFFFFF) end
   tree:add(fields.ev, sport, ev):set_generated()
   if where.outer then
     for word = 2, 7 do
@@ -444,15 +455,27 @@ local function dissect(frame, where, pinfo, root)
     tree:add(fields.icrc_status, tvb(), 3):set_generated()
     return
   end
-  if at and at < present - 4 then
-    tree:add(fields.payload, tvb(at, present - 4 - at))
+  local check = dialect.icrc == "absent" and 0 or 4
+  if at and at < present - check then
+    tree:add(fields.payload, tvb(at, present - check - at))
+  end
+  if check == 0 then
+    tree:add(fields.icrc_status, tvb(), 4):set_generated()
+    return
   end
   local icrc = tvb(present - 4, 4)
-  local item = tree:add_le(fields.icrc, icrc)
+  local clients = dialect.icrc == "mrc-client"
+  local item = clients and tree:add(fields.icrc, icrc) or tree:add_le(fields.icrc, icrc)
   local status = 2
   if mrc.prefs.check_icrc then
-    status = icrc_of(frame(where.ipv6, where.bth - where.ipv6 + present - 4)) == icrc:le_uint() and 1 or 0
-    if status == 0 and dialect.icrc == "ibta" then item:add_proto_expert_info(bad_icrc) end
+    local right
+    if clients then
+      right = client_check(frame(where.bth, present - 4)) == icrc:uint()
+    else
+      right = icrc_of(frame(where.ipv6, where.bth - where.ipv6 + present - 4)) == icrc:le_uint()
+    end
+    status = right and 1 or 0
+    if status == 0 and dialect.icrc ~= "counted" then item:add_proto_expert_info(bad_icrc) end
   end
   tree:add(fields.icrc_status, icrc, status):set_generated()
 end

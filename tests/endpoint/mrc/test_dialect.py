@@ -48,6 +48,7 @@ EXTENSION = ETHERNET + 2 * IPV6 + UDP + BTH
         ("", "c003", "0001", "0001"),
         ("ev_halves=low-in-port", "c003", "0001", "0001"),
         ("ev_halves=high-in-port", "0001", "c003", "c003"),
+        ("ev_halves=low-in-both", "c003", "c003", "c003"),
         ("ev_label=inner", "c003", "0001", "0000"),
         ("ev_label=outer", "c003", "0000", "0001"),
         ("ev_label=outer,ev_halves=high-in-port", "0001", "0000", "c003"),
@@ -62,6 +63,23 @@ def test_the_halves_of_ev_1c003_are_where_the_dialect_has_them(
     assert frame[SOURCE_PORT].hex() == source_port
     assert frame[INNER_LABEL].hex() == inner
     assert frame[OUTER_LABEL].hex() == outer
+
+
+def test_the_label_of_20_bits_has_the_ev_whole_and_larger_evs_are_refused() -> None:
+    bench = Bench(planes=2, evs_per_plane=1, changes={"ev_first": 0xC003}, dialect="ev_halves=low-in-both")
+    bench.post(2)
+    (frame,) = [packet.frame for packet in bench.writes() if packet.port == 2]
+    for at in (ETHERNET, ETHERNET + IPV6):
+        assert int.from_bytes(frame[at : at + 4], "big") & 0xFFFFF == 0x1C003
+    data = profile_data(0, planes=17, evs_per_plane=1)
+    with pytest.raises(ConfigError, match="low-in-both carries EVs of 20 bits, and h0 has EV 0x100000"):
+        factory.make("mrc", profiles.parse(data), 1, {"dialect": "ev_halves=low-in-both"}, 0)
+
+
+def test_payload_is_not_counted_where_a_frame_without_it_could_not_be_known() -> None:
+    for value in ("mrc-client", "absent"):
+        with pytest.raises(factory.TransportError, match=f"payload must be real .* \\(got {value}\\)"):
+            factory.make("mrc", profiles.parse(profile_data(0)), 1, {"dialect": f"icrc={value}"}, 0, counted=True)
 
 
 @pytest.mark.parametrize(("value", "port"), [("profile", "12b7"), ("4791", "12b7"), ("4971", "136b")])

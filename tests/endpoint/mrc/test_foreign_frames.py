@@ -1,20 +1,14 @@
-"""Frames as other programs lay them out, by hand after their published sources; and a checkout of theirs, where given.
+"""Frames that other programs lay out in another way: segment routing headers, answers without an outer header, checks.
 
-MRC-Client (anichol67) writes BTH and extension headers in an IPv6 packet, with or without an outer header, and with a
-segment routing header where it lists segments; its integrity check is a CRC of another kind. Linux' `seg6 mode encap`
-writes a segment routing header whenever it encapsulates.
+Linux' `seg6 mode encap` writes a segment routing header whenever it encapsulates. `test_mrc_client.py` has frames of
+MRC-Client.
 """
 
 from __future__ import annotations
 
-import importlib
-import os
 import shutil
 import struct
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,11 +17,9 @@ from endpoint.frame_filter import SEGMENTS_MAX, udp_over_ipv6
 from endpoint.nic import frame as frames
 from endpoint.nic import icrc, wire
 from endpoint.nic.wire import Opcode
-from tests.helpers.dissector import DST, SRC, USIDS, build, dissected, number
+from tests.helpers.dissector import build, dissected, number
 from tests.helpers.transport.bench import Bench, Packet
 
-MRC_CLIENT = "MRCLAB_MRC_CLIENT"
-"""The environment variable that says where a checkout of MRC-Client is."""
 SEGMENT = bytes.fromhex("fcbbbbbb100020031001300200000000")
 FILTER = udp_over_ipv6((4791, 4971), 7, 3, segments=SEGMENTS_MAX)
 
@@ -137,40 +129,3 @@ def test_scapy_reads_behind_a_segment_routing_header() -> None:
     assert (seen[layers.Mrc].dqpn, seen[layers.Mrc].psn, seen[layers.Aeth].msn) == (0x123, 7, 1)
     assert layers.entropy(seen) == 0x1C003
     assert layers.compute_icrc(seen[layers.Mrc], frame[-20:-4]) == struct.unpack("<I", frame[-4:])[0]
-
-
-# --- frames that MRC-Client's own builder makes -------------------------------------------------------------------
-
-
-@pytest.fixture
-def builder() -> Iterator[Any]:
-    """MRC-Client's packet builder, from the checkout that the environment names."""
-    place = os.environ.get(MRC_CLIENT)
-    if not place:
-        pytest.skip(f"needs a checkout of MRC-Client, and {MRC_CLIENT} with its place")
-    sys.path.insert(0, place)
-    try:
-        yield importlib.import_module("core.packet_builder")
-    finally:
-        sys.path.remove(place)
-
-
-def test_every_field_of_a_write_of_mrc_client_is_read(builder: Any) -> None:
-    addresses = {"src_ipv6": "fd00::1", "dst_ipv6": "fd00::2", "src_mac": "02:00:00:00:00:01"}
-    segments = ["fcbb:bbbb:1000::", "fcbb:bbbb:3002::"]
-    packet = builder.PacketBuilder().build_srv6_write(
-        **addresses, dst_mac="02:00:00:00:00:02", src_qpn=1, dst_qpn=0x123, psn=77, va=0x1000, r_key=0xBEEF, dmalen=4,
-        payload=b"abcd", srv6_dst="fcbb:bbbb:1000:2003:1001:3002::", segment_list=segments, msn=5,
-    )  # fmt: skip
-    data = packet.to_bytes()
-    found = frames.parse(data)
-    bth = wire.Bth.unpack(data, found.bth)
-    assert (found.src, found.dst, found.udp_dport) == (SRC, DST, 4971)
-    assert found.outer is not None
-    assert found.outer[1] == USIDS
-    assert (bth.opcode, bth.dest_qpn, bth.psn) == (Opcode.WRITE_ONLY, 0x123, 77)
-    at = found.bth + wire.BTH_BYTES
-    assert wire.Meth.unpack(data, at) == (0, 5)
-    assert wire.Reth.unpack(data, at + wire.METH_BYTES) == (0x1000, 0xBEEF, 4)
-    assert data[at + wire.METH_BYTES + wire.RETH_BYTES : -4] == b"abcd"
-    assert not icrc.verify(data[found.offset :])

@@ -1,0 +1,332 @@
+"""MRC-Client (anichol67): its frames by hand after its published sources, and a checkout of it, where one is given.
+
+It writes BTH and extension headers in an IPv6 packet, with an outer header only where it sends by SRv6, and then
+perhaps a segment routing header. Its check is a CRC of its own. In its format ECMP an EV is in the UDP source port and
+in the flow label, and its responder echoes the source port alone: EVs of 16 bits come back whole.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import struct
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from endpoint.nic import check, icrc, wire
+from endpoint.nic import dialect as dialects
+from endpoint.nic import frame as frames
+from endpoint.nic.wire import Opcode
+from tests.helpers.dissector import DST, SRC, USIDS, dissected, number
+from tests.helpers.transport.bench import Bench
+
+MRC_CLIENT = "MRCLAB_MRC_CLIENT"
+"""The environment variable that says where a checkout of MRC-Client is."""
+DIALECT = "udp_port=4971,ev_halves=low-in-both,bth_order=m-se,eeth_op=5:4,icrc=mrc-client"
+EV = 0x0C003
+PORT = 4971
+
+needs_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark on PATH")
+
+
+def crc(data: bytes) -> bytes:
+    """Bit by bit: the check as MRC-Client computes it."""
+    state = 0xFFFFFFFF
+    for byte in data:
+        state ^= byte
+        for _ in range(8):
+            state = (state >> 1) ^ 0x1EDC6F41 if state & 1 else state >> 1
+    return struct.pack("!I", state ^ 0xFFFFFFFF)
+
+
+def client_frame(opcode: int, qpn: int, psn: int, body: bytes, *, ev: int = EV, dscp: int = 4) -> bytes:
+    """A frame of h0 to h1: Ethernet, IPv6, UDP, BTH with P_Key 0, what follows, the check."""
+    bth = struct.pack("!BBHII", opcode, 0, 0, qpn, psn)
+    udp = struct.pack("!HHHH", ev & 0xFFFF, PORT, 8 + 12 + len(body) + 4, 0)
+    ipv6 = struct.pack("!IHBB", 6 << 28 | dscp << 22 | ev & 0xFFFFF, len(udp) + 12 + len(body) + 4, 17, 64)
+    return bytes(12) + b"\x86\xdd" + ipv6 + SRC + DST + udp + bth + body + crc(bth + body)
+
+
+def write_body(va: int, rkey: int, payload: bytes, msn: int = 0) -> bytes:
+    """METH, RETH, payload."""
+    return struct.pack("!HH", 0, msn) + struct.pack("!QII", va, rkey, len(payload)) + payload
+
+
+class Answer(NamedTuple):
+    """One of our frames, taken apart by MRC-Client's layout, in a packet without an outer header."""
+
+    label: int
+    source_port: int
+    opcode: int
+    qpn: int
+    psn: int
+    body: bytes
+
+    @classmethod
+    def read(cls, frame: bytes) -> Answer:
+        (first,) = struct.unpack_from("!I", frame, 14)
+        assert frame[20] == 17
+        assert frame[-4:] == crc(frame[62:-4])
+        source, port = struct.unpack_from("!HH", frame, 54)
+        assert port == PORT
+        return cls(
+            first & 0xFFFFF,
+            source,
+            frame[62],
+            int.from_bytes(frame[67:70], "big"),
+            int.from_bytes(frame[71:74], "big"),
+            frame[74:-4],
+        )
+
+
+def plain_bench(dialect: str = DIALECT, **changes: Any) -> Bench:
+    """Two of our NICs without SRv6 on one plane, whose EVs have 16 bits, and which acknowledge every packet."""
+    own = {"encapsulation": "none", "ev_first": EV, **changes}
+    return Bench(planes=1, changes=own, dialect=dialect, sack_threshold_bytes=0)
+
+
+def answered(bench: Bench, *given: bytes) -> list[Answer]:
+    for frame in given:
+        bench.b.receive(1, [frame], bench.now_ns)
+    found = []
+    for _ in range(100):
+        batch = bench.b.packets_to_send(bench.now_ns, 64)
+        if not batch:
+            return found
+        found += [Answer.read(frame) for _, frame in batch]
+    raise AssertionError("answers without end")
+
+
+def test_a_write_of_mrc_client_by_hand_is_placed_and_acknowledged_in_its_own_dialect() -> None:
+    bench = plain_bench()
+    target, qpn = bench.target, bench.qp_b.qpn
+    sack, ack = answered(
+        bench, client_frame(Opcode.WRITE_ONLY, qpn, 0, write_body(target.va + 8, target.rkey, b"abcd" * 1024))
+    )
+    assert bench.sink[8 : 8 + 4096] == b"abcd" * 1024
+    assert (sack.opcode, sack.qpn, sack.psn) == (Opcode.SACK, bench.qp_a.qpn, 0)
+    assert int.from_bytes(sack.body[4:8], "big") == EV  # the echo
+    assert sack.body[12:16] == b"\x00\x00\x00\x00"  # cumulative PSN 0
+    assert (ack.opcode, ack.body) == (Opcode.ACKNOWLEDGE, b"\x1f\x00\x00\x01")  # one message
+    assert (sack.label, sack.source_port) == (sack.label & 0xFFFF, sack.label & 0xFFFF)
+
+
+def test_a_probe_an_ev_probe_and_a_port_status_of_mrc_client_are_answered() -> None:
+    bench = plain_bench()
+    peth = struct.pack("!BBBBHHHHHH", 0, 0, 0, 0, 77, 0, 1, 2, 5, 1)
+    sack, _ = answered(bench, client_frame(Opcode.PROBE, bench.qp_b.qpn, 0, peth))
+    assert sack.opcode == Opcode.SACK
+    assert sack.body[1] & 0x02  # in answer to a probe
+    assert sack.body[2:4] == struct.pack("!H", 77)
+    for operation, mask in ((1, 0), (0, 1)):
+        erth = struct.pack("!BBBBIIHH", 0, operation, 0, 0, mask, 0, 9, 1)
+        (response,) = answered(bench, client_frame(Opcode.ENDPOINT_REQUEST, 2, 0x1234, erth, dscp=0))
+        assert (response.opcode, response.psn & 0xFFFF) == (Opcode.ENDPOINT_RESPONSE, 0x1234)
+        assert response.body[1] >> 4 & 3 == operation
+    assert "icrc" not in bench.b.log.drops
+
+
+@pytest.mark.parametrize("at", [-1, 66, 80])
+def test_a_damaged_frame_of_mrc_client_is_dropped_and_counted(at: int) -> None:
+    bench = plain_bench()
+    frame = bytearray(
+        client_frame(Opcode.WRITE_ONLY, bench.qp_b.qpn, 0, write_body(bench.target.va, bench.target.rkey, b"abcd"))
+    )
+    frame[at] ^= 1
+    assert answered(bench, bytes(frame)) == []
+    assert bench.b.log.drops["icrc"] == 1
+    assert not any(bench.sink)
+
+
+@pytest.mark.parametrize("value", ["mrc-client", "absent"])
+@pytest.mark.parametrize("encapsulation", ["srv6", "none"])
+def test_trimmed_and_cut_frames_are_read_as_in_the_default_dialect(value: str, encapsulation: str) -> None:
+    """A trimmed packet is refused and comes again; any other cut, and any length, is dropped without an exception."""
+    bench = Bench(planes=1, changes={"encapsulation": encapsulation}, dialect=f"icrc={value}")
+    bench.post(2)
+    whole = bench.writes()
+    bench.to_b(whole[0].trimmed())
+    bench.to_b(whole[1])
+    for size in range(len(whole[1].frame)):
+        bench.b.receive(1, [whole[1].frame[:size]], bench.now_ns)
+    bench.to_a(*bench.answers())
+    bench.to_b(*bench.writes())
+    bench.to_a(*bench.answers())
+    assert [done.status.value for done in bench.completions()] == ["success"]
+    assert bench.sink[:8192] == bench.source[:8192]
+
+
+def test_a_packet_without_a_check_ends_with_its_payload() -> None:
+    bench = Bench(planes=1, dialect="icrc=absent")
+    plain = Bench(planes=1)
+    for one in (bench, plain):
+        one.post(1)
+    (bare,), (sealed,) = bench.writes(), plain.writes()
+    assert len(bare.frame) == len(sealed.frame) - 4
+    assert bare.frame[-4096:] == bench.source[:4096] == sealed.frame[-4100:-4]
+    lengths = [struct.unpack_from("!H", bare.frame, at)[0] for at in (18, 58, 98)]
+    assert lengths == [len(bare.frame) - 54, len(bare.frame) - 94, len(bare.frame) - 94]
+
+
+@needs_tshark
+def test_wireshark_judges_the_check_by_the_rule_of_the_dialect(tmp_path: Path) -> None:
+    right = client_frame(Opcode.WRITE_ONLY, 0x100, 7, write_body(64, 5, b"abcd"))
+    wrong = right[:-1] + bytes([right[-1] ^ 1])
+    good, bad = dissected(tmp_path, right, wrong, options=("-o", f"mrc.dialect:{DIALECT}"))
+    assert (number(good, "mrc.icrc.status"), number(bad, "mrc.icrc.status")) == (1, 0)
+    assert number(good, "mrc.ev") == EV
+    assert "mrc.icrc.bad" in bad
+    assert "mrc.icrc.bad" not in good
+    (bare,) = dissected(tmp_path, right, options=("-o", "mrc.dialect:icrc=absent"))
+    assert number(bare, "mrc.icrc.status") == 4
+    assert bare["mrc.payload"] == [":".join(f"{byte:02x}" for byte in right[-8:])]
+
+
+# --- a checkout of MRC-Client -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def client() -> Iterator[Any]:
+    """MRC-Client's `core` package, from the checkout that the environment names."""
+    place = os.environ.get(MRC_CLIENT)
+    if not place:
+        pytest.skip(f"needs a checkout of MRC-Client, and {MRC_CLIENT} with its place")
+    sys.path.insert(0, place)
+    try:
+        names = ("packet_builder", "packet_parser", "mrc_responder", "mrc_headers")
+        yield {name: importlib.import_module(f"core.{name}") for name in names}
+    finally:
+        sys.path.remove(place)
+
+
+ENDS = {"src_ipv6": "fd00::1", "dst_ipv6": "fd00::2", "src_mac": "02:00:00:00:00:01", "dst_mac": "02:00:00:00:00:02"}
+
+
+def capture(client: Any, qpn: int, va: int, rkey: int) -> dict[str, bytes]:
+    """One frame of each kind, as MRC-Client's builder makes them, for a QP and a memory of ours."""
+    builder = client["packet_builder"].PacketBuilder()
+    to, seen = {**ENDS, "src_qpn": qpn, "dst_qpn": qpn}, {"ev_value": EV}
+    write = {**to, "va": va, "r_key": rkey, "dmalen": 4096, "payload": b"abcd" * 1024}
+    segments = ["fcbb:bbbb:1000::", "fcbb:bbbb:3001::"]
+    packets = {
+        "write": builder.build_write(**write, **seen, psn=0, msn=0),
+        "srv6": builder.build_srv6_write(**write, psn=1, msn=1, srv6_dst="fcbb:bbbb:3001::"),
+        "srh": builder.build_srv6_write(**write, psn=2, msn=2, srv6_dst="fcbb:bbbb:3001::", segment_list=segments),
+        "probe": builder.build_reliability_probe(**to, **seen, probe_id=77),
+        "ev probe": builder.build_ev_probe(**ENDS, **seen, probe_id=78),
+        "port status": builder.build_port_status_update(**ENDS, probe_id=79, port_mask=1),
+    }
+    return {name: packet.to_bytes() for name, packet in packets.items()}
+
+
+def test_the_check_is_mrc_clients_own(client: Any) -> None:
+    for data in (b"", b"a", bytes(range(256)) * 16):
+        assert check.client_crc(data) == client["packet_builder"].compute_icrc(data)
+
+
+def test_every_field_of_a_write_of_mrc_client_is_read(client: Any) -> None:
+    segments = ["fcbb:bbbb:1000::", "fcbb:bbbb:3002::"]
+    packet = client["packet_builder"].PacketBuilder().build_srv6_write(
+        **ENDS, src_qpn=1, dst_qpn=0x123, psn=77, va=0x1000, r_key=0xBEEF, dmalen=4,
+        payload=b"abcd", srv6_dst="fcbb:bbbb:1000:2003:1001:3002::", segment_list=segments, msn=5,
+    )  # fmt: skip
+    data = packet.to_bytes()
+    found = frames.parse(data)
+    bth = wire.Bth.unpack(data, found.bth)
+    assert (found.src, found.dst, found.udp_dport) == (SRC, DST, PORT)
+    assert found.outer is not None
+    assert found.outer[1] == USIDS
+    assert (bth.opcode, bth.dest_qpn, bth.psn) == (Opcode.WRITE_ONLY, 0x123, 77)
+    at = found.bth + wire.BTH_BYTES
+    assert wire.Meth.unpack(data, at) == (0, 5)
+    assert wire.Reth.unpack(data, at + wire.METH_BYTES) == (0x1000, 0xBEEF, 4)
+    assert data[at + wire.METH_BYTES + wire.RETH_BYTES : -4] == b"abcd"
+    assert not icrc.verify(data[found.offset :])
+
+
+def test_our_endpoint_answers_a_capture_of_mrc_client_and_its_parser_reads_the_answers(client: Any) -> None:
+    bench = plain_bench()
+    given = capture(client, bench.qp_b.qpn, bench.target.va, bench.target.rkey)
+    read = client["packet_parser"].parse_packet
+    told = {}
+    for name, frame in given.items():
+        bench.b.receive(1, [frame], bench.now_ns)
+        told[name] = [read(answer) for _, answer in bench.b.packets_to_send(bench.now_ns, 64)]
+    assert bench.sink[:4096] == b"abcd" * 1024
+    for psn, name in enumerate(("write", "srv6", "srh")):
+        sack, ack = told[name]
+        assert (ack.bth.opcode, ack.aeth.msn) == (Opcode.ACKNOWLEDGE, psn + 1)
+        assert (sack.bth.opcode, sack.bth.dqp, sack.seth.cack_psn) == (Opcode.SACK, bench.qp_a.qpn, psn)
+    assert told["write"][0].seth.entropy == EV
+    assert told["srv6"][0].seth.entropy == told["srh"][0].seth.entropy == 0  # it writes no EV there
+    assert (told["probe"][0].seth.pr, told["probe"][0].seth.ack_psn_offset) == (1, 77)
+    assert (told["ev probe"][0].eeth.op, told["port status"][0].eeth.op) == (1, 0)
+    assert [told[name][0].bth.psn & 0xFFFF for name in ("ev probe", "port status")] == [78, 79]
+    assert set(bench.b.log.drops) == {"dialect_ev_halves"}  # the missing EV could also be one in other places
+
+
+def test_mrc_clients_responder_acknowledges_our_write(client: Any) -> None:
+    """Its `process_packet` fails on a keyword that its own CC_STATE does not have (986ded2), so the SACK is made here,
+    as there, from its state of the queue pair and by its builder. It answers to the QP that the write names, since it
+    knows no other: both QPs here have one number."""
+    bench = plain_bench()
+    bench.post(8)
+    state = client["mrc_responder"].ResponderQPState()
+    builder = client["packet_builder"].PacketBuilder()
+    for _, frame in _sent(bench):
+        packet = client["packet_parser"].parse_packet(frame)
+        state.receive_psn(packet.bth.psn, len(packet.payload))
+        offset, bitmap = state.build_sack_bitmap()
+        sack = builder.build_sack(
+            src_ipv6=packet.ipv6.dst_addr, dst_ipv6=packet.ipv6.src_addr, src_mac="00:00:00:00:00:00",
+            dst_mac="00:00:00:00:00:00", src_qpn=packet.bth.dqp, dst_qpn=packet.bth.dqp, cack_psn=state.cack_psn,
+            ack_psn_offset=packet.bth.psn - state.cack_psn, sack_offset=offset, sack_bitmap=bitmap, mpr=8,
+            entropy=packet.udp.src_port,
+            cc_state=client["mrc_headers"].CCState(rcvd_bytes=state.rcvd_bytes_256),
+        )  # fmt: skip
+        bench.a.receive(1, [sack.to_bytes()], bench.now_ns)
+    assert [done.status.value for done in bench.completions()] == ["success"]
+    assert not bench.a.log.drops
+
+
+def _sent(bench: Bench) -> Iterator[tuple[int, bytes]]:
+    """What our requester sends, frame by frame, as its window and its ports let it."""
+    for _ in range(1000):
+        batch = bench.a.packets_to_send(bench.now_ns, 1)
+        if not batch:
+            due_ns = bench.a.scheduler.pacing_ns
+            if due_ns > bench.now_ns + 10 * bench.base_rtt_ns:
+                return
+            bench.now_ns = due_ns
+        yield from batch
+
+
+@needs_tshark
+def test_wireshark_decodes_every_header_of_a_capture_of_mrc_client(client: Any, tmp_path: Path) -> None:
+    given = capture(client, 0x123, 0x1000, 0xBEEF)
+    builder = client["packet_builder"].PacketBuilder()
+    to = {**ENDS, "src_qpn": 1, "dst_qpn": 0x123}
+    given["sack"] = builder.build_sack(
+        **to, cack_psn=9, ack_psn_offset=2, sack_offset=1, sack_bitmap=2, mpr=8, entropy=EV
+    ).to_bytes()
+    given["nack"] = builder.build_nack(**to, nack_psn=11, nack_reason=1, entropy=EV).to_bytes()
+    given["response"] = builder.build_endpoint_response(**ENDS, probe_id=78).to_bytes()
+    shown = dict(
+        zip(given, dissected(tmp_path, *given.values(), options=("-o", f"mrc.dialect:{DIALECT}")), strict=True)
+    )
+    assert {name: number(fields, "mrc.icrc.status") for name, fields in shown.items()} == dict.fromkeys(given, 1)
+    assert number(shown["write"], "mrc.ev") == EV
+    for name in ("write", "srv6", "srh"):
+        assert (number(shown[name], "mrc.reth.va"), number(shown[name], "mrc.reth.rkey")) == (0x1000, 0xBEEF)
+    assert (number(shown["sack"], "mrc.sack.cack_psn"), number(shown["sack"], "mrc.entropy")) == (9, EV)
+    assert (number(shown["nack"], "mrc.nack.reason"), number(shown["nack"], "mrc.nack.psn")) == (1, 11)
+    assert number(shown["probe"], "mrc.probe_id") == 77
+    assert {fields["mrc.opcode"][0] for fields in shown.values()} == {
+        f"0x{code:02x}" for code in (0xCA, 0xD8, 0xD9, 0xDC, 0xDD, 0xDE)
+    }
+    assert dialects.parse(DIALECT).text() == DIALECT
