@@ -310,6 +310,7 @@ def perfetto(traced: Any, incast: Path) -> Iterator[Viewer]:
         yield opened
 
 
+@pytest.mark.slow
 def test_perfettos_importer_has_no_complaint(perfetto: Viewer, traced: Any) -> None:
     trace, _, _ = traced
     assert perfetto.ask("select name, value from stats where severity != 'info' and value > 0") == []
@@ -317,6 +318,7 @@ def test_perfettos_importer_has_no_complaint(perfetto: Viewer, traced: Any) -> N
     assert sorted(name for (name,) in named) == sorted(trace.processes.values())
 
 
+@pytest.mark.slow
 def test_perfetto_counts_the_journals_trims_and_retransmissions_of_each_host(perfetto: Viewer, traced: Any) -> None:
     _, run, _ = traced
     last = {(line["node"], qp["qp"]): qp for line in run.kind("sample") for qp in line.get("qps", ())}
@@ -332,6 +334,7 @@ def test_perfetto_counts_the_journals_trims_and_retransmissions_of_each_host(per
         assert told
 
 
+@pytest.mark.slow
 def test_perfetto_has_every_message_and_the_fault_at_their_times(perfetto: Viewer, traced: Any) -> None:
     _, run, _ = traced
     told = perfetto.ask(
@@ -345,6 +348,7 @@ def test_perfetto_has_every_message_and_the_fault_at_their_times(perfetto: Viewe
     assert fault[0].startswith("link-down p0l1-p0s1")
 
 
+@pytest.mark.slow
 def test_perfetto_finds_the_deepest_queue_and_where_packets_were_trimmed(perfetto: Viewer, traced: Any) -> None:
     trace, _, packets = traced
     ((deepest,),) = perfetto.ask(
