@@ -93,7 +93,7 @@ def plain_bench(dialect: str = DIALECT, **changes: Any) -> Bench:
 def answered(bench: Bench, *given: bytes) -> list[Answer]:
     for frame in given:
         bench.b.receive(1, [frame], bench.now_ns)
-    found = []
+    found: list[Answer] = []
     for _ in range(100):
         batch = bench.b.packets_to_send(bench.now_ns, 64)
         if not batch:
