@@ -1,6 +1,6 @@
 """Packets of several links in one pcapng stream: an interface a link, frames as they come.
 
-tcpdump reads each link, in the namespace where it ends; what it writes (pcap with nanoseconds) is put together here.
+tcpdump reads each link, in the namespace where it ends; its output (pcap with nanoseconds) is merged here.
 The format is draft-ietf-opsawg-pcapng: a section header, an interface description a link, an enhanced packet a frame.
 """
 

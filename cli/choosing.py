@@ -27,7 +27,7 @@ from topo.node import Host
 from topo.plan import Plan
 from topo.planfile import load_plan
 
-RATE_MBPS_MAX = 800_000  # of a port: what hardware has, or soon will
+RATE_MBPS_MAX = 800_000  # of a port: the fastest hardware there is, or soon will be
 BMV2_SWITCHES_MAX = 40  # a process of about 33 MB and two busy threads each
 
 
@@ -147,7 +147,7 @@ def recorded(arguments: argparse.Namespace, scenario: Scenario) -> tuple[float, 
 
 
 def usual_plan(scenario: Scenario) -> str:
-    """The scenario's own; MRCLAB_PLAN stands in for `lab` on a machine that is too small for it."""
+    """The scenario's own; MRCLAB_PLAN replaces `lab` on a machine that is too small for it."""
     return os.environ.get("MRCLAB_PLAN", scenario.plan) if scenario.plan == "lab" else scenario.plan
 
 

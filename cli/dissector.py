@@ -1,4 +1,4 @@
-"""tshark with this project's dissector, whoever calls."""
+"""tshark with this project's dissector, for root and for other users."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ SCRIPT = Path(__file__).resolve().parents[1] / "endpoint" / "wireshark" / "mrc.l
 def tshark(script: Path = SCRIPT) -> Iterator[list[str]]:
     """The first words of a tshark that loads the dissector; they hold until the block ends.
 
-    Wireshark loads no script for root (4.4 says nothing of it), and in a user namespace nobody is root. Without root's
-    powers a checkout in a home that is its owner's alone cannot be read, so root's tshark has a copy of the script.
+    Wireshark loads no script for root (4.4 says nothing of it), and in a user namespace no process is root. Without
+    root's powers a checkout in a home that is its owner's alone cannot be read, so root's tshark has a copy of the
+    script.
     """
     if os.geteuid() != 0:
         yield ["tshark", "-X", f"lua_script:{script}"]

@@ -1,4 +1,4 @@
-"""Under sudo, what root has created is given to the user at the end: exactly that, and nothing else."""
+"""Under sudo, files that root has created are given to the user at the end: exactly these, and no others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def hand_over(*made: Path, environment: Mapping[str, str] = os.environ) -> None:
 def handing_over(*folders: Path, environment: Mapping[str, str] = os.environ) -> Iterator[None]:
     """Hand over what appears in these folders meanwhile, and the folders themselves where they were not there.
 
-    What was there before keeps its owner, whoever that is. A folder is looked at one level deep: an entry that was
+    Files that were there before keep their owner. A folder is looked at one level deep: an entry that was
     there is not entered.
     """
     if os.geteuid() != 0 or "SUDO_UID" not in environment or "SUDO_GID" not in environment:

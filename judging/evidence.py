@@ -13,7 +13,7 @@ from judging.verdict import Finding
 BUSY_MAX = 0.97  # in an interval busier than this the processor was starved
 BUSY_INTERVALS_MAX = 0.10  # of the run's intervals; one busy moment proves nothing
 BUSY_MEAN_MAX = 0.85  # of a span, for a figure without a reference: 86 % have cost a third of the line rate
-SPOILT_MAX = 0.5  # of a span: what lies between stalls that take more than that is no fair sample of it
+SPOILT_MAX = 0.5  # of a span: if stalls take more, the rest is no fair sample of the span
 WAIT_MAX = 0.25  # of a phase, in which the mean host was ready to run and had no processor
 WAIT_DRIFT_MAX = 0.08  # more than in the reference; 0.1 more has cost up to 5 % of goodput without any fault
 SILENT_S = 2.0  # of lab time; a host samples ten times a second of it
@@ -138,8 +138,8 @@ def blamed(found: Finding, why_not: str) -> Finding:
 
 
 def complete(run: Run) -> Finding:
-    """Every phase that began has ended, and no process died. An answer that somebody waited for in vain while the
-    lab stood still says nothing."""
+    """Every phase that began has ended, and no process died. An answer that was missed while the lab stood
+    still says nothing."""
     if not run.phases:
         return Finding("complete", None, "the run has no phases: it ended before it began", spoils=True)
     stopped = {line["name"] for line in run.kind("phase") if line.get("state") == "stop"}

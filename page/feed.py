@@ -49,7 +49,7 @@ class Feed:
         """
         self._lines_max = lines_max
         self.epoch = secrets.token_hex(4)
-        """A server that was started again reads in an order of its own: numbers of one epoch say nothing in another."""
+        """A server that was started again reads in another order: numbers of one epoch say nothing in another."""
         self.lines: list[bytes] = []
         self.told = run is None
         """Whether all that will ever come has been read."""

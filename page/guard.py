@@ -27,7 +27,7 @@ HEADERS = [
 class Guard:
     """Lets a request through to `app` when it knows the token and comes from the page itself.
 
-    The path loses the token on the way. Whoever does not know the token learns nothing: 404, whatever the path.
+    The path loses the token on the way. Without the token every path is 404.
     """
 
     def __init__(self, app: App, token: str, port: int) -> None:

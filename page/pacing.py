@@ -60,7 +60,7 @@ class RunPacer:
         result: Future[Any] = Future()
         self._work.put((act, result))
         if self._over:
-            self.end()  # nobody may be there to do it
+            self.end()  # its owner may be gone
         return result.result(ASK_S)
 
     def serve(self) -> None:
@@ -88,7 +88,7 @@ class RunPacer:
         self._work.put(None)
 
     def end(self) -> None:
-        """The run is over: whoever waits is told so."""
+        """The run is over: threads that wait are told so."""
         self._over = True
         while not self._work.empty():
             found = self._work.get()
@@ -162,7 +162,7 @@ class Abreast:
         return all(gone or at_ns >= t_ns for gone, at_ns in zip(self._gone, self._at_ns, strict=True))
 
     def leave(self, run: int) -> None:
-        """A run is over: nobody waits for it any more, and it waits for nobody."""
+        """A run is over: no run waits for it any more, and it waits for none."""
         with self._changed:
             self._gone[run] = True
             self._changed.notify_all()
@@ -189,7 +189,7 @@ class PacedWorld(Closing):
     def wait_until(self, t_ns: int) -> None:
         while self._world.now_ns() < t_ns:
             while not self._arrive(self._world.now_ns()):
-                self._pacer.work()  # whoever is held behind may stay so for long
+                self._pacer.work()  # a run that is held may stay so for long
             self._pacer.serve()
             self._world.wait_until(min(t_ns, self._world.now_ns() + self._slice_ns))
             self._after_slice()

@@ -1,4 +1,4 @@
-"""What people did by hand to a run, as a scenario of their own: a file that runs, with its checks to fill in."""
+"""Changes made by hand to a run, as a scenario file that runs, with its checks to fill in."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def duration(for_s: float | None) -> float | None:
 
 
 def line(fault: TimedFault) -> str:
-    """A fault as it stands in a scenario."""
+    """A fault as text of a scenario."""
     parts = [f"{fault.at_s:g}", f'"{fault.verb}"', f'"{fault.target}"']
     if fault.for_s is not None:
         parts.append(f"for_s={fault.for_s:g}")

@@ -1,4 +1,4 @@
-"""What the page may ask of the lab's process: a fixed set of operations, whose arguments nobody has checked before."""
+"""The requests of the page to the lab's process: a fixed set of operations with unchecked arguments."""
 
 from __future__ import annotations
 

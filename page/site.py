@@ -52,7 +52,7 @@ class Site:
         )
 
     async def rehearse(self) -> None:
-        """Answers one request of each kind to nobody."""
+        """Serves one dummy request of each kind, so that lazy imports happen now."""
         for method, path in (
             ("GET", "/"),
             ("GET", "/scene.json"),
@@ -164,7 +164,7 @@ def look(feed: Feed) -> bool:
 
 
 class _Stream:
-    """The events as an ASGI application of their own."""
+    """The events as a separate ASGI application."""
 
     def __init__(self, site: Site) -> None:
         self._site = site

@@ -115,7 +115,7 @@ class Viewer:
         )
         told = {
             "listener": self._listener.fileno(),
-            "token": self._token,  # by standard input: command lines can be read by everybody
+            "token": self._token,  # by standard input: every user can read command lines
             "scene": str(self._scene),
             "runs": self._runs,
             "requests": str(self._folder / "requests.sock"),

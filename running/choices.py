@@ -41,6 +41,6 @@ class Choices:
     def pace(self) -> float:
         """Seconds of the run to a second of lab time: every length keeps its number of round trips.
 
-        On real links no run is shorter for a faster lab: nobody waits long, and more round trips are more evidence.
+        On real links no run is shorter for a faster lab: the wait is short, and more round trips are more evidence.
         """
         return self.plan.pace if self.world == "simulated" else max(1.0, self.stretch)

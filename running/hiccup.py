@@ -1,9 +1,9 @@
-"""The hiccup meter: a process of its own with a thread a processor, which notes how late its own timer fires.
+"""The hiccup meter: a separate process with one thread per processor, which notes how late its own timer fires.
 
-Whatever delays such a thread delays everybody: a hypervisor that took the processor away, a frozen lab, a process of
-higher priority. With real-time priority (where the kernel allows it) the lab's own load does not delay the meter, so a
-delay is the machine's doing. The meter has a process of its own, because a thread of the runner would wait for the
-runner's interpreter lock and report the runner's own work.
+The causes that delay such a thread delay every process: a hypervisor that took the processor away, a frozen lab, a
+process of higher priority. With real-time priority (where the kernel allows it) the lab's own load does not delay the
+meter, so a delay is the machine's doing. The meter is a separate process, because a thread of the runner would wait for
+the runner's interpreter lock and report the runner's own work.
 """
 
 from __future__ import annotations

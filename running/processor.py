@@ -15,7 +15,7 @@ INTERVAL_S = 0.5
 def jiffies() -> tuple[int, int]:
     """(busy, all) since boot over all CPUs, from /proc/stat.
 
-    Time stolen by a hypervisor counts as busy, because nobody here had it. Time of processes at low priority ("nice")
+    Time stolen by a hypervisor counts as busy, because it was not ours. Time of processes at low priority ("nice")
     counts as free: they give way to ours, if not at once; agents journal how long they wait (`judging/evidence.py`).
     """
     _, nice, _, idle, waiting, *_ = fields = [int(word) for word in first_line("/proc/stat").split()[1:9]]

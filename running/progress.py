@@ -1,4 +1,4 @@
-"""How far a run is: its own time, what is left by the wall clock, and data packets a second of it."""
+"""How far a run is: its own time, the wall time that is left, and its data packets per second."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-WINDOW_S = 10.0  # of wall time, over which packets a second are counted
+WINDOW_S = 10.0  # of wall time, over which packets per second are counted
 EARLY = 0.01  # of a run: too little to say what is left
 
 
 class Progress:
-    """`length_s` of run time, in whatever time the run has."""
+    """`length_s` of run time, in the run's kind of time."""
 
     def __init__(self, length_s: float, wall: Callable[[], float] = time.monotonic) -> None:
         self.length_s = length_s
@@ -35,7 +35,7 @@ class Progress:
         return min((seconds or 0.0) / self.length_s, 1.0) if self.length_s else 0.0
 
     def left_s(self, seconds: float | None) -> float | None:
-        """Wall time until the last phase ends, at the pace so far; None while nobody knows."""
+        """Wall time until the last phase ends, at the pace so far; None while it is unknown."""
         share = self.share(seconds)
         if self._began_s is None or share < EARLY:
             return None

@@ -1,7 +1,7 @@
 """Workloads on a lab that is up: started, looked at and stopped by separate commands.
 
-A workload lives in the agents; what was asked for is in a file a workload beside the lab's record, so that any process
-can find it again. `down` ends both.
+A workload lives in the agents. One file per workload, beside the lab's record, says what was asked for, so that any
+process can find the workload again. `down` ends both.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class Traffic:
         journals = self.lab.site.journals or self.lab.root / "agents"
         journals.mkdir(exist_ok=True)
         both = {**chosen.settings, **settings}
-        # A lab may stay up for weeks, and /run is memory: two small files per host, and slower samples. Who wants whole
-        # journals says so by `up --journals`.
+        # A lab may stay up for weeks, and /run is memory: two small files per host, and slower samples. `up --journals`
+        # keeps whole journals.
         bounded = () if self.lab.site.journals else ("--journal-bytes", str(JOURNAL_BYTES), "--sample-ms", "1000")
         self._take(start_agents(self.lab, chosen.agent, both, seed, lambda host: journals / f"{host}.jsonl", *bounded))
 
@@ -124,7 +124,7 @@ class Traffic:
         return Group.join(self.clients, name=asked.name, ranks=list(asked.ranks))
 
     def stop(self, asked: Asked) -> dict[str, dict[str, Any]]:
-        """End a workload, whoever started it; every rank's last status."""
+        """End a workload, also one that another process started; every rank's last status."""
         group = self.join(asked)
         statuses = group.status()
         if any(status["state"] not in OVER for status in statuses.values()):

@@ -78,7 +78,7 @@ SCENARIO = Scenario(
     name="cold-start",
     title="A job that starts among dead links finds the live ones",
     description=(
-        "A quarter of all links between leaves and spines is dead, and nobody wrote a denylist. Queue pairs that "
+        "A quarter of all links between leaves and spines is dead, and there is no denylist. Queue pairs that "
         "start now spray over all paths, lose packets on the dead ones, and leave those paths one by one within "
         "seconds."
     ),

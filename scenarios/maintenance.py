@@ -67,7 +67,7 @@ SCENARIO = Scenario(
     name="maintenance",
     title="A job does not notice maintenance",
     description=(
-        "A spine is drained, worked on and brought back, and a link elsewhere goes down and up as somebody "
+        "A spine is drained, worked on and brought back, and a link elsewhere goes down and up as a technician "
         "reseats its optics. The job is neither stopped nor told; links under repair stay in service, and come "
         "back when probes succeed."
     ),

@@ -99,7 +99,7 @@ class Phase:
 def phases(
     *extra: Phase, warmup_s: float = 4.0, reference_s: float = 20.0, faults_s: float = 35.0, heal_s: float = 6.0
 ) -> tuple[Phase, ...]:
-    """The usual course: congestion windows settle in the warm-up, which nobody judges; paths recover in "heal"."""
+    """The usual course: congestion windows settle in the warm-up, which is not judged; paths recover in "heal"."""
     first = (Phase("warmup", warmup_s), Phase("reference", reference_s), Phase("faults", faults_s))
     return (*first, *extra, Phase("heal", heal_s))
 

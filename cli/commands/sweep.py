@@ -143,7 +143,7 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     seeds = parse_seeds(arguments.seeds)
     until = parse_share(arguments.until) if arguments.until is not None else None
     if until is not None:
-        Until(until)  # raises ValueError for a share that nobody can ask about
+        Until(until)  # raises ValueError for a share that cannot be asked about
     check_workers(arguments.workers)
     if arguments.keep_worst < 0:
         raise ValueError(f"--keep-worst must be 0 or more runs (got {arguments.keep_worst})")
@@ -174,7 +174,7 @@ def sweep_command(arguments: argparse.Namespace) -> int:
                 console.print(progress.pace(), highlight=False)
             keep_worst(arguments, sweep, console)
         finally:
-            # What is known so far is worth reading after a Ctrl-C, too.
+            # The results so far are worth reading after a Ctrl-C as well.
             found = statements(sweep)
             page = report.write(place, found)
     if told:

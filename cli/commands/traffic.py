@@ -102,13 +102,13 @@ def start_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
         return 0
     started = False
     try:
-        with held_back():  # or it would run on, known to nobody
+        with held_back():  # or it would run on unknown
             group = traffic.start(name, kind, ranks, options)
             started = True
         watch(group)
     finally:
         if started:
-            with held_back():  # who presses Ctrl-C twice wants it to end, too
+            with held_back():  # a second Ctrl-C must end it as well
                 statuses = traffic.stop(traffic.find(name))
     return told(statuses, arguments.format)
 
@@ -150,7 +150,7 @@ def limited(kind: str, options: dict[str, Any], seconds: float | None, backgroun
 
 
 def watch(group: Group) -> None:
-    """Returns when every rank is over; on a terminal, what was verified so far stands in one line meanwhile."""
+    """Returns when every rank is over; meanwhile a terminal shows in one line how much was verified."""
     from running.traffic import OVER, verified
 
     pause = threading.Event()

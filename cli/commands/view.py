@@ -87,7 +87,7 @@ def view_command(arguments: argparse.Namespace) -> int:
     with Viewer(shown.document(), shown.runs, handler, tell, arguments.port) as viewer:
         say(shown.title, viewer.address)
         viewer.over.wait()
-    raise RuntimeError("view: the page's server cannot be kept up; what it said is above")
+    raise RuntimeError("view: the page's server cannot be kept up; its messages are above")
 
 
 def running_lab() -> Lab | None:

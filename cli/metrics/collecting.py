@@ -89,7 +89,7 @@ def switch_metrics(chosen: Iterable[PortRef], rows: Iterable[Mapping[str, Any]])
 
 
 def host_metrics(counters: Mapping[str, Mapping[str, Any] | None]) -> list[ExposedMetric]:
-    """Metrics of hosts from what their agents count; None stands for an agent that does not answer."""
+    """Metrics of hosts from what their agents count; None for an agent that does not answer."""
     up = ExposedMetric("mrclab_agent_up", "gauge", "Whether the host's agent answers.")
     ports = {
         name: ExposedMetric(f"mrclab_host_port_{title}", "counter", told) for name, (title, told) in PORT_FIELDS.items()

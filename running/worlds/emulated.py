@@ -74,7 +74,9 @@ class EmulatedWorld:
         return provision.differences(self.lab)
 
     def record_packets(self, start_ns: int, stop_ns: int, path: Path) -> None:
-        raise ValueError("packets on real links are recorded by `./lab capture`: nobody there sees all of them at once")
+        raise ValueError(
+            "packets on real links are recorded by `./lab capture`: no process there sees all of them at once"
+        )
 
     def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
         return self.lab.popen(self.lab.plan.host(host), argv, self._directory.log(log))

@@ -46,7 +46,7 @@ class World(Protocol):
         """Mend what `inject` broke; a switch that crashed comes back with the plan's tables."""
 
     def faults(self) -> list[Fault]:
-        """The faults in force, the oldest first, whoever injected them."""
+        """The faults in force, the oldest first."""
 
     def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
         """Do a routing protocol's work: plain routes and ECMP groups without these links (baseline only)."""
@@ -58,7 +58,7 @@ class World(Protocol):
         """Journal the counters of all switches this often, where a world does not do so anyway."""
 
     def record_packets(self, start_ns: int, stop_ns: int, path: Path) -> None:
-        """Write what becomes of every packet in this stretch of time (`packet_log.py`). ValueError where nobody can."""
+        """Log the fate of every packet in this stretch of time (`packet_log.py`). ValueError where that cannot be."""
 
     def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
         """An ordinary process in a host, which ends with the world at the latest."""

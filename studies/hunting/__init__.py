@@ -1,1 +1,1 @@
-"""Hunting: timelines that nobody wrote, what must hold under all of them, and the smallest one that breaks it."""
+"""Hunting: random timelines, the invariants that must hold under all of them, and the smallest one that breaks one."""

@@ -30,7 +30,7 @@ class AttemptOutcome:
         return bool(self.broken)
 
     def like(self, other: AttemptOutcome) -> bool:
-        """Whether the same thing broke: the first check that another outcome names is broken here, too."""
+        """Whether the same thing broke: the first check that another outcome names is broken here as well."""
         return bool(other.broken) and next(iter(other.broken)) in self.broken
 
 

@@ -1,4 +1,4 @@
-"""A case as a scenario file of its own: what a hunt leaves behind for people."""
+"""A failing case as a scenario file: the result of a hunt."""
 
 from __future__ import annotations
 

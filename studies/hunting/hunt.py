@@ -1,4 +1,4 @@
-"""The hunt: tries until time or tries are over; what breaks is shrunk and written down."""
+"""The hunt: tries until time or tries are over; a failing case is shrunk and written down."""
 
 from __future__ import annotations
 

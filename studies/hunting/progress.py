@@ -9,7 +9,7 @@ from rich.status import Status
 
 from studies.hunting.hunt import Hunt
 
-LINE_S = 30.0  # between two lines where nobody can redraw
+LINE_S = 30.0  # between two lines where the output cannot be redrawn
 
 
 class HuntProgress:

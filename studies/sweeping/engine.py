@@ -1,4 +1,4 @@
-"""What a sweep needs of whoever makes its runs: a place to put tasks, and rows as they come."""
+"""The engine of a sweep: takes tasks, makes the runs, and gives rows back as they come."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from studies.sweeping.perform import Perform
 from studies.sweeping.row import Row
 from studies.sweeping.task import Task
 
-TRIES_MAX = 3  # of a run whose process dies; a run that kills three processes is a finding of its own
+TRIES_MAX = 3  # of a run whose process dies; a run that kills three processes is itself a finding
 
 
 class WorkerDiedError(RuntimeError):
@@ -20,7 +20,7 @@ class WorkerDiedError(RuntimeError):
 
 
 class RunEngine(Protocol):
-    """A context manager; on leaving, whatever it still does is broken off."""
+    """A context manager; on leaving, unfinished runs are broken off."""
 
     @property
     def workers(self) -> int:
@@ -46,7 +46,7 @@ class RunEngine(Protocol):
 
 
 class Inline:
-    """Runs one after the other, in this process: what real links need."""
+    """Runs one after the other, in this process, as real links need."""
 
     workers = 1
     died = 0

@@ -1,4 +1,4 @@
-"""Making one run of a sweep, in whatever process: run, judge, keep a row, leave no file."""
+"""Making one run of a sweep, in any process: run, judge, keep a row, leave no file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def kept(task: Task, scratch: str, make: Callable[[Path], Row]) -> Row:
             row = make(Path(task.keep or folder))
     except VersionError:
         raise
-    except Exception as error:  # whatever a run may raise: the others go on, and the row says why this one did not
+    except Exception as error:  # of any kind: the other runs go on, and the row says why this one did not
         row = broken(task.key, task.seed, error)
     return replace(row, seconds=round(time.monotonic() - began_s, 3))
 

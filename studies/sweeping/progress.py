@@ -16,7 +16,7 @@ from studies.sweeping.engine import RunEngine
 from studies.sweeping.proportion import share
 from studies.sweeping.sweep import Sweep
 
-LINE_S = 10.0  # between two lines where nobody can redraw
+LINE_S = 10.0  # between two lines where the output cannot be redrawn
 REFRESH_HZ = 2
 
 

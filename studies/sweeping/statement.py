@@ -113,7 +113,7 @@ def contrasts(found: Sequence[Statement]) -> list[Contrast]:
 
 
 def document(found: Sequence[Statement]) -> dict[str, Any]:
-    """Everything as JSON. The same rows give the same text, whoever made the runs and in whatever order."""
+    """Everything as JSON. The same rows give the same text, in any order and from any engine."""
     return {
         "variants": [_variant(one) for one in found],
         "differences": [

@@ -1,4 +1,4 @@
-"""The sweep: which runs are missing, who makes them, and when enough is known."""
+"""The sweep: which runs are missing, which engine makes them, and when to stop."""
 
 from __future__ import annotations
 

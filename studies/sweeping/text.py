@@ -14,7 +14,7 @@ CONTRASTED = ("goodput_kept", "p99_step", "recovery")
 
 
 def summary(found: Sequence[Statement]) -> str:
-    """Verdicts, what was not true, metrics, differences and the seeds to look at."""
+    """Verdicts, checks that were not true, metrics, differences and the seeds to look at."""
     lines = [*columns(verdict_rows(found)), ""]
     lines += [f"  {one.variant.title}: {one.test.words()}" for one in found if one.test is not None]
     for title, rows in (

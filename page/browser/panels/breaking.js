@@ -19,12 +19,12 @@ export class Breaking {
     return [JSON.stringify(this.state), this.said, ...this.direction.values()].join();
   }
 
-  // Asks now and then what can be done: somebody else may have changed it.
+  // Asks now and then what can be done: another user may have changed it.
   async look() {
     if (this.page.lanes.every((lane) => lane.record.over)) {
       this.state = { ...this.state, breakable: false, why_not: "the run is over", pausable: false };
       this.page.changed();
-      return; // its server ends with it: nobody would answer
+      return; // its server ends with it
     }
     try {
       this.state = await ask("state");
