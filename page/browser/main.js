@@ -201,9 +201,9 @@ class Page {
   picture(index = 0) {
     const state = this.lanes[index].at(this.player.t);
     const plain = (map) => Object.fromEntries([...map].sort(([one], [other]) => (one < other ? -1 : 1)));
-    const { faults, evs, planes, qps, samples, steps, phase } = state;
+    const { faults, evs, planes, qps, samples, steps, loss, phase } = state;
     return {
-      t_ns: state.t, lines: this.lanes[index].record.lines.length, steps, phase,
+      t_ns: state.t, lines: this.lanes[index].record.lines.length, steps, loss: loss?.loss ?? null, phase,
       goodput_bps: goodput(state), faults: plain(faults), evs: plain(evs), planes: plain(planes), qps: plain(qps),
       samples: plain(new Map([...samples].map(([name, pair]) => [name, pair[1]]))),
     };

@@ -7,17 +7,21 @@ import gzip
 import json
 import posixpath
 import re
+import shutil
 from collections.abc import Callable
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.rig.browser import Page
+from common.journal import Journal
 from judging.journal import merge
 from judging.run import Run
 from page import export
 from page.browser_files import browser_files
+from running.directory import RunDirectory
 
 
 def carried(text: str) -> dict[str, list[str]]:
@@ -93,6 +97,33 @@ def test_a_replay_opens_where_the_first_fault_is_about_to_happen(
     assert 0 < first_ns - at_ns <= 0.02 * (recorded.end_ns - recorded.start_ns)
     assert opened.value("lab.picture().goodput_bps") > 1e6
     assert opened.value("lab.picture().faults") == {}
+    assert opened.console == []
+
+
+def test_the_loss_of_a_training_program_is_in_the_picture_and_drawn(
+    run: Path, page: Callable[[], Page], tmp_path: Path
+) -> None:
+    recorded = Run.open(run)
+    pictures = []
+    opened = page()
+    for told in (False, True):
+        trained = tmp_path / f"run-{told}"
+        shutil.copytree(run, trained)
+        journal = Journal(RunDirectory(trained).journal("job-h0"), "h0", lambda: 0)
+        for step, loss in enumerate((2.5, 1.5, 0.75)):
+            t_ns = recorded.start_ns + (recorded.end_ns - recorded.start_ns) * (step + 1) // 4
+            losses: dict[str, Any] = {"loss": loss} if told else {}
+            journal.write("step", t_ns=t_ns, workload="job", rank=0, step=step, total_ns=10**8, **losses)
+        journal.close()
+        export.write([trained], tmp_path / "r.html")
+        opened.open((tmp_path / "r.html").as_uri())
+        opened.until_read()
+        opened.page.keyboard.press("End")
+        opened.until("lab.chart.drawn.split(',')[2] === String(lab.lanes[0].record.version)")
+        pictures.append(opened.value("document.querySelector('#charts canvas').toDataURL()"))
+        assert opened.value("lab.picture().loss") == (0.75 if told else None)
+    opened.until("document.querySelector('#panel').textContent.includes('0.75 after step 2 of job')")
+    assert pictures[0] != pictures[1]
     assert opened.console == []
 
 

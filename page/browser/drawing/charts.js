@@ -1,4 +1,4 @@
-// Goodput, load by plane and step times over the whole run, under one slider. Runs of a race share each chart.
+// Goodput, load by plane, and step times with the loss of programs that train, over the whole run, under one slider. Runs of a race share each chart.
 
 import { rate, span } from "../words.js";
 
@@ -79,7 +79,9 @@ export class Charts {
     const boxes = [0, 1, 2].map((index) => ({ x: gap + index * (each + gap), y: unit * 1.5, w: each, h: height - unit * 2 }));
     line(ctx, boxes[0], unit, colours, "goodput", series.map((one) => one.goodput), rate, this.runs(), 4.5, 3.6);
     line(ctx, boxes[1], unit, colours, "load by plane", series.flatMap((one) => one.planes), rate, this.names(series));
-    dots(ctx, boxes[2], unit, colours, ["training steps", ...this.runs().map((name, run) => `${run ? "□" : "■"} ${name}`)].join("  "), series.map((one) => one.steps), length);
+    const losses = series.map((one) => one.losses), trains = losses.some((jobs) => jobs.length);
+    const title = ["training steps", ...this.runs().map((name, run) => `${run ? "□" : "■"} ${name}`), ...(trains ? ["╌ loss"] : [])].join("  ");
+    dots(ctx, boxes[2], unit, colours, title, series.map((one) => one.steps), length, losses);
     this.boxes = boxes;
     boxes.forEach((box, index) => Object.assign(this.cursors[index].style, { top: `${box.y}px`, height: `${box.h}px` }));
     this.busyUntil = performance.now() + 8 * (performance.now() - begun); // a live run's charts take at most a ninth of the time
@@ -100,7 +102,13 @@ export class Charts {
     const start = record.start;
     const planes = Array.from({ length: scene.plan.planes }, (_, plane) => binned(hosts, (host) => host.planes[plane], start, length));
     const steps = record.lines.filter((one) => one.kind === "step" && one.rank === 0).map((one) => ({ t: one.t_ns - start, ns: one.total_ns }));
-    return { goodput: binned(hosts, (host) => host.acked, start, length), planes, steps };
+    const losses = new Map(); // by job
+    for (const one of record.lines) {
+      if (one.kind !== "step" || one.loss === undefined) continue;
+      if (!losses.has(one.workload)) losses.set(one.workload, []);
+      losses.get(one.workload).push({ t: one.t_ns - start, loss: one.loss });
+    }
+    return { goodput: binned(hosts, (host) => host.acked, start, length), planes, steps, losses: [...losses.values()] };
   }
 }
 
@@ -146,9 +154,25 @@ function line(ctx, box, unit, colours, title, all, words, names = [], first = 6.
   ctx.setLineDash([]);
 }
 
-function dots(ctx, box, unit, colours, title, all, length) {
+// Per run the steps, and per job of it the loss after each step, as a curve on a scale of its own.
+function dots(ctx, box, unit, colours, title, all, length, losses) {
   const top = Math.max(1, ...all.map((steps) => Math.max(0, ...steps.map((step) => step.ns))));
-  frame(ctx, box, unit, colours, title, all.some((steps) => steps.length) ? `up to ${span(top)}` : "none");
+  const most = Math.max(0, ...losses.flat(2).map((point) => point.loss));
+  const words = [`up to ${span(top)}`, ...(most ? [`loss to ${most.toPrecision(2)}`] : [])].join(", ");
+  frame(ctx, box, unit, colours, title, all.some((steps) => steps.length) ? words : "none");
+  ctx.setLineDash(DASHES[1]);
+  ctx.lineWidth = Math.max(1.3, unit / 11);
+  losses.forEach((jobs, run) => {
+    ctx.strokeStyle = run ? colours.broken : colours.warn;
+    for (const points of jobs) {
+      ctx.beginPath();
+      points.forEach((point, place) => {
+        ctx[place ? "lineTo" : "moveTo"](box.x + box.w * point.t / length, box.y + box.h * (1 - Math.max(0, point.loss) / most / 1.05));
+      });
+      ctx.stroke();
+    }
+  });
+  ctx.setLineDash([]);
   all.forEach((steps, run) => {
     ctx.fillStyle = ctx.strokeStyle = run ? colours.broken : colours.busy;
     for (const step of steps) {

@@ -41,6 +41,7 @@ export function aboutRun(lane, state) {
   const now = goodput(state);
   if (now !== null) rows.push(["goodput", rate(now)]);
   if (record.lines.length) rows.push(["phase", state.phase ?? "—"], ["steps", `${state.steps} ranks' steps done`], ["paths abandoned", String(abandoned)]);
+  if (state.loss) rows.push(["loss", `${state.loss.loss} after step ${state.loss.step} of ${state.loss.workload}`]);
   const faults = [...state.faults.values()].map((line) => `${line.verb} ${line.target}${line.by_hand ? " (by hand)" : ""}`);
   rows.push(["faults", faults.length ? faults.join(", ") : "none in force"]);
   if (state.error) rows.push(["error", state.error.message]);

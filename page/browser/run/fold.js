@@ -3,7 +3,7 @@
 export function begin() {
   return {
     t: 0, phase: null, faults: new Map(), evs: new Map(), planes: new Map(), links: new Map(), qps: new Map(),
-    samples: new Map(), switches: new Map(), states: new Map(), steps: 0, error: null, ended: false, last: null,
+    samples: new Map(), switches: new Map(), states: new Map(), steps: 0, loss: null, error: null, ended: false, last: null,
   };
 }
 
@@ -25,7 +25,7 @@ export function apply(state, line) {
     case "plane": state.planes.set(`${line.node} ${line.side} ${line.peer ?? ""} ${line.plane}`, line); break;
     case "link": state.links.set(`${line.node} ${line.a} ${line.b}`, line); break;
     case "switch": state.states.set(line.node, line.state); break;
-    case "step": state.steps += 1; break;
+    case "step": step(state, line); break;
     case "error": state.error = line; break;
     case "tables": if (line.action === "verify") state.ended = true; break;
   }
@@ -51,6 +51,11 @@ export function usable(state) {
 function sample(map, name, line) {
   const pair = map.get(name);
   map.set(name, [pair ? pair[1] : line, line]);
+}
+
+function step(state, line) {
+  state.steps += 1;
+  if (line.loss !== undefined) state.loss = line; // a program that trains; one rank of it says so
 }
 
 function phase(state, line) {
