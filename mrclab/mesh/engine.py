@@ -20,10 +20,10 @@ from mrclab.mesh.mesh import Mesh, Step
 
 T = TypeVar("T")
 
-QUIET_S = 2.0
-"""Lab time without news after which an engine that waits asks the other ranks for a sign of life."""
-GOODBYE_S = 10.0
-"""Lab time that a rank which leaves gives the others to leave as well."""
+QUIET_RTTS = 40
+"""Round trips without news after which an engine that waits asks the other ranks for a sign of life."""
+GOODBYE_RTTS = 200
+"""Round trips that a rank which leaves gives the others to leave as well."""
 
 
 class JobFailedError(RuntimeError):
@@ -54,6 +54,7 @@ class Engine(ABC):
         self.mesh = Mesh(context, rank)
         self.context = context
         self.failure: BaseException | None = None
+        self._quiet_ns = QUIET_RTTS * self.mesh.rtt_ns
         self._tasks: deque[Task] = deque()
         self._news_ns = context.now_ns()
         self._busy_ns = self._busy_since_ns = 0
@@ -116,7 +117,7 @@ class Engine(ABC):
         for task in self._tasks:
             if task.deadline_ns is not None and now_ns > task.deadline_ns:
                 raise TimeoutError(f"{task.name} has not ended within its timeout")
-        if self._tasks and now_ns - self._news_ns > QUIET_S * 1e9:
+        if self._tasks and now_ns - self._news_ns > self._quiet_ns:
             self._news_ns = now_ns
             self.mesh.ping(now_ns)
 
@@ -128,7 +129,8 @@ class Engine(ABC):
         self.context.close()
 
     def _goodbye(self) -> Task:
-        return self.start("goodbye", self.mesh.goodbye(), GOODBYE_S, lambda failure: None)
+        patience_s = GOODBYE_RTTS * self.mesh.rtt_ns / 1e9
+        return self.start("goodbye", self.mesh.goodbye(), patience_s, lambda failure: None)
 
 
 class SteppedEngine(Engine):
@@ -160,7 +162,7 @@ class SteppedEngine(Engine):
         self.context.close()
 
     def _wait(self) -> None:
-        self.mesh.take(self.mesh.cq.wait(QUIET_S))
+        self.mesh.take(self.mesh.cq.wait(self._quiet_ns / 1e9))
         self._turn()
 
     def _guarded(self, function: Callable[[], None]) -> None:
@@ -231,7 +233,7 @@ class ThreadedEngine(Engine):
                     waits.append(self.context.fileno())
                 except Exception as error:  # of any kind: tasks must not wait for ever
                     self._fail(error)
-            select.select(waits, [], [], QUIET_S if self._tasks else None)
+            select.select(waits, [], [], self._quiet_ns / 1e9 if self._tasks else None)
             with contextlib.suppress(BlockingIOError):
                 os.eventfd_read(self._wake)
 

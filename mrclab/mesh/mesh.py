@@ -18,8 +18,10 @@ Step = Iterator[None]
 """A coroutine that yields while it waits for what the network does next."""
 
 GOODBYE = Tag(0xFFFFFFFF, 0)
-SILENT_S = 20.0
-"""Lab time in which the NIC of a rank that lives acknowledges a ping, under any fault that the lab can undo."""
+SILENT_RTTS = 400
+"""Round trips in which the NIC of a rank that lives acknowledges a ping, under any fault that the lab can undo."""
+STALL_NS = 50_000_000
+"""On real links a round trip counts as at least so long: processes of a busy machine wait for their turn."""
 _CQE = 32_768
 
 
@@ -28,13 +30,18 @@ class PeerError(RuntimeError):
 
 
 class Arrival:
-    """A message that is expected."""
+    """A message that is expected from a rank, `peer`."""
 
-    def __init__(self, total: int, sink: Sink) -> None:
+    def __init__(self, peer: int, total: int, sink: Sink) -> None:
+        self.peer = peer
         self.total = total
         self.taken = 0
         self.done = False
         self._sink = sink
+
+    def has(self, count: int) -> bool:
+        """Whether the first `count` bytes are there."""
+        return self.done or 0 < count <= self.taken
 
     def take(self, total: int, chunk: memoryview) -> None:
         """The next bytes. Raises ValueError if the message has another length than expected."""
@@ -52,6 +59,8 @@ class Mesh:
     def __init__(self, context: Context, rank: int) -> None:
         self.rank = rank
         self.context = context
+        self.rtt_ns = max(context.query_device().base_rtt_ns, 0 if context.stepped else STALL_NS)
+        """What this rank's patience is measured by."""
         self.cq = context.create_cq(_CQE)
         self._links: dict[int, Link] = {}
         self._by_qp: dict[int, int] = {}
@@ -98,27 +107,34 @@ class Mesh:
         return some
 
     def ping(self, now_ns: int) -> None:
-        """Ask every rank for a sign of life. Raises `PeerError` if one has given none for `SILENT_S`.
+        """Ask every rank for a sign of life. Raises `PeerError` if one has given none for `SILENT_RTTS`.
 
         MRC retries for as long as its queue pair is told to, which may be for ever: only the time tells.
         """
+        silent_ns = SILENT_RTTS * self.rtt_ns
         for peer, link in self._links.items():
-            if link.pinged_ns is not None and now_ns - link.pinged_ns > SILENT_S * 1e9 and peer not in self._gone:
-                raise PeerError(f"rank {peer} has not answered for {SILENT_S:g} s")
+            if link.pinged_ns is not None and now_ns - link.pinged_ns > silent_ns and peer not in self._gone:
+                raise PeerError(f"rank {peer} has not answered for {silent_ns / 1e9:g} s")
             if peer not in self._gone:
                 link.ping(now_ns)
 
     # --- messages ----------------------------------------------------------------------------------------------
 
-    def send(self, peer: int, tag: Tag, total: int, fill: Fill) -> Step:
-        """Send a message of `total` bytes. When this ends, all of it is posted and its memory may change."""
+    def send(self, peer: int, tag: Tag, total: int, fill: Fill, after: Arrival | None = None) -> Step:
+        """Send a message of `total` bytes. When this ends, all of it is posted and its memory may change.
+
+        A message that passes on what arrives with `after`, which has as many bytes, follows it chunk by chunk.
+        """
         link = self._links[peer]
         offset = 0
         while True:
+            length = min(PAYLOAD_BYTES, total - offset)
+            while after is not None and not after.has(offset + length):
+                self._check(after.peer)
+                yield
             while not link.room():
                 self._check(peer)
                 yield
-            length = min(PAYLOAD_BYTES, total - offset)
             if length:
                 with link.payload()[:length] as place:
                     fill(offset, place)
@@ -130,17 +146,17 @@ class Mesh:
 
     def expect(self, peer: int, tag: Tag, total: int, sink: Sink) -> Arrival:
         """Say where a message of `total` bytes goes; parts that came before are handed over at once."""
-        arrival = Arrival(total, sink)
+        arrival = Arrival(peer, total, sink)
         for length, chunk in self._early.pop((peer, tag), ()):
             self._hand(peer, arrival, length, memoryview(chunk))
         if not arrival.done:
             self._expected[peer, tag] = arrival
         return arrival
 
-    def wait(self, peer: int, arrival: Arrival) -> Step:
+    def wait(self, arrival: Arrival) -> Step:
         """Until the message is there. Raises `PeerError` if its sender has left."""
         while not arrival.done:
-            self._check(peer)
+            self._check(arrival.peer)
             yield
 
     def _check(self, peer: int) -> None:

@@ -39,14 +39,14 @@ class Team:
     def size(self) -> int:
         return len(self.ranks)
 
-    def send(self, to: int, sequence: int, part: int, data: Tensor) -> Step:
-        """A flat tensor to a rank of the team."""
+    def send(self, to: int, sequence: int, part: int, data: Tensor, after: Arrival | None = None) -> Step:
+        """A flat tensor to a rank of the team; with `after`, what has arrived of that goes on at once."""
         raw = as_bytes(data)
 
         def fill(offset: int, place: memoryview) -> None:
             torch.frombuffer(place, dtype=torch.uint8).copy_(raw[offset : offset + len(place)])
 
-        return self.mesh.send(self.ranks[to], Tag(self.number, sequence, part), len(raw), fill)
+        return self.mesh.send(self.ranks[to], Tag(self.number, sequence, part), len(raw), fill, after)
 
     def expect(self, source: int, sequence: int, part: int, data: Tensor, reduce: Reduce | None = None) -> Arrival:
         """A flat tensor from a rank of the team, copied into `data` or combined with it."""
@@ -54,16 +54,8 @@ class Team:
         total = data.numel() * data.element_size()
         return self.mesh.expect(self.ranks[source], tag, total, copying(data) if reduce is None else into(data, reduce))
 
-    def wait(self, source: int, arrival: Arrival) -> Step:
-        return self.mesh.wait(self.ranks[source], arrival)
-
-    def turn(
-        self, to: int, data: Tensor, source: int, place: Tensor, *, at: tuple[int, int], reduce: Reduce | None
-    ) -> Step:
-        """Send to one rank and receive from another at the same time; `at` is (sequence, part)."""
-        arrival = self.expect(source, *at, place, reduce)
-        yield from self.send(to, *at, data)
-        yield from self.wait(source, arrival)
+    def wait(self, arrival: Arrival) -> Step:
+        return self.mesh.wait(arrival)
 
     def prefers_tree(self, size_bytes: int) -> bool:
         """Whether an all-reduce of so many bytes is quicker by a tree than by a ring."""
@@ -113,9 +105,10 @@ def all_reduce(team: Team, sequence: int, data: Tensor, reduce: Reduce) -> Step:
         yield from tree_reduce(team, sequence, data, 0, reduce)
         yield from broadcast(team, sequence, data, 0)
     else:
-        parts = pieces(data, team.size)
-        yield from ring_reduce(team, sequence, parts, reduce)
-        yield from ring_gather(team, sequence, parts, part=team.size)
+        steps = team.size - 1
+        yield from ring(
+            team, sequence, pieces(data, team.size), first=team.rank - 1, sums=steps, copies=steps, reduce=reduce
+        )
 
 
 def ring_reduce(team: Team, sequence: int, parts: Sequence[Tensor], reduce: Reduce) -> Step:
@@ -123,20 +116,41 @@ def ring_reduce(team: Team, sequence: int, parts: Sequence[Tensor], reduce: Redu
 
     The sum of piece r begins at rank r + 1 and goes around the ring in the order of ranks.
     """
-    size, rank = team.size, team.rank
-    for step in range(size - 1):
-        out, come = (rank - 1 - step) % size, (rank - 2 - step) % size
-        left, right = (rank - 1) % size, (rank + 1) % size
-        yield from team.turn(right, parts[out], left, parts[come], at=(sequence, step), reduce=reduce)
+    return ring(team, sequence, parts, first=team.rank - 1, sums=team.size - 1, copies=0, reduce=reduce)
 
 
-def ring_gather(team: Team, sequence: int, parts: Sequence[Tensor], part: int = 0) -> Step:
+def ring_gather(team: Team, sequence: int, parts: Sequence[Tensor]) -> Step:
     """Each rank r hands its piece r around; afterwards every rank has all."""
-    size, rank = team.size, team.rank
-    for step in range(size - 1):
-        out, come = (rank - step) % size, (rank - 1 - step) % size
-        left, right = (rank - 1) % size, (rank + 1) % size
-        yield from team.turn(right, parts[out], left, parts[come], at=(sequence, part + step), reduce=None)
+    return ring(team, sequence, parts, first=team.rank, sums=0, copies=team.size - 1)
+
+
+def ring(
+    team: Team,
+    sequence: int,
+    parts: Sequence[Tensor],
+    *,
+    first: int,
+    sums: int,
+    copies: int,
+    reduce: Reduce | None = None,
+) -> Step:
+    """Each step sends one piece to the right and receives the one before it from the left: `first` is sent first.
+
+    Pieces that arrive are added in the first `sums` steps, and copied in the `copies` after them. A piece goes on in
+    the next step, chunk by chunk as it arrives. No copy comes before what it replaces was sent: a sum is only whole
+    once it has been at every rank.
+    """
+    size = team.size
+    left, right = (team.rank - 1) % size, (team.rank + 1) % size
+    arrivals = [
+        team.expect(left, sequence, step, parts[(first - 1 - step) % size], reduce if step < sums else None)
+        for step in range(sums + copies)
+    ]
+    for step in range(sums + copies):
+        after = arrivals[step - 1] if step else None
+        yield from team.send(right, sequence, step, parts[(first - step) % size], after)
+    for arrival in arrivals:
+        yield from team.wait(arrival)
 
 
 def tree_reduce(team: Team, sequence: int, data: Tensor, root: int, reduce: Reduce) -> Step:
@@ -149,7 +163,7 @@ def tree_reduce(team: Team, sequence: int, data: Tensor, root: int, reduce: Redu
             return
         if place + bit < team.size:
             source = (place + bit + root) % team.size
-            yield from team.wait(source, team.expect(source, sequence, bit, data, reduce))
+            yield from team.wait(team.expect(source, sequence, bit, data, reduce))
         bit *= 2
 
 
@@ -157,13 +171,16 @@ def broadcast(team: Team, sequence: int, data: Tensor, root: int) -> Step:
     """By a binomial tree."""
     place = (team.rank - root) % team.size
     bit = 1 << (team.size - 1).bit_length()
+    arrival: Arrival | None = None
     while bit:
         if place % (2 * bit) == bit:
             source = (place - bit + root) % team.size
-            yield from team.wait(source, team.expect(source, sequence, _DOWN | bit, data))
+            arrival = team.expect(source, sequence, _DOWN | bit, data)
         elif place % (2 * bit) == 0 and place + bit < team.size:
-            yield from team.send((place + bit + root) % team.size, sequence, _DOWN | bit, data)
+            yield from team.send((place + bit + root) % team.size, sequence, _DOWN | bit, data, arrival)
         bit //= 2
+    if arrival is not None:
+        yield from team.wait(arrival)
 
 
 _DOWN = 1 << 31  # parts of a broadcast, which may follow a reduction under the same sequence number
@@ -173,12 +190,12 @@ def exchange(team: Team, sequence: int, outgoing: Sequence[Tensor], incoming: Se
     """Each rank sends piece i to rank i and receives piece i from rank i; pieces may be empty, on both sides alike."""
     size, rank = team.size, team.rank
     incoming[rank].copy_(outgoing[rank])
-    arrivals = [(other, team.expect(other, sequence, 0, incoming[other])) for other in range(size) if other != rank]
+    arrivals = [team.expect(other, sequence, 0, incoming[other]) for other in range(size) if other != rank]
     for step in range(1, size):
         other = (rank + step) % size
         yield from team.send(other, sequence, 0, outgoing[other])
-    for other, arrival in arrivals:
-        yield from team.wait(other, arrival)
+    for arrival in arrivals:
+        yield from team.wait(arrival)
 
 
 def gather(team: Team, sequence: int, data: Tensor, places: Sequence[Tensor] | None, root: int) -> Step:
@@ -186,16 +203,16 @@ def gather(team: Team, sequence: int, data: Tensor, places: Sequence[Tensor] | N
     if places is None:
         yield from team.send(root, sequence, 0, data)
         return
-    arrivals = [(other, team.expect(other, sequence, 0, place)) for other, place in enumerate(places) if other != root]
+    arrivals = [team.expect(other, sequence, 0, place) for other, place in enumerate(places) if other != root]
     places[root].copy_(data)
-    for other, arrival in arrivals:
-        yield from team.wait(other, arrival)
+    for arrival in arrivals:
+        yield from team.wait(arrival)
 
 
 def scatter(team: Team, sequence: int, place: Tensor, parts: Sequence[Tensor] | None, root: int) -> Step:
     """`parts` are the root's, one per rank; None elsewhere."""
     if parts is None:
-        yield from team.wait(root, team.expect(root, sequence, 0, place))
+        yield from team.wait(team.expect(root, sequence, 0, place))
         return
     for other, piece in enumerate(parts):
         if other != root:
@@ -208,7 +225,7 @@ def send(team: Team, to: int, sequence: int, tag: int, data: Tensor) -> Step:
 
 
 def receive(team: Team, source: int, sequence: int, tag: int, place: Tensor) -> Step:
-    yield from team.wait(source, team.expect(source, _POINT | sequence, tag, place))
+    yield from team.wait(team.expect(source, _POINT | sequence, tag, place))
 
 
 _POINT = 1 << 63  # sequence numbers of messages between two ranks, which collectives do not count

@@ -46,6 +46,11 @@ def now_s() -> float:
     return context().now_ns() / 1e9 if _context is not None and _context.stepped else time.monotonic()
 
 
+def look_s() -> float:
+    """How long to let the lab's time pass between two looks at what other ranks have done."""
+    return context().query_device().base_rtt_ns / 1e9 / 5
+
+
 def sleep(seconds: float) -> None:
     """Let the lab's time pass."""
     if _context is not None and _context.stepped:

@@ -18,7 +18,6 @@ import torch.distributed as dist
 from common import files
 from mrclab.torch import nic
 
-LOOK_S = 0.01
 TIMEOUT_S = 300.0
 
 
@@ -29,6 +28,7 @@ class FolderStore(dist.Store):
         super().__init__()
         self._folder = folder
         self._timeout_s = timeout_s
+        self._look_s = nic.look_s()
         folder.mkdir(parents=True, exist_ok=True)
 
     def set(self, key: str, value: str | bytes) -> None:
@@ -44,7 +44,7 @@ class FolderStore(dist.Store):
             value = (int(place.read_bytes()) if place.exists() else 0) + amount
             files.write(place, str(value))
         if not amount:  # PyTorch asks in a loop until all ranks have added theirs
-            nic.sleep(LOOK_S)
+            nic.sleep(self._look_s)
         return value
 
     def compare_set(self, key: str, expected: str, desired: str) -> bytes:
@@ -66,7 +66,7 @@ class FolderStore(dist.Store):
         while missing := [key for key in keys if not self._place(key).exists()]:
             if nic.now_s() > deadline_s:
                 raise RuntimeError(f"the store has no {', '.join(missing)} after {limit_s:g} s")
-            nic.sleep(LOOK_S)
+            nic.sleep(self._look_s)
 
     def delete_key(self, key: str) -> bool:
         try:

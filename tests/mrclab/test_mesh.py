@@ -50,7 +50,7 @@ def receive(one: Engine, peer: int, tag: Tag, place: bytearray):
         place[offset : offset + len(chunk)] = chunk
 
     def step() -> Step:
-        yield from one.mesh.wait(peer, one.mesh.expect(peer, tag, len(place), sink))
+        yield from one.mesh.wait(one.mesh.expect(peer, tag, len(place), sink))
 
     return one.start(f"receive {tag}", step(), None, lambda failure: None)
 
