@@ -79,7 +79,7 @@ def over_before(run: Run, job: str, phase: str) -> Finding:
 
 @check
 def under_way(run: Run, job: str) -> Finding:
-    """A job was neither done nor waiting to begin when the first fault came: else the fault shows nothing."""
+    """A job had begun when the first fault came, and was not done when the last one came: else they show nothing."""
     faults = [int(line["t_ns"]) for line in run.kind("fault") if line.get("state") == "begin"]
     lines = [line for line in run.kind("workload") if line.get("name") == job]
     started = [int(line["t_ns"]) for line in lines if line.get("state") == "start"]
@@ -87,8 +87,11 @@ def under_way(run: Run, job: str) -> Finding:
     name = f"job {job} at it"
     if not faults or not started:
         return Finding(name, None, "there was no fault" if started else "no rank began")
-    if min(started) > min(faults) or (done and min(done) < min(faults)):
-        return Finding(name, None, f"job {job!r} was {'over before' if done else 'not begun at'} the first fault")
+    if min(started) > min(faults):
+        return Finding(name, None, f"job {job!r} had not begun at the first fault")
+    if done and min(done) < max(faults):
+        late = sum(fault > min(done) for fault in faults)
+        return Finding(name, None, f"job {job!r} was over before {late} of {len(faults)} faults began")
     steps = sum(int(line["t_ns"]) < min(faults) for line in run.kind("step") if line.get("workload") == job)
     return Finding(name, True, f"the first fault came after {steps // len(started)} steps of {job!r}")
 

@@ -20,8 +20,10 @@ ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = ROOT / "mrclab" / "torch" / "examples" / "ddp.py"
 INTERPRETER = "MRCLAB_TORCH_PYTHON"
 """Names the Python that has PyTorch; by default the first of the lab's own, `python3` on PATH, and Debian's."""
-START_S = 30.0  # for as many PyTorchs to be imported as there are hosts, on two cores
-SLOWER = 1.2  # than numpy's job: PyTorch's hooks and buckets take their time
+START_S_MAX = 30.0  # for as many PyTorchs to be imported as there are hosts, on two cores
+START_SHARE = 0.4  # of the phase with the faults, where that is shorter
+STEP_SHARE = 0.95  # of what a step of numpy's job takes at most: its collectives overlap with computing
+FAULTS_SHARE = 0.75  # of the time that is left: all faults begin while the job trains
 WEIGHTS_BYTES = job.WEIGHTS_BYTES  # 64 features, 512 hidden, 10 classes
 
 
@@ -48,10 +50,15 @@ def torch_python() -> str:
     )
 
 
+def start_s(setting: Setting) -> float:
+    """When the ranks meet, in seconds of lab time into either phase."""
+    return min(START_S_MAX, START_SHARE * setting.phases["faults"])
+
+
 def steps(setting: Setting) -> int:
     """As many as fit into the shorter of the two phases."""
     shortest = min(setting.phases["reference"], setting.phases["faults"])
-    return max(5, int((shortest - START_S) / (SLOWER * job.step_seconds(setting))))
+    return max(5, int((shortest - start_s(setting)) / (STEP_SHARE * job.step_seconds(setting))))
 
 
 def programs(setting: Setting) -> Sequence[Program]:
@@ -64,7 +71,7 @@ def programs(setting: Setting) -> Sequence[Program]:
         settings += [
             "MRCLAB_JOURNAL={journal}",
             f"MRCLAB_JOB={name}",
-            f"MRCLAB_START_S={START_S:g}",
+            f"MRCLAB_START_S={start_s(setting) * setting.pace:g}",
             f"PYTHONPATH={ROOT}",
             "PYTHONSAFEPATH=1",
         ]
@@ -81,8 +88,10 @@ def judge(setting: Setting) -> Sequence[Check]:
 
 def timeline(setting: Setting) -> list[TimedFault]:
     """The faults of `job`, from the moment on at which the ranks meet."""
-    shorter = replace(setting, phases={**setting.phases, "faults": setting.phases["faults"] - START_S})
-    return [replace(fault, at_s=fault.at_s + START_S) for fault in job.timeline(shorter)]
+    start = start_s(setting)
+    span_s = FAULTS_SHARE * (setting.phases["faults"] - start)
+    shorter = replace(setting, phases={**setting.phases, "faults": span_s})
+    return [replace(fault, at_s=fault.at_s + start) for fault in job.timeline(shorter)]
 
 
 SCENARIO = Scenario(
@@ -100,5 +109,6 @@ SCENARIO = Scenario(
     timeline=timeline,
     checks=judge,
     phases=phases(warmup_s=1.0, reference_s=70.0, faults_s=75.0),
+    short=phases(warmup_s=1.0, reference_s=28.0, faults_s=30.0, heal_s=1.5),
     paper=job.SCENARIO.paper,
 )

@@ -16,6 +16,7 @@ START_S = 8.0  # for as many Pythons to start as there are hosts, on two cores
 STEP_MARGIN_S = 0.1  # of computing, and of turns on a shared processor
 SLOWER = 1.3  # than the fabric alone would be
 PORT_AT_S, PORT_FOR_S = 12.0, 14.0
+PORT_SHORT_AT_S, PORT_SHORT_FOR_S = 2.0, 12.0  # where the phase is too short for the other
 
 
 def step_seconds(setting: Setting) -> float:
@@ -52,7 +53,9 @@ def timeline(setting: Setting) -> list[TimedFault]:
 
 def port_lost(setting: Setting) -> TimedFault:
     """One port of the first host, for longer than all retries of a RoCE queue pair."""
-    return TimedFault(PORT_AT_S, "port-down", f"h0.p{setting.new_rng().randrange(setting.plan.planes)}", PORT_FOR_S)
+    fits = setting.phases["faults"] > PORT_AT_S + PORT_FOR_S
+    at_s, for_s = (PORT_AT_S, PORT_FOR_S) if fits else (PORT_SHORT_AT_S, PORT_SHORT_FOR_S)
+    return TimedFault(at_s, "port-down", f"h0.p{setting.new_rng().randrange(setting.plan.planes)}", for_s)
 
 
 def judge(setting: Setting) -> Sequence[Check]:
