@@ -58,6 +58,18 @@ def test_collectives_are_what_one_process_computes(drawn: list[dict[str, Any]], 
         assert len(told) == 1, case  # every rank has the same bits, whatever the rounding
 
 
+def test_processes_in_virtual_time_repeat_a_run_to_the_byte(tmp_path: Path) -> None:
+    require_torch()
+    told = []
+    for name in ("first", "second"):
+        found = run_ranks(tmp_path / name, EXAMPLES / "ddp.py", "--steps", "3", ranks=3)
+        assert [status for status, _ in found] == [0, 0, 0], [log[-2000:] for _, log in found]
+        journals = sorted((tmp_path / name).rglob("journal/*.jsonl"))
+        told.append([found, *(journal.read_bytes() for journal in journals)])
+    assert len(told[0]) > 3
+    assert told[0] == told[1]
+
+
 def test_weights_of_two_ranks_are_those_of_gloo_to_the_bit(tmp_path: Path) -> None:
     """Of two numbers the order of the sum does not matter, so nothing may differ."""
     python = require_torch()
@@ -72,6 +84,72 @@ def test_weights_of_two_ranks_are_those_of_gloo_to_the_bit(tmp_path: Path) -> No
     )
     words = [python, "-P", "-c", compare, str(tmp_path / "gloo.pt"), str(tmp_path / "mrc.pt")]
     assert subprocess.run(words, check=False).returncode == 0
+
+
+SUMS = """
+import sys, torch, torch.distributed as dist
+backend, path = sys.argv[2], sys.argv[3]
+if backend == "mrc":
+    import mrclab.torch
+dist.init_process_group(backend)
+rank, ranks = dist.get_rank(), dist.get_world_size()
+found = []
+for items in (100, 60_001):  # a tree, a ring
+    one = torch.randn(items, generator=torch.Generator().manual_seed(rank))
+    dist.all_reduce(one)
+    found.append(one)
+if rank == 0:
+    torch.save(found, path)
+dist.barrier()
+"""
+ORDER = """
+import sys, torch
+from itertools import pairwise
+ranks = 4
+gloo, mrc = map(torch.load, sys.argv[1:])
+for items, theirs, ours in zip((100, 60_001), gloo, mrc):
+    parts = [torch.randn(items, generator=torch.Generator().manual_seed(rank)) for rank in range(ranks)]
+    if items == 100:  # rank r to rank r without its lowest set bit, lowest bits first
+        truth = (parts[0] + parts[1]) + (parts[2] + parts[3])
+    else:  # piece r from rank r + 1 on, upwards
+        truth = torch.empty(items)
+        for rank, (first, last) in enumerate(pairwise(items * number // ranks for number in range(ranks + 1))):
+            one = parts[(rank + 1) % ranks][first:last].clone()
+            for step in range(2, ranks + 1):
+                one = one + parts[(rank + step) % ranks][first:last]
+            truth[first:last] = one
+    assert torch.equal(ours, truth), items
+    bound = 2 * (ranks - 1) * 2.0**-24 * sum(part.abs() for part in parts)  # of any two orders of additions
+    assert ((ours - theirs).abs() <= bound).all(), items
+"""
+
+
+def test_sums_of_four_ranks_are_added_in_the_documented_order_and_gloos_are_within_the_bound(tmp_path: Path) -> None:
+    python = require_torch()
+    (tmp_path / "sums.py").write_text(SUMS)
+    run_gloo(tmp_path / "sums.py", str(tmp_path / "gloo.pt"), ranks=4)
+    found = run_ranks(tmp_path, tmp_path / "sums.py", "--backend", "mrc", str(tmp_path / "mrc.pt"), ranks=4)
+    assert [status for status, _ in found] == [0] * 4, [log[-2000:] for _, log in found]
+    words = [python, "-P", "-c", ORDER, str(tmp_path / "gloo.pt"), str(tmp_path / "mrc.pt")]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_script_of_four_ranks_learns_the_same_as_under_gloo(tmp_path: Path) -> None:
+    """Weights differ by what another order of additions does in five steps: parts in a hundred thousand at most."""
+    python = require_torch()
+    words = ["--steps", "5", "--hidden", "64", "--save"]
+    run_gloo(EXAMPLES / "ddp.py", *words, str(tmp_path / "gloo.pt"), ranks=4)
+    found = run_ranks(tmp_path, EXAMPLES / "ddp.py", *words, str(tmp_path / "mrc.pt"), ranks=4)
+    assert [status for status, _ in found] == [0] * 4, [log[-2000:] for _, log in found]
+    compare = (
+        "import sys, torch\n"
+        "ones, others = (torch.load(path) for path in sys.argv[1:])\n"
+        "for name in ones: torch.testing.assert_close(ones[name], others[name], rtol=1e-5, atol=1e-6)\n"
+    )
+    paths = [str(tmp_path / "gloo.pt"), str(tmp_path / "mrc.pt")]
+    done = subprocess.run([python, "-P", "-c", compare, *paths], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 DEATHS = {
@@ -150,10 +228,59 @@ def test_what_is_not_offered_is_refused_with_the_rule(tmp_path: Path) -> None:
         assert "tensor must be on the CPU (got meta)" in log
 
 
-def test_a_transformer_learns_with_its_weights_sharded(tmp_path: Path) -> None:
-    require_torch((2, 6))
-    found = run_ranks(tmp_path, EXAMPLES / "transformer.py", "--steps", "6", ranks=2, lab_s=600)
+def test_what_pytorch_builds_on_collectives_works(tmp_path: Path) -> None:
+    """The list of mrclab/torch/README.md."""
+    require_torch()
+    script = tmp_path / "built.py"
+    script.write_text(
+        "import torch, torch.distributed as dist, mrclab.torch\n"
+        "from torch.distributed.algorithms.ddp_comm_hooks import default_hooks\n"
+        "from torch.distributed.optim import ZeroRedundancyOptimizer\n"
+        "dist.init_process_group('mrc')\n"
+        "rank = dist.get_rank()\n"
+        "def model(**words): return torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8), **words)\n"
+        "def train(net): net(torch.full((2, 8), rank + 1.0)).sum().backward(); return net\n"
+        "def weight(net): return next(net.parameters())\n"
+        "net = model(gradient_as_bucket_view=True, bucket_cap_mb=1)\n"
+        "with net.no_sync(): train(net)\n"
+        "assert weight(net).grad[0, 0] == 2 * (rank + 1)\n"
+        "assert weight(train(net)).grad[0, 0] == 6  # the mean of 4 and 8\n"
+        "with (net := model()).join():\n"
+        "    for _ in range(2 + rank): train(net)\n"
+        "net = model()\n"
+        "net.register_comm_hook(None, default_hooks.fp16_compress_hook)\n"
+        "assert weight(train(net)).grad[0, 0] == 3\n"
+        "optimizer = ZeroRedundancyOptimizer(net.parameters(), torch.optim.SGD, lr=0.1)\n"
+        "optimizer.step()\n"
+        "told = [None] * 2\n"
+        "dist.all_gather_object(told, {'rank': rank, 'weight': weight(net).tolist()})\n"
+        "assert [one['rank'] for one in told] == [0, 1] and told[0]['weight'] == told[1]['weight']\n"
+        "half = torch.full((5,), rank + 1, dtype=torch.float16)\n"
+        "dist.all_reduce(half)\n"
+        "assert half.tolist() == [3] * 5\n"
+        "dist.barrier()\n"
+    )
+    found = run_ranks(tmp_path, script, ranks=2, lab_s=600)
+    assert [status for status, _ in found] == [0, 0], [log[-2000:] for _, log in found]
+
+
+@pytest.mark.parametrize("parallel", ["shards", "ddp"])
+def test_a_transformer_learns(parallel: str, tmp_path: Path) -> None:
+    require_torch((2, 6) if parallel == "shards" else (1, 0))
+    words = ["--steps", "6", "--parallel", parallel]
+    found = run_ranks(tmp_path, EXAMPLES / "transformer.py", *words, ranks=2, lab_s=600)
     assert [status for status, _ in found] == [0, 0], [log[-2000:] for _, log in found]
     losses = [float(line.split()[-1]) for line in found[0][1].splitlines() if line.startswith("step")]
     assert len(losses) == 6
     assert losses[-1] < losses[0]
+
+
+def test_a_pytorch_that_cannot_shard_is_told_so(tmp_path: Path) -> None:
+    require_torch()
+    try:
+        require_torch((2, 6))
+    except pytest.skip.Exception:
+        found = run_ranks(tmp_path, EXAMPLES / "transformer.py", ranks=2)
+        assert all(status == 1 and "shards need PyTorch 2.6 or newer (this is 1." in log for status, log in found)
+    else:
+        pytest.skip("this PyTorch can")

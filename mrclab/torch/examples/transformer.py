@@ -1,17 +1,19 @@
-"""A tiny transformer that learns to continue sequences, its weights sharded over the ranks by FSDP2.
+"""A tiny transformer that learns to continue sequences, its weights sharded over the ranks or the same on each.
 
     ./lab launch --ranks h0..h3 -- python3 transformer.py
+    ./lab launch --ranks h0..h3 -- python3 transformer.py --parallel ddp
 
-Needs PyTorch 2.6 or newer, whose `fully_shard` works on CPUs.
+Shards are FSDP2's, `fully_shard`, which works on CPUs from PyTorch 2.6 on; replicas are DistributedDataParallel's.
 """
 
 import argparse
+import math
+import sys
 
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
 
 TOKENS = 16
 LENGTH = 24
@@ -32,7 +34,9 @@ class Block(nn.Module):
         batch, length, width = x.shape
         split = self.queries(self.first(x)).view(batch, length, 3, self.heads, width // self.heads)
         query, key, value = split.permute(2, 0, 3, 1, 4)
-        attended = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        scores = query @ key.transpose(-2, -1) / math.sqrt(key.shape[-1])
+        later = torch.ones(length, length, dtype=torch.bool).triu(1)
+        attended = scores.masked_fill(later, -math.inf).softmax(-1) @ value
         x = x + self.out(attended.transpose(1, 2).reshape(batch, length, width))
         return x + self.inner(self.second(x))
 
@@ -61,11 +65,25 @@ def sequences(count: int, generator: torch.Generator) -> torch.Tensor:
     return found
 
 
+def sharded(model: Transformer) -> nn.Module:
+    """The model with each weight in as many shards as there are ranks."""
+    try:
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+    except ImportError:
+        sys.exit(f"shards need PyTorch 2.6 or newer (this is {torch.__version__}): choose --parallel ddp")
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    for block in model.blocks:
+        fully_shard(block, mesh=mesh)
+    return fully_shard(model, mesh=mesh)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backend", default="mrc")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--batch", type=int, default=16, help="sequences per rank and step (16)")
+    parser.add_argument("--parallel", choices=("shards", "ddp"), default="shards", help="how ranks share (shards)")
     options = parser.parse_args()
     if options.backend == "mrc":
         import mrclab.torch  # noqa: F401 (registers the backend)
@@ -73,13 +91,10 @@ def main() -> None:
     torch.set_num_threads(1)
     dist.init_process_group(options.backend)
     rank = dist.get_rank()
-    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
 
     torch.manual_seed(1)
-    model = Transformer(width=64, heads=4, layers=2)
-    for block in model.blocks:
-        fully_shard(block, mesh=mesh)
-    fully_shard(model, mesh=mesh)
+    whole = Transformer(width=64, heads=4, layers=2)
+    model = sharded(whole) if options.parallel == "shards" else DistributedDataParallel(whole)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
 
     draw = torch.Generator().manual_seed(rank)
