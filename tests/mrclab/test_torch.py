@@ -58,6 +58,7 @@ def test_collectives_are_what_one_process_computes(drawn: list[dict[str, Any]], 
         assert len(told) == 1, case  # every rank has the same bits, whatever the rounding
 
 
+@pytest.mark.slow
 def test_processes_in_virtual_time_repeat_a_run_to_the_byte(tmp_path: Path) -> None:
     require_torch()
     told = []
@@ -124,6 +125,7 @@ for items, theirs, ours in zip((100, 60_001), gloo, mrc):
 """
 
 
+@pytest.mark.slow
 def test_sums_of_four_ranks_are_added_in_the_documented_order_and_gloos_are_within_the_bound(tmp_path: Path) -> None:
     python = require_torch()
     (tmp_path / "sums.py").write_text(SUMS)
@@ -135,6 +137,7 @@ def test_sums_of_four_ranks_are_added_in_the_documented_order_and_gloos_are_with
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_script_of_four_ranks_learns_the_same_as_under_gloo(tmp_path: Path) -> None:
     """Weights differ by what another order of additions does in five steps: parts in a hundred thousand at most."""
     python = require_torch()
@@ -275,6 +278,7 @@ def test_a_transformer_learns(parallel: str, tmp_path: Path) -> None:
     assert losses[-1] < losses[0]
 
 
+@pytest.mark.slow
 def test_a_pytorch_that_cannot_shard_is_told_so(tmp_path: Path) -> None:
     require_torch()
     try:
