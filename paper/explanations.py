@@ -34,19 +34,13 @@ EXCHANGE: Mapping[tuple[str, float], str] = {key: why for key, why in RING.items
 """By transport and loss in percent, for figures 16 and 17."""
 ONE_PATH = (
     "One queue pair has one path, which the hash chooses, and DCQCN's marks cut the victim with whatever incast flows"
-    " share its links. With three other seeds of the hash the victim has 274, 390 and 186 Gb/s; the paper's 320 lie"
-    " among these. Length is not the reason: in a run of 6,000 round trips instead of 1,800 the victim has 239 and is"
-    " steady at about 245 from round trip 400 on. The lowest sample is the first, before that."
+    " share its links. The lowest sample is an early one, while DCQCN settles."
 )
 DIPS = (
-    "Here the victim's lowest sample is the first one, before DCQCN has settled, and from the second on the victim has"
-    " 390 Gb/s. The paper has dips of a second in the midst of the run. None came with another seed of the hash (lowest"
-    " 348), with DCQCN's next setting (155, again the first sample), or in a run of 6,000 round trips (362). Unknown."
+    "Here the victim's lowest sample is an early one, before DCQCN has settled. The paper has dips of a second in the"
+    " midst of the run. Unknown."
 )
-SPREAD = (
-    "All incast flows are alike here, 46 to 47 Gb/s: with another seed of the hash, with DCQCN's next setting, and in"
-    " 6,000 round trips instead of 1,800. What draws the paper's apart is unknown."
-)
+SPREAD = "All incast flows are nearly alike here, with every seed of the hash. What draws the paper's apart is unknown."
 SHARED_LINK = (
     "The victim's rate is the luck of the hash: a full leaf lets each of the spines' links have its share of the"
     " receiver, and the victim has what an incast flow has that shares its link. With the seeds 1 to 5 the victim has"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -28,13 +28,19 @@ MADE = "made"
 """What the verdict of a row says: nothing is judged here."""
 
 
+@cache
+def parts_of(name: str, short: bool) -> Mapping[str, Part]:
+    """The runs of a figure by name; to make all of them takes a while where there are many."""
+    return {part.name: part for part in catalogue.find(name).parts(short)}
+
+
 def part_of(words: Sequence[str]) -> tuple[Figure, Part]:
     """The figure and its run that a task's words name: FIGURE PART [--short]."""
     figure = catalogue.find(words[0])
-    for part in figure.parts(SHORT in words):
-        if part.name == words[1]:
-            return figure, part
-    raise catalogue.FigureError(f"figure {words[0]} has no run {words[1]!r}")
+    part = parts_of(figure.name, SHORT in words).get(words[1])
+    if part is None:
+        raise catalogue.FigureError(f"figure {words[0]} has no run {words[1]!r}")
+    return figure, part
 
 
 def choose(words: Sequence[str]) -> RunSpec:

@@ -57,8 +57,8 @@ FIGURE = Figure(
         Experiment("no DCQCN", quantity_name("RoCE 1 QP", 0.0, 8), "roce-1-qp-0-8-no-control:busbw"),
     ),
     compression=(
-        "Time is not compressed, but sizes end at 64 MB: an all-to-all of 64 takes 128 times its size of memory (9 GB"
-        " with everything else) and sends a million data packets there. The paper goes on to 16 GB. Its curve of MRC"
-        " leaves the frame at 128 MB, above 400 Gb/s, which is more than the payload that 4 times 100 Gb/s can carry."
+        "Time is not compressed, but sizes end at 64 MB, with losses at 32 MB. The paper goes on to 16 GB. Its curve of"
+        " MRC leaves the frame at 128 MB, above 400 Gb/s, which is more than the payload that 4 times 100 Gb/s can"
+        " carry."
     ),
 )
