@@ -40,6 +40,7 @@ WORDS: Mapping[str, CommandEntry] = {
     "contest": CommandEntry("algorithms on the same seeds: differences with intervals, and ranks", needs=COMPILER),
     "hunt": CommandEntry("random faults until something breaks, made as small as it gets", needs=COMPILER),
     "incident": CommandEntry("a lab with a hidden fault: find it with the lab's own tools", needs=COMPILER),
+    "rehearse": CommandEntry("a change on many seeds: does the job notice, and at which step", needs=COMPILER),
     "reproduce": CommandEntry("the figures of the MRC paper, run here and compared", needs=COMPILER),
     "course": CommandEntry("the labs of the course, and which of them are done"),
     "start": CommandEntry("put the starter of a lab into mylab/"),

@@ -133,7 +133,7 @@ class Arena:
         self._directory = directory
         self._numbers = {node: (NodeKind.SWITCH, n) for n, node in enumerate(self.plan.switches())}
         self.slow: set[PortRef] = set()
-        """Ports that report the plan's rate whatever they send at."""
+        """Ports that report the plan's rate and send at another one."""
         self._active = ActiveFaults(self.plan, self.world)
         self._agenda = Agenda()
         late = {

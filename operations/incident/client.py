@@ -44,7 +44,7 @@ def start(root: Path, seed: int, level: int) -> RunDirectory:
         process.stdin.write(json.dumps(asked).encode() + b"\n")
         process.stdin.close()
         said = process.stdout.readline().decode().strip()
-    except BaseException:  # also a Ctrl-C: nobody would know of the process
+    except BaseException:  # also a Ctrl-C: no command would find the process
         process.kill()
         process.wait()
         raise

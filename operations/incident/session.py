@@ -1,4 +1,4 @@
-"""An incident while somebody looks for what is wrong: commands, the lab time that they take, and the answer."""
+"""An incident under way: commands, the lab time that they take, and the answer."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def commands(plan: Plan, one: Hidden) -> list[str]:
 
 
 def places(plan: Plan, one: Hidden) -> dict[str, str]:
-    """What stands for the places in recorded commands."""
+    """The nodes for the places in recorded commands."""
     found = {"component": one.component, "other": "", "near": "", "far": "", "cable": "", "host": "", "leaf": ""}
     if "-" in one.component or ">" in one.component:
         first, second = one.component.replace(">", "-").split("-")

@@ -19,7 +19,18 @@ from operations.incident.draw import draw
 from operations.incident.kind import KINDS
 
 SEED, LEVEL = 3000000019, 2
-WORDS = ("status", "kinds", "inspect", "counters --watch 2", "prober", "paths h0 h2", "trace h0 h2", "log h1", "wait 3")
+WORDS = (
+    "status",
+    "kinds",
+    "inspect",
+    "counters",
+    "prober",
+    "paths h0 h2",
+    "trace h0 h2",
+    "log h1",
+    "tables p0l0",
+    "wait 1",
+)
 
 
 @dataclass(frozen=True)
@@ -95,6 +106,7 @@ def test_the_answer_ends_it_with_the_truth_a_page_and_a_replay(begun: Path, tmp_
     assert (over.returncode, "no incident is under way" in over.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_an_incident_whose_process_was_killed_says_so_and_makes_room(begun: Path, tmp_path: Path) -> None:
     os.kill(keeper(begun), signal.SIGKILL)
     said = lab(tmp_path, "inspect").stderr  # its socket may take one more connection

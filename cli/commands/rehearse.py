@@ -1,0 +1,75 @@
+"""`mrclab rehearse`: a change as steps with times; how likely the job is to notice it, and at which step."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cli.words import add
+from common.interrupts import sigterm_too
+from running.directory import RUNS
+
+if TYPE_CHECKING:
+    from operations.rehearsal.rehearse import Outcome, Statement
+
+DESCRIPTION = "Run a change on many seeds in virtual time: does the job notice?"
+EXAMPLES = """examples:
+  ./lab rehearse docs/changes/spines-one-by-one.toml --seeds 40 --hunt 20
+  ./lab rehearse docs/changes/spines-one-by-one.toml --against docs/changes/spines-at-once.toml
+  ./lab rehearse docs/changes/single-homed-leaf.toml --json
+exit status: 0 safe, 1 not safe, 3 not known with so few seeds, 2 no rehearsal"""
+STATUS = {"safe": 0, "not safe": 1, "unknown": 3}
+SEEDS, SEEDS_MAX = 30, 10_000
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    rehearse = add(subparsers, "rehearse", rehearse_command, EXAMPLES, DESCRIPTION)
+    rehearse.set_defaults(world="simulated")
+    rehearse.add_argument("change", type=Path, metavar="CHANGE.toml")
+    rehearse.add_argument(
+        "--against", type=Path, metavar="OTHER.toml", help="the same in another order, on the same seeds"
+    )
+    rehearse.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help=f"1 to N ({SEEDS})")
+    rehearse.add_argument("--hunt", type=int, default=0, metavar="N", help="try N schedules with more flapping cables")
+    rehearse.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
+    rehearse.add_argument("--json", action="store_true", help="the answer for programs")
+
+
+@sigterm_too()
+def rehearse_command(arguments: argparse.Namespace) -> int:
+    from operations.rehearsal.change import read
+    from operations.rehearsal.rehearse import rehearsed
+    from operations.rehearsal.report import document, finished, text
+
+    if not 1 <= arguments.seeds <= SEEDS_MAX:
+        raise ValueError(f"--seeds must be between 1 and {SEEDS_MAX} (got {arguments.seeds})")
+    if not 0 <= arguments.hunt <= SEEDS_MAX:
+        raise ValueError(f"--hunt must be between 0 and {SEEDS_MAX} tries (got {arguments.hunt})")
+    changes = [read(path) for path in (arguments.change, arguments.against) if path is not None]
+    seeds = range(1, arguments.seeds + 1)
+    statements: list[Statement] = []
+    for change in changes:
+        statements.append(rehearsed(change, seeds, arguments.hunt, teller(change.name, arguments)))
+    page = finished(statements, arguments.runs)
+    told: dict[str, Any] = document(statements, page)
+    _write([json.dumps(told, indent=1)] if arguments.json else text(statements, page))
+    return STATUS[statements[0].verdict]
+
+
+def teller(name: str, arguments: argparse.Namespace) -> Any:
+    """Says on standard error how far the runs are."""
+
+    def tell(outcome: Outcome) -> None:
+        word = "noticed" if outcome.noticed else "not noticed"
+        sys.stderr.write(f"{name}: seed {outcome.seed} of {arguments.seeds}: {word}, {outcome.slowdown:.2f} times\n")
+        sys.stderr.flush()
+
+    return tell
+
+
+def _write(lines: Sequence[str]) -> None:
+    sys.stdout.write("\n".join(lines) + "\n")

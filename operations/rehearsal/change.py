@@ -1,0 +1,143 @@
+"""A change file: a plan, steps with times, and what counts as noticed. Every complaint names file, line and choices."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.fields import Fields
+from scenarios.scenario import TimedFault
+from topo.fault import VERBS, FaultError, make_fault
+from topo.plan import Plan
+from topo.planfile import PlanError, load_plan
+
+ACTIONS: Mapping[str, str] = {
+    "drain": "drain",
+    "reboot": "switch-reboot",
+    "replace": "switch-crash",
+    "stop": "switch-stop",
+    "cut": "link-down",
+    "unplug": "port-down",
+    "rate": "rate",
+}
+"""What a step may do, with the fault verb that does it. `replace` is a switch that is gone until its successor runs."""
+SECONDS_MAX = 120.0
+PLAN_KEYS = ("planes", "leaves", "spines", "hosts_per_leaf")
+
+
+class ChangeError(ValueError):
+    """A change file that cannot be rehearsed; the message names file, line, rule and choices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: at `at_s` seconds of the change, `action` on `target`, for `for_s` seconds or to the end."""
+
+    action: str
+    target: str
+    at_s: float
+    for_s: float | None
+    value: float | None
+
+    @property
+    def fault(self) -> TimedFault:
+        """The step as a run carries it out."""
+        return TimedFault(self.at_s, ACTIONS[self.action], self.target, self.for_s, self.value)
+
+    def words(self) -> str:
+        """The step for people."""
+        lasting = "" if self.for_s is None else f" for {self.for_s:g} s"
+        return f"{self.action} {self.target} at {self.at_s:g} s{lasting}"
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """What counts as noticed: a training step so many times as long as without the change, less of the goodput."""
+
+    step_time: float = 2.0
+    goodput: float = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A change. `flaps` is how many cables flap beside it in each run; `safe` the most that may notice, as a share."""
+
+    name: str
+    plan: Plan
+    steps: tuple[Step, ...]
+    noticed: Noticed
+    seconds: float
+    flaps: int
+    safe: float
+
+
+def read(path: Path) -> Planned:
+    """The change in a file. ChangeError or OSError."""
+    text = path.read_text(encoding="utf-8")
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ChangeError(f"{path}: {error}") from None
+    return _Reader(path, text).planned(document)
+
+
+class _Reader:
+    """Reads one document; knows on which line each step begins."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self._path = path
+        lines = text.splitlines()
+        self._steps = [number for number, line in enumerate(lines, 1) if re.match(r"\s*\[\[\s*step\s*\]\]", line)]
+        self._keys = {
+            found[1]: number for number, line in enumerate(lines, 1) if (found := re.match(r"\s*\[?(\w+)", line))
+        }
+
+    def fail(self, line: int, error: object) -> ChangeError:
+        return ChangeError(f"{self._path}:{line}: {error}")
+
+    def planned(self, document: object) -> Planned:
+        known = ("name", "plan", "fabric", "seconds", "flaps", "safe", "noticed", "step")
+        try:
+            body = Fields("", document, ChangeError, known)
+            plan = self._plan(body)
+            rows = body.rows("step", ("do", "target", "at_s", "for_s", "value"))
+            told = body.fields("noticed", default={})
+            Fields("noticed", told.values, ChangeError, ("step_time", "goodput"))
+            usual = Noticed()
+            noticed = Noticed(
+                told.number("step_time", 1.05, 100.0, usual.step_time), told.number("goodput", 0.0, 1.0, usual.goodput)
+            )
+            name, safe = body.string("name"), body.number("safe", 0.001, 0.999, 0.1)
+            seconds, flaps = body.number("seconds", 1.0, SECONDS_MAX), body.integer("flaps", 0, 20, 1)
+        except (ValueError, PlanError) as error:
+            key = re.match(r"\w+", str(error))
+            line = self._keys.get(key[0], 1) if key else 1
+            raise self.fail(line, error) from None
+        steps = tuple(self._step(plan, index, row, seconds) for index, row in enumerate(rows))
+        if not steps:
+            raise self.fail(1, "a change must have at least one [[step]]")
+        return Planned(name, plan, steps, noticed, seconds, flaps, safe)
+
+    def _plan(self, body: Fields) -> Plan:
+        shape = body.fields("fabric", default={}).values
+        Fields("fabric", shape, ChangeError, PLAN_KEYS)
+        overrides = {f"fabric.{key}": str(value) for key, value in shape.items()}
+        return load_plan(body.string("plan"), {"switch": "embedded", **overrides})
+
+    def _step(self, plan: Plan, index: int, row: Fields, seconds: float) -> Step:
+        line = self._steps[index] if index < len(self._steps) else 1
+        try:
+            action = row.choice("do", tuple(ACTIONS))
+            at_s = row.number("at_s", 0.0, seconds)
+            for_s = row.number("for_s", 0.001, seconds - at_s) if row.has("for_s") else None
+            value = row.number("value", 0.0, 1e9) if row.has("value") else None
+            step = Step(action, row.string("target"), at_s, for_s, value)
+            make_fault(plan, ACTIONS[action], step.target, value)
+        except (ValueError, FaultError) as error:
+            raise self.fail(line, f"step {index + 1}: {error}") from None
+        if for_s is not None and not VERBS[ACTIONS[action]].lasting:
+            raise self.fail(line, f"step {index + 1}: {action} is over by itself: leave for_s out (got {for_s:g})")
+        return step

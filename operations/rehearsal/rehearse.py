@@ -1,0 +1,210 @@
+"""Runs of a change on many seeds in virtual time, and what they say: how often the job notices, at which step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from pathlib import Path as FilePath
+from random import Random
+from tempfile import TemporaryDirectory
+
+from common.seeds import Purpose, derive
+from judging import checks
+from judging.measures import goodput, steps
+from judging.run import Run
+from operations.rehearsal.change import Planned, Step
+from running.choices import Choices
+from running.spec import RunSpec
+from running.transport_choice import transport
+from scenarios.scenario import Phase, Scenario, TimedFault
+from scenarios.training import only_training
+from studies.sweeping.paired import PairedDifference, difference
+from studies.sweeping.perform import made
+from studies.sweeping.proportion import Share, share
+from topo.fault import VERBS, Fault, arrival, conditions, make_fault
+from topo.graph import links
+from topo.node import Switch
+from topo.path import Path, paths, switches
+from topo.plan import Plan
+
+NAME = "rehearsal"
+WARMUP_S, REFERENCE_S, HEAL_S = 1.5, 6.0, 1.0
+FLAP_S = (0.3, 1.5)
+MODELLED = (
+    "This answers for the model: the same transport and P4 programs in virtual time, at the plan's rates, one training"
+    " job, and cables that flap at random. It leaves out people, optics that fail slowly, control planes, firmware,"
+    " power, and jobs that share the fabric."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One run. `slowdown` is the longest training step against the reference; `step` the change's step before it."""
+
+    seed: int
+    noticed: bool
+    slowdown: float
+    goodput_kept: float
+    errors: int
+    step: int | None
+    background: tuple[TimedFault, ...]
+    flaps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """All runs of one change. `outage_s` is how long some pair of hosts has no path by the change alone."""
+
+    planned: Planned
+    outcomes: Sequence[Outcome]
+    hunted: Sequence[Outcome]
+    noticed: Share
+    outage_s: float
+
+    @property
+    def worst(self) -> Outcome:
+        """The run in which the job lost most, hunted ones included."""
+        return max((*self.outcomes, *self.hunted), key=lambda one: (one.noticed, one.slowdown, -one.goodput_kept))
+
+    @property
+    def verdict(self) -> str:
+        """`safe`, `not safe`, or `unknown` while the interval leaves it open."""
+        if self.outage_s > 0 or self.noticed.low > self.planned.safe:
+            return "not safe"
+        return "safe" if self.noticed.high <= self.planned.safe else "unknown"
+
+    def by_step(self) -> list[int]:
+        """How many runs noticed at each step."""
+        return [sum(one.noticed and one.step == n for one in self.outcomes) for n in range(len(self.planned.steps))]
+
+
+def background(planned: Planned, seed: int, flaps: int) -> tuple[TimedFault, ...]:
+    """The cables that flap beside the change in the run of a seed, but for those that the change touches itself."""
+    rng = Random(derive(seed, Purpose.BACKGROUND))
+    cables = [f"{link.a.node}-{link.b.node}" for link in links(planned.plan) if isinstance(link.a.node, Switch)]
+    chosen = rng.sample(cables, min(flaps, len(cables)))
+    touched = {step.target for step in planned.steps}
+    found = []
+    for cable in chosen:
+        for_s = round(rng.uniform(*FLAP_S), 3)
+        at_s = round(rng.uniform(0.0, max(0.0, planned.seconds - for_s)), 3)
+        if cable not in touched:
+            found.append(TimedFault(at_s, "link-down", cable, for_s))
+    return tuple(found)
+
+
+def spec(planned: Planned, seed: int, flaps: int) -> RunSpec:
+    """One run of the change."""
+    faults = [*(step.fault for step in planned.steps), *background(planned, seed, flaps)]
+    phases = (
+        Phase("warmup", WARMUP_S),
+        Phase("reference", REFERENCE_S),
+        Phase("faults", planned.seconds),
+        Phase("heal", HEAL_S),
+    )
+    scenario = Scenario(
+        name=NAME,
+        title=planned.name,
+        description="A change that is rehearsed.",
+        plan=planned.plan.name,
+        workloads=only_training,
+        checks=lambda setting: checks.always(),
+        timeline=lambda setting: faults,
+        phases=phases,
+        sample_switches=True,
+    )
+    return RunSpec(scenario, Choices(transport("mrc"), planned.plan, seed, world="simulated"))
+
+
+def rehearsed(
+    planned: Planned, seeds: Sequence[int], tries: int = 0, tell: Callable[[Outcome], None] = lambda outcome: None
+) -> Statement:
+    """The change on all seeds, and `tries` more runs with more flapping cables, of which only the worst counts.
+
+    ValueError for a change that cannot be run here.
+    """
+
+    def run(seed: int, flaps: int) -> Outcome:
+        with TemporaryDirectory(prefix="mrclab-rehearsal-") as folder:
+            outcome = measured(planned, seed, flaps, made(spec(planned, seed, flaps), FilePath(folder)))
+        tell(outcome)
+        return outcome
+
+    outcomes = [run(seed, planned.flaps) for seed in seeds]
+    hunted = [run(HUNT_SEEDS + number, planned.flaps + HUNT_FLAPS) for number in range(tries)]
+    noticed = share(sum(one.noticed for one in outcomes), len(outcomes))
+    return Statement(planned, outcomes, hunted, noticed, outage_s(planned))
+
+
+HUNT_SEEDS, HUNT_FLAPS = 1_000_000, 3
+"""The first seed of a hunt, and the cables that flap in it beside the usual ones."""
+
+
+def outage_s(planned: Planned) -> float:
+    """For how long, at least, some pair of hosts has no path, by the change's own steps.
+
+    A reboot is over at once in virtual time, and still leaves no path for a moment: it counts for REBOOT_S.
+    """
+    plan = planned.plan
+    spans = [_span(planned, step) for step in planned.steps]
+    pairs = [list(paths(plan, *pair)) for pair in combinations(plan.hosts(), 2)]
+    edges = sorted({edge for begin_s, end_s, _ in spans for edge in (begin_s, end_s)})
+    total_s = 0.0
+    for begin_s, end_s in pairwise(edges):
+        active = [fault for start_s, stop_s, fault in spans if start_s <= begin_s < stop_s]
+        if active and any(not any(usable(plan, active, path) for path in ways) for ways in pairs):
+            total_s += end_s - begin_s
+    return round(total_s, 6)
+
+
+def usable(plan: Plan, active: Sequence[Fault], path: Path) -> bool:
+    """Whether packets get along a path, and NICs may send there."""
+    denied = {fault.target for fault in active if VERBS[fault.verb].denies}
+    crossed = {switch.name for switch in switches(plan, path)}
+    return not crossed & denied and arrival(conditions(plan, active, path)) > 0
+
+
+def _span(planned: Planned, step: Step) -> tuple[float, float, Fault]:
+    timed = step.fault
+    fault = make_fault(planned.plan, timed.verb, timed.target, timed.value, timed.seed)
+    if not VERBS[timed.verb].lasting:
+        crashed = make_fault(planned.plan, "switch-crash", timed.target)
+        return timed.at_s, timed.at_s + REBOOT_S, crashed
+    end_s = planned.seconds if timed.for_s is None else timed.at_s + timed.for_s
+    return timed.at_s, end_s, fault
+
+
+REBOOT_S = 0.001
+
+
+def measured(planned: Planned, seed: int, flaps: int, folder: FilePath) -> Outcome:
+    """What the job noticed in a run."""
+    run = Run.open(folder)
+    reference, during = run.phases["reference"], run.phases["faults"]
+    every = steps.steps(run)
+    usual = steps.times(steps.of_phase(every, reference))
+    slowest, step = 1.0, None
+    halt_ns = steps.stalled_ns(every, during)
+    for one in steps.of_phase(every, during) if usual is not None else ():
+        if usual is not None and one.total_ns / usual.median_ns > slowest:
+            slowest, step = one.total_ns / usual.median_ns, _step_at(planned, (one.end_ns - during.start_ns) / 1e9)
+    if usual is not None and halt_ns / usual.median_ns > slowest:
+        slowest, step = halt_ns / usual.median_ns, _step_at(planned, planned.seconds)
+    before_bps = goodput.of_phase(run, reference)
+    kept = goodput.of_phase(run, during) / before_bps if before_bps else 0.0
+    errors = sum(1 for line in run.kind("qp") if line.get("new") == "error")
+    noticed = slowest > planned.noticed.step_time or kept < planned.noticed.goodput or errors > 0
+    return Outcome(seed, noticed, slowest, kept, errors, step, background(planned, seed, flaps), flaps)
+
+
+def _step_at(planned: Planned, at_s: float) -> int | None:
+    """The step of the change that began last before an instant."""
+    begun = [n for n, step in enumerate(planned.steps) if step.at_s <= at_s]
+    return max(begun, key=lambda n: planned.steps[n].at_s) if begun else None
+
+
+def compared(first: Statement, second: Statement) -> PairedDifference | None:
+    """How much longer the longest training step is in the second change, on the same seeds."""
+    before, after = ({one.seed: one.slowdown for one in side.outcomes} for side in (first, second))
+    return difference(before, after)

@@ -1,0 +1,124 @@
+"""What a rehearsal says: text, JSON, and a page with a replay of the worst run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from common import files
+from judging.reports import page
+from judging.reports.report import REPLAY
+from operations.rehearsal.rehearse import MODELLED, Statement, compared, spec
+from page import export
+from running.fault_words import words
+from studies.sweeping.perform import made
+
+PAGE = "rehearsal.html"
+
+
+def finished(statements: Sequence[Statement], root: Path) -> Path:
+    """Make the worst run of each change again, to be kept with its replay, and write the page beside the first's.
+
+    A seed repeats a run to the byte, so the run that is kept is the run that was measured.
+    """
+    folders = []
+    for one in statements:
+        folders.append(made(spec(one.planned, one.worst.seed, one.worst.flaps), root))
+        export.beside_report(folders[-1])
+    path = folders[0] / PAGE
+    files.write(path, html(statements, folders))
+    return path
+
+
+def verdict(statement: Statement) -> str:
+    """The verdict in a sentence."""
+    if statement.outage_s:
+        lasts = f"{statement.outage_s:g} s"
+        return f"not safe: by the change alone some hosts have no path for {lasts}, and no run can change that"
+    limit = f"{statement.planned.safe:.0%}"
+    return {
+        "safe": f"safe: with 95 % confidence at most {limit} of such changes are noticed",
+        "not safe": f"not safe: with 95 % confidence more than {limit} of such changes are noticed",
+        "unknown": f"not known: the interval includes {limit}; more seeds narrow it",
+    }[statement.verdict]
+
+
+def order(statements: Sequence[Statement]) -> str:
+    """Which of two changes lengthens the longest step more, on the same seeds."""
+    found = compared(statements[0], statements[1])
+    if found is None or found.low is None or found.high is None:
+        return "too few seeds to compare the two"
+    which = statements[0 if found.mean > 0 else 1].planned.name
+    clear = f"{which} is better" if found.clear else "no clear difference"
+    return f"longest step, second less first: {found.mean:+.2f} times ({found.low:+.2f} to {found.high:+.2f}): {clear}"
+
+
+def text(statements: Sequence[Statement], path: Path) -> list[str]:
+    """For a terminal."""
+    lines = []
+    for one in statements:
+        lines += [one.planned.name, f"  {verdict(one)}", f"  noticed in {one.noticed.count} of {one.noticed.of} runs:"]
+        lines[-1] += f" {one.noticed.words()}"
+        for step, count in zip(one.planned.steps, one.by_step(), strict=True):
+            lines += [f"    {step.words()}: noticed in {count}"] if count else []
+        worst = one.worst
+        beside = ", ".join(words(fault) for fault in worst.background) or "nothing"
+        if one.hunted:
+            lines.append(
+                f"  hunted for a worse schedule: {len(one.hunted)} runs with {one.hunted[0].flaps} flapping cables"
+            )
+        lines.append(f"  worst: seed {worst.seed}, longest step {worst.slowdown:.2f} times, beside it: {beside}")
+    if len(statements) == 2:
+        lines.append(order(statements))
+    return [*lines, MODELLED, f"page: {path}"]
+
+
+def document(statements: Sequence[Statement], path: Path) -> dict[str, Any]:
+    """For programs."""
+    changes = [
+        {
+            "name": one.planned.name,
+            "verdict": one.verdict,
+            "noticed": {**asdict(one.noticed), "share": one.noticed.value},
+            "outage_s": one.outage_s,
+            "steps": [
+                {"step": step.words(), "noticed": count}
+                for step, count in zip(one.planned.steps, one.by_step(), strict=True)
+            ],
+            "worst": {
+                "seed": one.worst.seed,
+                "slowdown": round(one.worst.slowdown, 4),
+                "goodput_kept": round(one.worst.goodput_kept, 4),
+                "beside": [words(fault) for fault in one.worst.background],
+                "hunted": one.worst in one.hunted,
+            },
+        }
+        for one in statements
+    ]
+    found = compared(*statements) if len(statements) == 2 else None
+    return {"changes": changes, "order": None if found is None else asdict(found), "model": MODELLED, "page": str(path)}
+
+
+def html(statements: Sequence[Statement], folders: Sequence[Path]) -> str:
+    """The page; `folders` hold the worst runs."""
+    parts = [f"<h1>Rehearsal: {page.text(statements[0].planned.name)}</h1>", page.paragraph(MODELLED, soft=True)]
+    for one, folder in zip(statements, folders, strict=True):
+        replay = folder.resolve() / REPLAY
+        link = page.Raw(
+            f'replay of the worst run, seed {one.worst.seed}: <a href="{page.text(replay.as_uri())}">open</a>'
+        )
+        rows = [[step.words(), count] for step, count in zip(one.planned.steps, one.by_step(), strict=True)]
+        parts.append(
+            page.section(
+                one.planned.name,
+                page.paragraph(verdict(one)),
+                page.paragraph(f"noticed in {one.noticed.count} of {one.noticed.of} runs: {one.noticed.words()}"),
+                page.table(["step", "runs in which it was noticed"], rows),
+                page.paragraph(link),
+            )
+        )
+    if len(statements) == 2:
+        parts.append(page.section("Which is better", page.paragraph(order(statements))))
+    return page.page("Rehearsal", *parts)
