@@ -190,6 +190,8 @@ class Session:
         if request.opcode not in (door.WRITE, door.WRITE_WITH_IMM, door.RECV):
             raise Violation(f"opcode {request.opcode} of a work request")
         if guest.qp.state is QPState.ERROR:
+            guest.completions.drain(self.qps)  # those of earlier requests come first
+            guest.completions.drain_own(guest, self.qps)
             cq.flushed(guest, request)
             return
         try:

@@ -1,0 +1,61 @@
+"""A program's session by itself, without a socket: in which order it tells what."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from benchmarks.rig.profiles import profile as profile_data
+from common import door
+from endpoint import factory
+from endpoint import profile as profiles
+from endpoint.door.channel import make_channel
+from endpoint.door.session import Session
+from endpoint.door.shared_memory import make_shared
+
+
+def test_a_request_after_an_error_is_flushed_behind_those_before_it() -> None:
+    """All in one go of the agent: nothing is told in between, and yet completions keep the order of requests."""
+    profile = profiles.parse(json.loads(json.dumps(profile_data(0))))
+    nic: Any = factory.make("mrc", profile, 1, {}, 0)
+    session = Session(
+        nic,
+        hosts={name: str(one.address) for name, one in profile.destinations.items()},
+        about=dict,
+        make_memory=make_shared,
+        make_channel=make_channel,
+    )
+
+    def ask(op: str, **arguments: Any) -> dict[str, Any]:
+        session.receive(json.dumps({"id": 1, "op": op, **arguments}).encode(), 0)
+        answer = session.outgoing()
+        assert answer is not None
+        if answer.descriptor is not None:
+            os.close(answer.descriptor)
+        found: dict[str, Any] = json.loads(answer.data)
+        assert found["ok"], found
+        result: dict[str, Any] = found["result"]
+        return result
+
+    def write(wr_id: int) -> None:
+        session.receive(door.pack_requests([door.Request(wr_id, 0, 0, qpn, 64, lkey, 1, 0, door.WRITE)]), 0)
+
+    ask("open", version=door.VERSION, program="test")
+    lkey = ask("reg_mr", length=4096, remote_write=False)["lkey"]
+    cq, other = ask("create_cq", cqe=64)["cq"], ask("create_cq", cqe=64)["cq"]
+    peer = next(iter(profile.destinations.values()))
+    qpn = ask("create_qp", cq=cq, recv_cq=other, attributes={"max_send_wr": 8, "max_recv_wr": 8})["qpn"]
+    known = {"peer": {"address": str(peer.address), "qpn": 9, "psn": 1}}
+    for state in ("init", "rtr", "rts"):
+        ask("modify_qp", qpn=qpn, state=state, attributes={}, **(known if state == "rtr" else {}))
+    write(1)
+    write(2)
+    failed = {"id": 1, "op": "modify_qp", "qpn": qpn, "state": "error", "attributes": {}}
+    session.receive(json.dumps(failed).encode(), 0)
+    write(3)
+    session.outgoing()  # the answer
+    told = session.outgoing()
+    assert told is not None
+    assert [row.wr_id for row in door.unpack_completions(told.data)] == [1, 2, 3]
+    session.close(0)
