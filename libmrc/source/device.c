@@ -12,7 +12,10 @@
 
 #include "nic.h"
 
-enum { DEVICES_MAX = 16 };
+enum {
+    DEVICES_MAX = 16,
+    DRIVERS_PART = 256, /* bytes behind a device, where libmlx5 looks for its own mark: it must find none */
+};
 static const char device_prefix[] = "mrc_";
 
 PUBLIC struct ibv_device **ibv_get_device_list(int *num_devices)
@@ -27,7 +30,7 @@ PUBLIC struct ibv_device **ibv_get_device_list(int *num_devices)
         log_line(LOG_WARN, "no NIC in this network namespace: run inside a host (./lab exec h0 -- ...), whose agent runs");
     struct ibv_device **list = calloc((size_t)count + 1, sizeof *list);
     for (int at = 0; list && at < count; at++) {
-        if (!(list[at] = calloc(1, sizeof **list)))
+        if (!(list[at] = calloc(1, sizeof **list + DRIVERS_PART)))
             break;
         list[at]->node_type = IBV_NODE_CA;
         list[at]->transport_type = IBV_TRANSPORT_IB;
@@ -220,7 +223,7 @@ static void fill_context(struct nic *nic, struct ibv_device *device)
 PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
     struct nic *nic = calloc(1, sizeof *nic);
-    struct ibv_device *kept = malloc(sizeof *kept);
+    struct ibv_device *kept = calloc(1, sizeof *kept + DRIVERS_PART);
     int error = nic && kept ? 0 : ENOMEM;
     if (!error) {
         *kept = *device;

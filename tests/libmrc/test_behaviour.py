@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -51,6 +52,20 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.mark.parametrize("case", CASES)
 def test_a_program_finds_what_verbs_promise(case: str, sanitized: Run) -> None:
     done = sanitized(case)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="no valgrind: apt-get install valgrind")
+@pytest.mark.parametrize("case", CASES)
+def test_valgrind_finds_nothing_in_the_library_as_it_is_shipped(case: str, tmp_path: Path) -> None:
+    program = compiled(SOURCE, tmp_path)
+    with rig() as made:
+        devices = [f"mrc_{name}" for name in made.names]
+        words = ["valgrind", "--quiet", "--error-exitcode=99", "--leak-check=full", "--child-silent-after-fork=yes"]
+        done = subprocess.run(
+            [*words, program, case, *devices], capture_output=True, text=True, check=False, timeout=240
+        )
     assert done.returncode == 0, done.stderr
 
 

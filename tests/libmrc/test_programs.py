@@ -109,6 +109,18 @@ def test_what_is_no_write_is_refused_with_the_reason(program: str, opcode: int) 
     assert f"opcode {opcode} of a work request: MRC carries RDMA writes" in done.stderr
 
 
+def test_ocps_test_runs_as_it_is(tmp_path: Path) -> None:
+    if "MRCLAB_OCP" not in os.environ:
+        pytest.skip("MRCLAB_OCP names no checkout of OCP-Multipath-Reliable-Connection")
+    ocp = Path(os.environ["MRCLAB_OCP"])
+    program = compiled(tmp_path, ocp / "test" / "mrc_test.c", include=ocp)
+    environment = {**os.environ, **sdk.environment(sdk.library())}
+    with rig() as made:
+        words = [program, "-d", f"mrc_{made.names[0]}"]
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Hello MRC!\n", "")
+
+
 def test_ocps_example_runs_as_it_is(tmp_path: Path) -> None:
     if "MRCLAB_OCP" not in os.environ:
         pytest.skip("MRCLAB_OCP names no checkout of OCP-Multipath-Reliable-Connection")
