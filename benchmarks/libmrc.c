@@ -1,0 +1,164 @@
+/* The programs that `benchmarks/libmrc.py` measures.
+ *
+ *   write SIZE COUNT DEVICE DEVICE   writes in a queue of 64, one in 16 signaled; prints ns of processor time
+ *   copies                           what each way to use memory that a program has already costs; prints rows */
+#include <mrc.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHECK(what) ((what) ? (void)0 : (perror(#what), exit(1)))
+
+enum { DEPTH = 64, SIGNALED = 16, PACKET = 4096 };
+
+static long spent_ns(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000L +
+           (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000L;
+}
+
+/* --- writes ------------------------------------------------------------------------------------------------------ */
+
+struct end {
+    struct ibv_context *verbs;
+    struct ibv_pd *pd;
+    struct mrc_cq *cq;
+    struct mrc_qp *qp;
+    struct ibv_mr *mr;
+    uint8_t *memory;
+    uint32_t psn;
+};
+
+static void open_end(struct end *end, const char *name, size_t size, uint32_t psn)
+{
+    struct ibv_device **list = ibv_get_device_list(NULL), **chosen = list;
+    while (*chosen && strcmp(ibv_get_device_name(*chosen), name))
+        chosen++;
+    CHECK(*chosen);
+    end->verbs = ibv_open_device(*chosen);
+    CHECK(end->verbs);
+    struct mrc_context *context = mrc_create_context(end->verbs, &(struct mrc_context_attr){0});
+    end->pd = ibv_alloc_pd(end->verbs);
+    end->cq = mrc_create_cq(context, DEPTH, NULL, NULL, 0);
+    struct mrc_qp_init_attr attr = {.send_cq = end->cq, .recv_cq = end->cq, .pd = end->pd, .cap = {DEPTH, 1, 1, 1, 0}};
+    end->qp = mrc_create_qp(context, &attr);
+    end->memory = malloc(size);
+    CHECK(end->qp && end->memory);
+    memset(end->memory, 1, size);
+    end->mr = ibv_reg_mr(end->pd, end->memory, size, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    CHECK(end->mr);
+    end->psn = psn;
+}
+
+static void join_ends(const struct end *end, const struct end *peer)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT};
+    CHECK(!mrc_modify_qp(end->qp, &attr, IBV_QP_STATE, NULL, 0));
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .rq_psn = peer->psn, .ah_attr.is_global = 1};
+    CHECK(!mrc_get_qpn(peer->qp, &attr.dest_qp_num) && !ibv_query_gid(peer->verbs, 1, 0, &attr.ah_attr.grh.dgid));
+    CHECK(!mrc_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN, NULL, 0));
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .sq_psn = end->psn};
+    CHECK(!mrc_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN, NULL, 0));
+}
+
+static void writes(uint32_t size, int count, const char *here, const char *there)
+{
+    struct end from, to;
+    open_end(&from, here, size, 1);
+    open_end(&to, there, size, 2);
+    join_ends(&from, &to);
+    join_ends(&to, &from);
+    struct ibv_sge range = {(uintptr_t)from.memory, size, from.mr->lkey};
+    struct ibv_send_wr *bad, wr = {.sg_list = &range, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
+    wr.wr.rdma.remote_addr = (uintptr_t)to.memory;
+    wr.wr.rdma.rkey = to.mr->rkey;
+    struct ibv_wc wc[DEPTH];
+    long before_ns = spent_ns();
+    for (int posted = 0, told = 0; told < count / SIGNALED;) {
+        wr.send_flags = posted % SIGNALED == SIGNALED - 1 ? IBV_SEND_SIGNALED : 0;
+        if (posted < count && posted - told * SIGNALED < DEPTH && !mrc_post_send(from.qp, &wr, &bad)) {
+            posted++;
+            continue;
+        }
+        int found = mrc_poll_cq(from.cq, DEPTH, wc);
+        CHECK(found >= 0 && (!found || wc->status == IBV_WC_SUCCESS));
+        told += found;
+    }
+    printf("%ld\n", spent_ns() - before_ns);
+    CHECK(!memcmp(from.memory, to.memory, size));
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------ */
+
+enum { BYTES = 64 << 20, PAGE = 4096 };
+
+static uint8_t *shared_file(int *fd)
+{
+    *fd = memfd_create("benchmark", 0);
+    CHECK(*fd >= 0 && !ftruncate(*fd, BYTES));
+    uint8_t *mapped = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+    CHECK(mapped != MAP_FAILED);
+    return mapped;
+}
+
+static void row(const char *what, long ns)
+{
+    printf("%s\t%.3f\n", what, (double)ns / BYTES);
+}
+
+static void copies(void)
+{
+    int fd, mem = open("/proc/self/mem", O_RDWR);
+    uint8_t *own = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(own != MAP_FAILED && mem >= 0);
+    memset(own, 1, BYTES);
+    long start_ns = spent_ns();
+    uint8_t *shadow = shared_file(&fd);
+    row("copies: register", spent_ns() - start_ns);
+    memset(shadow, 0, BYTES); /* its pages are there from the first use on */
+    start_ns = spent_ns();
+    for (size_t at = 0; at < BYTES; at += 1 << 16) {
+        struct iovec source = {own + at, 1 << 16}, target = {shadow + at, 1 << 16};
+        CHECK(process_vm_readv(getpid(), &target, 1, &source, 1, 0) == 1 << 16);
+    }
+    row("copies: send 64 KiB", spent_ns() - start_ns);
+    start_ns = spent_ns();
+    for (size_t at = 0; at < BYTES; at += PACKET)
+        CHECK(pwrite(mem, shadow + at, PACKET, (off_t)(uintptr_t)(own + at)) == PACKET);
+    row("copies: place a packet", spent_ns() - start_ns);
+    munmap(shadow, BYTES);
+    close(fd);
+
+    start_ns = spent_ns(); /* the program's bytes go into the file, and the file takes the place of its pages */
+    shadow = shared_file(&fd);
+    memcpy(shadow, own, BYTES);
+    CHECK(mmap(own, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == own);
+    row("mapping: register", spent_ns() - start_ns);
+    for (size_t at = 0; at < BYTES; at += PAGE)
+        own[at]++;
+    static uint8_t packet[PACKET];
+    start_ns = spent_ns();
+    for (size_t at = 0; at < BYTES; at += PACKET)
+        memcpy(shadow + at, packet, PACKET);
+    row("mapping: place a packet", spent_ns() - start_ns);
+}
+
+int main(int count, char **words)
+{
+    if (count == 2 && !strcmp(words[1], "copies"))
+        copies();
+    else if (count == 6 && !strcmp(words[1], "write"))
+        writes((uint32_t)atoi(words[2]), atoi(words[3]), words[4], words[5]);
+    else
+        return 2;
+    return 0;
+}
