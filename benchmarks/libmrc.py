@@ -18,10 +18,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.rig.door_rig import End, Rig, rig
 from mrclab import SendWR
 from running import sdk
 from switch.native.build import compiler
-from tests.helpers.door_rig import End, Rig, rig
 from topo.emulation import namespace
 from topo.emulation.lab import Lab
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.rig.door_rig import rig
 from judging.run import Run
 from running.choices import Choices
 from running.directory import RunDirectory
@@ -16,7 +17,6 @@ from running.transport_choice import TransportChoice, transport
 from running.worlds.simulated import SimulatedWorld
 from scenarios import library
 from scenarios.scenario import Scenario
-from tests.helpers.door_rig import rig
 from topo.planfile import load_plan
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.rig.door_rig import rig
 from common import door
 from endpoint.door.session import Message, Session
 from running import sdk
-from tests.helpers.door_rig import rig
 from tests.libmrc.compiled import SANITIZERS, compiled
 from tests.libmrc.requirements import REQUIREMENTS
 

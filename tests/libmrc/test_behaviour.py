@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.rig.door_rig import rig
 from endpoint.door.program_memory import ProgramMemory, Sink
 from running import sdk
 from switch.native.build import compiler
-from tests.helpers.door_rig import rig
 from tests.libmrc.compiled import SANITIZERS, compiled
 from tests.libmrc.requirements import REQUIREMENTS
 

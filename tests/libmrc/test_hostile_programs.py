@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.door_rig import Rig, rig
+from benchmarks.rig.door_rig import Rig, rig
 from tests.helpers.waiting import eventually
 from tests.libmrc.compiled import SANITIZERS, compiled
 from tests.libmrc.requirements import REQUIREMENTS

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.rig.door_rig import rig
 from running import sdk
 from switch.native.build import compiler
-from tests.helpers.door_rig import rig
 from tests.libmrc.requirements import REQUIREMENTS
 
 MLX5 = Path("/usr/include/infiniband/mlx5dv.h")

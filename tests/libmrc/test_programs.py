@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.rig.door_rig import rig
 from running import sdk
 from switch.native.build import compiler
-from tests.helpers.door_rig import rig
 from tests.helpers.waiting import eventually
 from tests.libmrc.requirements import REQUIREMENTS
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mrclab
+from benchmarks.rig.door_rig import Rig, rig
 from mrclab.mesh.engine import Engine, JobFailedError, ThreadedEngine
 from mrclab.mesh.link import PAYLOAD_BYTES, SLOTS, Tag
 from mrclab.mesh.mesh import Step
-from tests.helpers.door_rig import Rig, rig
 
 LIMIT_S = 60.0
 SIZES = (0, 1, PAYLOAD_BYTES - 1, PAYLOAD_BYTES, PAYLOAD_BYTES + 1, 3 * PAYLOAD_BYTES, (SLOTS + 3) * PAYLOAD_BYTES)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import mrclab
+from benchmarks.rig.door_rig import End, rig
 from common import door
 from mrclab import EvState, QPAttrMask, QPState, SendWR, WCStatus
-from tests.helpers.door_rig import End, rig
 from tests.helpers.waiting import eventually
 
 

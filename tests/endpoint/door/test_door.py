@@ -12,10 +12,10 @@ import threading
 import pytest
 
 import mrclab
+from benchmarks.rig.door_rig import End, rig
 from common import door
 from mrclab import SendWR, WCOpcode, WCStatus
 from mrclab.qp import QPState
-from tests.helpers.door_rig import End, rig
 from tests.helpers.waiting import eventually
 
 F_ADD_SEALS = 1033

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import mrclab
+from benchmarks.rig.door_rig import End, rig
 from benchmarks.rig.profiles import profile as profile_data
 from common import door
 from endpoint import factory
@@ -28,7 +29,6 @@ from endpoint.door.session import Session
 from endpoint.door.shared_memory import make_shared
 from endpoint.door.violation import Violation
 from mrclab.connection import Connection
-from tests.helpers.door_rig import End, rig
 from tests.helpers.waiting import eventually
 
 OPERATIONS = [

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import pytest
 
+from benchmarks.rig.door_rig import rig
 from mrclab.perf import write_bw, write_lat
 from mrclab.perf.options import parse
-from tests.helpers.door_rig import rig
 
 
 def free_port() -> int:

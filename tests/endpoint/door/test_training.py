@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import mrclab
+from benchmarks.rig.door_rig import Rig, rig
 from mrclab.training import __main__ as job
 from mrclab.training import data
 from mrclab.training.model import Model
 from mrclab.training.ring import RingAllReduce
-from tests.helpers.door_rig import Rig, rig
 
 
 def run_job(made: Rig, folder: Path, *words: str) -> list[int]:
