@@ -1,7 +1,7 @@
 /* The path of a device in sysfs, which the lab's NICs do not have: they are no devices of the kernel.
  *
  * Programs such as NCCL's plugins ask where /sys/class/infiniband/NAME/device leads, to tell ports of one card from two
- * cards, and give a device up that leads nowhere. Each NIC of the lab is a card of its own. */
+ * cards, and give a device up that leads nowhere. No two NICs of the lab share a card. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
