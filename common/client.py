@@ -113,7 +113,7 @@ class ControlClient:
                 made = socket.create_connection((host.strip("[]"), int(port)), timeout=self._timeout_s)
                 made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
-            raise ControlError(f"nobody answers on {self._name}: {error.strerror or error}") from error
+            raise ControlError(f"no process answers on {self._name}: {error.strerror or error}") from error
         self._socket = made
         return made
 

@@ -13,7 +13,7 @@ from typing import Any
 from common import cache
 
 KEPT_S = 30 * 86400
-"""What of a cache was neither made nor used for so long can go: whoever wants it again makes it again."""
+"""A cached file that was neither made nor used for so long can go: it is made again when it is needed."""
 
 
 def write(path: Path, content: str | bytes | Iterable[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""Regular files of folders that may come from somebody else: links, FIFOs, devices and sockets are refused by name.
+"""Regular files of folders that may come from other people: links, FIFOs, devices and sockets are refused by name.
 
 A run folder is data that people hand in and attach to mails. Reading it must neither follow a link out of it nor
 wait for the writer of a FIFO.

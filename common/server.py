@@ -39,7 +39,7 @@ class Readers(Protocol):
 
 
 class ThreadReaders:
-    """Waits for each descriptor in a thread of its own: a slow request holds up its own connection only."""
+    """Waits for each descriptor in a separate thread: a slow request holds up its own connection only."""
 
     def __init__(self) -> None:
         self._active: dict[int, object] = {}
@@ -64,7 +64,7 @@ class ThreadReaders:
 class ControlServer:
     """Listens on `address`, HOST:PORT or the path of a Unix socket, and hands each request to `handler`.
 
-    A socket file that nobody listens on is replaced. Closing ends every connection and removes the file.
+    A socket file without a listener is replaced. Closing ends every connection and removes the file.
     """
 
     def __init__(self, address: str | Path, readers: Readers, handler: Handler, *, line_bytes_max: int) -> None:
@@ -204,7 +204,7 @@ def _line(answer: dict[str, Any]) -> bytes:
 
 
 def _end(ended: socket.socket) -> None:
-    """Close a socket for whoever waits for it, too."""
+    """Close a socket, also for threads that wait for it."""
     with contextlib.suppress(OSError):
         ended.shutdown(socket.SHUT_RDWR)
     ended.close()

@@ -1,6 +1,6 @@
 """What the controller installs in a switch, by name and without gRPC: the values that `tables` computes.
 
-Names are P4Info's (full names or aliases); arguments stand in the order of the action's parameters.
+Names are P4Info's (full names or aliases); arguments are in the order of the action's parameters.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The denylist of a host: each owner denies paths of its own, and the transport is given all of them together."""
+"""The denylist of a host: each owner denies its paths, and the transport is given all of them together."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class HostNic:
         self.on_sample: Callable[[int], None] = lambda now_ns: None
         self.guest: Guest | None = None
         self.sampler: PacketSampler | None = None
-        """What samples packets, where somebody wants to see them (`sample_packets`)."""
+        """What samples packets, where they are asked for (`sample_packets`)."""
         self._journal = journal
         self._transport_name = transport_name
         self._clock = clock
@@ -138,7 +138,7 @@ class HostNic:
         self._step(now_ns)
 
     def host_was_late(self, late_ns: int, now_ns: int) -> None:
-        """Nothing of this host ran for so long: whoever waits for answers has to know, and so has the judge."""
+        """Nothing of this host ran for so long: everything that waits for answers has to know, and so has the judge."""
         self._quiet_until_ns = 0
         self.transport.host_was_late(late_ns, now_ns)
         if self._prober is not None:

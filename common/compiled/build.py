@@ -87,7 +87,7 @@ def _alone(path: Path, tell: Callable[[str], None]) -> Iterator[None]:
 def _prune(unit: Unit, directory: Path) -> None:
     """Remove what was left by killed processes, builds that are old, and folders that no record names any more."""
     for left in directory.glob(f".{unit.name}-*"):
-        shutil.rmtree(left, ignore_errors=True)  # this process has the lock: nobody is at work on it
+        shutil.rmtree(left, ignore_errors=True)  # this process has the lock: no process works on it
     now_s = time.time()
     files.drop_unused(directory, f"{unit.name}-*.build", now_s)
     named = {path.read_text().partition("\n")[0] for path in directory.glob(f"{unit.name}-*.build")}
@@ -136,7 +136,7 @@ def _run(words: list[str], scratch: Path, output: int) -> int:
 
 
 def _try_out(unit: Unit, key: str, scratch: Path, made: dict[str, Path], with_what: str) -> None:
-    """Import every module from a cache of its own, as a user of the build will."""
+    """Import every module from a separate cache, as a user of the build will."""
     own = scratch / "cache" / "mrclab"
     folder = own / "tried.d"
     folder.mkdir(parents=True)
@@ -158,7 +158,7 @@ def _try_out(unit: Unit, key: str, scratch: Path, made: dict[str, Path], with_wh
 
 
 def _publish(unit: Unit, key: str, directory: Path, made: dict[str, Path], with_what: str) -> Build:
-    """A folder of a new name first, then the record that names it: whoever reads the record finds all of it."""
+    """A folder of a new name first, then the record that names it: a reader of the record finds all of it."""
     folder = Path(tempfile.mkdtemp(dir=directory, prefix=f"{unit.name}-", suffix=".d"))
     folder.chmod(0o755)
     target = {module: folder / f"{module}.so" for module in made}

@@ -27,7 +27,7 @@ class Form(NamedTuple):
 
 
 class _Finder:
-    """Answers for the modules of one build; every other module is somebody else's."""
+    """Answers for the modules of one build; no others are its business."""
 
     def __init__(self, build: Build) -> None:
         self._files = build.files

@@ -34,7 +34,7 @@ class CcProfiles:
         self._profiles[profile_id] = CcProfile(name, values)
 
     def find(self, profile_id: int) -> CcProfile:
-        """Raises `VerbError` for a profile that nobody has made."""
+        """Raises `VerbError` for a profile that does not exist."""
         found = self._profiles.get(profile_id)
         if found is None:
             known = ", ".join(map(str, sorted(self._profiles)))

@@ -57,7 +57,7 @@ class QpHints:
         self._hints[number] = replace(hint, **_checked(attributes))
 
     def find(self, number: int) -> QpHint:
-        """Raises `VerbError` for a hint that nobody has made."""
+        """Raises `VerbError` for a hint that does not exist."""
         found = self._hints.get(number)
         if found is None:
             known = ", ".join(map(str, list(self._hints)[:16]))

@@ -86,7 +86,7 @@ def test_a_client_connects_again_after_its_server_was_replaced(serve: Serve, tmp
         server.close()
         with pytest.raises(ControlError, match=r"closed the connection|is gone"):
             client.call("echo", word=2)
-        with pytest.raises(ControlError, match="nobody answers on control socket"):
+        with pytest.raises(ControlError, match="no process answers on control socket"):
             client.call("echo", word=2)
         serve(path)
         assert client.call("echo", word=3) == 3

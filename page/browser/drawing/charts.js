@@ -154,7 +154,7 @@ function line(ctx, box, unit, colours, title, all, words, names = [], first = 6.
   ctx.setLineDash([]);
 }
 
-// Per run the steps, and per job of it the loss after each step, as a curve on a scale of its own.
+// Per run the steps, and per job of it the loss after each step, as a curve on a separate scale.
 function dots(ctx, box, unit, colours, title, all, length, losses) {
   const top = Math.max(1, ...all.map((steps) => Math.max(0, ...steps.map((step) => step.ns))));
   const most = Math.max(0, ...losses.flat(2).map((point) => point.loss));
