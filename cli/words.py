@@ -44,6 +44,7 @@ WORDS: Mapping[str, CommandEntry] = {
     "reproduce": CommandEntry("the figures of the MRC paper, run here and compared", needs=COMPILER),
     "course": CommandEntry("the labs of the course, and which of them are done"),
     "start": CommandEntry("put the starter of a lab into mylab/"),
+    "grade": CommandEntry("grade a folder of submissions: tables, pages, similar pairs", needs=COMPILER),
     "check": CommandEntry("whether a lab of the course is solved; no root", needs=COMPILER),
     "up": CommandEntry(SUMMARIES["up"], LAB, "up builds network namespaces", FABRIC),
     "down": CommandEntry(SUMMARIES["down"], LAB, "down removes network namespaces"),

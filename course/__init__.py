@@ -1,1 +1,1 @@
-"""The course: ten labs that a student solves, and that check themselves in virtual time and without root."""
+"""The course: labs that a student solves, and that check themselves in virtual time and without root."""

@@ -31,6 +31,7 @@ def check(lab: Lab, path: Path, student: Student, folder: Path, seed: int | None
         "student": student.name,
         "seed": number,
         "folder": str(folder.resolve()),
+        "parent": os.getpid(),
     }
     process = subprocess.Popen(
         python("-m", "course.worker"),

@@ -81,7 +81,8 @@ class Lab:
     """`file` is the name of the student's file in `mylab/`; `fill` puts a student's own values into the starter.
     `extra` are files to read beside it, by name; `solve` puts the values of a seed into the reference.
 
-    `hunted`: the lab's tests search for a schedule that breaks the student's idea.
+    `hunted`: the lab's tests search for a schedule that breaks the student's idea. `answers`: the file holds answers to
+    the questions of a seed, so another seed is another exercise.
     """
 
     number: int
@@ -94,6 +95,7 @@ class Lab:
     extra: Callable[[int], dict[str, str]] = no_files
     solve: Callable[[str, int], str] = no_change
     hunted: bool = False
+    answers: bool = False
 
     @property
     def folder(self) -> Path:

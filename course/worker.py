@@ -9,7 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import select
+import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -38,8 +41,19 @@ def checked(request: dict[str, Any]) -> CheckResult:
     return CheckResult(lab.number, request["student"], work.seed, digest, tests, seconds, protection, trouble)
 
 
+def end_with(parent: int) -> None:
+    """End this process and its boxes, which are one session, as soon as the parent has ended, also by a kill."""
+
+    def wait(handle: int) -> None:
+        select.select([handle], [], [])
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=wait, args=(os.pidfd_open(parent),), daemon=True).start()
+
+
 def main() -> None:
     request = json.loads(sys.stdin.read())
+    end_with(request["parent"])
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # nothing else may write into the answer
     json.dump(checked(request).document(), answers)

@@ -5,10 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cli.options import add_exercise
 from cli.words import add
+
+if TYPE_CHECKING:
+    from course.lab import Lab
+    from course.mylab import MyLab
+    from course.result import CheckResult
 
 DESCRIPTION = "Check a lab. For each test: the rule, the finding, and ways to look closer. Needs no root."
 EXAMPLES = """examples:
@@ -27,6 +34,13 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     check.add_argument("--reference", action="store_true", help="check the reference instead of your file")
     check.add_argument("--student", metavar="NAME", help="the name or number that chooses the seed")
     check.add_argument("--key", metavar="WORD", help="the course key")
+    check.add_argument(
+        "--results",
+        action="append",
+        default=[],
+        metavar="FORMAT=FILE",
+        help="also write gradescope, classroom50, junit",
+    )
     check.add_argument("--format", choices=("text", "json"), default="text")
 
 
@@ -41,8 +55,9 @@ def check_command(arguments: argparse.Namespace) -> int:
     from course.page import page
 
     lab, mylab = find(arguments.lab), MyLab(arguments.folder)
+    wanted = [formed(word) for word in arguments.results]
     if arguments.hint:
-        return hint(mylab, arguments.lab)
+        return hint(mylab, lab)
     student = mylab.student(arguments.student, arguments.key)
     path = arguments.file or mylab.folder / lab.file
     if arguments.reference:
@@ -60,6 +75,8 @@ def check_command(arguments: argparse.Namespace) -> int:
         files.write(folder / "page.html", page(lab, result, path.read_text(errors="replace")))
         if path == mylab.folder / lab.file and mylab.notes():
             mylab.record(result)
+    for form, place in wanted:
+        files.write(Path(place), form(lab, result))
     if arguments.format == "json":
         sys.stdout.write(json.dumps(result.document(), indent=1) + "\n")
     else:
@@ -70,13 +87,18 @@ def check_command(arguments: argparse.Namespace) -> int:
     return result.status
 
 
-def hint(mylab: object, word: str) -> int:
-    """Print the next hint."""
-    from course.catalogue import find
-    from course.mylab import MyLab
+def formed(word: str) -> tuple[Callable[[Lab, CheckResult], str], str]:
+    """The format and the file of an option `--results FORMAT=FILE`."""
+    from course.grading.formats import FORMATS
 
-    assert isinstance(mylab, MyLab)
-    lab = find(word)
+    name, _, place = word.partition("=")
+    if name not in FORMATS or not place:
+        raise ValueError(f"--results must be FORMAT=FILE with a format of {', '.join(FORMATS)} (got {word!r})")
+    return FORMATS[name], place
+
+
+def hint(mylab: MyLab, lab: Lab) -> int:
+    """Print the next hint."""
     found = mylab.next_hint(lab)
     if found is None:
         sys.stdout.write(f"no test of lab {lab.number} has failed: ./lab check {lab.number} first\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 
 from cli.options import add_exercise
 from cli.words import add
@@ -13,9 +14,10 @@ DESCRIPTION = "The labs of the course, and which of them are done."
 EXAMPLES = """examples:
   ./lab course               the labs, and the progress of the folder mylab/
   ./lab course page 5        the page of a lab: goal, background, steps, questions
+  ./lab course pack 5 --for gradescope --key net-2026    the archive that Gradescope takes
   ./lab start 1              the starter of a lab
   ./lab check 1              whether the lab is solved"""
-ACTIONS = ("list", "page")
+ACTIONS = ("list", "page", "pack")
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -23,6 +25,11 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     course.add_argument("action", nargs="?", choices=ACTIONS, default="list", metavar="ACTION", help=", ".join(ACTIONS))
     course.add_argument("lab", nargs="?", metavar="LAB", help="a lab's number or name")
     add_exercise(course, named=False)
+    course.add_argument(
+        "--for", dest="service", choices=("gradescope",), help="pack: the service that takes the archive"
+    )
+    course.add_argument("--key", metavar="WORD", help="pack: the course key")
+    course.add_argument("--output", type=Path, metavar="FILE", help="pack: the archive (LAB-gradescope.zip)")
     course.add_argument("--format", choices=("text", "json"), default="text")
 
 
@@ -40,6 +47,8 @@ def course_command(arguments: argparse.Namespace) -> int:
             raise ValueError("course page must be followed by a lab's number, as in: ./lab course page 1")
         console.print(Markdown(find(arguments.lab).page.read_text()))
         return 0
+    if arguments.action == "pack":
+        return pack(arguments)
     mylab = MyLab(arguments.folder)
     notes = mylab.notes()
     started = {lab.number for lab in LABS.values() if (mylab.folder / lab.file).exists()}
@@ -52,4 +61,18 @@ def course_command(arguments: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(rows, indent=1) + "\n")
         return 0
     terminal.listing(console, list(LABS.values()), notes, started)
+    return 0
+
+
+def pack(arguments: argparse.Namespace) -> int:
+    """Write the archive of one lab for a grading service."""
+    from course.catalogue import find
+    from course.grading import packing
+
+    if arguments.lab is None or arguments.service is None or arguments.key is None:
+        raise ValueError("course pack must have lab, service and key: ./lab course pack 5 --for gradescope --key WORD")
+    lab = find(arguments.lab)
+    path = arguments.output or Path(f"{lab.name}-{arguments.service}.zip")
+    size = packing.gradescope(lab, arguments.key, path)
+    sys.stdout.write(f"wrote {path}, {size / 1e6:.1f} MB\n")
     return 0

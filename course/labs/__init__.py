@@ -1,1 +1,1 @@
-"""The ten labs, a folder for each: page, starter, hints and tests."""
+"""The labs, a folder for each: page, starter, hints and tests."""

@@ -1,6 +1,7 @@
 """Every lab: the reference passes, the starter fails with a message, wrong solutions fail for their cause.
 
-One seed and two mutants by default; all mutants and cheats are slow. `tests/course/sampling.py` takes many seeds.
+One seed and two mutants by default, of the hunted labs texts only; the rest is slow. `tests/course/sampling.py` takes
+many seeds.
 """
 
 from __future__ import annotations
@@ -20,23 +21,26 @@ STARTER_LINES_MAX = 60
 QUICK = 2  # mutants of each lab in the default run
 
 LAB = pytest.mark.parametrize("lab", LABS.values(), ids=lambda lab: lab.name)
+CHECKED = pytest.mark.parametrize(
+    "lab", [pytest.param(lab, id=lab.name, marks=[pytest.mark.slow] if lab.hunted else []) for lab in LABS.values()]
+)  # a lab that is hunted takes many runs
 
 
 def cases(kind: str, first: int, last: int | None) -> list[object]:
     return [
-        pytest.param(lab, one, id=f"{lab.name} {one.name}")
+        pytest.param(lab, one, id=f"{lab.name} {one.name}", marks=[pytest.mark.slow] if lab.hunted else [])
         for lab in LABS.values()
         for one in wrong(lab, kind)[first:last]
     ]
 
 
-@LAB
+@CHECKED
 def test_the_reference_passes(lab: Lab) -> None:
     found = results(lab, reference(lab, SEED), SEED)
     assert first_failure(found) is None, first_failure(found)
 
 
-@LAB
+@CHECKED
 def test_the_starter_is_short_and_fails_with_a_message(lab: Lab) -> None:
     text = lab.starter(SEED)
     assert len(text.splitlines()) <= STARTER_LINES_MAX

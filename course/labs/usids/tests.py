@@ -143,4 +143,5 @@ LAB = Lab(
     fill=fill,
     extra=lambda seed: {"usids.toml": plan_text(seed)},
     solve=solve,
+    answers=True,
 )

@@ -1,0 +1,105 @@
+"""`mrclab grade DIR`: grade a folder of submissions; tables, a page per student, similar pairs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli.words import add
+
+if TYPE_CHECKING:
+    from course.grading.submissions import Submission
+    from course.result import CheckResult
+
+DESCRIPTION = "Grade a folder of submissions, DIR/STUDENT/FILE. A grading that was stopped goes on where it was."
+EXAMPLES = """examples:
+  ./lab grade submissions --key net-2026                  every lab that has files
+  ./lab grade submissions --key net-2026 --labs 1,5       some of them
+  ./lab grade submissions --key net-2026 --part 2/4       the share of the second of four machines
+  ./lab grade submissions --key net-2026 --fresh secret   algorithms on seeds that students can't know
+output: grades.csv, similar.csv, index.html, pages/STUDENT/, results/STUDENT/
+exit status: 0 every submission was checked, 1 some could not be, 2 nothing was graded"""
+SIMILAR = 0.6
+WORKERS_MAX = 256
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    grade = add(subparsers, "grade", grade_command, EXAMPLES, DESCRIPTION)
+    grade.add_argument("folder", type=Path, metavar="DIR", help="the folder of submissions")
+    grade.add_argument("--key", required=True, metavar="WORD", help="the course key")
+    grade.add_argument("--labs", metavar="N,N", help="numbers or names of labs (all)")
+    grade.add_argument("--output", type=Path, default=Path("graded"), metavar="DIR", help="for the results (graded/)")
+    grade.add_argument("--workers", type=int, metavar="N", help="checks at the same time (one for each processor)")
+    grade.add_argument("--part", metavar="N/OF", help="only this share of the students, for several machines")
+    grade.add_argument("--fresh", default="", metavar="WORD", help="other seeds than the students' for labs 2 to 8")
+    grade.add_argument("--similar", type=float, default=SIMILAR, metavar="SHARE", help="list pairs from here on (0.6)")
+
+
+def grade_command(arguments: argparse.Namespace) -> int:
+    from common import files
+    from course.catalogue import LABS, find
+    from course.grading import tables
+    from course.grading.formats import FORMATS
+    from course.grading.grading import RESULTS, Grading, part
+    from course.grading.submissions import found
+
+    if arguments.workers is not None and not 1 <= arguments.workers <= WORKERS_MAX:
+        raise ValueError(f"--workers must be between 1 and {WORKERS_MAX} (got {arguments.workers})")
+    if not 0 <= arguments.similar <= 1:
+        raise ValueError(f"--similar must be between 0 and 1 (got {arguments.similar:g})")
+    labs = [find(word.strip()) for word in arguments.labs.split(",")] if arguments.labs else list(LABS.values())
+    submissions = list(part(found(arguments.folder, labs, arguments.key), arguments.part))
+    output: Path = arguments.output
+    output.mkdir(parents=True, exist_ok=True)
+    grading = Grading(output, arguments.key, arguments.fresh)
+    done = 0
+
+    def tell(one: Submission, result: CheckResult, kept: bool) -> None:
+        nonlocal done
+        done += 1
+        words = result.trouble or f"{result.score}/{one.lab.points} in {result.seconds:.0f} s"
+        words += ", kept from before" if kept else ""
+        sys.stdout.write(f"{done}/{len(submissions)} {one.student} lab {one.lab.number}: {words}\n")
+        sys.stdout.flush()
+
+    graded = grading.all(submissions, arguments.workers or len(os.sched_getaffinity(0)), tell)
+    for one, result in graded:
+        for name, form in FORMATS.items():
+            suffix = "xml" if name == "junit" else "json"
+            files.write(output / RESULTS / one.student / f"{one.lab.name}.{name}.{suffix}", form(one.lab, result))
+    alike = similar_pairs(submissions, arguments.similar)
+    files.write(output / "grades.csv", tables.grades(graded))
+    files.write(output / "similar.csv", tables.pairs(alike))
+    files.write(output / "index.html", tables.overview(graded, alike))
+    passed = sum(result.status == 0 for _, result in graded)
+    sys.stdout.write(f"{passed} of {len(graded)} submissions pass; {output / 'grades.csv'}, {output / 'index.html'}\n")
+    return 1 if any(result.trouble for _, result in graded) else 0
+
+
+def similar_pairs(own: Sequence[Submission], least: float) -> list[tuple[str, float, str, str]]:
+    """Pairs of submissions, and of submissions with the reference, by lab."""
+    from course.grading.similarity import similar
+    from course.mylab import CourseError, reference
+
+    result = []
+    for number in sorted({one.lab.number for one in own}):
+        lab = next(one.lab for one in own if one.lab.number == number)
+        if lab.answers:
+            continue  # every student has other questions
+        texts = {}
+        for one in own:
+            if one.lab.number == number:
+                try:
+                    texts[one.student] = one.source()
+                except (OSError, CourseError):
+                    continue
+        with suppress(CourseError):  # a clone that was handed out without references
+            texts["(the reference)"] = reference(lab, 0)
+        pairs = similar(texts, lab.starter(0))
+        result += [(lab.name, share, one, other) for share, one, other in pairs if share >= least]
+    return result

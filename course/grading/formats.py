@@ -1,0 +1,111 @@
+"""A result in the formats of other services: Gradescope, Classroom 50, JUnit.
+
+Gradescope: results.json of gradescope-autograders.readthedocs.io. Classroom 50: result.json of the schema
+classroom50/result/v1, whose runner gives names and addresses in the environment. JUnit: the common subset of its XML.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+from xml.etree import ElementTree
+
+from course.lab import Lab
+from course.result import CheckResult, TestResult
+
+FROM_RUNNER = {
+    "classroom": "CLASSROOM",
+    "assignment": "ASSIGNMENT",
+    "submission": "SUBMISSION_TAG",
+    "commit": "COMMIT_URL",
+    "release": "RELEASE_URL",
+}
+
+
+def words(test: TestResult) -> str:
+    """Expected, happened, gates, and how to look closer."""
+    lines = [f"expected: {test.outcome.expected}", f"happened: {test.outcome.happened}"]
+    lines += [gate.words for gate in test.outcome.gates]
+    lines += [f"look: {line}" for line in test.outcome.look]
+    return "\n".join(lines)
+
+
+def gradescope(lab: Lab, result: CheckResult) -> str:
+    tests = [
+        {
+            "number": f"{lab.number}.{number}",
+            "name": test.title,
+            "score": test.score,
+            "max_score": test.points,
+            "status": "passed" if test.passed else "failed",
+            "output": words(test),
+            "visibility": "visible",
+        }
+        for number, test in enumerate(result.tests, 1)
+    ]
+    document: dict[str, Any] = {
+        "score": result.score,
+        "execution_time": result.seconds,
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "output": result.trouble or f"Lab {lab.number}: {lab.title}",
+        "tests": tests,
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def classroom50(lab: Lab, result: CheckResult, runner: Mapping[str, str] = os.environ) -> str:
+    document = {"schema": "classroom50/result/v1"}
+    document |= {name: runner.get(variable) or "unknown" for name, variable in FROM_RUNNER.items()}
+    now = datetime.datetime.now(datetime.UTC)
+    rest = {
+        "review": runner.get("REVIEW_URL") or document["commit"],
+        "datetime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "score": result.score,
+        "max-score": lab.points,
+        "tests": [
+            {"test-name": test.title, "passed": test.passed, "score": test.score, "max-score": test.points}
+            for test in result.tests
+        ],
+    }
+    return json.dumps({**document, **rest}, indent=1) + "\n"
+
+
+def junit(lab: Lab, result: CheckResult) -> str:
+    failed = sum(not test.passed for test in result.tests)
+    suite = ElementTree.Element(
+        "testsuite",
+        {
+            "name": f"lab {lab.number} {lab.name}",
+            "tests": str(len(result.tests) or 1),
+            "failures": str(failed),
+            "errors": str(int(bool(result.trouble))),
+            "time": str(result.seconds),
+        },
+    )
+    for test in result.tests:
+        case = ElementTree.SubElement(
+            suite, "testcase", {"classname": lab.name, "name": test.name, "time": str(test.seconds)}
+        )
+        if not test.passed:
+            failure = ElementTree.SubElement(case, "failure", {"message": clean(test.outcome.happened[:500])})
+            failure.text = clean(words(test))
+    if result.trouble:
+        case = ElementTree.SubElement(suite, "testcase", {"classname": lab.name, "name": "check", "time": "0"})
+        ElementTree.SubElement(case, "error", {"message": clean(result.trouble)})
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def clean(text: str) -> str:
+    """Without the control characters that XML 1.0 has no form for: a student's message may hold any."""
+    return "".join(one if one in "\t\n\r" or (one >= " " and one not in "\ufffe\uffff") else "?" for one in text)
+
+
+FORMATS: Mapping[str, Callable[[Lab, CheckResult], str]] = {
+    "gradescope": gradescope,
+    "classroom50": classroom50,
+    "junit": junit,
+}

@@ -1,0 +1,113 @@
+"""Grades a folder: each file is checked in a process of its own, and each result is kept as soon as it is there.
+
+A result is valid for one digest of the file, one seed and one lab: a grading that was killed goes on where it was, and
+who submits again is graded again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import files
+from common.scratch import Scratch
+from course import checking
+from course.grading.submissions import Submission
+from course.mylab import CourseError
+from course.page import page
+from course.result import CheckResult
+from course.student import Student
+
+RESULTS, PAGES = "results", "pages"
+
+
+@dataclass(frozen=True, slots=True)
+class Grading:
+    """`output` keeps results and pages; `fresh` is a word for seeds that students can't know, "" for theirs."""
+
+    output: Path
+    key: str
+    fresh: str = ""
+
+    def seed(self, submission: Submission) -> int:
+        return Student(submission.student, self.key).seed(submission.lab.number, self.fresh_for(submission))
+
+    def fresh_for(self, submission: Submission) -> str:
+        """Answers that depend on the student's seed keep it."""
+        return "" if submission.lab.answers else self.fresh
+
+    def place(self, submission: Submission) -> Path:
+        return self.output / RESULTS / submission.student / f"{submission.lab.name}.json"
+
+    def known(self, submission: Submission) -> CheckResult | None:
+        """The result of an earlier grading of the same file with the same seed; None without one."""
+        try:
+            result = CheckResult.read(json.loads(self.place(submission).read_text()))
+            digest = hashlib.sha256(submission.source().encode()).hexdigest()
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        same = result.digest == digest and result.seed == self.seed(submission)
+        return result if same and not result.trouble else None
+
+    def grade(self, submission: Submission) -> CheckResult:
+        """Check one file, and keep result and page."""
+        seed = self.seed(submission)
+        student = Student(submission.student, self.key)
+        pages = self.output / PAGES / submission.student
+        try:
+            source = submission.source()
+        except (OSError, CourseError) as error:
+            result = CheckResult(submission.lab.number, student.name, seed, "", (), 0.0, (), str(error))
+            source = ""
+        else:
+            with Scratch("mrclab-course-") as scratch:
+                path = scratch / submission.lab.file
+                files.write(path, source)
+                result = checking.check(submission.lab, path, student, pages / submission.lab.name, seed)
+        pages.mkdir(parents=True, exist_ok=True)
+        files.write(pages / f"{submission.lab.name}.html", page(submission.lab, result, source))
+        self.place(submission).parent.mkdir(parents=True, exist_ok=True)
+        files.write_json(self.place(submission), result.document())
+        return result
+
+    def all(
+        self, submissions: Sequence[Submission], workers: int, tell: Callable[[Submission, CheckResult, bool], None]
+    ) -> list[tuple[Submission, CheckResult]]:
+        """Every submission's result, in their order; `tell` hears of each, and whether it was there already."""
+        results: dict[int, CheckResult] = {}
+        for number, one in enumerate(submissions):
+            if (kept := self.known(one)) is not None:
+                results[number] = kept
+                tell(one, kept, True)
+        with ThreadPoolExecutor(workers) as pool:
+            missing = [number for number in range(len(submissions)) if number not in results]
+            futures = {pool.submit(self.grade, submissions[number]): number for number in missing}
+            try:
+                for future in as_completed(futures):
+                    number = futures[future]
+                    results[number] = future.result()
+                    tell(submissions[number], results[number], False)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+        return [(one, results[number]) for number, one in enumerate(submissions)]
+
+
+def part(submissions: Sequence[Submission], text: str | None) -> Iterator[Submission]:
+    """The submissions of one machine of several: "2/4" is every fourth student, from the second on."""
+    if text is None:
+        yield from submissions
+        return
+    try:
+        number, of = (int(word) for word in text.split("/"))
+    except ValueError:
+        number = of = 0
+    if not 1 <= number <= of:
+        raise ValueError(f"--part must be NUMBER/OF, such as 2/4 (got {text!r})")
+    students = sorted({one.student for one in submissions})
+    mine = set(students[number - 1 :: of])
+    yield from (one for one in submissions if one.student in mine)

@@ -1,0 +1,56 @@
+"""Submissions that share code: fingerprints of k tokens, without those of the starter.
+
+Winnowing (S. Schleimer and others, SIGMOD 2003): of every window of hashes the smallest is kept, so any run
+of tokens longer than a window leaves a trace. Names, numbers and texts of a program's own count as one kind of token
+each: renaming hides nothing. It finds candidates for a talk, and proves nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import keyword
+import re
+from collections.abc import Mapping
+from itertools import combinations
+
+TOKENS, WINDOW = 8, 4
+TOKEN = re.compile(r"#[^\n]*|//[^\n]*|\"\"\".*?\"\"\"|\"[^\"\n]*\"|'[^'\n]*'|[A-Za-z_]\w*|\d[\w.]*|\S", re.DOTALL)
+WORDS = {*keyword.kwlist, "self", "action", "table", "key", "apply", "control", "bit", "register"}
+
+
+def tokens(text: str) -> list[str]:
+    """The text's tokens without comments; names that it chose itself are all alike."""
+    found = []
+    for token in TOKEN.findall(text):
+        if token.startswith(("#", "//", '"""')):
+            continue
+        if token[0] in "\"'":
+            token = "text"
+        elif token[0].isdigit():
+            token = "number"
+        elif (token[0].isalpha() or token[0] == "_") and token not in WORDS:
+            token = "name"
+        found.append(token)
+    return found
+
+
+def fingerprints(text: str) -> set[int]:
+    """The kept hashes of a text."""
+    found = tokens(text)
+    grams = [" ".join(found[at : at + TOKENS]) for at in range(len(found) - TOKENS + 1)]
+    hashes = [int.from_bytes(hashlib.blake2b(gram.encode(), digest_size=8).digest(), "big") for gram in grams]
+    if len(hashes) < WINDOW:
+        return set(hashes)
+    return {min(hashes[at : at + WINDOW]) for at in range(len(hashes) - WINDOW + 1)}
+
+
+def similar(texts: Mapping[str, str], starter: str) -> list[tuple[float, str, str]]:
+    """Pairs by the share of fingerprints that they have in common, largest first; texts with nothing new have none."""
+    common = fingerprints(starter)
+    prints = {name: fingerprints(text) - common for name, text in texts.items()}
+    pairs = []
+    for one, other in combinations(sorted(prints), 2):
+        union = prints[one] | prints[other]
+        if union and prints[one] and prints[other]:
+            pairs.append((len(prints[one] & prints[other]) / len(union), one, other))
+    return sorted(pairs, key=lambda pair: (-pair[0], pair[1:]))

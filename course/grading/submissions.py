@@ -1,0 +1,55 @@
+"""The files of a folder of submissions: a folder per student, in it the labs' files. Nothing in them is followed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.box.box import SOURCE_BYTES_MAX
+from course.lab import Lab
+from course.mylab import CourseError
+from course.student import Student
+
+STUDENTS_MAX = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One student's file for one lab."""
+
+    student: str
+    lab: Lab
+    path: Path
+
+    def source(self) -> str:
+        """The text; a file that is no ordinary one, or too large, is refused. OSError or CourseError."""
+        handle = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise CourseError(f"{self.path} must be an ordinary file")
+            if status.st_size > SOURCE_BYTES_MAX:
+                raise CourseError(f"{self.path} must have at most {SOURCE_BYTES_MAX} bytes (got {status.st_size})")
+            return file.read(SOURCE_BYTES_MAX).decode(errors="replace")
+
+
+def found(folder: Path, labs: Sequence[Lab], key: str) -> list[Submission]:
+    """All submissions, by student and lab. CourseError for a folder without any, or with a name that can't be one."""
+    if not folder.is_dir():
+        raise CourseError(f"{folder} must be a folder with a folder for each student, as in {folder}/anna/usids.py")
+    students = sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
+    if len(students) > STUDENTS_MAX:
+        raise CourseError(f"{folder} must have at most {STUDENTS_MAX} folders (got {len(students)})")
+    result = []
+    for path in students:
+        if path.name.startswith("."):
+            continue
+        Student(path.name, key)  # a clear error before anything is graded
+        result += [Submission(path.name, lab, path / lab.file) for lab in labs if os.path.lexists(path / lab.file)]
+    if not result:
+        names = ", ".join(lab.file for lab in labs)
+        raise CourseError(f"{folder} has no submission: a student's folder must hold one of {names}")
+    return result

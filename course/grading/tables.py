@@ -1,0 +1,89 @@
+"""Grades as tables: CSV of all tests, similar pairs, and one page with all scores."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from html import escape
+
+from course.grading.submissions import Submission
+from course.result import CheckResult
+
+Graded = Sequence[tuple[Submission, CheckResult]]
+STATUS = {0: "passed", 1: "not yet", 2: "not run"}
+SAFE = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would take such a cell for a formula
+
+
+def cell(text: str) -> str:
+    """A text that no spreadsheet executes."""
+    return f"'{text}" if text.startswith(SAFE) else text
+
+
+def grades(graded: Graded) -> str:
+    """A line per submission."""
+    lines = io.StringIO()
+    writer = csv.writer(lines)
+    writer.writerow(
+        ["student", "lab", "name", "status", "score", "points", "passed", "tests", "seconds", "first failure"]
+    )
+    for one, result in graded:
+        first = result.first_failure
+        why = result.trouble or (f"{first.title}: {first.outcome.happened}" if first else "")
+        writer.writerow([
+            cell(one.student), one.lab.number, one.lab.name, STATUS[result.status], result.score, one.lab.points,
+            sum(test.passed for test in result.tests), len(one.lab.tests), result.seconds, cell(why),
+        ])  # fmt: skip
+    return lines.getvalue()
+
+
+def pairs(found: Sequence[tuple[str, float, str, str]]) -> str:
+    """A line per similar pair: lab, share, two students."""
+    lines = io.StringIO()
+    writer = csv.writer(lines)
+    writer.writerow(["lab", "share", "one", "other"])
+    for lab, share, one, other in found:
+        writer.writerow([lab, f"{share:.2f}", cell(one), cell(other)])
+    return lines.getvalue()
+
+
+HEAD = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Grades</title><style>
+:root { color-scheme: light dark } body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto }
+body { padding: 0 1rem } table { border-collapse: collapse } th, td { padding: .25rem .7rem; text-align: right }
+th:first-child, td:first-child { text-align: left } tr { border-bottom: 1px solid #8883 }
+.full { background: #2a7d3b33 } .some { background: #d8a02033 } .none { background: #c0392b33 } .dim { color: #777 }
+</style><h1>Grades</h1>
+"""
+
+
+def overview(graded: Graded, similar: Sequence[tuple[str, float, str, str]]) -> str:
+    """All scores on one page, with links to their pages."""
+    labs = sorted({one.lab.number: one.lab for one, _ in graded}.items())
+    cells = {(one.student, one.lab.number): (one, result) for one, result in graded}
+    rows = []
+    for student in sorted({one.student for one, _ in graded}):
+        row, total = [f"<td>{escape(student)}</td>"], 0
+        for number, lab in labs:
+            if (student, number) not in cells:
+                row.append('<td class="dim">–</td>')
+                continue
+            _, result = cells[student, number]
+            total += result.score
+            kind = "full" if result.status == 0 else ("some" if result.score else "none")
+            link = f"pages/{escape(student, quote=True)}/{lab.name}.html"
+            row.append(f'<td class="{kind}"><a href="{link}">{result.score}/{lab.points}</a></td>')
+        rows.append("<tr>" + "".join(row) + f"<td><b>{total}</b></td></tr>")
+    head = "".join(f"<th>{number} {lab.name}</th>" for number, lab in labs)
+    alike = "".join(
+        f"<tr><td>{lab}</td><td>{share:.0%}</td><td>{escape(one)}</td><td>{escape(other)}</td></tr>"
+        for lab, share, one, other in similar
+    )
+    more = ""
+    if alike:
+        more = (
+            "<h2>Similar submissions</h2><p class=dim>Shares of common code beyond the starter. Short labs have few"
+            f" ways to be right: look before you judge.</p><table><tr><th>lab<th>share<th>one<th>other</tr>{alike}"
+            "</table>"
+        )
+    return f"{HEAD}<table><tr><th>student</th>{head}<th>total</th></tr>{''.join(rows)}</table>{more}</html>\n"

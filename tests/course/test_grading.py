@@ -1,0 +1,175 @@
+"""Grading: hostile folders, results that are kept, other services' formats, similar submissions."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from course.catalogue import LABS, find
+from course.grading import formats, packing, tables
+from course.grading.grading import Grading, part
+from course.grading.similarity import similar
+from course.grading.submissions import Submission, found
+from course.mylab import CourseError, MyLab, reference
+from course.result import CheckResult, Gate, Outcome, TestResult
+from course.student import Student
+
+USIDS = find("usids")
+ROOT = Path(__file__).parents[2]
+
+
+def result(passed: bool = False, happened: str = "it\x00did <not>") -> CheckResult:
+    gate = Gate("rate", 90.0, 95.0, " %")
+    right = TestResult("one", "the first", 1, Outcome(True, "so", "so"), 0.1)
+    other = TestResult("two", "the second", 2, Outcome(passed, "a", happened, (gate,), ("./lab view x",)), 0.2)
+    return CheckResult(1, "anna", 7, "0" * 64, (right, other), 0.3, ("memory",))
+
+
+def test_a_result_survives_json() -> None:
+    assert CheckResult.read(json.loads(json.dumps(result().document()))) == result()
+
+
+def test_seeds_depend_on_name_key_and_lab_only() -> None:
+    seeds = {Student(name, key).seed(lab) for name in ("anna", "ben") for key in ("k", "l") for lab in (1, 2)}
+    assert len(seeds) == 8
+    assert Student(" Anna", "k").seed(1) == Student("anna", "k").seed(1)
+    with pytest.raises(ValueError, match="1 to 80 printable"):
+        Student("a\nb")
+
+
+def test_gradescope_gets_scores_that_add_up() -> None:
+    document = json.loads(formats.gradescope(USIDS, result()))
+    assert document["score"] == sum(test["score"] for test in document["tests"]) == 1
+    assert [test["status"] for test in document["tests"]] == ["passed", "failed"]
+    assert "rate 90 % (≥ 95 %)" in document["tests"][1]["output"]
+
+
+def test_classroom50_gets_every_field_of_its_schema() -> None:
+    document = json.loads(formats.classroom50(USIDS, result(), {"CLASSROOM": "net", "COMMIT_URL": "https://c"}))
+    assert set(document) == {
+        "schema", "classroom", "assignment", "submission", "commit", "release", "review", "datetime", "score",
+        "max-score", "tests",
+    }  # fmt: skip
+    assert document["schema"] == "classroom50/result/v1"
+    assert (document["classroom"], document["review"]) == ("net", "https://c")
+    assert all(set(test) == {"test-name", "passed", "score", "max-score"} for test in document["tests"])
+
+
+def test_junit_is_xml_whatever_a_student_prints() -> None:
+    suite = ElementTree.fromstring(formats.junit(USIDS, result()).encode())
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert suite[1][0].get("message") == "it?did <not>"
+
+
+def test_a_table_has_no_formulas_and_a_page_no_markup_of_students(tmp_path: Path) -> None:
+    graded = [(Submission("=cmd()", USIDS, tmp_path), result(happened="<script>"))]
+    row = next(csv.DictReader(io.StringIO(tables.grades(graded))))
+    assert row["student"] == "'=cmd()"
+    assert "<script>" not in tables.overview(graded, [("usids", 0.9, "<b>", "x")])
+
+
+def test_hostile_folders_are_read_with_suspicion(tmp_path: Path) -> None:
+    for name in ("link", "pipe", "large", "good"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link" / "usids.py").symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "pipe" / "usids.py")
+    (tmp_path / "large" / "usids.py").write_bytes(b"x" * 100_000)
+    (tmp_path / "good" / "usids.py").write_text("ANSWERS = {}\n")
+    (tmp_path / "outside").symlink_to("/etc")
+    submissions = {one.student: one for one in found(tmp_path, [USIDS], "k")}
+    assert set(submissions) == {"link", "pipe", "large", "good"}
+    assert submissions["good"].source() == "ANSWERS = {}\n"
+    for name in ("link", "pipe", "large"):
+        with pytest.raises((OSError, CourseError)):
+            submissions[name].source()
+    with pytest.raises(CourseError, match="no submission"):
+        found(tmp_path / "good", [USIDS], "k")
+
+
+def test_parts_are_disjoint_and_whole(tmp_path: Path) -> None:
+    submissions = [Submission(f"s{number}", USIDS, tmp_path) for number in range(10)]
+    parts = [one for number in (1, 2, 3) for one in part(submissions, f"{number}/3")]
+    assert sorted(one.student for one in parts) == sorted(one.student for one in submissions)
+    with pytest.raises(ValueError, match="NUMBER/OF"):
+        list(part(submissions, "4/3"))
+
+
+def test_renamed_copies_are_similar_and_own_work_is_not() -> None:
+    spray = find("spray")
+    text = reference(spray, 0)
+    renamed = re.sub(r"\bflying\b", "x", re.sub(r"\bpath\b", "p", text)) + "# my own\n"
+    other = "class Spray:\n    def __init__(self, ps):\n        self.at = 0\n    def choose(self, us):\n"
+    other += "        self.at += 1\n        for n in range(9):\n            if (self.at + n) % 9 in us:\n"
+    other += "                return (self.at + n) % 9\n        return None\n"
+    pairs = {(one, two): share for share, one, two in similar({"a": text, "b": renamed, "c": other}, spray.starter(0))}
+    assert pairs["a", "b"] == 1.0
+    assert max(pairs.get(("a", "c"), 0.0), pairs.get(("b", "c"), 0.0)) < 0.3
+
+
+def test_start_never_overwrites_and_hints_come_in_steps(tmp_path: Path) -> None:
+    mylab = MyLab(tmp_path / "mylab")
+    made = mylab.start(USIDS, Student("anna", "k"))
+    assert [path.name for path in made] == ["usids.py", "usids.toml"]
+    with pytest.raises(CourseError, match="never overwritten"):
+        mylab.start(USIDS, Student("anna", "k"))
+    assert mylab.next_hint(USIDS) is None
+    failed = TestResult("path-1", "t", 1, Outcome(False, "a", "b"), 0.1)
+    mylab.record(CheckResult(1, "anna", 7, "", (failed,), 0.1))
+    steps = [mylab.next_hint(USIDS) for _ in range(4)]
+    assert [step[1] for step in steps if step] == [1, 2, 3, 3]
+    more = mylab.start(find("hop"), mylab.student(), from_stage=True)
+    assert [path.name for path in more] == ["hop.p4"]  # lab 1 is there already
+
+
+def test_the_archive_runs_without_references_and_is_reproducible(tmp_path: Path) -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("no clone: git says which files belong to the project")
+    sizes = [packing.gradescope(find("hop"), "k", tmp_path / name) for name in ("a.zip", "b.zip")]
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+    assert sizes[0] < 20_000_000
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        names = archive.namelist()
+        assert {"setup.sh", "run_autograder", "lab", "course/worker.py", "p4/leaf.p4"} <= set(names)
+        assert not [name for name in names if "references" in name]
+        assert archive.getinfo("run_autograder").external_attr >> 16 & 0o111
+        for script in ("setup.sh", "run_autograder"):
+            subprocess.run(["sh", "-n"], input=archive.read(script), check=True)
+
+
+@pytest.mark.slow
+def test_a_grading_that_was_killed_goes_on(tmp_path: Path) -> None:
+    for number in range(6):
+        folder = tmp_path / "in" / f"s{number}"
+        folder.mkdir(parents=True)
+        (folder / "usids.py").write_text(reference(USIDS, Student(f"s{number}", "k").seed(1)))
+    words = [sys.executable, "-m", "cli", "grade", str(tmp_path / "in"), "--key", "k", "--workers", "1"]
+    words += ["--output", str(tmp_path / "out")]
+    process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("1/6")
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    again = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "kept from before" in again.stdout
+    assert "6 of 6 submissions pass" in again.stdout
+
+
+@pytest.mark.slow
+def test_grading_goes_on_after_what_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "in" / "x").mkdir(parents=True)
+    (tmp_path / "in" / "x" / "usids.py").symlink_to("/etc/passwd")
+    submissions = found(tmp_path / "in", list(LABS.values()), "k")
+    graded = Grading(tmp_path / "out", "k").all(submissions, 1, lambda *_: None)
+    assert graded[0][1].status == 2
+    assert "root:" not in (tmp_path / "out" / "pages" / "x" / "usids.html").read_text()
