@@ -3,7 +3,7 @@
     ./lab launch --ranks h0..h3 -- python3 transformer.py
     ./lab launch --ranks h0..h3 -- python3 transformer.py --parallel ddp
 
-Shards are FSDP2's, `fully_shard`, which works on CPUs from PyTorch 2.6 on; replicas are DistributedDataParallel's.
+Shards are FSDP2's, `fully_shard`, which newer releases of PyTorch have on CPUs; replicas are DistributedDataParallel's.
 """
 
 import argparse
@@ -67,11 +67,11 @@ def sequences(count: int, generator: torch.Generator) -> torch.Tensor:
 
 def sharded(model: Transformer) -> nn.Module:
     """The model with each weight in as many shards as there are ranks."""
-    try:
-        from torch.distributed.device_mesh import init_device_mesh
-        from torch.distributed.fsdp import fully_shard
-    except ImportError:
-        sys.exit(f"shards need PyTorch 2.6 or newer (this is {torch.__version__}): choose --parallel ddp")
+    if not hasattr(getattr(getattr(torch, "cpu", None), "Stream", None), "record_event"):  # as FSDP2 needs it
+        sys.exit(f"shards need a newer PyTorch, such as 2.13 (this is {torch.__version__}): choose --parallel ddp")
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     for block in model.blocks:
         fully_shard(block, mesh=mesh)
