@@ -30,7 +30,7 @@ _WAIT_MAX_NS = 3600 * 1_000_000_000  # `select` cannot express every deadline th
 
 
 class Device(Protocol):
-    """A device that the driver serves: `endpoint.host.Host`, or anything that sends and receives frames."""
+    """A device that the driver serves: `endpoint.host.HostNic`, or anything that sends and receives frames."""
 
     def receive(self, port: int, frames: Sequence[memoryview], now_ns: int) -> object:
         """The frames are views that are valid only during the call."""

@@ -115,8 +115,10 @@ def written(work: Work, case: Course, broken: Broken, number: int, runs: int, ju
 def judged_alone(text: str) -> str:
     """A found scenario with checks that hold for any algorithm, instead of those of MRC."""
     own = "[bytes_right(), messages_complete(), goodput_back('after')]"
-    imports = "from judging.checks import bytes_right, messages_complete\nfrom studies.hunting.hold import goodput_back"
-    return text.replace("must_hold(setting)", own).replace("from studies.hunting.hold import must_hold", imports)
+    imports = (
+        "from judging.checks import bytes_right, messages_complete\nfrom studies.hunting.invariants import goodput_back"
+    )
+    return text.replace("must_hold(setting)", own).replace("from studies.hunting.invariants import must_hold", imports)
 
 
 def shown(path: Path) -> str:

@@ -20,7 +20,7 @@ ANSWER_S = 30.0  # of lab time, for a control operation
 
 
 class SimulatedHost:
-    """A host's NIC; also the client of its control operations (`endpoint.group.Client`)."""
+    """A host's NIC; also the client of its control operations (`endpoint.group.AgentClient`)."""
 
     def __init__(self, node: Host, number: int, time: VirtualTime, fabric: Fabric, pace: float) -> None:
         """`number` is the fabric's, `pace` the plan's. A NIC with this host's `clock` is attached before all else."""
@@ -46,7 +46,7 @@ class SimulatedHost:
         self.door = entrance
         self.virtual = VirtualHost(nic, self._number)
 
-    # endpoint.group.Client
+    # endpoint.group.AgentClient
 
     def send(self, op: str, **arguments: Any) -> int:
         self._sent += 1

@@ -225,7 +225,7 @@ class SimulatedWorld:
             SimulatedWorld._dead_hosts = 0
             gc.collect()
 
-    # topo.fault.Fabric
+    # topo.fault.FaultableFabric
 
     def refusal(self, change: Change) -> str | None:
         return None

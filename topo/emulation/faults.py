@@ -39,7 +39,7 @@ class LabFabric:
         self._driver = driver
         self._provision = provision
 
-    # topo.fault.Fabric
+    # topo.fault.FaultableFabric
 
     def refusal(self, change: Change) -> str | None:
         match change:
