@@ -105,6 +105,23 @@ def test_what_exceeds_xoff_and_headroom_is_dropped_and_counted_where_it_came_in(
     assert counts(engine, 2, 0, "queue_packets") == (4,)
 
 
+@pytest.mark.parametrize(("last", "pauses"), [(50, 0), (51, 1)])
+def test_a_port_that_holds_xoff_exactly_pauses_nothing_yet(engine: Engine, last: int, pauses: int) -> None:
+    engine.receive(2, pfc(1, 300), 0)
+    for size in (100, 100, last):  # xoff is 250 bytes
+        engine.receive(1, bytes(size), 0)
+    sent(engine, 100)
+    assert counts(engine, 1, 100, "pause_sent") == (pauses,)
+
+
+@pytest.mark.parametrize(("last", "dropped"), [(50, 0), (51, 1)])
+def test_xoff_and_headroom_hold_exactly_as_much_as_they_say(engine: Engine, last: int, dropped: int) -> None:
+    engine.receive(2, pfc(1, 300), 0)
+    for size in (100, 100, 100, 100, last):  # 450 bytes altogether
+        engine.receive(1, bytes(size), 0)
+    assert counts(engine, 1, 0, "drop_headroom", "held_bytes_max") == (dropped, 450 - 50 * dropped)
+
+
 def test_a_paused_priority_waits_until_its_quanta_are_over_or_it_is_let_go(engine: Engine) -> None:
     engine.receive(2, pfc(1, 3), 0)
     engine.receive(1, bytes(100), 0)

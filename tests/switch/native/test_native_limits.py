@@ -217,3 +217,40 @@ def test_a_closed_engine_says_so(leaf: Program, name: str) -> None:
     engine.close()
     with pytest.raises(EngineError, match="the engine is closed"):
         CALLS[name](engine, leaf)
+
+
+# --- the last of anything -------------------------------------------------------------------------------------------
+
+
+def test_a_cell_behind_the_last_of_an_array_is_refused(engine: Engine, compiled: Callable[[Path], Program]) -> None:
+    program = compiled(STF / "stateful.p4")
+    engine.load(program)
+    counter = next(each for each in program.counters if not each.direct)
+    assert engine.read_counter(counter.name, counter.size - 1) == CounterValue(0, 0)
+    with pytest.raises(EngineError):
+        engine.read_counter(counter.name, counter.size)
+    register = program.registers[0]
+    assert engine.read_register(register.name, register.size - 1) == 0
+    with pytest.raises(EngineError):
+        engine.read_register(register.name, register.size)
+
+
+def test_an_entry_behind_the_last_is_refused(engine: Engine, compiled: Callable[[Path], Program]) -> None:
+    """At every size; behind a full table lies what is not the table's."""
+    program = compiled(STF / "matching.p4")
+    engine.load(program)
+    table = next(each for each in program.tables if each.name == "In.exact_table")
+    action = table.actions[0]
+    call = ActionCall(action.name, tuple(0 for _ in action.parameters))
+    for value in range(table.max_size):
+        handle = engine.insert_entry(table.name, Entry((Exact(value), Exact(0)), call))
+        with pytest.raises(EngineError):
+            engine.delete_entry(table.name, handle + 1)
+
+
+def test_packets_are_recorded_from_the_first_instant_to_before_the_last(growing: Engine) -> None:
+    growing.record_packets(10, 20)
+    for now_ns in (9, 10, 19, 20):
+        growing.receive(1, order(0, 60), now_ns)
+    growing.advance(30)
+    assert {record.t_ns for record in growing.take_records()} == {10, 19}
