@@ -177,7 +177,7 @@ def lie_to(told: Callable[[int], tuple[int, subprocess.CompletedProcess[str]]], 
 
 
 def test_a_program_that_is_lied_to_keeps_to_its_own_memory(told: Any) -> None:
-    lie_to(told, range(60))
+    lie_to(told, range(10))
 
 
 @pytest.mark.slow

@@ -98,8 +98,8 @@ def unharmed(program: str) -> Iterator[Rig]:
         eventually(lambda: (descriptors(), regions_of(made)) == quiet, "descriptors and memory are given back", 30)
 
 
-def random_programs(program: str, seeds: range) -> None:
-    """Runs programs of random calls, also with handles that are gone, some of which are killed on their way."""
+def random_programs(program: str, seeds: range) -> list[int]:
+    """The statuses of programs of random calls, also on handles that are gone; some are killed on their way."""
     chance = random.Random(seeds.start)
     statuses = []
     with unharmed(program) as made:
@@ -109,16 +109,16 @@ def random_programs(program: str, seeds: range) -> None:
                 process.wait(chance.uniform(0.02, 0.5) if seed % 3 == 0 else 20)
             kill(process)
             statuses.append(process.returncode)
-    assert any(status < 0 for status in statuses)  # some did themselves harm
+    return statuses
 
 
 def test_programs_of_random_calls_cost_only_themselves(program: str) -> None:
-    random_programs(program, range(16))
+    random_programs(program, range(4))
 
 
 @pytest.mark.slow
 def test_hundreds_of_programs_of_random_calls_cost_only_themselves(program: str) -> None:
-    random_programs(program, range(1000, 1300))
+    assert any(status < 0 for status in random_programs(program, range(1000, 1300)))  # some did themselves harm
 
 
 def unharmed_by_wrong_arguments(sanitized: str, seeds: range) -> None:
@@ -129,7 +129,7 @@ def unharmed_by_wrong_arguments(sanitized: str, seeds: range) -> None:
 
 
 def test_random_calls_on_living_handles_do_a_program_no_harm(sanitized: str) -> None:
-    unharmed_by_wrong_arguments(sanitized, range(6))
+    unharmed_by_wrong_arguments(sanitized, range(2))
 
 
 @pytest.mark.slow
@@ -154,7 +154,7 @@ def test_64_queue_pairs_of_one_program_write_at_once(program: str) -> None:
 
 def test_as_many_writes_as_a_queue_takes_are_posted_over_and_over(program: str) -> None:
     with unharmed(program) as made:
-        process = start(program, made, "posts", 4000)
+        process = start(program, made, "posts", 1000)
         process.communicate(timeout=120)
         assert process.returncode == 0
 
