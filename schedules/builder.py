@@ -1,6 +1,7 @@
-"""Collects the operations of a file, one at a time, in columns of machine integers: 40 bytes per operation.
+"""Collects the operations of a file, one at a time, in columns of machine integers: 33 bytes per operation.
 
-A file of 100 MB has some million operations; as Python objects they would take gigabytes.
+A file of 100 MB has some million operations; as Python objects they would take gigabytes. The schedule has the same
+columns, not copies of them, and what matches sends with receives keeps few others at a time.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Builder:
 
     def finish(self, ranks: int) -> Schedule:
         """The schedule. ScheduleError when a send has no receive, or an operation waits for itself."""
-        kind, line = column(self._kind, np.uint8), column(self._line)
+        kind, line = column(self._kind), column(self._line)
         need = np.zeros(len(kind), dtype=np.int32)
         before, after = column(self._before), column(self._after)
         starts_before, starts_after = column(self._starts_before), column(self._starts_after)
@@ -92,16 +93,17 @@ class Builder:
         The k-th send from a rank to another with a tag matches the k-th receive there with that tag, as in MPI.
         """
         rank, peer, tag, amount = (column(c) for c in (self._rank, self._peer, self._tag, self._amount))
-        sends, receives = np.flatnonzero(kind == operation.SEND), np.flatnonzero(kind == operation.RECV)
-        sends = sends[np.lexsort((sends, tag[sends], peer[sends], rank[sends]))]
-        receives = receives[np.lexsort((receives, tag[receives], rank[receives], peer[receives]))]
-        send_keys = np.stack([rank[sends], peer[sends], tag[sends]], axis=1)
-        receive_keys = np.stack([peer[receives], rank[receives], tag[receives]], axis=1)
+        sends = matching_order(np.flatnonzero(kind == operation.SEND), rank, peer, tag)
+        receives = matching_order(np.flatnonzero(kind == operation.RECV), peer, rank, tag)
         shorter = min(len(sends), len(receives))
-        differ = np.flatnonzero((send_keys[:shorter] != receive_keys[:shorter]).any(axis=1))
-        if len(differ) or len(sends) != len(receives):
-            first = int(differ[0]) if len(differ) else shorter
-            raise self._unmatched(send_keys, receive_keys, first, line[sends], line[receives])
+        differ = np.zeros(shorter, dtype=bool)
+        for there, here in ((rank, peer), (peer, rank), (tag, tag)):
+            differ |= there[sends[:shorter]] != here[receives[:shorter]]
+        if differ.any() or len(sends) != len(receives):
+            first = int(differ.argmax()) if differ.any() else shorter
+            send_keys, receive_keys = (c[first : first + 1] for c in (sends, receives))
+            raise self._unmatched(send_keys, receive_keys, line)
+        del differ
         wrong = np.flatnonzero(amount[sends] != amount[receives])
         if len(wrong):
             send, receive = int(sends[wrong[0]]), int(receives[wrong[0]])
@@ -111,30 +113,34 @@ class Builder:
                 f"a recv must have the size of its send: it has {amount[receive]} bytes, and the send in line"
                 f" {line[send]} has {amount[send]}",
             )
-        message = np.full(len(kind), -1, dtype=np.int64)
-        message[sends] = numbered(rank[sends] * RANKS_MAX + peer[sends], sends)
-        message[receives] = message[sends]
-        if len(message) and int(message.max()) >= MESSAGES_MAX:
+        numbers = numbered(rank[sends].astype(np.int64) * RANKS_MAX + peer[sends], sends)
+        if len(numbers) and int(numbers.max()) >= MESSAGES_MAX:
             raise at(self.source, 0, f"one rank must send another at most {MESSAGES_MAX} messages")
+        message = np.full(len(kind), -1, dtype=np.int32)
+        message[sends] = message[receives] = numbers
         return message
 
-    def _unmatched(self, sends: Ints, receives: Ints, first: int, send_lines: Ints, receive_lines: Ints) -> ValueError:
-        """The error for the first key that only one side has."""
-        send = tuple(sends[first].tolist()) if first < len(sends) else None
-        receive = tuple(receives[first].tolist()) if first < len(receives) else None
-        if receive is None or (send is not None and send < receive):
-            assert send is not None
-            source, target, tag = send
+    def _unmatched(self, sends: Ints, receives: Ints, line: Ints) -> ValueError:
+        """The error for the first key that only one side has: `sends` and `receives` are operations, one or none."""
+        send = [(self._rank[n], self._peer[n], self._tag[n], int(line[n])) for n in sends.tolist()]
+        receive = [(self._peer[n], self._rank[n], self._tag[n], int(line[n])) for n in receives.tolist()]
+        if not receive or (send and send[0][:3] < receive[0][:3]):
+            source, target, tag, number = send[0]
             what = f"the send from rank {source} to rank {target} with tag {tag} must have a recv there, and has none"
-            return at(self.source, int(send_lines[first]), what)
-        source, target, tag = receive
-        what = f"the recv of rank {target} from rank {source} with tag {tag} must have a send there, and has none"
-        return at(self.source, int(receive_lines[first]), what)
+        else:
+            source, target, tag, number = receive[0]
+            what = f"the recv of rank {target} from rank {source} with tag {tag} must have a send there, and has none"
+        return at(self.source, number, what)
 
 
-def column(values: array[int], dtype: type = np.int64) -> Ints:
-    """A column as numpy computes with it."""
-    return np.array(values, dtype=dtype)
+def column(values: array[int]) -> Ints:
+    """A column as numpy computes with it: the same memory, which does not grow from now on."""
+    return np.frombuffer(values, dtype=values.typecode) if values else np.zeros(0, dtype=values.typecode)
+
+
+def matching_order(numbers: Ints, source: Ints, target: Ints, tag: Ints) -> Ints:
+    """Operations by source, target and tag, those of one key in the order of the file."""
+    return numbers[np.lexsort((tag[numbers], target[numbers], source[numbers]))]
 
 
 def numbered(keys: Ints, order: Ints) -> Ints:

@@ -131,10 +131,13 @@ class Schedule:
         ready_ns, turned = array("q", bytes(8 * len(kind))), array("I", bytes(4 * len(kind)))
         for number in map(int, np.flatnonzero(self.kind == operation.RECV)):
             need[number] += 1
-        stack = [number for number, count in enumerate(need) if not count]
+        at_once = (number for number, count in enumerate(need[:]) if not count)  # no list: it may be all of them
+        stack: list[int] = []
         seen = latest_ns = 0
-        while stack:
-            number = stack.pop()
+        while True:
+            number = stack.pop() if stack else next(at_once, -1)
+            if number < 0:
+                break
             seen += 1
             began_ns = ready_ns[number]
             cost_ns = amount[number] if kind[number] == operation.CALC else 0
@@ -165,7 +168,7 @@ class Schedule:
 
     def _receives(self) -> Ints:
         """Per send its receive; 0 for other operations."""
-        found = np.zeros(len(self.kind), dtype=np.int64)
+        found = np.zeros(len(self.kind), dtype=np.int32)
         sends = np.flatnonzero(self.kind == operation.SEND)
         receives = np.flatnonzero(self.kind == operation.RECV)
         sends = sends[np.lexsort((self.message[sends], self.peer[sends], self.rank[sends]))]
@@ -184,4 +187,4 @@ def own_edges(edges: Edges, mine: Ints) -> tuple[Ints, Ints]:
 
 def as_array(values: Ints) -> array[int]:
     """A column whose items are Python's integers, which cost less to read one by one than numpy's."""
-    return array("q", values.astype(np.int64).tobytes())
+    return array(values.dtype.char, values.tobytes())

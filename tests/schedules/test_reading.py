@@ -51,4 +51,4 @@ def test_a_long_file_takes_the_memory_of_columns_and_not_of_objects(tmp_path: Pa
     assert read(file).messages == count
     _, most_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert most_bytes < 2 * count * 400  # an operation as a Python object with seven fields takes more than 500
+    assert most_bytes < 2 * count * 150  # an operation as a Python object with seven fields takes more than 500
