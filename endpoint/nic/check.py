@@ -57,7 +57,7 @@ class Check:
         raise NotImplementedError
 
     def given(self, data: bytes) -> bytes:
-        """A frame of ours, with the dialect's check."""
+        """A frame that this NIC sends, with the dialect's check."""
         raise NotImplementedError
 
 

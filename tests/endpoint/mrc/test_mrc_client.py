@@ -1,8 +1,8 @@
 """MRC-Client (anichol67): its frames by hand after its published sources, and a checkout of it, where one is given.
 
 It writes BTH and extension headers in an IPv6 packet, with an outer header only where it sends by SRv6, and then
-perhaps a segment routing header. Its check is a CRC of its own. In its format ECMP an EV is in the UDP source port and
-in the flow label, and its responder echoes the source port alone: EVs of 16 bits come back whole.
+perhaps a segment routing header. Its check is a CRC of another kind. In its format ECMP an EV is in the UDP source port
+and in the flow label, and its responder echoes the source port alone: EVs of 16 bits come back whole.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ ENDS = {"src_ipv6": "fd00::1", "dst_ipv6": "fd00::2", "src_mac": "02:00:00:00:00
 
 
 def capture(client: Any, qpn: int, va: int, rkey: int) -> dict[str, bytes]:
-    """One frame of each kind, as MRC-Client's builder makes them, for a QP and a memory of ours."""
+    """One frame of each kind, as MRC-Client's builder makes them, for our QP and memory."""
     builder = client["packet_builder"].PacketBuilder()
     to, seen = {**ENDS, "src_qpn": qpn, "dst_qpn": qpn}, {"ev_value": EV}
     write = {**to, "va": va, "r_key": rkey, "dmalen": 4096, "payload": b"abcd" * 1024}
