@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from judging.reports import page
 from paper.outcome import BEYOND, INSIDE, WITHIN_FAR, WITHIN_NEAR, Outcome
 from paper.report import table
-from paper.report.document import INTRODUCTION, KNOBS, ONE_SET, ORDER, apart
+from paper.report.document import INTRODUCTION, KNOBS, ONE_SET, ORDER, STRICT, apart
 from paper.report.picture import draw
 from paper.report.table import QUANTITY_HEAD
 
@@ -35,6 +35,7 @@ def html(outcomes: Sequence[Outcome]) -> str:
             page.section(title, page.paragraph(text), page.table(head, rows))
             for title, text, head, rows in apart(outcomes)
         ),
+        page.section("Strict MRC and the default", page.paragraph(STRICT)),
         page.section(
             "Parameters of the model", page.paragraph(ONE_SET), page.table(table.PARAMETER_HEAD, table.parameters())
         ),
