@@ -43,29 +43,16 @@ DIPS = (
 SPREAD = "All incast flows are nearly alike here, with every seed of the hash. What draws the paper's apart is unknown."
 SHARED_LINK = (
     "The victim's rate is the luck of the hash: a full leaf lets each of the spines' links have its share of the"
-    " receiver, and the victim has what an incast flow has that shares its link. With the seeds 1 to 5 the victim has"
-    " 32, 62, 390, 16 and 92 Gb/s on one queue pair; the paper's 97 are those of a victim beside one incast flow, and"
-    " 390 of a victim beside none. On eight queue pairs another seed changes little: 36 and 40."
+    " receiver, and the victim has what an incast flow has that shares its link."
 )
 SHARED_UPLINK = (
     "RoCE's rates are the luck of the hash. With one queue pair the paper has three flows on an uplink, two on another"
-    " and three alone; with seed 1 four share one here. With the seeds 3 and 4 the collisions are the paper's, and so"
-    " are all flows: 130, 130, 130, 182, 208 and thrice 390 Gb/s, all within 8 %. With eight queue pairs the same luck"
-    " decides how many of 32 meet on an uplink: the paper has 263 to 392 Gb/s, seed 1 has 197 to 389, seed 2 has 165 to"
-    " 390."
+    " and three alone. With eight queue pairs the same luck decides how many of 32 meet on an uplink."
 )
-CUT_RATES = (
-    "Marks begin at 0.2 Plane_BDP, as MRC's fabrics have them, which cuts DCQCN's rates before a queue is long enough"
-    " to bridge the cut. One knob: marks at four times the queue give 2,990 Gb/s in all and 355 to the slowest flow."
-    " Another seed of the hash has less (314), a run of 60 round trips instead of 300 as well (307). The paper's"
-    " thresholds for RoCE are not published."
-)
+CUT_RATES = "DCQCN's cuts and recoveries hang on its constants and on the switches' marks. The paper publishes neither."
 MARKS = (
-    "The queue follows the thresholds, which are MRC's here. One knob: with marks at four times the queue 0.26 and"
-    " 0.42 MB wait instead of 0.06 and 0.09; in a buffer with marks and pauses at ten times the queue 0.75 and 1.09,"
-    " with 371 Gb/s. The paper's 22 MB, in pauses, are not reached: its default setting cuts so little that ten flows"
-    " fill a buffer. Neither that setting nor its switches' thresholds are published. The rates need length: with 30"
-    " round trips to a flow instead of 300 DCQCN has not recovered, and the three settings have 268, 146 and 141 Gb/s."
+    "The queue follows the marks and DCQCN's setting. Neither the three settings nor the switches' marks are published;"
+    " ours have sources of their own."
 )
 HASHED_FLOWS = (
     "Every flow has one path, by a hash, and the most loaded link decides. With the seeds 2 and 3 it takes 939 and 868"
