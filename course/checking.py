@@ -16,7 +16,6 @@ from course.student import Student
 
 MEMORY_BYTES = 4 << 30  # of addresses, not of memory: libraries reserve much that they never touch
 SECONDS_MAX = 600.0
-ROOT = Path(__file__).parents[1]
 
 
 def check(lab: Lab, path: Path, student: Student, folder: Path, seed: int | None = None) -> CheckResult:
@@ -38,7 +37,6 @@ def check(lab: Lab, path: Path, student: Student, folder: Path, seed: int | None
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        cwd=ROOT,
         env={**os.environ, "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
         start_new_session=True,
         text=True,

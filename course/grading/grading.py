@@ -1,4 +1,4 @@
-"""Grades a folder: each file is checked in a process of its own, and each result is kept as soon as it is there.
+"""Grades a folder: each file is checked in its own process, and each result is kept as soon as it is there.
 
 A result is valid for one digest of the file, one seed and one lab: a grading that was killed goes on where it was, and
 who submits again is graded again.

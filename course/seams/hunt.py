@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,8 @@ SHRINK_RUNS = 30
 SHRINK_S = 25.0
 Judge = Callable[[Trial], Sequence[Finding]]
 """The findings of a trial; the first false one is what broke."""
+
+IMPORT = re.compile(r"^from studies\.hunting\.\w+ import must_hold$", re.MULTILINE)
 
 ADAPTER = '''"""The class of {path}, as a setting of ./lab run."""
 
@@ -114,11 +117,9 @@ def written(work: Work, case: Course, broken: Broken, number: int, runs: int, ju
 
 def judged_alone(text: str) -> str:
     """A found scenario with checks that hold for any algorithm, instead of those of MRC."""
-    own = "[bytes_right(), messages_complete(), goodput_back('after')]"
-    imports = (
-        "from judging.checks import bytes_right, messages_complete\nfrom studies.hunting.invariants import goodput_back"
-    )
-    return text.replace("must_hold(setting)", own).replace("from studies.hunting.invariants import must_hold", imports)
+    text, count = IMPORT.subn("from judging.checks import bytes_right, messages_complete", text)
+    assert count == 1, "a found scenario must import its checks"
+    return text.replace("must_hold(setting)", "[bytes_right(), messages_complete()]")
 
 
 def shown(path: Path) -> str:
