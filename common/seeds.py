@@ -30,6 +30,8 @@ class Purpose(Enum):
     PATTERN = auto()  # a permutation that is written as a connection matrix
     INCIDENT = auto()  # the hidden faults, oddities and load of an incident
     BACKGROUND = auto()  # the faults beside a rehearsed change
+    LESSON = auto()  # the fabric and the questions of a lab of the course; for what is drawn
+    CHECK = auto()  # what one test of the course draws; for the name of the draw
     RANKS = auto()  # which host has which rank of a figure's collective
 
 
@@ -44,6 +46,8 @@ _TEXTS = {
     Purpose.HUNTED_CASE: "hunt {seed}",
     Purpose.INCIDENT: "incident {seed}",
     Purpose.BACKGROUND: "background {seed}",
+    Purpose.LESSON: "{name} {seed}",
+    Purpose.CHECK: "course {seed} {name}",
 }
 FAULT_SEEDS = 1 << 32
 
@@ -51,8 +55,8 @@ FAULT_SEEDS = 1 << 32
 def derive(seed: int, purpose: Purpose, name: object = "") -> int | str:
     """The start of the generator for a purpose, as `random.Random` takes it; an integer where there is no text.
 
-    `name` is that of the host or rank for which HOST and COMPUTE draw. Seeds without a text of their own begin the same
-    stream: numbers of two such purposes are equal, and each purpose draws them for something else.
+    `name` is that of the host, rank or draw for which HOST, COMPUTE, LESSON and CHECK draw. Seeds without a text of
+    their own begin the same stream: numbers of two such purposes are equal, and each draws them for something else.
     """
     if purpose is Purpose.ADDED_FAULT:
         return seed % FAULT_SEEDS

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
+from common.seeds import Purpose, derive
 from course.box.box import Box, Limits, opened
 from course.result import Outcome
 
@@ -47,7 +48,7 @@ class Work:
 
     def rng(self, purpose: str) -> Random:
         """The generator for one purpose, always at its beginning."""
-        return Random(f"course {self.seed} {purpose}")
+        return Random(derive(self.seed, Purpose.CHECK, purpose))
 
     def box(self, limits: Limits | None = None) -> AbstractContextManager[Box]:
         """The student's code in a process with limits. BoxError for code that cannot be loaded."""

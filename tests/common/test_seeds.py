@@ -25,7 +25,7 @@ ROOMS: tuple[str, ...] = (
     "running",
     "scenarios",
 )
-ROOMS += ("schedules", "studies", "switch", "topo")
+ROOMS += ("course", "operations", "schedules", "studies", "switch", "topo")
 BIG = 7 + (1 << 32)
 AS_GIVEN = {
     Purpose.TIMELINE,
@@ -47,8 +47,12 @@ WITH_TEXT = {
     Purpose.HUNTED_CASE: "hunt 7",
     Purpose.PLACEMENT: "placement 7",
     Purpose.PATTERN: "permutation 7",
+    Purpose.INCIDENT: "incident 7",
+    Purpose.BACKGROUND: "background 7",
+    Purpose.LESSON: "usids plan 7",
+    Purpose.CHECK: "course 7 hunt",
 }
-NAMES = {Purpose.HOST: "h3", Purpose.COMPUTE: 2}
+NAMES = {Purpose.HOST: "h3", Purpose.COMPUTE: 2, Purpose.LESSON: "usids plan", Purpose.CHECK: "hunt"}
 
 
 @pytest.mark.parametrize("purpose", Purpose)

@@ -17,7 +17,7 @@ import pytest
 from cli.words import WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
-PLAIN = ("sh", "dirname", "cat", "cksum", "tr", "env", "mkdir", "chmod", "cp", "flock", "sed", "rm")
+PLAIN = ("sh", "dirname", "cat", "cksum", "tr", "env", "mkdir", "chmod", "cp", "flock", "sed", "rm", "sleep")
 PYTHON = """#!/bin/sh
 echo "python $*" >>"$LOG"
 case "$*" in
@@ -253,9 +253,10 @@ def test_an_environment_without_pip_is_made_again(machine: Machine) -> None:
 
 def test_two_first_calls_install_once(machine: Machine) -> None:
     slow = PYTHON.replace(
-        'case "$*" in', 'case "$*" in\n*"-m pip --quiet"*) while [ ! -e "$FAKES/go" ]; do :; done ;;', 1
+        'case "$*" in', 'case "$*" in\n*"-m pip --quiet"*) while [ ! -e "$FAKES/go" ]; do sleep 0.1; done ;;', 1
     )
     machine.fake("python3", slow)
+    (machine.folder / "log").write_text("")
     with ThreadPoolExecutor(2) as calls:
         both = [calls.submit(machine.run, "list", fresh=False) for _ in range(2)]
         deadline_s = time.monotonic() + 30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from common.seeds import Purpose, derive
 from course.lab import Lab, Test, Work
 from course.result import Gate, Outcome, judged
 from course.seams.held import carries, part
@@ -25,7 +26,12 @@ FAULT_S = 2.0
 
 def fabric(seed: int) -> dict[str, int]:
     """Two planes of two or three spines."""
-    return {"planes": 2, "leaves": 2, "spines": Random(f"health fabric {seed}").choice((2, 3)), "hosts_per_leaf": 1}
+    return {
+        "planes": 2,
+        "leaves": 2,
+        "spines": Random(derive(seed, Purpose.LESSON, "health fabric")).choice((2, 3)),
+        "hosts_per_leaf": 1,
+    }
 
 
 def case(work: Work, name: str, faults: tuple[TimedFault, ...]) -> Course:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from common.seeds import Purpose, derive
 from course.lab import Lab, Test, Work
 from course.result import Gate, Outcome, judged
 from course.seams.held import carries, part
@@ -24,7 +25,7 @@ LOAD = (Workload("write_bw", {"size": 65_536, "depth": 24, "qps": 1, "messages":
 
 def fabric(seed: int) -> dict[str, int]:
     """Two or three planes of two or three spines: seeds differ, the load of each path doesn't."""
-    rng = Random(f"spray fabric {seed}")
+    rng = Random(derive(seed, Purpose.LESSON, "spray fabric"))
     planes, spines = rng.choice(((2, 2), (2, 3), (3, 2)))
     return {"planes": planes, "leaves": 2, "spines": spines, "hosts_per_leaf": 1}
 

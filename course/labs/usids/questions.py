@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
+from common.seeds import Purpose, derive
 from topo.address import nic_usid, switch_usid, usid_address
 from topo.node import Host, leaf, spine
 from topo.path import Path, hops, path_da, self_probe, usid_list
@@ -29,7 +30,7 @@ class Question:
 
 def draw_plan(seed: int) -> Plan:
     """Three or four planes, leaves and spines: numbers of a size, so that every seed is as difficult."""
-    rng = Random(f"usids plan {seed}")
+    rng = Random(derive(seed, Purpose.LESSON, "usids plan"))
     planes, leaves, spines = (rng.choice((3, 4)) for _ in range(3))
     block = ipaddress.IPv6Network(rng.choice(BLOCKS))
     return Plan("usids", planes, leaves, spines, rng.choice((2, 3)), usid_block=block)
@@ -51,7 +52,7 @@ class Asker:
 
     def __init__(self, seed: int) -> None:
         self.plan = draw_plan(seed)
-        self.rng = Random(f"usids questions {seed}")
+        self.rng = Random(derive(seed, Purpose.LESSON, "usids questions"))
 
     def path(self, *, local: bool = False) -> Path:
         """A path between two hosts, of one leaf or of two; never leaf 0, spine 0 or plane 0 everywhere."""
