@@ -106,7 +106,7 @@ def random_programs(program: str, seeds: range) -> list[int]:
         for seed in seeds:
             process = start(program, made, "random", seed)
             with suppress(subprocess.TimeoutExpired):
-                process.wait(chance.uniform(0.02, 0.5) if seed % 3 == 0 else 20)
+                process.wait(chance.uniform(0.02, 0.5) if seed % 3 == 0 else 2)
             kill(process)
             statuses.append(process.returncode)
     return statuses
