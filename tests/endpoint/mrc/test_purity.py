@@ -47,6 +47,7 @@ ALLOWED = {
     "common.ev_event",
     "common.fields",
     "common.latency",
+    "common.qp_state",
     "common.seeds",
     "endpoint.profile",
 }
