@@ -11,9 +11,14 @@ from running.workers import WORKERS_MAX
 SCENARIO_NAMES = "names from 'list', or paths of .py files of your own"
 
 
-def add_runs(parser: argparse.ArgumentParser, kept: str = "runs are") -> None:
+def add_runs(parser: argparse.ArgumentParser, kept: str = "runs are", default: Path | str = RUNS) -> None:
     """`--runs`: the folder of runs; `kept` says what else is kept there."""
-    parser.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help=f"where {kept} kept (runs/)")
+    parser.add_argument("--runs", type=Path, default=default, metavar="DIR", help=f"where {kept} kept (runs/)")
+
+
+def add_json(parser: argparse.ArgumentParser, default: object = False) -> None:
+    """`--json`: one JSON document instead of text."""
+    parser.add_argument("--json", action="store_true", default=default, help="the answer for programs")
 
 
 def add_time(parser: argparse.ArgumentParser, default: float = 1.0) -> None:

@@ -15,5 +15,7 @@ SUMMARIES: Mapping[str, str] = {
     "paths": "the paths between two hosts: EV, plane, spine, uSIDs hop by hop",
     "topo": "show, draw and count plans and paths",
 }
+HOST, FIRST_EV = "a host, such as h0", "the path, by its EV (the first one)"
+"""Of commands that follow a path."""
 SET = "change one key of the plan"
 """Of `--set KEY=VALUE`."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cli.options import add_json, add_runs
 from cli.words import add
 from common.interrupts import sigterm_too
 from operations.incident.words import add_tools
@@ -57,8 +58,8 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _common(parser: argparse.ArgumentParser) -> None:
     """Options of the command and of each tool; `register` sets their defaults, so that neither hides the other's."""
     absent = argparse.SUPPRESS
-    parser.add_argument("--json", action="store_true", default=absent, help="the answer for programs")
-    parser.add_argument("--runs", type=Path, default=absent, metavar="DIR", help="where runs are kept (runs/)")
+    add_json(parser, absent)
+    add_runs(parser, default=absent)
 
 
 @sigterm_too()

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cli.options import add_json, add_runs
 from cli.words import add
 from common.interrupts import sigterm_too
-from running.directory import RUNS
 
 if TYPE_CHECKING:
     from operations.rehearsal.rehearse import Outcome, Statement
@@ -35,8 +35,8 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     rehearse.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help=f"1 to N ({SEEDS})")
     rehearse.add_argument("--hunt", type=int, default=0, metavar="N", help="try N schedules with more flapping cables")
-    rehearse.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help="where runs are kept (runs/)")
-    rehearse.add_argument("--json", action="store_true", help="the answer for programs")
+    add_runs(rehearse)
+    add_json(rehearse)
 
 
 @sigterm_too()

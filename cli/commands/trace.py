@@ -17,6 +17,7 @@ from topo.fault import Condition, arrival
 from topo.path import Path, path_of_ev, paths
 from topo.plan import Plan
 from topo.planfile import load_plan
+from topo.summaries import FIRST_EV, HOST
 
 if TYPE_CHECKING:
     from running.tracing import Explainer, Journey
@@ -30,9 +31,9 @@ EXAMPLES = """examples:
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     trace = add(subparsers, "trace", trace_command, EXAMPLES)
-    trace.add_argument("source", help="a host, such as h0")
+    trace.add_argument("source", help=HOST)
     trace.add_argument("destination", help="another host")
-    trace.add_argument("--ev", help="the path, by its EV (the first one)")
+    trace.add_argument("--ev", help=FIRST_EV)
     trace.add_argument("--plan", metavar="PLAN", help="a plan instead of the running lab: a name or a .toml file")
     trace.add_argument("--size", type=int, default=64, metavar="BYTES", help="payload (64)")
     trace.add_argument("--full", action="store_true", help="every step of every switch")

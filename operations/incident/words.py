@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
+from topo.summaries import FIRST_EV, HOST
+
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "counters": ("target", "watch"),
     "inspect": ("node",),
@@ -58,10 +60,10 @@ def add_tools(subparsers: Any, prepare: Callable[[argparse.ArgumentParser], obje
     new("inspect").add_argument("node", nargs="?", default="", metavar="NODE")
     for name in ("trace", "paths"):
         parser = new(name)
-        parser.add_argument("source", metavar="FROM", help="a host, such as h0")
+        parser.add_argument("source", metavar="FROM", help=HOST)
         parser.add_argument("destination", metavar="TO")
         if name == "trace":
-            parser.add_argument("--ev", default="", help="the path, by its EV (the first one)")
+            parser.add_argument("--ev", default="", help=FIRST_EV)
     capture = new("capture")
     capture.add_argument("link", metavar="LINK", help="two neighbours; the first one's end is looked at")
     capture.add_argument("--seconds", type=float, default=0.2, metavar="S", help="of lab time (0.2)")

@@ -63,10 +63,13 @@ def test_a_run_s_messages_are_a_matrix_that_runs(tmp_path: Path, capsys: pytest.
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["goal", "broadcast"], "the collective must be one of all_reduce, all_gather, all_to_all (got 'broadcast')"),
+        (
+            ["goal", "broadcast"],
+            "the program must be one of all_reduce, all_gather, all_to_all, training (got 'broadcast')",
+        ),
         (["goal", "all_reduce"], "--ranks must be given"),
         (["cm", "incast", "--ranks", "4", "--rounds", "2"], "--rounds must be left out"),
-        (["cm", "gone", "--ranks", "4"], "--ranks must be left out for a run; patterns are permutation"),
+        (["cm", "gone", "--ranks", "4"], "--ranks must be left out: a run has its own; patterns are permutation"),
         (["json", "tiny", "--ranks", "4"], "--ranks must be left out with json"),
         (["goal", "all_reduce", "--ranks", "4", "--switch", "p0l0"], "--switch must be left out with goal"),
     ],

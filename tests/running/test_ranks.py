@@ -45,8 +45,8 @@ def test_a_line_without_end_costs_no_memory() -> None:
 
 def test_no_rank_outlives_a_killed_launcher(tmp_path: Path) -> None:
     script = (
-        "from running.ranks import Rank, run\n"
-        "run([Rank('h0', [], {})], ['sh', '-c', 'echo $$ > %s; exec sleep 1000'], lambda line: None)\n"
+        "from running.ranks import RankProcess, run\n"
+        "run([RankProcess('h0', [], {})], ['sh', '-c', 'echo $$ > %s; exec sleep 1000'], lambda line: None)\n"
     ) % (tmp_path / "pid")
     launcher = subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parents[2])
     eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "", "the rank runs")
