@@ -106,19 +106,21 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """An order of the paper beside ours: the ratio of the first to the second, in both; None: not run.
+    """An order of the paper beside ours: the ratio of the first to the second, in both; None: not run, or not ended.
 
-    `calibrated`: both numbers set values of the model, so their order says nothing.
+    `calibrated`: both numbers set values of the model, so their order says nothing. `unended`: one of ours is 0: its
+    collective did not end within the run, so there is nothing to compare.
     """
 
     order: Order
     paper: float
     ours: float | None
     calibrated: bool = False
+    unended: bool = False
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the same one is ahead, or both are ties; None: not run, or calibrated."""
+        """Whether the same one is ahead, or both are ties; None: not run, not ended, or calibrated."""
         if self.ours is None or self.calibrated:
             return None
         return (self.paper > 1) == (self.ours > 1) or (tie(self.paper) and tie(self.ours))
@@ -176,9 +178,10 @@ class Outcome:
         found = []
         for order in self.figure.orders:
             first, second = known[order.first], known[order.second]
-            ours = None if first.ours is None or second.ours is None else ratio(first.ours, second.ours)
+            ours = first.ours / second.ours if first.ours and second.ours else None
             calibrated = first.quantity.calibrates and second.quantity.calibrates
-            found.append(Compared(order, ratio(first.quantity.paper, second.quantity.paper), ours, calibrated))
+            unended = 0.0 in (first.ours, second.ours)
+            found.append(Compared(order, first.quantity.paper / second.quantity.paper, ours, calibrated, unended))
         return found
 
     def _compared(self, quantity: Quantity) -> Comparison:
@@ -190,11 +193,6 @@ class Outcome:
             return Comparison(quantity, None if drawn else ours, None, failing, self.figure.of_paper)
         interval = min(values), max(values)
         return Comparison(quantity, float(np.median(values)), interval, failing, self.figure.of_paper)
-
-
-def ratio(first: float, second: float) -> float:
-    """One over the other; infinite over nothing."""
-    return first / second if second else float("inf")
 
 
 def count(outcomes: Iterable[Outcome]) -> Counter[str]:

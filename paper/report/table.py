@@ -43,6 +43,7 @@ SOURCE_HEAD = ["quantity", "the paper's number", "reading error", "how it is mea
 PARAMETER_HEAD = ["parameter", "value", "source"]
 WHY_HEAD = ["figure", "quantities", "why"]
 EXPERIMENT_HEAD = ["what was changed", "quantity", "unit", "paper", "as above", "changed"]
+UNENDED = "not ended"
 AGREES = {True: "agrees", False: "**opposite**", None: "not run"}
 
 
@@ -95,7 +96,7 @@ def orders(outcomes: Sequence[Outcome]) -> Rows:
             one.order.second,
             number(one.paper),
             number(one.ours),
-            CALIBRATION if one.calibrated else AGREES[one.agrees],
+            CALIBRATION if one.calibrated else UNENDED if one.unended else AGREES[one.agrees],
         ]
         for outcome in outcomes
         for one in outcome.orders

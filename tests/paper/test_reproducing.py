@@ -388,6 +388,18 @@ def test_an_order_of_two_calibrated_numbers_does_not_count() -> None:
     assert "| 99 | rate | dull | 1.25 | 1 | calibration |" in document.markdown([made(["one"], same)])
 
 
+def test_an_order_against_a_rate_of_nothing_does_not_count() -> None:
+    """A collective that did not end within its run measures 0: whoever is ahead of it has not won a comparison."""
+    row = Row("k", 1, "made", metrics={"rate": 80.0, "nothing": 0.0, "other": 95.0, "broken": 5.0}, curves={})
+    ended, dull = (replace(one, measured=f"one:{name}") for one, name in zip(
+        (own_figure().quantities[0], own_figure().quantities[2]), ("rate", "nothing"), strict=True
+    ))  # fmt: skip
+    outcome = Outcome(replace(own_figure(), quantities=(ended, dull), charts=()), {"one": row}, ["one"])
+    content = json.loads(standing.document([outcome]), parse_constant=pytest.fail)
+    assert (content["order_compared"], content["order_agree"]) == (0, 0)
+    assert "| 99 | rate | dull | 1.25 | – | not ended |" in document.markdown([outcome])
+
+
 def test_a_row_of_elsewhere_does_not_count() -> None:
     content = json.loads(standing.document([made(["one"], replace(own_figure(), of_paper=False))]))
     assert content["judged"] == content["without_power"] == 0
