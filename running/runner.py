@@ -20,7 +20,7 @@ from running.timeline import Moment, moments, noticed
 from running.worlds.world import World, WorldGoneError, call
 from scenarios import library
 from scenarios.scenario import Phase, Workload
-from topo.fault import VERBS, dead_links, make_fault
+from topo.fault import VERBS, Fault, dead_links, make_fault
 
 LOOK_S, LOOKS = 0.05, 50
 """How often a run that ends with its workloads looks whether they have: in lab time, and the share of its length."""
@@ -138,6 +138,7 @@ class Runner:
             if not self._wait(world, [*groups.values(), *programs], origin_ns, origin_ns + self._ns(at_s)):
                 ended_s = (world.now_ns() - origin_ns) / 1e9 / self.spec.choices.pace
                 self._mark(journal, self.spec.phase_at(ended_s), "stop")
+                self._undo(world, journal, timeline)
                 break
             act()
         self.tell("draining workloads")
@@ -181,10 +182,19 @@ class Runner:
         for client in world.clients.values():
             call(client, "records", label=phase.name)
 
+    def _undo(self, world: World, journal: Journal, timeline: Sequence[Moment]) -> None:
+        """Undo what is in force of a timeline that ends early: a switch that is down, for one, holds no tables."""
+        for moment in timeline:
+            if not moment.begin and self._fault(moment) in world.faults():
+                self._carry_out(world, journal, moment)
+
+    def _fault(self, moment: Moment) -> Fault:
+        timed = moment.fault
+        return make_fault(self.spec.plan, timed.verb, timed.target, timed.value, timed.seed)
+
     def _carry_out(self, world: World, journal: Journal, moment: Moment) -> None:
         """Inject or undo a fault of the timeline, unless a person has done so by hand already."""
-        timed = moment.fault
-        fault = make_fault(self.spec.plan, timed.verb, timed.target, timed.value, timed.seed)
+        fault = self._fault(moment)
         what = str(fault) + ("" if moment.begin else " undone")
         if (fault in world.faults()) == moment.begin and VERBS[fault.verb].lasting:
             self.tell(f"{what}: by hand already")

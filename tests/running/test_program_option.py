@@ -283,3 +283,24 @@ def test_a_program_that_fails_makes_the_verdict_false(tmp_path: Path) -> None:
     words = ["run", "smoke", "--world", "simulated", "--plain", "--rate", "100000", "--runs", str(tmp_path)]
     assert cli.main([*words, "--program", "false"]) == 1
     assert "h0: status 1; 2 of 2 failed" in (tmp_path / "latest" / "summary.txt").read_text()
+
+
+def test_a_program_that_ends_while_a_switch_is_down_leaves_no_switch_without_tables(tmp_path: Path) -> None:
+    words = [
+        "run",
+        "smoke",
+        "--world",
+        "simulated",
+        "--plain",
+        "--rate",
+        "100000",
+        "--seed",
+        "3",
+        "--ranks",
+        "h0..h1,h3",
+    ]
+    program = TRAINS.replace("--steps 80", "--steps 51")
+    assert cli.main([*words, "--runs", str(tmp_path), "--program", program]) == 0
+    lines = map(json.loads, (tmp_path / "latest" / "journal.jsonl").read_text().splitlines())
+    crash = [line["state"] for line in lines if line["kind"] == "fault" and line["verb"] == "switch-crash"]
+    assert crash == ["begin", "end"]
