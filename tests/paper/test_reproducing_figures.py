@@ -91,7 +91,7 @@ def of_figure(page: str, name: str) -> list[str]:
     """
     found = chapters(page)
     row = row_of(found, name)
-    differs = [one for one in found.get(DIFFERS, "").split("\n\n") if one.startswith(f"- **{name}: ")]
+    differs = [one for one in found.get(DIFFERS, "").strip().split("\n\n") if one.startswith(f"- **{name}: ")]
     (chapter,) = [title for title in found if title.startswith(f"{name}: ")]
     return [row.rpartition(" | ")[0], *differs, chapter, found[chapter]]
 
