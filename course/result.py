@@ -116,10 +116,14 @@ def outcome(values: Mapping[str, Any]) -> Outcome:
     return Outcome(values["passed"], values["expected"], values["happened"], gates, tuple(values["look"]))
 
 
-def judged(expected: str, happened: str, gates: Sequence[Gate], look: Sequence[str] = ()) -> Outcome:
-    """The outcome that follows from gates: passed when all of them are open; the first closed one is named."""
+def judged(expected: str, happened: str, gates: Sequence[Gate], look: Sequence[str] = (), advice: str = "") -> Outcome:
+    """The outcome that follows from gates: passed when all of them are open; the first closed one is named.
+
+    `happened` is a fact, and is told in any case; `look` and `advice` are for a student whose test failed.
+    """
     closed = [gate for gate in gates if not gate.open]
     told = f"{happened}; {closed[0].words} fails" if closed else happened
+    told = f"{told}: {advice}" if closed and advice else told
     return Outcome(not closed, expected, told, tuple(gates), tuple(look) if closed else ())
 
 

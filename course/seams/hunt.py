@@ -40,29 +40,31 @@ OfStudent = of_student({path!r}, {seam!r}, {rtt_ns})
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """`draw` makes the case of a try, `judge` says what it broke; a correct solution breaks nothing."""
+    """The last test of a lab. `draw` makes the case of a try, `judge` says what it broke; a correct solution breaks
+    nothing. `sentence` is the rule that a student reads."""
 
     tries: int
-    draw: Callable[[int], Course]
+    draw: Callable[[Work, int], Course]
     judge: Judge
+    sentence: str
 
-    def outcome(self, work: Work, sentence: str) -> Outcome:
+    def hunted(self, work: Work) -> Outcome:
         """Every try; the counterexample of the first that breaks."""
         with Scratch("mrclab-course-") as scratch:
             for number in range(self.tries):
-                case = self.draw(number)
+                case = self.draw(work, number)
                 broken = self._tried(work, case, scratch)
                 if broken.broken:
-                    return self._caught(work, case, broken, number + 1, sentence, scratch)
+                    return self._caught(work, case, broken, number + 1, scratch)
         gate = Gate("schedules survived", self.tries, self.tries)
-        return Outcome(True, sentence, f"{self.tries} drawn schedules were survived", (gate,))
+        return Outcome(True, self.sentence, f"{self.tries} drawn schedules were survived", (gate,))
 
     def _tried(self, work: Work, case: Course, folder: Path) -> Broken:
         trial = attempt(work, case, folder)
         false = [one for one in self.judge(trial) if one.holds is False]
         return Broken({one.check: one.reason for one in false})
 
-    def _caught(self, work: Work, case: Course, broken: Broken, number: int, sentence: str, scratch: Path) -> Outcome:
+    def _caught(self, work: Work, case: Course, broken: Broken, number: int, scratch: Path) -> Outcome:
         frozen = replace(case, faults=())
         until_s, runs = time.monotonic() + SHRINK_S, 0
 
@@ -81,7 +83,7 @@ class Hunt:
         faults = ", ".join(words(small)) or "no fault at all"
         gate = Gate("schedules survived", number - 1, self.tries)
         return Outcome(
-            False, sentence, f"{check}: {reason}; the smallest schedule that does it: {faults}", (gate,), look
+            False, self.sentence, f"{check}: {reason}; the smallest schedule that does it: {faults}", (gate,), look
         )
 
 

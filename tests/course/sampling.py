@@ -1,24 +1,53 @@
-"""A lab on many seeds: `python -m tests.course.sampling spray --seeds 100`. Prints what the tests' bars rest on.
+"""Labs on many seeds: `python -m tests.course.sampling spray --seeds 100`. Prints what the tests' bars rest on.
 
-The reference must pass on every seed, each mutant must fail on at least 99 of 100, and each cheat on all.
+The reference must pass on every seed, each mutant must fail on at least 99 of 100, and each cheat on all. With
+`--keep FILE` every trial is a line of JSON in that file, and a call leaves out what the file holds, so that a long
+sample can be taken in slices: `--for-s` ends a slice. `--table` prints what the file holds as Markdown.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import re
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from course.carrying import carry_out
-from course.catalogue import find
+from course.catalogue import LABS, find
 from course.lab import Lab, Work
 from course.mylab import reference
 from course.result import TestResult
 from tests.course.mutants.mutant import Mutant
+
+KINDS = ("reference", "mutants", "cheats")
+NAMED_SHARE = 0.99
+"""Of the seeds on which a wrong solution must fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One trial. `failed` is the first test that failed, "" without one; `named` whether its message has the cause."""
+
+    lab: str
+    kind: str
+    name: str
+    seed: int
+    failed: str
+    told: str
+    named: bool
+    seconds: float
+    gates: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def right(self) -> bool:
+        """Whether the trial went as it must."""
+        return not self.failed if self.kind == "reference" else bool(self.failed) and self.named
 
 
 def results(lab: Lab, source: str, seed: int, until_failure: bool = False) -> tuple[TestResult, ...]:
@@ -39,59 +68,110 @@ def wrong(lab: Lab, kind: str) -> tuple[Mutant, ...]:
     return found
 
 
+def told(test: TestResult) -> str:
+    """What a student reads of a failed test, as far as it must name the cause."""
+    return f"{test.name}: {test.outcome.happened}"
+
+
+def trial(lab: Lab, kind: str, mutant: Mutant | None, seed: int) -> Row:
+    """The reference, or one wrong solution, on one seed."""
+    began_s = time.monotonic()
+    text = reference(lab, seed)
+    found = results(lab, text if mutant is None else mutant.change(text, seed), seed, until_failure=mutant is not None)
+    first = first_failure(found)
+    words = "" if first is None else told(first)
+    named = mutant is not None and re.search(mutant.cause, words) is not None
+    gates = {f"{one.name}: {gate.name}": gate.value for one in found for gate in one.outcome.gates}
+    name = "reference" if mutant is None else mutant.name
+    seconds = round(time.monotonic() - began_s, 2)
+    failed = "" if first is None else first.name
+    return Row(lab.name, kind, name, seed, failed, words, named, seconds, gates if mutant is None else {})
+
+
+def trials(
+    labs: Sequence[Lab], kinds: Sequence[str], seeds: Sequence[int]
+) -> Iterator[tuple[Lab, str, int, Mutant | None]]:
+    """What a sample consists of: few seeds of everything before more of anything."""
+    for seed in seeds:
+        for lab in labs:
+            for kind in kinds:
+                for one in (None,) if kind == "reference" else wrong(lab, kind.upper()):
+                    yield lab, kind, seed, one
+
+
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("lab")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("labs", help="numbers or names with commas between them, or all")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=1000)
-    parser.add_argument("--only", choices=("reference", "mutants", "cheats"))
-    parser.add_argument("--say", action="store_true", help="print the first failure of each")
+    parser.add_argument("--only", choices=KINDS)
+    parser.add_argument("--keep", type=Path, metavar="FILE")
+    parser.add_argument("--for-s", type=float, default=float("inf"), help="begin no trial after so many seconds")
+    parser.add_argument("--table", action="store_true", help="take no sample: print what the file holds")
+    parser.add_argument("--say", action="store_true", help="print the last message of each")
     arguments = parser.parse_args(words)
-    lab, seeds = find(arguments.lab), range(arguments.first, arguments.first + arguments.seeds)
+    labs = list(LABS.values()) if arguments.labs == "all" else [find(word) for word in arguments.labs.split(",")]
+    kinds = KINDS if arguments.only is None else (arguments.only,)
+    rows = kept(arguments.keep)
+    seeds = range(arguments.first, arguments.first + arguments.seeds)
+    if not arguments.table:
+        rows = sample(labs, kinds, seeds, rows, arguments.keep, time.monotonic() + arguments.for_s)
+    names = {lab.name for lab in labs}
+    return table([row for row in rows if row.lab in names and row.kind in kinds], arguments.say)
+
+
+def kept(file: Path | None) -> list[Row]:
+    """The rows of a file; without a torn last line."""
+    if file is None or not file.exists():
+        return []
+    return [Row(**json.loads(line)) for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+
+def sample(
+    labs: Sequence[Lab], kinds: Sequence[str], seeds: Sequence[int], rows: list[Row], file: Path | None, until_s: float
+) -> list[Row]:
+    """The rows with those that were missing, up to a time."""
+    done = {(row.lab, row.kind, row.name, row.seed) for row in rows}
+    for lab, kind, seed, one in trials(labs, kinds, seeds):
+        if (lab.name, kind, "reference" if one is None else one.name, seed) in done:
+            continue
+        if time.monotonic() > until_s:
+            break
+        rows.append(trial(lab, kind, one, seed))
+        if file is not None:
+            with file.open("a") as lines:
+                lines.write(json.dumps(asdict(rows[-1])) + "\n")
+        elif not rows[-1].right:
+            print(f"  {rows[-1].lab} {rows[-1].name}, seed {rows[-1].seed}: {rows[-1].told or 'passes'}", flush=True)
+    return rows
+
+
+def table(rows: Sequence[Row], say: bool) -> int:
+    """Print a line per solution, and the gates of references; the number of solutions that miss their bar."""
     bad = 0
-    if arguments.only in (None, "reference"):
-        bad += sample_reference(lab, seeds)
-    for kind in ("MUTANTS", "CHEATS"):
-        if arguments.only in (None, kind.lower()):
-            bad += sum(sample_wrong(lab, one, seeds, arguments.say) for one in wrong(lab, kind))
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.lab, row.kind, row.name), []).append(row)
+    print("| lab | kind | solution | fails | cause named | seconds, longest |\n|---|---|---|---:|---:|---:|")
+    for (lab, kind, name), own in sorted(groups.items(), key=lambda one: (one[0][0], KINDS.index(one[0][1]))):
+        failed, named = sum(bool(row.failed) for row in own), sum(row.named for row in own)
+        misses = failed > 0 if kind == "reference" else min(failed, named) < NAMED_SHARE * len(own)
+        bad += misses
+        causes = "" if kind == "reference" else f"{named} of {len(own)}"
+        longest = max(row.seconds for row in own)
+        mark = "**missed** " if misses else ""
+        print(f"| {lab} | {kind} | {mark}{name} | {failed} of {len(own)} | {causes} | {longest:.1f} |")
+        if say or misses:
+            print(f"    {next((row.told for row in own if not row.right), own[-1].told)}")
+    for lab in dict.fromkeys(row.lab for row in rows):
+        gates: dict[str, list[float]] = {}
+        for row in rows:
+            if row.lab == lab:
+                for name, value in row.gates.items():
+                    gates.setdefault(name, []).append(value)
+        for name, values in gates.items():
+            print(f"{lab} {name}: {min(values):.4g} to {max(values):.4g}")
     return bad
-
-
-def sample_reference(lab: Lab, seeds: Sequence[int]) -> int:
-    """The reference on every seed, with the range of each gate; the seeds that fail."""
-    ranges: dict[tuple[str, str], list[float]] = {}
-    failed = 0
-    for seed in seeds:
-        found = results(lab, reference(lab, seed), seed)
-        for one in found:
-            for gate in one.outcome.gates:
-                ranges.setdefault((one.name, gate.name), []).append(gate.value)
-        if (first := first_failure(found)) is not None:
-            failed += 1
-            print(f"  seed {seed}: {first.name}: {first.outcome.happened}", flush=True)
-    print(f"{lab.name} reference: passes on {len(seeds) - failed} of {len(seeds)} seeds", flush=True)
-    for (test, name), values in ranges.items():
-        print(f"  {test}: {name}: {min(values):.4g} to {max(values):.4g}")
-    return failed
-
-
-def sample_wrong(lab: Lab, mutant: Mutant, seeds: Sequence[int], say: bool) -> int:
-    """A mutant on every seed: 1 when it passes more than one in a hundred, or its cause is not named."""
-    passed, unnamed = 0, 0
-    told = ""
-    for seed in seeds:
-        first = first_failure(results(lab, mutant.change(reference(lab, seed), seed), seed, until_failure=True))
-        passed += first is None
-        if first is not None:
-            told = f"{first.name}: {first.outcome.happened}"
-            unnamed += not re.search(mutant.cause, told)
-    bad = passed > len(seeds) / 100 or unnamed > 0
-    print(
-        f"{'BAD ' if bad else ''}{lab.name} {mutant.name}: fails on {len(seeds) - passed} of {len(seeds)}", flush=True
-    )
-    if unnamed or say:
-        print(f"    {told}", flush=True)
-    return int(bad)
 
 
 if __name__ == "__main__":

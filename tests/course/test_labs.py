@@ -13,6 +13,7 @@ import pytest
 from course.catalogue import LABS
 from course.lab import HINTS, Lab
 from course.mylab import reference
+from course.result import Gate, judged
 from tests.course.mutants.mutant import Mutant
 from tests.course.sampling import first_failure, results, wrong
 
@@ -38,6 +39,9 @@ def cases(kind: str, first: int, last: int | None) -> list[object]:
 def test_the_reference_passes(lab: Lab) -> None:
     found = results(lab, reference(lab, SEED), SEED)
     assert first_failure(found) is None, first_failure(found)
+    for test in found:  # facts only: advice is for tests that failed
+        assert not re.search(r"\?|\bmust\b", test.outcome.happened), test.outcome.happened
+        assert not test.outcome.look
 
 
 @CHECKED
@@ -63,6 +67,12 @@ def test_every_test_has_three_hints_and_the_page_its_parts(lab: Lab) -> None:
 def test_there_are_mutants_and_cheats_enough(lab: Lab) -> None:
     assert len(wrong(lab, "MUTANTS")) >= 8
     assert len(wrong(lab, "CHEATS")) >= 5
+
+
+def test_advice_is_for_tests_that_failed() -> None:
+    high, low = (judged("a", "b", (Gate("rate", value, 5),), ("./lab view x",), "do c") for value in (9, 1))
+    assert (high.happened, high.look) == ("b", ())
+    assert (low.happened, low.look) == ("b; rate 1 (≥ 5) fails: do c", ("./lab view x",))
 
 
 def fails(lab: Lab, one: Mutant) -> None:

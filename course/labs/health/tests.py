@@ -87,7 +87,7 @@ def leaves(work: Work) -> Outcome:
     left = [one for one in done.log.of("leave", done.phase("faults")) if one.path == path]
     told = f"path {path} went out {len(left)} times, and lost {lost} packets"
     cause = "leave with the second loss in a row" if not left else "it came back before it was whole: wait for probes"
-    return judged(f"path {path} swallows everything for 1.5 s: leave it", f"{told}: {cause}", (gate,), look(done))
+    return judged(f"path {path} swallows everything for 1.5 s: leave it", told, (gate,), look(done), cause)
 
 
 def keeps(work: Work) -> Outcome:
@@ -96,9 +96,7 @@ def keeps(work: Work) -> Outcome:
     gate = Gate("goodput", 100 * found, 100 * KEPT, " %")
     gone = {one.path for one in done.log.of("leave", done.phase("faults"))}
     told = f"{found:.1%} of the ports' rate; paths that went out: {sorted(gone)}"
-    return judged(
-        f"without path {path} the others carry the load", f"{told}: leave only what loses", (gate,), look(done)
-    )
+    return judged(f"without path {path} the others carry the load", told, (gate,), look(done), "leave only what loses")
 
 
 def returns(work: Work) -> Outcome:
@@ -109,7 +107,7 @@ def returns(work: Work) -> Outcome:
     probes = sum(one.path == path for one in done.log.of("probe", Span("all", 0, 1 << 62)))
     told = f"path {path} sent {counts[path]} packets after the fault, others up to {max(counts.values())}"
     cause = "it was never probed" if not probes else f"{probes} probes were sent to it: does an answer bring it back?"
-    return judged(f"path {path} is whole again: come back to it", f"{told}; {cause}", (gate,), look(done))
+    return judged(f"path {path} is whole again: come back to it", told, (gate,), look(done), cause)
 
 
 def lossy(work: Work) -> Outcome:
@@ -125,7 +123,7 @@ def lossy(work: Work) -> Outcome:
     )
     told = f"{found:.1%} of the ports' rate; paths went out {went} times"
     cause = "a single loss among many packets that arrive is no reason to leave; acknowledgements must count in favour"
-    return judged("a plane that loses four packets in a hundred is kept", f"{told}: {cause}", gates, look(done))
+    return judged("a plane that loses four packets in a hundred is kept", told, gates, look(done), cause)
 
 
 def grey(work: Work) -> Outcome:
@@ -142,7 +140,7 @@ def grey(work: Work) -> Outcome:
     )
     told = f"path {path} lost {lost} packets, and came back {backs} times"
     cause = "one answered probe proves little: ask for several in a row, and for more after a relapse"
-    return judged(f"path {path} loses 40 % for 1.95 s: leave it, and stay away", f"{told}: {cause}", gates, look(done))
+    return judged(f"path {path} loses 40 % for 1.95 s: leave it, and stay away", told, gates, look(done), cause)
 
 
 def total_outage(work: Work) -> Outcome:
@@ -158,7 +156,7 @@ def total_outage(work: Work) -> Outcome:
     gate = Gate("goodput", 100 * found, 100 * HUNT_BACK, " %")
     told = f"{found:.1%} of the ports' rate after the outage"
     return judged(
-        "every path dies for 0.4 s; afterwards all are used", f"{told}: do paths come back?", (gate,), look(done)
+        "every path dies for 0.4 s; afterwards all are used", told, (gate,), look(done), "do paths come back?"
     )
 
 
@@ -187,9 +185,7 @@ def findings(done: Trial) -> list[Finding]:
     return [carries("after", most * HUNT_BACK, 0.4)(done.run), few, carries("faults", most * HUNT_KEPT)(done.run)]
 
 
-def hunted(work: Work) -> Outcome:
-    hunt = Hunt(TRIES, lambda number: drawn(work, number), findings)
-    return hunt.outcome(work, f"{TRIES} drawn schedules of dead and grey uplinks are survived")
+HUNT = Hunt(TRIES, drawn, findings, f"{TRIES} drawn schedules of dead and grey uplinks are survived")
 
 
 LAB = Lab(
@@ -205,7 +201,7 @@ LAB = Lab(
         Test("lossy", "a rare loss is no reason to leave", 2, lossy),
         Test("grey", "a grey path stays out", 2, grey),
         Test("outage", "after an outage all paths come back", 2, total_outage),
-        Test("hunt", "a hunt finds no schedule that breaks it", 3, hunted),
+        Test("hunt", "a hunt finds no schedule that breaks it", 3, HUNT.hunted),
     ),
     hunted=True,
 )

@@ -67,8 +67,8 @@ def planes(work: Work) -> Outcome:
     count = trial.case.fabric["planes"]
     gate = Gate("fewest/most", evenness(counts, count), EVEN_PLANES)
     told = ", ".join(f"plane {plane}: {counts[plane]}" for plane in range(count))
-    cause = "; a plane without packets: choose never returns its paths" if len(counts) < count else ""
-    return judged("every plane carries the same number of packets", f"{told}{cause}", (gate,), look(trial))
+    cause = "a plane without packets: choose never returns its paths" if len(counts) < count else ""
+    return judged("every plane carries the same number of packets", told, (gate,), look(trial), cause)
 
 
 def paths(work: Work) -> Outcome:
@@ -79,9 +79,9 @@ def paths(work: Work) -> Outcome:
     gate = Gate("fewest/most", evenness(counts, number), EVEN_PATHS)
     told = ", ".join(f"path {path}: {counts[path]}" for path in range(number))
     idle = [path for path in range(number) if not counts[path]]
-    cause = f"; path {idle[0]} is never chosen: planes are even, but spines are left out" if idle else ""
+    cause = f"path {idle[0]} is never chosen: planes are even, but spines are left out" if idle else ""
     return judged(
-        "every path of a plane carries its share", f"packets of each path: {told}{cause}", (gate,), look(trial)
+        "every path of a plane carries its share", f"packets of each path: {told}", (gate,), look(trial), cause
     )
 
 
@@ -91,9 +91,10 @@ def rate(work: Work) -> Outcome:
     gate = Gate("goodput", 100 * share, 100 * FULL_RATE, " %")
     return judged(
         "with nothing broken the ports are never idle",
-        f"{share:.1%} of the rate of all ports; ports idle while choose returns None, or sticks to one",
+        f"{share:.1%} of the rate of all ports",
         (gate,),
         look(trial),
+        "ports idle while choose returns None, or sticks to one",
     )
 
 
@@ -111,10 +112,10 @@ def slow_path(work: Work) -> Outcome:
     told = ", ".join(f"path {path}: {count}" for path, count in sorted(trial.log.by_path("sent", span).items()))
     return judged(
         "with one slow uplink in every plane the other uplinks carry the load",
-        f"{share:.1%} of the rate of all ports; packets {told}: a slow path must get fewer packets than a fast one,"
-        " or the whole window waits in its queue",
+        f"{share:.1%} of the rate of all ports; packets {told}",
         (gate,),
         look(trial),
+        "a slow path must get fewer packets than a fast one, or the whole window waits in its queue",
     )
 
 
@@ -129,10 +130,10 @@ def lost_path(work: Work) -> Outcome:
     told = ", ".join(f"path {path}: {counts[path]}" for path in range(number))
     return judged(
         f"{target} swallows every packet for 1.2 s; once it is whole, its path carries its share again",
-        f"after the fault, packets of each path: {told}; a packet that is lost isn't under way any more:"
-        " does on_lost say so to your counts?",
+        f"after the fault, packets of each path: {told}",
         (gate,),
         look(trial),
+        "a packet that is lost isn't under way any more: does on_lost say so to your counts?",
     )
 
 
@@ -155,9 +156,9 @@ def findings(trial: Trial) -> list[Finding]:
     return [kept(trial.run), carries("after", most * RETURNED)(trial.run)]
 
 
-def hunted(work: Work) -> Outcome:
-    hunt = Hunt(TRIES, lambda number: drawn(work, number), findings)
-    return hunt.outcome(work, f"{TRIES} drawn schedules of slow and long uplinks cost little, and nothing afterwards")
+HUNT = Hunt(
+    TRIES, drawn, findings, f"{TRIES} drawn schedules of slow and long uplinks cost little, and nothing afterwards"
+)
 
 
 LAB = Lab(
@@ -172,7 +173,7 @@ LAB = Lab(
         Test("paths", "even over the paths of a plane", 2, paths),
         Test("slow", "slow uplinks get fewer packets", 3, slow_path),
         Test("lost", "a path that was dead is used again", 2, lost_path),
-        Test("hunt", "a hunt finds no schedule that breaks it", 3, hunted),
+        Test("hunt", "a hunt finds no schedule that breaks it", 3, HUNT.hunted),
     ),
     hunted=True,
 )

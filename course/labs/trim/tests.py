@@ -175,7 +175,7 @@ def again(work: Work) -> Outcome:
         counts.append(len(seen[UP].whole))
         bench.now_ns += 50_000_000
     right = sum(count == most + 1 for count in counts)
-    told = f"three bursts, with the queue empty between them: {counts} packets left whole, must be {most + 1} each"
+    told = f"three bursts, with the queue empty between them: {counts} packets left whole, {most + 1} each have room"
     cause = "" if right == 3 else ": the account must be what really waits, whatever was trimmed in between"
     return told_of(work, "every burst finds an empty queue", told + cause, Gate("bursts right", right, 3), UP)
 
@@ -203,7 +203,7 @@ def apart(work: Work) -> Outcome:
     seen = send(bench_of(work), frames)
     up, down = len(seen[UP].whole), len(seen[DOWN].whole)
     right = (up == most + 1) + (down == most + 3)
-    told = f"bursts to two ports at once: {up} and {down} packets left whole, must be {most + 1} and {most + 3}"
+    told = f"bursts to two ports at once: {up} and {down} packets left whole, with room for {most + 1} and {most + 3}"
     cause = "" if right == 2 else ": each port has its own account"
     return told_of(work, "ports have accounts apart", told + cause, Gate("ports right", right, 2), UP)
 

@@ -79,9 +79,7 @@ def full_alone(work: Work) -> Outcome:
     gate = Gate("goodput", 100 * share, 100 * ALONE, " %")
     windows = [window for _, window in done.windows[0]]
     told = f"{share:.1%} of the ports' rate; the window went from {windows[0]} to {windows[-1]} bytes"
-    return judged(
-        "one sender alone fills its ports", f"{told}: does it grow when nothing is marked?", (gate,), look(done)
-    )
+    return judged("one sender alone fills its ports", told, (gate,), look(done), "does it grow when nothing is marked?")
 
 
 def full_incast(work: Work) -> Outcome:
@@ -89,7 +87,7 @@ def full_incast(work: Work) -> Outcome:
     share = goodput.over(done.run, part(done.run, "reference", SETTLED)) / possible_bps(done.case)
     gate = Gate("goodput", 100 * share, 100 * FULL, " %")
     told = f"{senders(work)} senders together reach {share:.1%} of the receiver's rate"
-    return judged("an incast fills the receiver's ports", f"{told}: windows are cut too deep", (gate,), look(done))
+    return judged("an incast fills the receiver's ports", told, (gate,), look(done), "windows are cut too deep")
 
 
 def few_trims(work: Work) -> Outcome:
@@ -100,7 +98,7 @@ def few_trims(work: Work) -> Outcome:
     gate = Gate("packets trimmed", 100 * share, 100 * TRIMS, " %", at_most=True)
     told = f"{trims} of {packets} packets were trimmed; windows at the end: {last(done)} bytes"
     cause = "the windows together are larger than path and queues: a mark, a trim or a long round trip must shrink them"
-    return judged("once windows have settled, switches trim little", f"{told}; {cause}", (gate,), look(done))
+    return judged("once windows have settled, switches trim little", told, (gate,), look(done), cause)
 
 
 def last(done: Trial) -> str:
@@ -117,7 +115,7 @@ def fair(work: Work) -> Outcome:
     gate = Gate("Jain's index", index, FAIR)
     told = ", ".join(f"{rate:.2f}" for rate in rates)
     cause = "a large window must lose more than a small one, and all must grow alike"
-    return judged("the senders of an incast get equal rates", f"senders get {told} Mb/s; {cause}", (gate,), look(done))
+    return judged("the senders of an incast get equal rates", f"senders get {told} Mb/s", (gate,), look(done), cause)
 
 
 def comes_back(work: Work) -> Outcome:
@@ -130,9 +128,10 @@ def comes_back(work: Work) -> Outcome:
     told = f"{share:.1%} of the rate; the window grew from {windows[0]} to {windows[-1]} bytes"
     return judged(
         f"the receiver's ports run at {mbps:g} Mb/s for 1.9 s; afterwards the rate comes back",
-        f"{told}: a window that was cut has to grow again within some round trips",
+        told,
         (gate,),
         look(done),
+        "a window that was cut has to grow again within some round trips",
     )
 
 
@@ -151,9 +150,7 @@ def findings(done: Trial) -> list[Finding]:
     return [carries("after", possible_bps(done.case) * HUNT_BACK)(done.run)]
 
 
-def hunted(work: Work) -> Outcome:
-    hunt = Hunt(TRIES, lambda number: drawn(work, number), findings)
-    return hunt.outcome(work, f"after {TRIES} drawn schedules of slow ports the rate is back")
+HUNT = Hunt(TRIES, drawn, findings, f"after {TRIES} drawn schedules of slow ports the rate is back")
 
 
 LAB = Lab(
@@ -168,7 +165,7 @@ LAB = Lab(
         Test("full", "an incast is at full rate", 2, full_incast),
         Test("fair", "an incast is fair", 3, fair),
         Test("back", "the rate comes back", 2, comes_back),
-        Test("hunt", "a hunt finds no schedule that breaks it", 3, hunted),
+        Test("hunt", "a hunt finds no schedule that breaks it", 3, HUNT.hunted),
     ),
     hunted=True,
 )
