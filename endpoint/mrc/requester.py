@@ -58,7 +58,7 @@ class Requester(Sender):
         retries: tuple[int, int, int],
         granted: int | None = None,
     ) -> None:
-        limits, stamps = context.limits, context.stamps
+        limits, stamps, spread = context.limits, context.stamps, context.settings.trims_before_wait
         self._scheduler = context.scheduler
         self._memory = context.memory
         self._log = context.log
@@ -93,7 +93,7 @@ class Requester(Sender):
         self._ask_every = limits.sack_threshold_bytes
         self._unasked = 0
         """Bytes sent since the last packet that asked for an acknowledgement."""
-        self.retry = RetryTimer(*retries, limits.jitter_ns, self._rtt, self.flight)
+        self.retry = RetryTimer(*retries, limits.jitter_ns, self._rtt, self.flight, spread, context.rng)
         self.acked_bytes = self.data_packets = self.retransmits = self.timeouts = 0
         self.trims = self.nacks = self.marks = self.skips = self.spurious = 0
 
@@ -344,7 +344,7 @@ class Requester(Sender):
         return rtt_ns
 
     def receive_nack(self, now_ns: int, reason: int, psn24: int, entropy: int) -> None:
-        """A NACK: a trimmed packet is sent again at once; if the peer lacked something, after a round trip."""
+        """A NACK: send the packet again at once if it was trimmed, a round trip later if the peer lacked something."""
         flight = self.flight
         index = expand(psn24, flight.una) - flight.una
         if not 0 <= index < flight.nxt - flight.una:
@@ -358,14 +358,16 @@ class Requester(Sender):
             return
         path, size = refused
         self.retry.heard(now_ns)
+        wait_ns = self._base_rtt_ns
         cause = TRIM_CAUSES.get(reason)
         if cause is not None:
             self.trims += 1
             self._signal(path, cause, now_ns)
             self._hearers.tell_trimmed(now_ns, path, size, reason == NackReason.TRIMMED_LASTHOP)
             self.cc.on_trim(now_ns, size, flight.inflight_bytes)
-        else:
-            self.retry.hold_ns = now_ns + self._base_rtt_ns
+            wait_ns = self.retry.wait_after_trim_ns(flight.tries[(flight.una + index) & flight.mask], wait_ns)
+        if wait_ns:
+            self.retry.hold_ns = now_ns + wait_ns
             self._agenda.arm(self.retry.hold_ns)
         self._agenda.wake()
 

@@ -7,6 +7,7 @@ longer for the exponential ones.
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING, Final
 
 from endpoint.nic.config import ACK_TIMEOUT_UNIT_NS, RETRIES_WITHOUT_END
@@ -22,22 +23,33 @@ PROBE_BACKOFF_MAX: Final = 3
 
 
 class RetryTimer:
-    """Times in ns. `rtt` and `flight` are the requester's own: no timer is shorter than the round trip now takes."""
+    """Times in ns. `rtt` and `flight` are the requester's own: no timer is shorter than the round trip now takes.
+    `trims_before_wait` is how often a packet may be sent again at once after a trim; 0: always."""
 
     def __init__(
-        self, timeout: int, linear_cnt: int, exp_cnt: int, jitter_ns: int, rtt: RttEstimator, flight: Flight
+        self,
+        timeout: int,
+        linear_cnt: int,
+        exp_cnt: int,
+        jitter_ns: int,
+        rtt: RttEstimator,
+        flight: Flight,
+        trims_before_wait: int,
+        rng: Random,
     ) -> None:
         self._rtt = rtt
         self._flight = flight
         self._rule = flight.rule
         self._jitter_ns = jitter_ns
+        self._trims_before_wait = trims_before_wait
+        self._rng = rng
         self.configure(timeout, linear_cnt, exp_cnt)
         self._quiet_ns = 0
         self._life_ns = 0
         self._asked = 0
         """Askings in a row without any answer."""
         self.hold_ns = 0
-        """Until then nothing is sent: the peer lacked something."""
+        """Until then nothing is sent: the peer lacked something, or a packet was trimmed again and again."""
         self.retries = 0
         """Retransmission timeouts since the last sign of life."""
 
@@ -74,6 +86,16 @@ class RetryTimer:
         """Probes have gone out."""
         self._asked += 1
         self._quiet_ns = now_ns
+
+    def wait_after_trim_ns(self, tries: int, base_rtt_ns: int) -> int:
+        """How long a trimmed packet waits that was sent again `tries` times before; 0: not at all.
+
+        Sent at once, a packet that arrives behind the same burst in each round trip is trimmed as long as that burst
+        recurs. A wait of a random part of a round trip takes the packet out of step.
+        """
+        if not self._trims_before_wait or tries < self._trims_before_wait:
+            return 0
+        return self._rng.randrange(base_rtt_ns)
 
     def host_was_late(self, late_ns: int, now_ns: int) -> None:
         """This host did not run for `late_ns`, until now: no silence has lasted that long."""

@@ -73,6 +73,9 @@ class Settings:
     leave a plane that loses packets but is up (section 4)."""
     retransmit_plane: str = "other"
     """The plane of a packet that is sent again: "other" than that in which it was lost, as the lab does, or "any"."""
+    trims_before_wait: int = 8
+    """How often a packet is sent again at once after a trim. Later copies wait for a random part of a base round trip
+    each; 0: no copy waits."""
     loss_patience_ns: int = 0
     """How much longer than the loss rule needs a NIC waits before it takes a packet for lost: a device's own."""
     probes_to_resurrect: int = 2
@@ -189,6 +192,7 @@ def derive(profile: NicProfile, settings: Settings) -> Limits:
     check("retry_exponential", settings.retry_exponential, 0, RETRIES_WITHOUT_END)
     check("evs_active", settings.evs_active, 1, 1 << 16)
     check("evs_backup", settings.evs_backup, 0, 1 << 16)
+    check("trims_before_wait", settings.trims_before_wait, 0, 10**6)
     check("loss_patience_ns", settings.loss_patience_ns, 0, 10**10)
     choose("congested_ev", settings.congested_ev, CONGESTED_EV)
     choose("retransmit_plane", settings.retransmit_plane, RETRANSMIT_PLANE)

@@ -145,5 +145,16 @@ FOUND = {
         (TimedFault(0.0, "rate", "p1l0>h0", 0.8, 1.0, seed=1), TimedFault(0.29, "blackhole", "h1>p1l1", 0.4)),
         reference_s=0.5, faults_s=1.25, after_s=2.0,
     ),
+    # Writes of one packet, trimmed in each round trip behind the same burst of two other queue pairs.
+    "in step with what trims": Case(
+        1644543969, {"planes": 2, "leaves": 1, "spines": 1, "hosts_per_leaf": 2},
+        (
+            Workload("write_bw", {"depth": 4, "qps": 2, "rate_bps": 150_000, "messages": 0, "size": 64}, ("h1", "h0"),
+                     name="load0", phase="warmup"),
+            Workload("all_to_all", {"size": 2048, "rounds": 0, "qps": 1}, ("h0", "h1"), name="load1", phase="warmup"),
+        ),
+        (TimedFault(0.0, "port-down", "h1.p1", 0.01), TimedFault(1.13, "port-down", "h0.p1", 2.37)),
+        {"queues": {"trim_lasthop": 0.2}}, reference_s=0.5, faults_s=5.0, after_s=2.0,
+    ),
 }  # fmt: skip
 """What hunts have found, shrunk, and what was wrong."""

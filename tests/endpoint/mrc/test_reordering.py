@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from random import Random
 
 import pytest
 
@@ -308,7 +309,7 @@ def timer_of(rule: ReorderRule) -> RetryTimer:
 
 def flight_and_timer(rule: ReorderRule, rtt: RttEstimator) -> tuple[Flight, RetryTimer]:
     flight = Flight(0, 64, rule, rtt, lambda path, now_ns: None, lambda message: None)
-    return flight, RetryTimer(18, 7, 0, 0, rtt, flight)
+    return flight, RetryTimer(18, 7, 0, 0, rtt, flight, 0, Random(1))
 
 
 def test_probes_ask_before_the_timer_takes_all_for_lost_however_wide_the_window() -> None:

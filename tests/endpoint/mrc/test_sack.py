@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -376,6 +377,36 @@ def test_a_trimmed_packet_is_nacked_and_sent_again_at_once_on_another_ev(lasthop
     assert (again.psn, again.retransmission) == (3, True)
     assert again.ev != sent[3].ev
     assert bench.qp_a.requester.trims == 1
+
+
+@pytest.mark.parametrize(("setting", "waits"), [({}, 3), ({"trims_before_wait": 0}, 0), ({"trims_before_wait": 3}, 8)])
+def test_a_packet_that_is_trimmed_again_and_again_leaves_the_step_of_what_trims_it(
+    setting: dict[str, Any], waits: int
+) -> None:
+    bench = Bench(**setting)
+    bench.post(1)
+    sent = bench.writes()
+    waited = 0
+    times = set()
+    for _ in range(11):
+        bench.to_b(*(packet.trimmed() for packet in sent))
+        bench.to_a(*bench.answers(NACK))
+        since_ns = bench.now_ns
+        sent = bench.writes()
+        if not sent:
+            waited += 1
+            while not sent:
+                bench.wait(0.05)
+                bench.timers()
+                sent = bench.writes()
+            assert bench.now_ns - since_ns <= 1.05 * bench.base_rtt_ns
+            times.add(bench.now_ns - since_ns)
+        assert len(sent) == 1
+    assert waited == waits
+    assert len(times) >= min(waits, 2)
+    bench.to_b(*sent)
+    bench.to_a(*bench.answers())
+    assert [done.status for done in bench.completions()] == [CompletionStatus.SUCCESS]
 
 
 def test_a_requester_that_wants_no_nacks_for_trims_gets_none_and_recovers_as_from_a_loss() -> None:
