@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from course.box.box import BoxError
 from course.lab import Lab, Test, Work
+from course.labs.usids.naming import named
 from course.labs.usids.questions import ASKED, Question, plan_text, questions
 from course.result import Gate, Outcome, judged
-from topo.address import address_usids, switch_usid
-from topo.node import leaf, spine
+from topo.address import address_usids
 from topo.path import walk
 from topo.plan import Plan
 
@@ -100,20 +100,6 @@ def misplaced(plan: Plan, question: Question, address: ipaddress.IPv6Address) ->
         return wrong
     entered = walk(plan, question.source, question.plane, address)
     return f"{wrong}; a packet to it ends at {entered[-1].node}"
-
-
-def named(plan: Plan, usid: int) -> str:
-    """The owner of a uSID in words."""
-    for plane in range(plan.planes):
-        for switch in (
-            *(leaf(plane, at) for at in range(plan.leaves)),
-            *(spine(plane, at) for at in range(plan.spines)),
-        ):
-            if switch_usid(switch) == usid:
-                return f"which is {switch}"
-    if 0x3000 <= usid < 0x3000 + plan.hosts_per_leaf:
-        return f"which is the NIC at downlink {usid - 0x3000}"
-    return "which no node of this plan has"
 
 
 def fill(text: str, seed: int) -> str:

@@ -1,0 +1,1 @@
+"""Lab 3: static tables from a plan."""
