@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from endpoint.mrc.parameter import Values
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
+from endpoint.mrc.paths.parked import Parked
 from endpoint.mrc.paths.selection import Selection
 
 DRAWS_MAX = 4
@@ -18,7 +19,7 @@ DRAWS_MAX = 4
 
 class EntropySelection(Selection):
     """`size` is the number of paths: a power of two, as the reference's policies need, unless there are fewer than two.
-    A packet whose port cannot send yet waits for it."""
+    A choice whose port cannot send yet waits for it, and the packet takes another (`Parked`)."""
 
     heeds_signals: ClassVar[bool] = False
 
@@ -30,7 +31,7 @@ class EntropySelection(Selection):
         self.size = 1 << (len(table).bit_length() - 1)
         self.table = table[: self.size]
         self.numbers = {path.ev: number for number, path in enumerate(self.table)}
-        self._waiting: EvPath | None = None
+        self._parked = Parked()
 
     def choose(self) -> int:
         """The number of the next packet's path."""
@@ -41,21 +42,18 @@ class EntropySelection(Selection):
         return self.rng.randrange(self.size)
 
     def next(self, usable: int) -> EvPath | None:
-        path = self._waiting
-        if path is None or not path.plane.wanted or not path.active:
-            path = self._fresh()
-            if path is None:
-                return None
-        if path.port.bit & usable:
-            self._waiting = None
+        path = self._parked.take(usable)
+        if path is not None or not usable:
             return path
-        self._waiting = path
-        return None
-
-    def _fresh(self) -> EvPath | None:
+        usual = False
         for _ in range(DRAWS_MAX * self.size):
             path = self.table[self.choose()]
             if path.plane.wanted and path.active:
-                return path
+                if path.port.bit & usable:
+                    return path
+                self._parked.park(path)
+                usual = True
         live = self.evs.live
-        return live[0].active[0] if live else None
+        if usual or not live or not live[0].bit & usable:
+            return None
+        return live[0].active[0]

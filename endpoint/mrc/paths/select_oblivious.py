@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from random import Random
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from endpoint.mrc.parameter import Values
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
+from endpoint.mrc.paths.parked import Parked
 from endpoint.mrc.paths.selection import Selection
+
+DRAWS_MAX: Final = 64
 
 
 class ObliviousSelection(Selection):
-    """Every EV of every live plane is equally likely; a packet whose port cannot send yet waits for it."""
+    """Every EV of every live plane is equally likely; a choice whose port cannot send yet waits for it, and the
+    packet takes another (`Parked`)."""
 
     heeds_signals: ClassVar[bool] = False
 
@@ -19,18 +23,17 @@ class ObliviousSelection(Selection):
         super().__init__(evs, rng, values)
         self._evs = evs
         self._random = rng.random
-        self._waiting: EvPath | None = None
+        self._parked = Parked()
 
     def next(self, usable: int) -> EvPath | None:
-        path = self._waiting
-        if path is None or not path.plane.wanted or not path.active:
-            live = self._evs.live
-            if not live:
-                return None
+        path = self._parked.take(usable)
+        live = self._evs.live
+        if path is not None or not usable or not live:
+            return path
+        for _ in range(DRAWS_MAX):
             plane = live[int(self._random() * len(live))]
             path = plane.active[int(self._random() * len(plane.active))]
-        if path.port.bit & usable:
-            self._waiting = None
-            return path
-        self._waiting = path
+            if path.port.bit & usable:
+                return path
+            self._parked.park(path)
         return None

@@ -89,6 +89,17 @@ def test_a_selection_delivers_every_byte_through_losses_and_a_dead_port(name: st
     flow.check()
 
 
+@pytest.mark.parametrize("name", sorted(SELECTIONS.keys() - {"single_path"}))
+def test_a_busy_port_holds_up_no_packet_for_another_port(name: str) -> None:
+    wire = Wire(selection=name, congestion="fixed_window", seed=5)
+    flow = Flow(wire)
+    end_ns = 300 * wire.base_rtt_ns
+    flow.keep_posted(65_536, 8, end_ns)
+    wire.run(end_ns)
+    line_bps = 4 * 10_000_000_000  # a packet that waits for a random port while the others idle gets 54 % of it
+    assert flow.done_bytes * 8e9 / end_ns > 0.85 * line_bps
+
+
 @pytest.mark.parametrize("name", CONGESTIONS)
 def test_a_window_delivers_every_byte(name: str) -> None:
     wire = Wire(congestion=name, seed=5)
