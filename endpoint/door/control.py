@@ -23,7 +23,6 @@ EVENTS_MAX = 64
 ARRAY_MAX = 256
 """EVs of a profile in one answer."""
 TIMEOUT_MIN_NS = 1_000
-_HINTS = ("num_qps_per_peer", "num_send_peers", "num_remote_recv_peers")
 
 
 class EventQueue:

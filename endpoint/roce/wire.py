@@ -37,5 +37,3 @@ SYNDROME_NAK_OPERATIONAL = 0x63
 
 CNP_PAYLOAD = bytes(16)
 """A congestion notification packet carries 16 reserved bytes behind its BTH (annex A17)."""
-BECN = 0x40
-"""In the BTH's byte 4 of a CNP; not covered by the ICRC."""
