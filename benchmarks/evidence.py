@@ -34,7 +34,7 @@ PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 LEFT_OUT = shutil.ignore_patterns(".*", "runs", "__pycache__")
 
 EVIDENCE = {
-    "running/watch.py": ('HiccupMeter(directory.journal("meter")), ',),
+    "running/machine/watch.py": ('HiccupMeter(directory.journal("meter")), ',),
     "endpoint/driver.py": (
         """            before_cpu_ns, cpu_ns = cpu_ns, time.thread_time_ns()
             late_ns = now_ns - max(deadline_ns, before_ns) if deadline_ns is not None else 0

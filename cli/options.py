@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from running.directory import RUNS
-from running.workers import WORKERS_MAX
+from running.machine.workers import WORKERS_MAX
 
 SCENARIO_NAMES = "names from 'list', or paths of .py files of your own"
 

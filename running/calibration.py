@@ -28,10 +28,10 @@ from judging.run import Run, Span
 from judging.units import brief
 from running.choices import Choices
 from running.directory import RunDirectory
-from running.hiccup import HiccupMeter
 from running.launch import launch
+from running.machine.hiccup import HiccupMeter
+from running.machine.processor import jiffies, share
 from running.preparation import prepare
-from running.processor import jiffies, share
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios.scenario import Phase, Scenario, Setting, Workload

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from running.machine.watch import watched
 from running.runner import MakeWorld, Runner
-from running.watch import watched
 from running.worlds.emulated import EmulatedWorld
 from running.worlds.simulated import SimulatedWorld
 

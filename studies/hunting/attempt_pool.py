@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from common.scratch import Scratch
-from running.workers import Workers
+from running.machine.workers import Workers
 from studies.hunting.attempt import SCRATCH, AttemptOutcome, Tried, attempt
 from studies.hunting.draw import draw
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from common.scratch import Scratch
-from running.workers import Workers
+from running.machine.workers import Workers
 from studies.sweeping.engine import TRIES_MAX, WorkerDiedError
 from studies.sweeping.perform import perform
 from studies.sweeping.row import Row

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from judging import journal
-from running.hiccup import HiccupMeter
+from running.machine.hiccup import HiccupMeter
 from topo.emulation import state
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")]

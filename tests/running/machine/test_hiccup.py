@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from running.calibration import LOOK_PERIOD_NS
-from running.hiccup import PERIOD_NS, HiccupMeter
+from running.machine.hiccup import PERIOD_NS, HiccupMeter
 from tests.helpers.waiting import eventually
 
 Line = dict[str, object]
@@ -109,7 +109,7 @@ def test_sums_only_grow(tmp_path: Path) -> None:
 def test_the_meter_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "meter.jsonl"
     program = (
-        "import sys, time; from pathlib import Path; from running.hiccup import HiccupMeter\n"
+        "import sys, time; from pathlib import Path; from running.machine.hiccup import HiccupMeter\n"
         f"with HiccupMeter(Path({str(path)!r})) as meter:\n    print(meter.pid, flush=True); time.sleep(60)\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from common.journal import Journal
 from running.directory import RunDirectory
-from running.hiccup import HiccupMeter
-from running.processor import ProcessorSampler
+from running.machine.hiccup import HiccupMeter
+from running.machine.processor import ProcessorSampler
 
 
 @contextmanager

@@ -36,7 +36,7 @@ class HiccupMeter:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> HiccupMeter:
-        words = python("-m", "running.hiccup", "--journal", str(self._journal))
+        words = python("-m", "running.machine.hiccup", "--journal", str(self._journal))
         words += ["--period-ns", str(self._period_ns)]
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE)
         return self
@@ -91,7 +91,7 @@ def be_realtime() -> bool:
 
 def main() -> int:
     """Measure on every processor that this process may use, until standard input ends with the parent."""
-    parser = argparse.ArgumentParser(prog="python -m running.hiccup")
+    parser = argparse.ArgumentParser(prog="python -m running.machine.hiccup")
     parser.add_argument("--journal", type=Path, required=True)
     parser.add_argument("--period-ns", type=int, default=PERIOD_NS)
     arguments = parser.parse_args()
