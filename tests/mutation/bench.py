@@ -73,7 +73,7 @@ class Bench:
         self, modules: Sequence[Path], tests: Sequence[str], without: Sequence[str], result: Path, limit_s: float
     ) -> Covering | Fate:
         """Which tests run which lines of the modules, kept in a file; or the fate, if the tests do not pass."""
-        kept = result.with_suffix(f".{self.digest[:16]}.json")
+        kept = result.with_name(f"{result.name}.{self.digest[:16]}.json")
         if not kept.exists():
             here = {MODULES: os.pathsep.join(map(str, modules)), RESULT: str(result)}
             words = ["-p", "tests.mutation.covering", *(f"--ignore={name}" for name in without), *tests]
